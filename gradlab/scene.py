@@ -1,0 +1,150 @@
+"""What the panels draw: plain numbers, read off a run at one moment.
+
+A scene is the border between the half of gradlab that knows PyTorch and the half that draws. The probes fill scenes
+from a run; the views turn scenes into pixels. Nothing here imports torch or matplotlib, so a view can be tested with
+numbers made up by hand, and a scene can be stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+Span = tuple[int, int]
+"""Batches ``first`` to ``last``, both included, counted from 1 since the run was reset."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The loss over updates. Each point covers a bucket of updates: mean, lowest and highest of the finite losses."""
+
+    updates: Sequence[float]
+    mean: Sequence[float]
+    low: Sequence[float]
+    high: Sequence[float]
+    switches: Sequence[tuple[int, str]] = ()
+    """(update, what was switched), oldest first: "zero_grad off"."""
+    broken: int | None = None
+    """The first update whose loss was inf or NaN; the curve ends there."""
+
+
+@dataclass(frozen=True)
+class Contours:
+    """The loss over the plane of two weights: ``loss[i][j]`` belongs to ``(x[j], y[i])``."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    loss: Sequence[Sequence[float]]
+    names: tuple[str, str] = ("weight 1", "weight 2")
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """What one batch added to ``.grad`` of a two-weight model, in gradient units."""
+
+    batch: int
+    dx: float
+    dy: float
+    stale: bool
+    """True when an optimizer step has already used this batch."""
+
+
+@dataclass(frozen=True)
+class Arrows:
+    """The gradient of a two-weight model: its contributions, drawn head to tail from where the weights are."""
+
+    contours: Contours
+    weights: tuple[float, float]
+    arrows: Sequence[Arrow]
+    earlier: tuple[float, float] = (0.0, 0.0)
+    """Sum of contributions that are older than ``arrows`` reaches back."""
+    total: tuple[float, float] = (0.0, 0.0)
+    """What ``.grad`` holds now; differs from the sum of the arrows after clipping."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One parameter's ``.grad``: its norm, and how many of the batches inside are fresh and how many stale."""
+
+    name: str
+    norm: float
+    fresh: int
+    stale: int
+
+
+@dataclass(frozen=True)
+class Bars:
+    """The gradient of a larger model, a bar for each parameter."""
+
+    bars: Sequence[Bar]
+    holds: Sequence[Span] = ()
+    """Batches inside ``.grad`` over all parameters."""
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """The loss surface of a two-weight model with the way that the weights went (oldest first, thinned)."""
+
+    contours: Contours
+    path: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """The loss of the current batch along the line that the step takes, ``weights - t * .grad``."""
+
+    t: Sequence[float]
+    loss: Sequence[float]
+    lr: float
+    """Where plain SGD would land on this line."""
+
+
+@dataclass(frozen=True)
+class ScalerHistory:
+    """The loss scale over updates, the updates whose step was skipped, and underflow as shares from 0 to 1."""
+
+    updates: Sequence[float]
+    scale: Sequence[float]
+    skipped: Sequence[int]
+    underflow: Sequence[float]
+    """Share of gradient elements that fp16 would round to zero if the loss were not scaled."""
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """What a classifier of the plane says: ``label[i][j]`` (class index) with ``confidence`` at ``(x[j], y[i])``."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    label: Sequence[Sequence[int]]
+    confidence: Sequence[Sequence[float]]
+    points: Sequence[tuple[float, float]]
+    point_labels: Sequence[int]
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Held-out digits with the model's answer. ``images`` is n x 8 x 8, values 0 to 1."""
+
+    images: Sequence[Sequence[Sequence[float]]]
+    predicted: Sequence[int]
+    actual: Sequence[int]
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes by category after each statement of one watched update."""
+
+    statements: Sequence[str]
+    """A short word for each statement, in the order in which they ran: "zero_grad", "backward", ..."""
+    categories: dict[str, Sequence[int]] = field(default_factory=dict)
+    """"weights", "gradients", "optimizer" -> bytes after each statement."""
+    allocated: int | None = None
+    """CUDA only: bytes that the allocator has handed out now."""
+    reserved: int | None = None
+    """CUDA only: bytes that the allocator holds from the driver now."""
+
+
+Scene = Curve | Arrows | Bars | Landscape | Slice | ScalerHistory | Boundary | Samples | Memory
