@@ -1,0 +1,83 @@
+"""One parameter's page in the book of gradients: what is in its ``.grad``, and what a step has already used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+from torch.utils.weak import TensorWeakRef
+
+from .scene import Span
+
+_MOST_SPANS = 64
+
+
+class Entry:
+    """Events of one parameter as they come in, folded into ``held`` and ``applied_to`` when somebody asks.
+
+    It holds neither the parameter nor its gradient, so it lives as long as the hooks on the parameter and keeps no
+    memory that the loop has let go of.
+    """
+
+    __slots__ = ("adding", "applied_to", "events", "held", "known", "name", "newest", "reused", "vector", "version")
+
+    def __init__(self, name: str) -> None:
+        """Start with an empty page."""
+        self.name = name
+        self.held: list[Span] = []
+        self.applied_to = 0
+        self.reused: tuple[int, Span] | None = None  # the newest step that applied batches again, and which
+        self.events: list[tuple[str, Any]] = []
+        self.known: TensorWeakRef | None = None  # the tensor that .grad was when last seen ...
+        self.version = -1  # ... and its version then
+        self.adding = False  # does the backward under way find something in .grad?
+        self.newest: Tensor | None = None  # norm of the newest contribution, if it was added to something
+        self.vector: Tensor | None = None  # the newest contribution itself, for tiny models
+
+    def changed(self, grad: Tensor | None) -> bool:
+        """Note a ``.grad`` that has gone; return True when it was written to or exchanged since it was last seen."""
+        if grad is None:
+            if self.known is not None:
+                self.known = None
+                self.events.append(("clear", None))
+            return False
+        return self.known is None or grad._version != self.version or self.known() is not grad
+
+    def remember(self, grad: Tensor) -> None:
+        """Take ``.grad`` as it is now for known."""
+        if self.known is None or self.known() is not grad:
+            self.known = TensorWeakRef(grad)
+        self.version = grad._version
+
+    def fold(self) -> None:
+        """Work the waiting events into ``held``, ``applied_to`` and ``reused``."""
+        for kind, value in self.events:
+            if kind == "add":
+                self._add(value)
+            elif kind == "clear" or (kind == "doubt" and not value.item()):  # a norm of exactly 0: zeros hold nothing
+                self.held.clear()
+            elif kind == "step" and self.held:
+                again = self.stale()
+                if again:
+                    self.reused = (value, (again[0][0], again[-1][1]))
+                self.applied_to = self.held[-1][1]
+        self.events.clear()
+
+    def stale(self) -> list[Span]:
+        """Return the batches in ``.grad`` that a step has applied."""
+        return [(first, min(last, self.applied_to)) for first, last in self.held if first <= self.applied_to]
+
+    def copy(self) -> Entry:
+        """Return a folded copy that takes nothing for known."""
+        self.fold()
+        other = Entry(self.name)
+        other.held, other.applied_to, other.reused = list(self.held), self.applied_to, self.reused
+        return other
+
+    def _add(self, number: int) -> None:
+        if self.held and self.held[-1][1] == number - 1:
+            self.held[-1] = (self.held[-1][0], number)
+            return
+        self.held.append((number, number))
+        if len(self.held) > _MOST_SPANS:  # bounded: the two oldest become one, and the gap between them is forgotten
+            self.held[:2] = [(self.held[0][0], self.held[1][1])]

@@ -1,0 +1,207 @@
+"""Which backward is in which ``.grad``, and which of them a step has already used.
+
+Every ``backward()`` that reaches a watched parameter gets a number: 1, 2, 3, ... For each parameter an Entry keeps the
+numbers that are inside ``.grad`` now and the newest one that an optimizer step has applied. A step applies all that is
+in ``.grad``, so "already applied" is always "up to this number", and a step used a batch twice exactly when it found one
+of those numbers again.
+
+No gradient is copied and nothing waits for the device. Two hooks a parameter write events into its entry. Whether an
+in-place change of ``.grad`` was a clearing (``zero_()``) or not (clipping) is left on the device as a norm until somebody
+asks: a gradient of nothing but zeros holds no batch.
+"""
+
+from __future__ import annotations
+
+import math
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .entry import Entry
+from .scene import Span
+
+_FOLD_EVERY = 64
+_VECTORS_KEPT = 64
+# The number of the backward pass under way, -1 outside of one; private, but what torch's own hooks (FSDP, checkpoint) use.
+_current_pass: Callable[[], int] = torch._C._current_graph_task_id
+
+
+@dataclass(frozen=True)
+class Holdings:
+    """What ``.grad`` holds over all parameters at one moment."""
+
+    holds: list[Span]
+    stale: list[Span]
+    norm: float
+    newest: float
+    """Norm of what the newest backward added, in the units in which it arrived (scaled, if the loss was); NaN if that
+    backward added to something while ``measure`` was off."""
+
+
+class Provenance:
+    """The book of a model: watches its parameters, and the optimizers that it is told of, until ``close()``."""
+
+    def __init__(self, named_parameters: Iterable[tuple[str, Tensor]], *, keep_vectors: bool = False) -> None:
+        """Watch the parameters that require a gradient; ``keep_vectors`` keeps copies of contributions (tiny models)."""
+        watched = [(name, param) for name, param in named_parameters if param.requires_grad]
+        self.entries = [Entry(name) for name, _ in watched]
+        self.params = [param for _, param in watched]
+        self.backwards = 0
+        self.steps = 0
+        self.measure = False  # take the norm of contributions that are added to something? it costs a little
+        self.on_backward: Callable[[], None] | None = None
+        self.on_step: Callable[[list[Tensor]], None] | None = None
+        self.vectors: deque[tuple[int, Tensor]] | None = deque(maxlen=_VECTORS_KEPT) if keep_vectors else None
+        self._page = {id(param): (entry, param) for entry, param in zip(self.entries, self.params, strict=True)}
+        self._pass = -1
+        self._numbered = -1
+        self._handles: list[Any] = []
+        book = weakref.ref(self)  # the hooks live on the parameters; through them the book must not keep itself alive
+        for entry, param in zip(self.entries, self.params, strict=True):
+            self._handles.append(param.register_hook(_before_adding(book, entry)))
+            self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(book, entry)))
+
+    def watch(self, optimizer: torch.optim.Optimizer) -> None:
+        """Note the steps of an optimizer; a step that a GradScaler skips is none."""
+        book = weakref.ref(self)
+
+        def before_step(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
+            if (alive := book()) is not None:
+                alive._step(optimizer)
+
+        self._handles.append(optimizer.register_step_pre_hook(before_step))
+
+    def close(self) -> None:
+        """Take every hook off again."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+
+    def holdings(self) -> Holdings:
+        """Say what is in ``.grad`` now; this is the only call that waits for the device."""
+        self.fold()
+        grads = [param.grad for param in self.params if param.grad is not None]
+        newest = [
+            math.nan if entry.adding and entry.newest is None else param.grad.norm() if entry.newest is None else entry.newest
+            for entry, param in zip(self.entries, self.params, strict=True)
+            if param.grad is not None and entry.held and entry.held[-1][1] == self.backwards
+        ]
+        return Holdings(
+            holds=_union(span for entry in self.entries for span in entry.held),
+            stale=_union(span for entry in self.entries for span in entry.stale()),
+            norm=math.hypot(*(float(grad.float().norm()) for grad in grads)),
+            newest=math.hypot(*(float(norm) for norm in newest)),
+        )
+
+    def reused(self) -> tuple[int, Span] | None:
+        """Return the newest step that applied batches again, as (step, batches), or None if none has."""
+        self.fold()
+        found = [entry.reused for entry in self.entries if entry.reused is not None]
+        return max(found, default=None)
+
+    def fold(self) -> None:
+        """Bring every entry up to date with ``.grad`` as it is now."""
+        self._scan(zip(self.entries, self.params, strict=True))
+        for entry in self.entries:
+            entry.fold()
+
+    def copy_entries(self) -> tuple[list[Entry], int, int]:
+        """Return all that ``restore_entries`` needs to come back to this moment."""
+        self.fold()
+        return [entry.copy() for entry in self.entries], self.backwards, self.steps
+
+    def restore_entries(self, saved: tuple[list[Entry], int, int]) -> None:
+        """Go back to the moment of ``copy_entries``; the caller puts the gradients back."""
+        entries, self.backwards, self.steps = saved
+        for entry, old in zip(self.entries, entries, strict=True):
+            entry.held, entry.applied_to, entry.reused = list(old.held), old.applied_to, old.reused
+            entry.events.clear()
+            entry.known = None
+
+    def _begin(self, number: int) -> None:
+        """A backward pass has reached its first parameter: look at every ``.grad`` before anything is added to it."""
+        self._pass = number
+        for entry, param in zip(self.entries, self.params, strict=True):
+            entry.adding = param.grad is not None
+        self._scan(zip(self.entries, self.params, strict=True))
+
+    def _scan(self, pages: Iterable[tuple[Entry, Tensor]]) -> None:
+        doubtful, grads = [], []
+        for entry, param in pages:
+            grad = param.grad
+            if entry.changed(grad) and grad is not None:
+                entry.remember(grad)
+                if entry.events or entry.held:
+                    doubtful.append(entry)
+                    grads.append(grad.detach() if grad.layout == torch.strided else grad.detach().to_dense())
+        if grads:  # the 1-norm: squares of tiny gradients round to 0, and would look cleared
+            for entry, norm in zip(doubtful, torch._foreach_norm(grads, 1), strict=True):
+                entry.events.append(("doubt", norm))
+
+    def _number(self) -> None:
+        """The pass under way does add to ``.grad`` (``torch.autograd.grad`` does not): it gets the next number."""
+        self._numbered = self._pass
+        self.backwards += 1
+        if self.backwards % _FOLD_EVERY == 0:
+            for entry in self.entries:
+                entry.fold()
+        if self.on_backward is not None:
+            self.on_backward()
+
+    def _step(self, optimizer: torch.optim.Optimizer) -> None:
+        self.steps += 1
+        known = (self._page.get(id(param)) for group in optimizer.param_groups for param in group["params"])
+        pages = [page for page in known if page is not None]
+        self._scan(pages)
+        grads = []
+        for entry, param in pages:
+            if param.grad is not None:
+                entry.events.append(("step", self.steps))
+                grads.append(param.grad)
+        if self.on_step is not None:
+            self.on_step(grads)
+
+
+def _before_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Tensor], None]:
+    def hook(grad: Tensor) -> None:
+        alive = book()
+        if alive is None:
+            return
+        if (number := _current_pass()) != alive._pass:
+            alive._begin(number)
+        entry.newest = torch.linalg.vector_norm(grad.detach()) if entry.adding and alive.measure else None
+        if alive.vectors is not None:
+            entry.vector = grad.detach().clone()
+
+    return hook
+
+
+def _after_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Tensor], None]:
+    def hook(param: Tensor) -> None:
+        alive = book()
+        if alive is None or param.grad is None:
+            return
+        if alive._numbered != alive._pass:
+            alive._number()
+        entry.remember(param.grad)
+        entry.events.append(("add", alive.backwards))
+        if alive.vectors is not None and entry.vector is not None:
+            alive.vectors.append((alive.backwards, entry.vector))
+
+    return hook
+
+
+def _union(spans: Iterable[Span]) -> list[Span]:
+    """Merge spans that overlap or touch, in ascending order."""
+    merged: list[Span] = []
+    for first, last in sorted(spans):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return merged

@@ -1,0 +1,163 @@
+"""From the loop's text to a generator that pauses after each statement.
+
+The text is parsed, a ``yield`` is put after every statement, and the result is run as it stands: there is no second
+implementation of the loop. A pause comes *after* its statement, so the line that is lit is the one whose effect is on
+the pictures. ``for``, ``while`` and ``if`` pause once their header has run. A ``with`` or ``try`` block is one statement:
+a generator that rests inside ``with torch.autocast(...)`` would leave autocast on for the rest of the kernel.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import linecache
+import symtable
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+
+class LoopError(ValueError):
+    """The loop's text cannot be parsed, or one of its statements raised; ``line`` counts from 1, 0 if unknown."""
+
+    def __init__(self, line: int, problem: str, text: str = "") -> None:
+        """Name the line, quote it when the text is at hand, and say what went wrong."""
+        shown = text.splitlines()[line - 1].strip()[:80] if 0 < line <= len(text.splitlines()) else ""
+        super().__init__(f"line {line}: {problem}" + (f"   ({shown})" if shown else ""))
+        self.line = line
+        self.problem = problem
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One stop of the stepper: the lines that have just run, and a word for them."""
+
+    line: int
+    last_line: int
+    word: str
+
+
+class Program:
+    """The loop's text, ready to run: ``setup`` is all that stands before the first loop, ``loop`` is the rest."""
+
+    def __init__(self, text: str) -> None:
+        """Parse and compile the text; a syntax error is a LoopError that names the line."""
+        if not isinstance(text, str):
+            raise TypeError(f"the loop's text must be a string, got {text!r}")
+        self.text = text
+        self.filename = f"<loop {hashlib.sha1(text.encode('utf-8', 'replace'), usedforsecurity=False).hexdigest()[:8]}>"
+        self.statements: list[Statement] = []
+        try:
+            compile(text, self.filename, "exec")  # what plain Python says of it, before anything is inserted
+            module = ast.parse(text, self.filename)
+            names = _names_bound(module, text)
+            first = next((i for i, s in enumerate(module.body) if isinstance(s, (ast.For, ast.While))), len(module.body))
+            self._setup = self._compile(module.body[:first], names)
+            self._loop = self._compile(module.body[first:], names)
+        except LoopError:
+            raise
+        except SyntaxError as error:
+            raise LoopError(error.lineno or 0, error.msg, text) from error
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise LoopError(0, f"this text cannot be parsed ({error})") from error
+        # Tracebacks quote the loop's own lines; the name depends on the text only, so edits do not pile up entries.
+        linecache.cache[self.filename] = (len(text), None, text.splitlines(keepends=True), self.filename)
+
+    def setup(self, namespace: dict[str, Any]) -> Generator[int, None, None]:
+        """Run the statements before the first loop in ``namespace``; yields indices into ``statements``."""
+        return self._start(self._setup, namespace)
+
+    def loop(self, namespace: dict[str, Any]) -> Generator[int, None, None]:
+        """Run the first loop and what follows it in ``namespace``; yields indices into ``statements``."""
+        return self._start(self._loop, namespace)
+
+    def explain(self, error: BaseException) -> LoopError:
+        """Turn an exception that a statement raised into a LoopError with the line of the text."""
+        line, trace = 0, error.__traceback__
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == self.filename:
+                line = trace.tb_lineno
+                break
+            trace = trace.tb_next
+        said = str(error).strip().splitlines()
+        return LoopError(line, f"{type(error).__name__}: {said[0]}" if said else type(error).__name__, self.text)
+
+    def _start(self, code: Any, namespace: dict[str, Any]) -> Generator[int, None, None]:
+        exec(code, namespace)  # defines the generator function, runs nothing of the loop yet
+        generator: Generator[int, None, None] = namespace.pop(_FUNCTION)()
+        return generator
+
+    def _compile(self, body: list[ast.stmt], names: list[str]) -> Any:
+        """Wrap statements in a generator function whose assignments all land in the namespace, as a script's would."""
+        function = ast.parse(f"def {_FUNCTION}():\n    if 0: yield").body[0]
+        assert isinstance(function, ast.FunctionDef)
+        if names:
+            function.body.insert(0, ast.Global(names=names))
+        function.body += self._with_pauses(body)
+        module = ast.Module(body=[function], type_ignores=[])
+        return compile(ast.fix_missing_locations(module), self.filename, "exec")
+
+    def _with_pauses(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        result: list[ast.stmt] = []
+        for statement in body:
+            result += self._with_pause(statement)
+        return result
+
+    def _with_pause(self, statement: ast.stmt) -> list[ast.stmt]:
+        if isinstance(statement, (ast.For, ast.While)):
+            word = "for" if isinstance(statement, ast.For) else "while"
+            statement.body = [self._pause(statement, word, header=True), *self._with_pauses(statement.body)]
+            statement.orelse = self._with_pauses(statement.orelse)
+            return [statement]
+        if isinstance(statement, ast.If):
+            header = self._pause(statement, "if", header=True)
+            statement.body = [header, *self._with_pauses(statement.body)]
+            if statement.orelse:
+                statement.orelse = [header, *self._with_pauses(statement.orelse)]
+            return [statement]
+        if isinstance(statement, (ast.Break, ast.Continue)):  # nothing runs after these, so the pause goes before
+            return [self._pause(statement, _word(statement)), statement]
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            statement = _without_annotation(statement)  # an annotated name cannot also be declared global
+        return [statement, self._pause(statement, _word(statement))]
+
+    def _pause(self, statement: ast.stmt, word: str, *, header: bool = False) -> ast.stmt:
+        last = statement.lineno if header else statement.end_lineno or statement.lineno
+        self.statements.append(Statement(statement.lineno, last, word))
+        return ast.copy_location(ast.Expr(ast.Yield(ast.Constant(len(self.statements) - 1))), statement)
+
+
+_FUNCTION = "__gradlab_loop__"
+
+
+def _names_bound(module: ast.Module, text: str) -> list[str]:
+    """List the names that the text binds at its top level, which a function must declare global to bind them there."""
+    symbols = symtable.symtable(text, "<loop>", "exec").get_symbols()
+    names = {s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace()}
+    for node in ast.walk(module):
+        if isinstance(node, ast.NamedExpr):  # inside a comprehension the symbol table files it elsewhere
+            names.add(node.target.id)
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
+            raise LoopError(node.lineno, "'import *' does not work here: name what you import", text)
+    return sorted(names)
+
+
+def _without_annotation(statement: ast.AnnAssign) -> ast.stmt:
+    if statement.value is None:
+        return ast.copy_location(ast.Pass(), statement)
+    return ast.copy_location(ast.Assign(targets=[statement.target], value=statement.value), statement)
+
+
+def _word(statement: ast.stmt) -> str:
+    """A short word for a statement: the method it calls, the name it assigns, or the keyword that it starts with."""
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        function = statement.value.func
+        if isinstance(function, ast.Attribute):
+            return function.attr
+        return function.id if isinstance(function, ast.Name) else "call"
+    if isinstance(statement, ast.Assign):
+        target = statement.targets[0]
+        return ast.unparse(target).strip("()")
+    if isinstance(statement, ast.With):
+        return ast.unparse(statement.items[0].context_expr).split("(")[0].split(".")[-1]
+    return type(statement).__name__.lower()
