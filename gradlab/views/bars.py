@@ -1,0 +1,98 @@
+"""BarsPanel: how long each parameter's ``.grad`` is, and how much of it a step has used before."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.collections import PolyCollection
+
+from gradlab.scene import Bar, Bars, Span
+from gradlab.views.canvas import Canvas, say
+from gradlab.views.key import LOOKS, key
+from gradlab.views.limits import LARGEST, Range
+from gradlab.views.style import FRESH, STALE, short
+
+SEGMENTS = 16
+"""Up to so many batches are shown as segments of their own."""
+
+
+class BarsPanel(Canvas[Bars]):
+    """A bar for each parameter: its length the norm, split into fresh and stale batches by their number."""
+
+    title = "gradient in .grad"
+    colours = (FRESH, STALE)
+
+    def build(self) -> None:
+        """Make the two kinds of segment and a row of labels."""
+        self.axes = self.box(left=104, right=58, top=58)
+        self.axes.set_xlabel("norm of .grad", labelpad=2)
+        self.axes.tick_params(axis="y", length=0)
+        self._rows = max(2, round((self.height - 98) / 20))
+        self._names: list[str] = []
+        self._range = Range(floor=0.0, slack=12)
+        self._fresh, self._stale = (PolyCollection([], **LOOKS[kind]) for kind in ("fresh", "stale"))
+        for bars in (self._fresh, self._stale):
+            self.axes.add_collection(bars, autolim=False)
+            self.moving(bars)
+        self._values = self.labels(self.axes, self._rows)
+        key(self, {"fresh": "fresh", "stale": "stale (already used)"}, 104, 44, across=74)
+
+    def place(self, scene: Bars) -> None:
+        """Draw as many parameters as there are rows; the last row sums up the rest."""
+        bars = fold(scene.bars, self._rows)
+        names = [name if len(name) <= 14 else "\u2026" + name[-13:] for name in (bar.name for bar in bars)]
+        if names != self._names:
+            self._names = names
+            self.axes.set_yticks(range(len(names)), names, parse_math=False)
+            self.limit(self.axes, y=(max(len(names), 3) - 0.4, -0.6))
+            self.refresh()
+        right = self._range.fit([bar.norm for bar in bars])[1]
+        self.limit(self.axes, x=(0.0, right))
+        segments: dict[bool, list[np.ndarray]] = {True: [], False: []}
+        for row, (bar, label) in enumerate(zip(bars, self._values, strict=False)):
+            length = min(bar.norm, right) if not math.isnan(bar.norm) else right
+            for start, end, stale in split(bar):
+                if length > 0:
+                    left, to = start * length, end * length
+                    top, bottom = row - 0.36, row + 0.36
+                    segments[stale].append(np.array([(left, top), (to, top), (to, bottom), (left, bottom)]))
+            say(label, length + right * 0.02, row, short(bar.norm) if bar.fresh + bar.stale else "empty")
+        for label in self._values[len(bars) :]:
+            label.set_text("")
+        self._fresh.set_verts(segments[False])
+        self._stale.set_verts(segments[True])
+        self.aside.set_text(holds(scene.holds))
+
+
+def split(bar: Bar) -> list[tuple[float, float, bool]]:
+    """Cut a bar into (start, end, stale) shares of its length, stale first, one a batch when there are few."""
+    count = bar.fresh + bar.stale
+    if count <= 0:
+        return [(0.0, 1.0, False)] if bar.norm else []
+    if count <= SEGMENTS:
+        return [(at / count, (at + 1) / count, at < bar.stale) for at in range(count)]
+    share = bar.stale / count
+    return [part for part in ((0.0, share, True), (share, 1.0, False)) if part[1] > part[0]]
+
+
+def fold(bars: Sequence[Bar], rows: int) -> list[Bar]:
+    """Keep as many bars as there are rows; the last one then stands for all the rest together."""
+    if len(bars) <= rows:
+        return list(bars)
+    rest = bars[rows - 1 :]
+    norm = math.hypot(*(min(bar.norm, LARGEST) for bar in rest))
+    together = Bar(f"{len(rest)} more", norm, max(b.fresh for b in rest), max(b.stale for b in rest))
+    return [*bars[: rows - 1], together]
+
+
+def holds(spans: Sequence[Span]) -> str:
+    """Say which batches are inside: ``holds batches 38\u201341``."""
+    if not spans:
+        return "holds no batch"
+    parts = [str(first) if first == last else f"{first}\u2013{last}" for first, last in spans]
+    if len(parts) > 2:
+        parts = [parts[0], "\u2026", parts[-1]]
+    one = len(spans) == 1 and spans[0][0] == spans[0][1]
+    return ("holds batch " if one else "holds batches ") + ", ".join(parts)

@@ -1,0 +1,81 @@
+"""comparison_figure: the loss of several recipes on one pair of axes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradlab.scene import Curve
+from gradlab.views.canvas import Canvas
+from gradlab.views.limits import Range, Scale, numbers
+from gradlab.views.style import ACTIVATIONS, GRADIENTS, LOSS, OPTIMIZER, SCALE, STALE, WEIGHTS, short
+
+# Here a colour names a recipe, so every curve has its own dashes too, and its name at its end.
+LINES = tuple(
+    zip(
+        (LOSS, WEIGHTS, STALE, OPTIMIZER, SCALE, GRADIENTS, ACTIVATIONS),
+        ("solid", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1, 1.5)), (0, (9, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (2, 2))),
+        strict=True,
+    )
+)
+
+
+class _Comparison(Canvas[dict[str, Curve]]):
+    colours = tuple(colour for colour, _ in LINES[1:])
+
+    def build(self) -> None:
+        self.axes = self.box(right=150, left=60)
+        self.axes.set_xlabel("updates", labelpad=2)
+        self.axes.set_ylabel("loss", labelpad=2)
+
+    def place(self, scene: dict[str, Curve]) -> None:
+        scale, across = Scale(), Range(floor=0.0)
+        cut = {name: _finite(curve) for name, curve in scene.items()}
+        every = np.concatenate([y for _, y in cut.values()] or [np.zeros(0)])
+        span = scale.fit(every)
+        last = max((float(x[-1]) for x, _ in cut.values() if len(x)), default=0.0)
+        wide = across.fit([last] if last > 0 else [])
+        self.limit(self.axes, (0, last or wide[1]))
+        self.rise(self.axes, span, scale.log)
+        ends = []
+        for (name, (x, y)), at in zip(cut.items(), range(len(cut)), strict=True):
+            colour, dashes = LINES[at % len(LINES)]
+            shown = np.maximum(y, span[0]) if scale.log else y
+            self.axes.plot(x, shown, color=colour, linestyle=dashes, linewidth=2, label=name)
+            spot = self.axes.transData.transform((x[-1], shown[-1])) if len(x) else self.axes.bbox.p0
+            broken = scene[name].broken
+            word = name if broken is None else f"{name}: inf at {broken}"
+            ends.append((float(spot[1]), word if len(y) == 0 or broken is not None else f"{name} {short(y[-1])}", colour))
+        self._write(ends)
+
+    def _write(self, ends: list[tuple[float, str, str]]) -> None:
+        """Put each name beside the end of its curve, pushed apart where ends are close."""
+        real = self.figure.dpi / 100
+        apart, floor = 17 * real, self.axes.bbox.y0 - 1e9
+        heights = []
+        for height, word, colour in sorted(ends):
+            floor = max(height, floor + apart)
+            heights.append([floor, word, colour])
+        top = self.axes.bbox.y1
+        for entry in reversed(heights):
+            entry[0] = min(float(entry[0]), top)
+            top = float(entry[0]) - apart
+        x = (self.axes.bbox.x1 / real + 8) / self.width
+        for height, word, colour in heights:
+            label = self.words(x, float(height) / real / self.height, str(word), size=10, weight="bold", color=str(colour))
+            label.set_fontsize(min(10.0, 10.0 * 20 / max(len(str(word)), 1)) if len(str(word)) > 20 else 10)
+
+
+def comparison_figure(curves: dict[str, Curve], title: str = "loss", width: int = 640, height: int = 340) -> bytes:
+    """Draw the mean losses of several runs, each with its own colour, dashes and name at its end; return PNG bytes."""
+    panel = _Comparison(width, height)
+    panel.heading.set_text(title)
+    panel.update(curves)
+    return panel.png()
+
+
+def _finite(curve: Curve) -> tuple[np.ndarray, np.ndarray]:
+    x, y = numbers(curve.updates), numbers(curve.mean)
+    kept = np.isfinite(x) & np.isfinite(y)
+    if curve.broken is not None:
+        kept &= x <= curve.broken
+    return x[kept], y[kept]

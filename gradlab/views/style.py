@@ -1,0 +1,105 @@
+"""One meaning for each colour, and short words for numbers: the look that all panels share."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+WEIGHTS = "#0072B2"
+GRADIENTS = "#E69F00"
+OPTIMIZER = "#009E73"
+ACTIVATIONS = "#56B4E9"
+FRESH = "#F0E442"  # always with a dark outline: yellow on white is too pale by itself
+STALE = "#D55E00"  # always hatched or dashed too
+LOSS = "#000000"
+SCALE = "#CC79A7"
+
+INK = "#222222"
+GREY = "#767676"
+FAINT = "#D8D8D8"
+WRONG = "#882255"
+# Classes of a classifier are none of the eight meanings above, so they get colours of their own (Paul Tol's muted).
+CLASSES = ("#332288", "#DDCC77", "#44AA99", "#882255", "#88CCEE", "#117733", "#CC6677", "#999933", "#AA4499", "#661100")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h")
+
+STALE_HATCH = "////"
+
+# A learner's own rcParams (dark_background, usetex, xkcd) must not change the pictures.
+RC: dict[str, Any] = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 10.0,
+    "text.usetex": False,
+    "text.color": INK,
+    "axes.facecolor": "white",
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.grid": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": True,
+    "axes.spines.bottom": True,
+    "axes.unicode_minus": True,
+    "axes.xmargin": 0.0,
+    "axes.ymargin": 0.0,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 10.0,
+    "ytick.labelsize": 10.0,
+    "xtick.direction": "out",
+    "ytick.direction": "out",
+    "xtick.minor.visible": False,
+    "ytick.minor.visible": False,
+    "xtick.top": False,
+    "ytick.right": False,
+    "lines.linewidth": 1.8,
+    "lines.antialiased": True,
+    "patch.linewidth": 1.0,
+    "hatch.linewidth": 1.2,
+    "path.simplify": True,
+    "path.sketch": None,
+    "path.effects": [],
+}
+
+
+def short(value: float) -> str:
+    """Write a number in at most about six characters: ``0.31``, ``12.4``, ``25k``, ``1e30``, ``inf``, ``NaN``."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "inf" if value > 0 else "\u2212inf"
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if size >= 999_950 or size < 0.0005:
+        mantissa, exponent = f"{size:.1e}".split("e")
+        text = f"{mantissa.removesuffix('.0')}e{int(exponent)}"
+    elif size >= 10_000:
+        text = f"{size / 1000:.3g}k"
+    elif size >= 1000:
+        text = f"{size:.0f}"
+    else:
+        text = f"{size:.3g}"
+    return ("\u2212" if value < 0 else "") + text.replace("-", "\u2212")
+
+
+def bytes_text(count: float) -> str:
+    """Write a number of bytes with a binary unit: ``512 B``, ``24.1 KiB``, ``6.1 TiB``."""
+    if not math.isfinite(count):
+        return short(count)
+    size, unit = abs(count), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB", "PiB"):
+        if size < 999.5 or unit == "PiB":
+            break
+        size /= 1024
+    text = short(size) if unit == "PiB" else f"{size:.0f}" if unit == "B" or size >= 100 else f"{size:.3g}"
+    return ("\u2212" if count < 0 else "") + f"{text} {unit}"
+
+
+def tint(colour: str, strength: float) -> tuple[float, float, float]:
+    """Mix a colour with white: strength 0 is white, 1 the colour itself."""
+    channels = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (1 - strength * (1 - channel) for channel in channels)
+    return red, green, blue
