@@ -61,26 +61,29 @@ class Provenance:
         self._pass = -1
         self._numbered = -1
         self._handles: list[Any] = []
+        self._on_optimizers: list[Any] = []
         book = weakref.ref(self)  # the hooks live on the parameters; through them the book must not keep itself alive
         for entry, param in zip(self.entries, self.params, strict=True):
             self._handles.append(param.register_hook(_before_adding(book, entry)))
             self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(book, entry)))
 
-    def watch(self, optimizer: torch.optim.Optimizer) -> None:
-        """Note the steps of an optimizer; a step that a GradScaler skips is none."""
+    def watch(self, optimizers: Iterable[torch.optim.Optimizer]) -> None:
+        """Note the steps of these optimizers, and no longer those of earlier ones; a skipped step is none."""
         book = weakref.ref(self)
 
         def before_step(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
             if (alive := book()) is not None:
                 alive._step(optimizer)
 
-        self._handles.append(optimizer.register_step_pre_hook(before_step))
+        for handle in self._on_optimizers:
+            handle.remove()
+        self._on_optimizers = [optimizer.register_step_pre_hook(before_step) for optimizer in optimizers]
 
     def close(self) -> None:
         """Take every hook off again."""
-        for handle in self._handles:
+        for handle in [*self._handles, *self._on_optimizers]:
             handle.remove()
-        self._handles.clear()
+        self._handles, self._on_optimizers = [], []
 
     def holdings(self) -> Holdings:
         """Say what is in ``.grad`` now; this is the only call that waits for the device."""

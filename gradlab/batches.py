@@ -1,0 +1,43 @@
+"""The batches of a task as the loop sees them: a list that notes how far it has been read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, SupportsIndex, overload
+
+
+class Mark:
+    """How many batches of this epoch have been handed out."""
+
+    def __init__(self) -> None:
+        """Start before the first batch."""
+        self.position = 0
+
+
+class Batches(list[Any]):
+    """A list of ``(x, y)`` whose iteration, indices and slices move a mark, so that a loop can be taken up where it stood."""
+
+    def __init__(self, items: Sequence[Any], mark: Mark, first: int = 0) -> None:
+        """Hold ``items``, of which the first is batch number ``first`` (from 0) of the epoch."""
+        super().__init__(items)
+        self._mark = mark
+        self._first = first
+
+    def __iter__(self) -> Iterator[Any]:
+        for place, item in enumerate(super().__iter__(), self._first + 1):
+            self._mark.position = place
+            yield item
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Any]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> Any:
+        if isinstance(index, slice):
+            start, _, stride = index.indices(len(self))
+            window = super().__getitem__(index)
+            # Only a plain stretch of the epoch can be counted; anything else is an ordinary list.
+            return Batches(window, self._mark, self._first + start) if stride == 1 else window
+        item = super().__getitem__(index)
+        self._mark.position = self._first + index.__index__() % len(self) + 1
+        return item

@@ -1,0 +1,124 @@
+"""Runs a Program on a task, statement by statement, and finds its way back when the program fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+from torch import nn
+
+from .loop import Loop
+from .provenance import Provenance
+from .snapshot import OwnRandomness, Snapshot
+from .stepper import LoopError, Program
+
+MOST_STATEMENTS = 200_000
+"""Statements without an update after which a loop is taken to make none."""
+
+
+class Engine:
+    """The program that runs now, its place in it, and the way back.
+
+    At every boundary (between two updates) another program can be adopted. One that is ``guarded`` is a learner's own
+    text: the state is copied at each boundary, and an error takes everything back there.
+    """
+
+    def __init__(
+        self, program: Program, task: Any, model: nn.Module, book: Provenance, seed: int, *, guarded: bool = False
+    ) -> None:
+        """Run the program's set-up on a fresh model."""
+        self._task, self._model, self._book = task, model, book
+        self._randomness = OwnRandomness(seed, task.device)
+        self.on_update: Callable[[Loop], None] | None = None
+        self._guard: Snapshot | None = None
+        self._fallback: Loop | None = None
+        with self._randomness:
+            self._take(Loop(program, task, model, guarded=guarded))
+        if guarded:
+            self._guard = Snapshot(model, self.loop, book)
+
+    @property
+    def program(self) -> Program:
+        """The program that runs now."""
+        return self.loop.program
+
+    def adopt(self, program: Program, *, guarded: bool = False) -> list[str]:
+        """Go over to another program at a boundary; return the optimizers whose state starts empty.
+
+        It goes on with the next batch of the epoch; a guarded one, of which nothing is known, begins an epoch of its own.
+        Raises LoopError if its set-up fails; then everything stays as it was.
+        """
+        old = self.loop
+        guard = Snapshot(self._model, old, self._book) if guarded else None
+        try:
+            with self._randomness:
+                loop = Loop(program, self._task, self._model, at=0 if guarded else old.position(), guarded=guarded)
+            fresh = loop.take_state(old)
+        except Exception as error:
+            if guard is not None:
+                guard.restore()
+            raise program.explain(error) from error
+        self._statements.close()
+        self._guard, self._fallback = guard, old if guarded else None
+        if not guarded:
+            old.close()
+        self._take(loop)
+        return fresh
+
+    def run(self, most: int) -> None:
+        """Run statements until an update is complete, ``most`` at the most."""
+        loop = self.loop
+        loop.updated = False
+        self.at_boundary = False
+        left = most
+        try:
+            with self._randomness:
+                for self.index in self._statements:
+                    left -= 1
+                    if loop.updated or not left:
+                        break
+                else:
+                    self.done = self.at_boundary = True
+        except BaseException as error:
+            self._recover()
+            if isinstance(error, Exception):
+                raise loop.program.explain(error) from error
+            raise
+        if loop.updated:
+            self.at_boundary = True
+            if self.on_update is not None:
+                self.on_update(loop)
+            if loop.guarded:
+                self._guard, self._fallback = Snapshot(self._model, loop, self._book), None
+        elif not left and most == MOST_STATEMENTS:
+            line = loop.program.statements[self.index].line
+            self._recover()
+            raise LoopError(line, f"{most:,} statements ran and no optimizer took a step", loop.program.text)
+
+    def close(self) -> None:
+        """Take the hooks off the optimizers."""
+        self._statements.close()
+        self.loop.close()
+
+    def _take(self, loop: Loop, at: int | None = None) -> None:
+        self.loop = loop
+        self.index = loop.index
+        self._statements: Generator[int, None, None] = loop.statements(at)
+        self.at_boundary = True
+        self.done = False
+        self._book.on_backward = loop.backward_began
+        self._book.watch(loop.optimizers.values())
+
+    def _recover(self) -> None:
+        """Go back to the last boundary as far as there is a copy of it, and be ready to run on from there."""
+        self._statements.close()
+        self.loop.losses = []
+        at = self.loop.position()
+        if self._guard is not None:
+            self._guard.restore()
+            at = self._guard.at
+            if self._fallback is not None:  # the new text never got through an update: the one before comes back
+                self.loop.close()
+                self.loop, self._fallback = self._fallback, None
+                self._guard = self._guard if self.loop.guarded else None
+        self._take(self.loop, at)

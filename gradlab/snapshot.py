@@ -1,0 +1,65 @@
+"""A copy of all that a loop can change, to come back to when a learner's edit goes wrong."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import torch
+from torch import nn
+
+from .loop import Loop
+from .provenance import Provenance
+
+
+class Snapshot:
+    """Weights, buffers, gradients, optimizer and scaler state and the book of gradients at one boundary."""
+
+    def __init__(self, model: nn.Module, loop: Loop, book: Provenance) -> None:
+        """Copy everything; the loop goes on untouched."""
+        self._model, self._loop, self._book = model, loop, book
+        self._weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+        self._grads = [None if p.grad is None else p.grad.detach().clone() for p in model.parameters()]
+        states = {**loop.optimizers, **loop.scalers}
+        self._states: dict[str, Any] = {name: copy.deepcopy(o.state_dict()) for name, o in states.items()}
+        self._entries = book.copy_entries()
+        self.at = loop.position()
+
+    def restore(self) -> None:
+        """Put everything back, any number of times; the loop's generator is the caller's to renew."""
+        self._model.load_state_dict(self._weights)
+        for param, grad in zip(self._model.parameters(), self._grads, strict=True):
+            param.grad = None if grad is None else grad.clone()
+        for name, thing in {**self._loop.optimizers, **self._loop.scalers}.items():
+            thing.load_state_dict(copy.deepcopy(self._states[name]))
+        self._book.restore_entries(copy.deepcopy(self._entries))
+
+
+class OwnRandomness:
+    """Keeps a run's random numbers apart from everybody else's: ``with`` it, torch's generators are the run's."""
+
+    def __init__(self, seed: int, device: str) -> None:
+        """Seed the run's generators without touching the global ones."""
+        self._cuda = device.startswith("cuda")
+        with self._kept():
+            torch.manual_seed(seed)
+            self._own = self._read()
+
+    def __enter__(self) -> None:
+        self._global = self._read()
+        self._write(self._own)
+
+    def __exit__(self, *exception: object) -> None:
+        self._own = self._read()
+        self._write(self._global)
+
+    def _kept(self) -> Any:
+        return torch.random.fork_rng(devices=range(torch.cuda.device_count()) if self._cuda else ())
+
+    def _read(self) -> tuple[torch.Tensor, torch.Tensor | None]:
+        return torch.get_rng_state(), torch.cuda.get_rng_state() if self._cuda else None
+
+    def _write(self, state: tuple[torch.Tensor, torch.Tensor | None]) -> None:
+        torch.set_rng_state(state[0])
+        if state[1] is not None:
+            torch.cuda.set_rng_state(state[1])
