@@ -1,0 +1,41 @@
+"""Ready-made tasks: a model, data and a loss each, seeded, small enough for a laptop."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from gradlab.tasks.bowl import bowl
+from gradlab.tasks.digits import digits
+from gradlab.tasks.line import line
+from gradlab.tasks.spiral import spiral
+from gradlab.tasks.task import Task
+from gradlab.tasks.text import text
+
+__all__ = ["Task", "bowl", "digits", "get", "line", "names", "spiral", "text"]
+
+
+def names() -> list[str]:
+    """Return the names of the ready-made tasks, simplest first."""
+    return ["bowl", "line", "spiral", "digits", "text"]
+
+
+def get(name: str, **options: Any) -> Task:
+    """Return a task by its name; the options are those of the function of that name.
+
+    Raises TypeError for a name that is no text and for an option that the task has not, ValueError for another name.
+    """
+    allowed = ", ".join(map(repr, names()))
+    if not isinstance(name, str):
+        raise TypeError(f"name must be one of {allowed}, got {name!r}")
+    if name not in names():
+        raise ValueError(f"name must be one of {allowed}, got {name!r}")
+    makers: dict[str, Callable[..., Task]]
+    makers = {"bowl": bowl, "line": line, "spiral": spiral, "digits": digits, "text": text}
+    make = makers[name]
+    known = inspect.signature(make).parameters
+    for option, value in options.items():
+        if option not in known:
+            raise TypeError(f"options of {name!r} must be among {', '.join(known) or 'none'}, got {option}={value!r}")
+    return make(**options)

@@ -1,0 +1,73 @@
+"""Two weights in a quadratic bowl whose curvatures you choose."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from gradlab.tasks import checks
+from gradlab.tasks.task import Task
+
+LARGEST = 1e6  # of every number that goes in: the loss then stays within float32
+
+
+def half_squares(output: Tensor, y: Tensor) -> Tensor:
+    """Return half the sum of the squared differences, a tensor with one value."""
+    return 0.5 * ((output - y) ** 2).sum()
+
+
+def bowl(
+    curvatures: tuple[float, float] = (1.0, 0.1),
+    start: tuple[float, float] = (-1.6, 1.3),
+    minimum: tuple[float, float] = (0.0, 0.0),
+    spread: float = 0.0,
+    batches: int = 16,
+    device: str = "auto",
+    seed: int = 0,
+) -> Task:
+    """Return the task whose loss is 1/2 * (c0 * (w0 - m0)^2 + c1 * (w1 - m1)^2).
+
+    The Hessian is diag(curvatures): with x = diag(sqrt(c)) and y = x @ m, half the squared error of x @ w is the
+    formula above. Plain SGD shrinks w_i - m_i by 1 - lr * c_i each update, so it settles for lr * c_i < 2.
+
+    curvatures: each from 1e-6 to 1e6.
+    start: the weights that every `build` begins with, whatever its seed.
+    minimum: (m0, m1), where the loss is 0.
+    spread: 0 makes all batches alike; above 0, each batch has a minimum of its own, normally distributed with this
+        standard deviation around `minimum`. Their mean is exactly `minimum`.
+    batches: how many, 1 to 10,000. x is (2, 2), y is (2, 1).
+
+    Raises TypeError or ValueError that names the field, the value and what is allowed.
+    """
+    c0, c1 = checks.pair("curvatures", curvatures, 1 / LARGEST, LARGEST)
+    w0, w1 = checks.pair("start", start, -LARGEST, LARGEST)
+    m0, m1 = checks.pair("minimum", minimum, -LARGEST, LARGEST)
+    width = checks.number("spread", spread, 0, LARGEST)
+    count = checks.integer("batches", batches, 1, 10_000)
+    generator = torch.Generator().manual_seed(checks.seed(seed))
+    noise = torch.randn(count, 2, 1, generator=generator)
+    noise -= noise.mean(dim=0)  # the mean of the batches' minima is then the minimum that was asked for
+
+    x = torch.diag(torch.tensor([math.sqrt(c0), math.sqrt(c1)]))
+    minima = torch.tensor([[m0], [m1]]) + width * noise
+
+    def build(seed: int) -> nn.Module:
+        model = nn.Linear(2, 1, bias=False)
+        with torch.no_grad():
+            model.weight.copy_(torch.tensor([[w0, w1]]))
+        return model
+
+    return Task(
+        name="bowl",
+        builder=build,
+        batches=[(x.clone(), x @ m) for m in minima],
+        loss_fn=half_squares,
+        device=checks.device(device),
+        title="Two weights roll down a bowl; you choose how steep it is each way",
+        picture="plane",
+        # A tenth of the limit 2 / c of the steeper direction: quick, and far from overshooting.
+        lr=0.2 / max(c0, c1),
+        extra={"minimum": (m0, m1), "curvatures": (c0, c1), "start": (w0, w1)},
+    )

@@ -1,0 +1,59 @@
+"""Real handwritten digits, 8 x 8 pixels."""
+
+from __future__ import annotations
+
+import gzip
+from importlib.resources import files
+
+import torch
+from torch import Tensor, nn
+
+from gradlab.tasks import checks
+from gradlab.tasks.task import Task, split
+
+TRAIN = 1500
+# The split and the order of the batches never change: a held-out image must not become a training image with a seed.
+SPLIT_SEED = 0
+
+
+def images() -> tuple[Tensor, Tensor]:
+    """Return all 1,797 images, (1797, 64) float32 from 0 (blank) to 1 (full ink), and their digits, (1797,) int64.
+
+    Source, authors and licence: data/SOURCES.md.
+    """
+    packed = files("gradlab.tasks").joinpath("data/digits.csv.gz").read_bytes()
+    rows = [list(map(int, row.split(b","))) for row in gzip.decompress(packed).splitlines()]
+    table = torch.tensor(rows)
+    return table[:, :64].float() / 16, table[:, 64].clone()
+
+
+def digits(batch: int = 64, device: str = "auto") -> Task:
+    """Return the task of reading digits: x (batch, 64) pixels from 0 to 1, row by row, y (batch,) the digit.
+
+    1,500 images to train on, 297 held out in `extra["test"]`. The model is an MLP 64-128-64-10 with ReLU, the loss is
+    the cross-entropy.
+
+    batch: images a batch, 1 to 1,500; the last batch may be smaller.
+
+    Raises TypeError or ValueError that names the field, the value and what is allowed.
+    """
+    checks.integer("batch", batch, 1, TRAIN)
+    where = checks.device(device)
+    x, y = images()
+    order = torch.randperm(len(x), generator=torch.Generator().manual_seed(SPLIT_SEED))
+    x, y = x[order], y[order]
+
+    def build(seed: int) -> nn.Module:
+        return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, 10))
+
+    return Task(
+        name="digits",
+        builder=build,
+        batches=split(x[:TRAIN], y[:TRAIN], batch),
+        loss_fn=nn.functional.cross_entropy,
+        device=where,
+        title="1,797 real handwritten digits: a network learns to read them",
+        picture="samples",
+        lr=0.5,
+        extra={"test": (x[TRAIN:].clone(), y[TRAIN:].clone()), "shape": (8, 8)},
+    )

@@ -1,0 +1,80 @@
+"""Ten sonnets, a character at a time, in sequences of unequal length."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from itertools import cycle
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
+
+from gradlab.tasks import checks
+from gradlab.tasks.task import Task
+from gradlab.tasks.transformer import CharTransformer
+
+IGNORE = -100  # the target of padding; torch.nn.functional.cross_entropy's own default for ignore_index
+PAD = 0  # the input character at padding: the end of a line; no real position ever looks at it
+ORDER_SEED = 0
+
+
+def next_character_loss(output: Tensor, y: Tensor) -> Tensor:
+    """Return the mean cross-entropy over the real characters: output (batch, length, characters), y (batch, length)."""
+    return nn.functional.cross_entropy(output.flatten(0, 1), y.flatten(), ignore_index=IGNORE)
+
+
+def passages() -> list[str]:
+    """Return the sonnets cut into passages of 1, 2 and 3 verses in turn, none across two sonnets.
+
+    Unequal lengths are the point: the mean of two batches' losses is then not the mean over their characters.
+    """
+    sonnets = files("gradlab.tasks").joinpath("data/sonnets.txt").read_text(encoding="ascii").strip().split("\n\n")
+    found: list[str] = []
+    sizes = cycle((1, 2, 3))
+    for sonnet in sonnets:
+        verses = sonnet.split("\n")
+        while verses:
+            size = next(sizes)
+            found.append("\n".join(verses[:size]) + "\n")
+            verses = verses[size:]
+    return found
+
+
+def text(batch: int = 8, device: str = "auto") -> Task:
+    r"""Return the task of guessing the next character: x (batch, length) int64, y the same shape, one place ahead.
+
+    A batch is as long as its longest passage; past the end of a shorter one, y is -100 and the loss leaves it out.
+    `extra["characters"]` is the text of all characters: number i stands for its i-th. The first is the end of line.
+
+    batch: passages a batch, 1 to all of them; the last batch may be smaller.
+
+    Raises TypeError or ValueError that names the field, the value and what is allowed.
+    """
+    where = checks.device(device)
+    texts = passages()
+    checks.integer("batch", batch, 1, len(texts))
+    characters = "".join(sorted(set("".join(texts))))
+    number = {character: i for i, character in enumerate(characters)}
+    order = torch.randperm(len(texts), generator=torch.Generator().manual_seed(ORDER_SEED)).tolist()
+    # Every passage starts from an end of line, so that its first character is something to guess as well.
+    codes = [torch.tensor([number[c] for c in "\n" + texts[i]]) for i in order]
+    groups = [codes[i : i + batch] for i in range(0, len(codes), batch)]
+    longest = max(map(len, codes)) - 1
+
+    return Task(
+        name="text",
+        builder=lambda seed: CharTransformer(len(characters), longest),
+        batches=[
+            (
+                pad_sequence([code[:-1] for code in group], batch_first=True, padding_value=PAD),
+                pad_sequence([code[1:] for code in group], batch_first=True, padding_value=IGNORE),
+            )
+            for group in groups
+        ],
+        loss_fn=next_character_loss,
+        device=where,
+        title="Ten sonnets: a small transformer learns to guess the next character",
+        picture=None,
+        lr=0.5,
+        extra={"characters": characters},
+    )

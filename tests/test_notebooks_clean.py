@@ -1,0 +1,108 @@
+"""What is committed is fit to be read: notebooks run in order, and nothing of the machine they were made on."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
+
+MACHINE_PATH = re.compile(r"(?<![\w.])/(?:home|root|Users|tmp|work|opt|mnt|var)/\w|[A-Z]:\\\\?Users|ipykernel_\d+/")
+WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
+# The bracketed letters keep this file from finding itself.
+REGISTRY = re.compile(r"py[p]i\.org|python[h]osted\.org|ana[c]onda\.org|index-[u]rl|find-[l]inks|whl/[c]pu|pypi-[m]ore")
+BINDER = "binder/requirements.txt"
+MADE = {".git", ".venv", "__pycache__", "build", "dist", "node_modules", "shared", "test-results"}
+
+
+def cells(path: Path) -> list[dict[str, Any]]:
+    """Return the code cells that hold code."""
+    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in found if cell["cell_type"] == "code" and "".join(cell["source"]).strip()]
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Yield every text in a cell or in metadata, but no picture: base64 may spell anything."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        if all(isinstance(part, str) for part in value):
+            yield "".join(value)
+        else:
+            for part in value:
+                yield from texts(part)
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            if not key.startswith("image/"):
+                yield from texts(part)
+
+
+def tree() -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of every text file of the checkout that no tool has made."""
+    for path in sorted(ROOT.rglob("*")):
+        parts = path.relative_to(ROOT).parts
+        made = any(part in MADE or part.endswith(("_cache", ".egg-info", "_checkpoints")) for part in parts)
+        if made or not path.is_file():
+            continue
+        try:
+            yield "/".join(parts), path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+
+
+@EACH
+def test_cells_ran_in_order(path: Path) -> None:
+    counts = [cell["execution_count"] for cell in cells(path)]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+@EACH
+def test_no_cell_failed(path: Path) -> None:
+    for cell in cells(path):
+        if "raises-exception" not in cell["metadata"].get("tags", []):
+            assert [out["ename"] for out in cell["outputs"] if out["output_type"] == "error"] == []
+
+
+@EACH
+def test_no_widget_state(path: Path) -> None:
+    # A stored view without its model shows "Error displaying widget"; the picture beside it is what should be seen.
+    assert "widgets" not in json.loads(path.read_text(encoding="utf-8"))["metadata"]
+    kinds = {kind for cell in cells(path) for out in cell["outputs"] for kind in out.get("data", {})}
+    assert WIDGET_VIEW not in kinds
+
+
+@EACH
+def test_no_path_of_the_machine(path: Path) -> None:
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    found = [text for part in (notebook["metadata"], cells(path)) for text in texts(part) if MACHINE_PATH.search(text)]
+    assert found == []
+
+
+@EACH
+def test_kernel_is_the_plain_one(path: Path) -> None:
+    assert json.loads(path.read_text(encoding="utf-8"))["metadata"]["kernelspec"]["name"] == "python3"
+
+
+def test_only_binder_names_a_package_registry() -> None:
+    found = [(name, line) for name, text in tree() for line in text.splitlines() if REGISTRY.search(line)]
+    elsewhere = [(name, line) for name, line in found if name != BINDER]
+    assert elsewhere == []
+    hosts = {host for _, line in found for host in re.findall(r"https?://([^/\s]+)", line)}
+    assert hosts == {"download.pytorch.org"}
+
+
+def test_binder_pins_are_those_of_the_tests() -> None:
+    def pins(name: str) -> dict[str, str]:
+        lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
+        return dict(line.split("==") for line in lines if "==" in line and not line.startswith("#"))
+
+    tested = pins("requirements.txt")
+    for package, version in pins(BINDER).items():
+        assert version.removesuffix("+cpu") == tested[package]

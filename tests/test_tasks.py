@@ -1,0 +1,414 @@
+"""The tasks against independent oracles: formulas, published counts, plain loops."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import time
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from gradlab import tasks
+from gradlab.tasks import Task
+
+CPU_TASKS = [tasks.get(name, device="cpu") for name in tasks.names()]
+EACH = pytest.mark.parametrize("task", CPU_TASKS, ids=lambda task: task.name)
+
+
+def train(task: Task, epochs: int, accumulate: int = 1, divide: bool = True) -> tuple[nn.Module, list[float]]:
+    """Train with plain SGD, written out; return the model and the loss of every micro-batch."""
+    model = task.build()
+    optimizer = torch.optim.SGD(model.parameters(), lr=task.lr)
+    losses = []
+    for _ in range(epochs):
+        for i, (x, y) in enumerate(task.batches, start=1):
+            x, y = x.to(task.device), y.to(task.device)
+            loss = task.loss_fn(model(x), y)
+            (loss / accumulate if divide else loss).backward()
+            losses.append(loss.item())
+            if i % accumulate == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+    return model, losses
+
+
+def state(model: nn.Module) -> list[torch.Tensor]:
+    return [p.detach().clone() for p in model.parameters()]
+
+
+def mean(values: list[float]) -> float:
+    return sum(values) / len(values)
+
+
+# All tasks
+
+
+@EACH
+def test_same_seed_same_weights_and_another_seed_others(task: Task) -> None:
+    first, again, other = state(task.build(3)), state(task.build(3)), state(task.build(4))
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    same = all(torch.equal(a, b) for a, b in zip(first, other, strict=True))
+    assert same == (task.name == "bowl")  # the bowl starts where it was told to
+
+
+@EACH
+def test_weights_are_those_of_a_plain_seeded_build(task: Task) -> None:
+    before = torch.get_rng_state()
+    torch.manual_seed(7)
+    plain = task.builder(7)
+    torch.set_rng_state(before)
+    assert all(torch.equal(a, b) for a, b in zip(state(plain), state(task.build(7)), strict=True))
+
+
+@EACH
+def test_the_data_is_the_same_every_time(task: Task) -> None:
+    again = tasks.get(task.name, device="cpu")
+    for (x, y), (x2, y2) in zip(task.batches, again.batches, strict=True):
+        assert torch.equal(x, x2)
+        assert torch.equal(y, y2)
+
+
+@pytest.mark.parametrize("name", tasks.names())
+def test_global_random_numbers_are_left_alone(name: str) -> None:
+    before = torch.get_rng_state()
+    tasks.get(name, device="cpu").build(5)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+@EACH
+def test_loss_falls_at_the_tasks_own_rate(task: Task) -> None:
+    n = len(task.batches)
+    _, losses = train(task, epochs=max(4, 80 // n))
+    assert mean(losses[-n:]) < 0.8 * mean(losses[:n])
+
+
+@EACH
+def test_batches_stay_on_the_cpu_with_memory_of_their_own(task: Task) -> None:
+    parts = [part for batch in task.batches for part in batch]
+    assert {part.device.type for part in parts} == {"cpu"}
+    assert all(part.untyped_storage().nbytes() == part.numel() * part.element_size() for part in parts)
+    assert len({part.untyped_storage().data_ptr() for part in parts}) == len(parts)
+
+
+@EACH
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_trains_under_autocast(task: Task, dtype: torch.dtype) -> None:
+    model = task.build()
+    x, y = task.batches[0]
+    with torch.autocast("cpu", dtype=dtype):
+        loss = task.loss_fn(model(x), y)
+    loss.backward()
+    plain = task.loss_fn(task.build()(x), y)
+    assert loss.item() == pytest.approx(plain.item(), rel=0.05)
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+
+
+@EACH
+def test_runs_on_fake_tensors(task: Task) -> None:
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        model = task.build()
+        x, y = (torch.empty(part.shape, dtype=part.dtype) for part in task.batches[0])
+        task.loss_fn(model(x), y).backward()
+    for p, real in zip(model.parameters(), task.build().parameters(), strict=True):
+        assert p.grad is not None
+        assert p.grad.shape == real.shape
+
+
+@EACH
+def test_is_ready_in_a_blink(task: Task) -> None:
+    best = math.inf
+    for _ in range(3):  # the best of three: other work on the machine is not the task's fault
+        start = time.perf_counter()
+        tasks.get(task.name, device="cpu").build()
+        best = min(best, time.perf_counter() - start)
+    assert best < 0.3
+
+
+@EACH
+def test_has_words_and_a_known_picture(task: Task) -> None:
+    assert task.title
+    assert "\n" not in task.title
+    assert task.picture in {None, "plane", "boundary", "samples"}
+    assert repr(task).startswith("Task(name=")
+    assert len(repr(task)) < 300  # the data is not in it
+
+
+def test_tasks_need_no_numpy_or_widgets() -> None:
+    code = "import sys, gradlab.tasks; print([m for m in ('matplotlib', 'ipywidgets') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA GPU here")
+@pytest.mark.parametrize("name", tasks.names())
+def test_on_a_gpu(name: str) -> None:
+    task = tasks.get(name)
+    assert task.device == "cuda"
+    before = torch.get_rng_state(), torch.cuda.get_rng_state()
+    model = task.build()
+    assert torch.equal(before[0], torch.get_rng_state())
+    assert torch.equal(before[1], torch.cuda.get_rng_state())
+    assert {p.device.type for p in model.parameters()} == {"cuda"}
+    n = len(task.batches)
+    _, losses = train(task, epochs=max(4, 80 // n))
+    assert mean(losses[-n:]) < 0.8 * mean(losses[:n])
+
+
+# bowl
+
+
+@pytest.mark.parametrize("curvatures", [(1.0, 0.1), (4.0, 0.25), (3.0, 7.0)])
+def test_bowl_is_the_quadratic_it_says(curvatures: tuple[float, float]) -> None:
+    task = tasks.bowl(curvatures, start=(2.0, -1.0), minimum=(0.5, 0.25), device="cpu")
+    x, y = task.batches[0]
+
+    def loss(w: torch.Tensor) -> torch.Tensor:
+        return task.loss_fn(x @ w.unsqueeze(1), y)
+
+    hessian = torch.autograd.functional.hessian(loss, torch.tensor([0.3, -0.7]))
+    torch.testing.assert_close(hessian, torch.diag(torch.tensor(curvatures)))
+    by_hand = 0.5 * (curvatures[0] * 1.5**2 + curvatures[1] * 1.25**2)
+    assert task.loss_fn(task.build()(x), y).item() == pytest.approx(by_hand, rel=1e-6)
+    assert loss(torch.tensor([0.5, 0.25])).item() == pytest.approx(0, abs=1e-12)
+
+
+def test_bowl_batches_are_alike_unless_spread() -> None:
+    alike = tasks.bowl(minimum=(1.0, 2.0), device="cpu")
+    assert all(torch.equal(y, alike.batches[0][1]) for _, y in alike.batches)
+    spread = tasks.bowl(minimum=(1.0, 2.0), spread=0.5, batches=400, device="cpu")
+    minima = torch.stack([torch.linalg.solve(x, y).squeeze() for x, y in spread.batches])
+    torch.testing.assert_close(minima.mean(dim=0), torch.tensor([1.0, 2.0]))
+    torch.testing.assert_close(minima.std(dim=0), torch.tensor([0.5, 0.5]), rtol=0.1, atol=0)
+
+
+# line
+
+
+def test_line_finds_the_prices() -> None:
+    task = tasks.line(device="cpu")
+    assert [tuple(x.shape) for x, _ in task.batches] == [(1, 2)] * 8
+    model, _ = train(task, epochs=20)
+    torch.testing.assert_close(next(iter(state(model))), torch.tensor([[1.0, 2.0]]), rtol=0, atol=0.01)
+
+
+def test_line_learns_in_windows_of_four_only_if_the_loss_is_divided() -> None:
+    task = tasks.line(device="cpu")
+    _, divided = train(task, epochs=4, accumulate=4)
+    _, summed = train(task, epochs=4, accumulate=4, divide=False)
+    windows = [sum(divided[i : i + 4]) for i in range(0, 32, 4)]
+    assert windows == sorted(windows, reverse=True)
+    assert windows[-1] < windows[0] / 50
+    windows = [sum(summed[i : i + 4]) for i in range(0, 32, 4)]
+    assert windows == sorted(windows)
+    assert windows[-1] > windows[0] * 10
+
+
+def test_line_hessian_is_that_of_the_mean_loss() -> None:
+    task = tasks.line(device="cpu")
+
+    def loss(w: torch.Tensor) -> torch.Tensor:
+        return torch.stack([task.loss_fn(x @ w.unsqueeze(1), y) for x, y in task.batches]).mean()
+
+    oracle = torch.autograd.functional.hessian(loss, torch.zeros(2))
+    torch.testing.assert_close(torch.tensor(task.extra["hessian"]), oracle)
+
+
+# spiral
+
+
+@pytest.mark.parametrize("arms", [2, 3])
+def test_spiral_points_are_learned_but_not_by_a_line(arms: int) -> None:
+    task = tasks.spiral(arms=arms, device="cpu")
+    x, y = task.extra["points"]
+    assert torch.bincount(y).tolist() == [100] * arms
+    assert torch.equal(torch.cat([a for a, _ in task.batches]), x)
+    assert x.abs().max() < 1.2
+    model, _ = train(task, epochs=80)
+    assert (model(x).argmax(1) == y).float().mean() > 0.97
+    straight = Task("straight", lambda seed: nn.Linear(2, arms), task.batches, task.loss_fn, lr=task.lr)
+    model, _ = train(straight, epochs=40)
+    assert (model(x).argmax(1) == y).float().mean() < 0.8
+
+
+# digits
+
+
+def test_digits_are_all_there() -> None:
+    task = tasks.digits(device="cpu")
+    test_x, test_y = task.extra["test"]
+    x, y = torch.cat([x for x, _ in task.batches] + [test_x]), torch.cat([y for _, y in task.batches] + [test_y])
+    assert x.shape == (1797, 64)
+    # The class counts of the test part as the UCI documentation gives them.
+    assert torch.bincount(y).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
+    assert (x.min().item(), x.max().item()) == (0, 1)
+    assert torch.equal(x * 16, (x * 16).round())
+    assert len(x.unique(dim=0)) == 1797  # no image twice: none of the held-out ones is among the others
+
+
+def test_digits_are_read_after_300_updates() -> None:
+    task = tasks.digits(device="cpu")
+    x, y = task.extra["test"]
+    model, losses = train(task, epochs=12)
+    assert len(losses) <= 300
+    assert (model(x).argmax(1) == y).float().mean() > 0.95
+
+
+def test_digits_file_is_small() -> None:
+    from importlib.resources import files
+
+    assert len(files("gradlab.tasks").joinpath("data/digits.csv.gz").read_bytes()) < 100_000
+
+
+# text
+
+
+def test_text_padding_does_not_count() -> None:
+    task = tasks.text(device="cpu")
+    model = task.build().eval()
+    x, y = task.batches[2]
+    total, count = 0.0, 0
+    for row, target in zip(x, y, strict=True):  # the oracle: every sequence alone, without padding, summed
+        length = int((target != -100).sum())
+        scores = model(row[:length].unsqueeze(0))[0]
+        total += nn.functional.cross_entropy(scores, target[:length], reduction="sum").item()
+        count += length
+    assert task.loss_fn(model(x), y).item() == pytest.approx(total / count, rel=1e-5)
+
+
+def test_text_reads_as_the_sonnets_and_lengths_differ() -> None:
+    task = tasks.text(device="cpu")
+    characters = task.extra["characters"]
+    verses = 0
+    for x, y in task.batches:
+        for row, target in zip(x, y, strict=True):
+            length = int((target != -100).sum())
+            assert torch.equal(row[1:length], target[: length - 1])  # y is x, one place ahead
+            assert (target[length:] == -100).all()
+            verses += "".join(characters[i] for i in target[:length]).count("\n")
+    assert verses == 140
+    tokens = [int((y != -100).sum()) for _, y in task.batches]
+    assert max(tokens) > 1.5 * min(tokens)
+
+
+def test_text_model_does_not_look_ahead() -> None:
+    task = tasks.text(device="cpu")
+    model = task.build()
+    x = task.batches[0][0].clone()
+    before = model(x)
+    x[:, 20:] = 1
+    after = model(x)
+    torch.testing.assert_close(before[:, :20], after[:, :20])
+    assert not torch.allclose(before[:, 20:], after[:, 20:])
+
+
+# What is refused
+
+NAN, INF = float("nan"), float("inf")
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    *(("bowl", {"curvatures": v}, "curvatures") for v in (1.0, "ab", (1.0,), (1.0, 0.0), (-1.0, 1.0), (NAN, 1.0))),
+    *(("bowl", {"curvatures": v}, "curvatures") for v in ((1.0, INF), (True, 1.0), ("1", 1.0), None, (1, 2, 3))),
+    *(("bowl", {"start": v}, "start") for v in (0, (NAN, 0), (0, -INF), (0, None), (1e300, 0), (False, 0))),
+    *(("bowl", {"minimum": v}, "minimum") for v in ("00", (0, INF), [], (0, 1j))),
+    *(("bowl", {"spread": v}, "spread") for v in (-1, NAN, INF, True, "0", None)),
+    *(("bowl", {"batches": v}, "batches") for v in (0, -1, 1.0, True, "4", None, 10**9)),
+    *((name, {"seed": v}, "seed") for name in ("bowl", "spiral") for v in (-1, 0.0, True, None, 2**64)),
+    *(("spiral", {"arms": v}, "arms") for v in (1, 4, 2.0, True, NAN)),
+    *(("spiral", {"points": v}, "points") for v in (0, 9, 1001, 50.0, None)),
+    *(("spiral", {"noise": v}, "noise") for v in (-0.1, NAN, INF, True, False, "a")),
+    *((name, {"batch": v}, "batch") for name in ("spiral", "digits", "text") for v in (0, 1e1, True, 10**6)),
+    *((name, {"device": v}, "device") for name in tasks.names() for v in ("gpu", "", 0, None, "cuda:99", "CPU")),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "field"), BAD)
+def test_bad_options_are_named(name: str, options: dict[str, Any], field: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as refused:
+        tasks.get(name, **options)
+    message = str(refused.value)
+    assert message.startswith(field)
+    assert " must be " in message
+    value = options[field]
+    worst = value if not isinstance(value, tuple | list) else None
+    assert ", got " in message
+    assert worst is None or repr(worst) in message
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+@pytest.mark.parametrize("name", tasks.names())
+def test_cuda_without_a_gpu_is_said(name: str) -> None:
+    with pytest.raises(ValueError, match=r"device must be .* got 'cuda': PyTorch sees no CUDA GPU"):
+        tasks.get(name, device="cuda")
+    assert tasks.get(name, device="auto").device == "cpu"
+
+
+def test_get_names_what_there_is() -> None:
+    with pytest.raises(ValueError, match=r"name must be one of 'bowl', .* got 'mnist'"):
+        tasks.get("mnist")
+    with pytest.raises(TypeError, match="name must be one of 'bowl'"):
+        tasks.get(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="options of 'line' must be among device, got curvatures="):
+        tasks.get("line", curvatures=(1, 2))
+
+
+X, Y = torch.zeros(2, 2), torch.zeros(2, 1)
+GOOD: dict[str, Any] = {
+    "name": "mine",
+    "builder": lambda seed: nn.Linear(2, 1),
+    "batches": [(X, Y)],
+    "loss_fn": nn.functional.mse_loss,
+}
+
+
+def test_a_task_of_ones_own() -> None:
+    task = Task(**GOOD)
+    assert (task.device, task.picture, task.title, dict(task.extra)) == ("cpu", None, "", {})
+    assert not torch.equal(state(task.build(0))[0], state(task.build(1))[0])
+    GOOD["batches"].append((X, Y))
+    assert len(task.batches) == 1  # a later change to the caller's list is not a change to the task
+    GOOD["batches"].pop()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("name", v) for v in (None, 3, "", "  ")),
+        *(("builder", v) for v in (None, "Linear", nn.Parameter(X))),
+        *(("batches", v) for v in (None, [], (), 4, "xy", {1: 2}, iter([(X, Y)]), X, [X], [(X,)], [(X, Y, X)])),
+        *(("batches", v) for v in ([(X, None)], [([1.0], Y)], [(X, Y), "xy"], [(torch.zeros(0, 2), Y)])),
+        *(("loss_fn", v) for v in (None, "mse", 3)),
+        *(("device", v) for v in (None, "auto", "tpu", "", torch.device("cpu"), 0)),
+        *(("title", v) for v in (None, 3)),
+        *(("picture", v) for v in ("bars", "", 3, ["plane"])),
+        *(("lr", v) for v in (0, -0.1, NAN, INF, True, "0.1", None)),
+        *(("extra", v) for v in (None, [], "x")),
+    ],
+)
+def test_bad_fields_of_a_task_are_named(field: str, value: object) -> None:
+    with pytest.raises((TypeError, ValueError)) as refused:
+        Task(**{**GOOD, field: value})
+    assert str(refused.value).startswith(f"{field} must be ")
+    assert ", got " in str(refused.value)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.0, True, None, "0", 2**32])
+def test_bad_seed_of_build(seed: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"^seed must be a whole number"):
+        Task(**GOOD).build(seed)
+
+
+def test_a_builder_must_make_a_model() -> None:
+    with pytest.raises(TypeError, match=r"builder must return a torch.nn.Module, got 3"):
+        Task(**{**GOOD, "builder": lambda seed: 3}).build()
+
+
+def test_random_numbers_are_restored_when_the_builder_fails() -> None:
+    before = torch.get_rng_state()
+    with pytest.raises(ZeroDivisionError):
+        Task(**{**GOOD, "builder": lambda seed: torch.rand(1) / 0 if seed < 0 else 1 / 0}).build()
+    assert torch.equal(before, torch.get_rng_state())
