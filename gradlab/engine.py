@@ -107,6 +107,7 @@ class Engine:
         self.at_boundary = True
         self.done = False
         self._book.on_backward = loop.backward_began
+        self._book.loss_scale = lambda: loop.scale() or 1.0
         self._book.watch(loop.optimizers.values())
 
     def _recover(self) -> None:

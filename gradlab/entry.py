@@ -67,6 +67,11 @@ class Entry:
         """Return the batches in ``.grad`` that a step has applied."""
         return [(first, min(last, self.applied_to)) for first, last in self.held if first <= self.applied_to]
 
+    def count(self) -> tuple[int, int]:
+        """Return how many batches in ``.grad`` are fresh and how many stale (already applied)."""
+        stale = sum(last - first + 1 for first, last in self.stale())
+        return sum(last - first + 1 for first, last in self.held) - stale, stale
+
     def copy(self) -> Entry:
         """Return a folded copy that takes nothing for known."""
         self.fold()

@@ -31,7 +31,7 @@ class Loop:
         self.losses: list[Tensor] = []
         self._task = task
         self._at = at
-        self._attempted = self._applied = self._inside_scaler = False
+        self._attempted = self._applied = self._inside_scaler = self._unscaled = False
         self._skipped = False
         self._used_scale: float | None = None  # of the newest update, before ``scaler.update()`` changed it
         self._loss: Tensor | None = None
@@ -98,6 +98,10 @@ class Loop:
         """Return the loss scale, None without a scaler."""
         return next((float(scaler.get_scale()) for scaler in self.scalers.values()), None)
 
+    def scale_in_grad(self) -> float:
+        """Return what the newest contributions in ``.grad`` are still multiplied by: the scale until it is divided out."""
+        return (self.scale() or 1.0) if self.losses and not self._unscaled else 1.0
+
     def close(self) -> None:
         """Take the hooks off the optimizers."""
         for handle in self._handles:
@@ -121,7 +125,11 @@ class Loop:
 
     def _watch_scaler(self, scaler: torch.amp.GradScaler) -> None:
         """Put the scaler's own ``step`` and ``update`` behind wrappers: a skipped step fires no optimizer hook."""
-        step, update = scaler.step, scaler.update
+        step, update, unscale_ = scaler.step, scaler.update, scaler.unscale_
+
+        def watched_unscale(*args: Any, **kwargs: Any) -> None:
+            unscale_(*args, **kwargs)
+            self._unscaled = True
 
         def watched_step(*args: Any, **kwargs: Any) -> Any:
             self._inside_scaler = True
@@ -129,16 +137,22 @@ class Loop:
                 result = step(*args, **kwargs)
             finally:
                 self._inside_scaler = False
-            self._attempted = True
+            self._attempted = self._unscaled = True
             return result
 
         def watched_update(*args: Any, **kwargs: Any) -> None:
             self._used_scale = float(scaler.get_scale())
             update(*args, **kwargs)
+            self._unscaled = False
             if self._attempted:
                 self._complete()
 
-        scaler.step, scaler.update = watched_step, watched_update  # type: ignore[method-assign]  # this one object only
+        # This one object only; the class stays as it is.
+        scaler.step, scaler.update, scaler.unscale_ = (  # type: ignore[method-assign]
+            watched_step,
+            watched_update,
+            watched_unscale,
+        )
 
     def _complete(self) -> None:
         self.updated = True

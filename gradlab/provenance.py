@@ -56,6 +56,7 @@ class Provenance:
         self.measure = False  # take the norm of contributions that are added to something? it costs a little
         self.on_backward: Callable[[], None] | None = None
         self.on_step: Callable[[list[Tensor]], None] | None = None
+        self.loss_scale: Callable[[], float] = lambda: 1.0  # what the loop multiplies its losses by
         self.vectors: deque[tuple[int, Tensor]] | None = deque(maxlen=_VECTORS_KEPT) if keep_vectors else None
         self._page = {id(param): (entry, param) for entry, param in zip(self.entries, self.params, strict=True)}
         self._pass = -1
@@ -95,8 +96,8 @@ class Provenance:
             if param.grad is not None and entry.held and entry.held[-1][1] == self.backwards
         ]
         return Holdings(
-            holds=_union(span for entry in self.entries for span in entry.held),
-            stale=_union(span for entry in self.entries for span in entry.stale()),
+            holds=union(span for entry in self.entries for span in entry.held),
+            stale=union(span for entry in self.entries for span in entry.stale()),
             norm=math.hypot(*(float(grad.float().norm()) for grad in grads)),
             newest=math.hypot(*(float(norm) for norm in newest)),
         )
@@ -194,12 +195,12 @@ def _after_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Tens
         entry.remember(param.grad)
         entry.events.append(("add", alive.backwards))
         if alive.vectors is not None and entry.vector is not None:
-            alive.vectors.append((alive.backwards, entry.vector))
+            alive.vectors.append((alive.backwards, entry.vector / alive.loss_scale()))
 
     return hook
 
 
-def _union(spans: Iterable[Span]) -> list[Span]:
+def union(spans: Iterable[Span]) -> list[Span]:
     """Merge spans that overlap or touch, in ascending order."""
     merged: list[Span] = []
     for first, last in sorted(spans):

@@ -73,6 +73,11 @@ class Run:
         return self._engine.loop.scale()
 
     @property
+    def scale_in_grad(self) -> float:
+        """What the newest contributions in ``.grad`` are multiplied by now; 1 unless a scaler has yet to unscale them."""
+        return self._engine.loop.scale_in_grad()
+
+    @property
     def record(self) -> Record:
         """The history since the last reset."""
         return self._recorder.record
@@ -187,7 +192,7 @@ class Run:
                 self._engine.run(most)
                 return
             if self.at_boundary:
-                self.timeline = [("", self.footprint())]
+                self.timeline = [("start", self.footprint())]
             before = self.updates
             for _ in range(most):
                 self._engine.run(1)
