@@ -6,19 +6,22 @@ import math
 from typing import Any
 
 import numpy as np
-from matplotlib.collections import PolyCollection
+from matplotlib.patches import PathPatch
 from matplotlib.transforms import IdentityTransform
 
 from gradlab.scene import Arrows
 from gradlab.views.canvas import say
 from gradlab.views.key import LOOKS, key
 from gradlab.views.limits import LARGEST, Numbers, numbers
+from gradlab.views.outline import NOTHING, outline
 from gradlab.views.plane import Plane
 from gradlab.views.style import FRESH, GRADIENTS, GREY, STALE, WEIGHTS, short
 
 NAMED = 8
 """Up to so many arrows carry the number of their batch."""
-STEPS = (1.0, 0.5, 0.2)
+STEPS = (5.0, 3.0, 2.0, 1.0)
+REACH = 0.4
+"""Together the arrows reach at most across this share of the picture."""
 
 
 class ArrowsPanel(Plane[Arrows]):
@@ -31,20 +34,19 @@ class ArrowsPanel(Plane[Arrows]):
     def build(self) -> None:
         """Make the four kinds of arrow."""
         super().build()
-        self._kinds: dict[str, PolyCollection] = {}
+        self._kinds: dict[str, PathPatch] = {}
         for kind in ("older", "stale", "fresh", "sum"):
-            arrows = PolyCollection([], transform=IdentityTransform(), **LOOKS[kind])
-            self.axes.add_collection(arrows, autolim=False)
+            arrows = PathPatch(NOTHING, transform=IdentityTransform(), **LOOKS[kind])
+            self.axes.add_patch(arrows)
             self._kinds[kind] = arrows
             self.moving(arrows)
         (self._weights,) = self.axes.plot([], [], color=WEIGHTS, marker="o", markersize=10, mec="white", mew=1.5, ls="")
         self.moving(self._weights)
-        box = {"boxstyle": "square,pad=0.08", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
-        self._numbers = self.labels(self.axes, NAMED, ha="center", bbox=box)
-        (self._older,) = self.labels(self.axes, 1, ha="center", bbox=box)
+        self._numbers = self.labels(self.axes, NAMED, ha="center", backed=True)
+        (self._older,) = self.labels(self.axes, 1, ha="center", backed=True)
         self._older.set(color=GREY, text="")
         for label in (*self._numbers, self._older):
-            label.set(transform=IdentityTransform(), clip_on=False)
+            label.set(transform=IdentityTransform())
         left = self.width - self.margin + 8
         key(self, {"fresh": "fresh", "stale": "stale", "sum": "sum"}, left, 48)
         self._zoom = self.words((left - 2) / self.width, self.up(126), "", va="top", linespacing=1.25)
@@ -52,17 +54,19 @@ class ArrowsPanel(Plane[Arrows]):
 
     def place(self, scene: Arrows) -> None:
         """Lay the arrows head to tail, at a scale at which they fit the view."""
-        self.surface(scene.contours, [scene.weights])
-        start = self.axes.transData.transform(np.clip(np.nan_to_num(scene.weights), -1e9, 1e9))
         steps = numbers([edge for a in scene.arrows for edge in (a.dx, a.dy)]).reshape(-1, 2)
         whole = numbers([*scene.earlier, *scene.total]).reshape(2, 2)
         sound = bool(np.isfinite(steps).all() and np.isfinite(whole).all())
         steps, whole = np.nan_to_num(steps, posinf=0, neginf=0), np.nan_to_num(whole, posinf=0, neginf=0)
-        per_unit = self.axes.transData.transform([(1, 1)])[0] - self.axes.transData.transform([(0, 0)])[0]
         with np.errstate(over="ignore"):
-            ends = np.clip(np.cumsum([whole[0], *steps], axis=0), -LARGEST, LARGEST)
-            factor = self._fit(start, np.vstack([ends, whole[1:]]), per_unit)
-        ends, total = start + ends * factor * per_unit, start + whole[1] * factor * per_unit
+            reach = np.clip(np.cumsum([whole[0], *steps], axis=0), -LARGEST, LARGEST)
+        factor = self._fit(scene, np.vstack([reach, whole[1:]]))
+        here = np.clip(np.nan_to_num(numbers(scene.weights)), -LARGEST, LARGEST)
+        tips = [tuple(here + end * factor) for end in [*reach, whole[1]]]
+        self.surface(scene.contours, [*tips, scene.weights])
+        start = self.axes.transData.transform(np.clip(here, -1e9, 1e9))
+        per_unit = self.axes.transData.transform([(1, 1)])[0] - self.axes.transData.transform([(0, 0)])[0]
+        ends, total = start + reach * factor * per_unit, start + whole[1] * factor * per_unit
         thick = self.figure.dpi / 100
         drawn: dict[str, list[Numbers]] = {kind: [] for kind in self._kinds}
         drawn["older"] = arrow(start, ends[0], 5 * thick)
@@ -70,7 +74,7 @@ class ArrowsPanel(Plane[Arrows]):
             drawn["stale" if one.stale else "fresh"] += arrow(tail, head, 7 * thick)
         drawn["sum"] = arrow(start, total, 13 * thick)
         for kind, polygons in drawn.items():
-            self._kinds[kind].set_verts(polygons)
+            self._kinds[kind].set_path(outline(polygons))
         self._weights.set_data([scene.weights[0]], [scene.weights[1]])
         self._name(scene, ends, bool(drawn["older"]))
         if not sound:
@@ -92,24 +96,19 @@ class ArrowsPanel(Plane[Arrows]):
         if older and math.dist(start, ends[0]) > 16 * thick:
             say(self._older, *((start + ends[0]) / 2 + _side(ends[0] - start) * 16 * thick), "older batches")
 
-    def _fit(self, start: Numbers, reach: Numbers, per_unit: Numbers) -> float:
-        """Choose a round factor; keep the last one while it still fits, so that arrows do not breathe."""
-        box = self.axes.bbox
-        moves = reach * np.abs(per_unit)
-        longest = float(np.hypot(*np.clip(moves, -1e150, 1e150).T).max(initial=0.0))
+    def _fit(self, scene: Arrows, reach: Numbers) -> float:
+        """Choose a round factor; keep the last one while it will do, so that arrows do not breathe."""
+        wide = np.array([np.ptp(numbers(edge)) if len(edge) else 1.0 for edge in (scene.contours.x, scene.contours.y)])
+        wide = np.where(np.isfinite(wide) & (wide > 0), wide, 1.0)
+        longest = float(np.abs(reach / wide).max(initial=0.0))
         if longest == 0:
             return self._factor or 1.0
-        best = min(box.width, box.height) * 0.12 / longest  # from the very edge arrows stick out rather than vanish
-        room = [(box.x1 - start[0], box.y1 - start[1]), (box.x0 - start[0], box.y0 - start[1])]
-        limits = [
-            room[0 if move > 0 else 1][axis] / move for pair in moves for axis, move in enumerate(pair) if move != 0
-        ]
-        best = max(best, min(limits) * 0.94)
-        if not 0.15 * best < self._factor <= best or (self._factor < 1 <= best):
+        best = min(REACH / longest, LARGEST)
+        if not 0.15 * best < self._factor <= best:
             power = 10.0 ** math.floor(math.log10(best))
-            self._factor = 1.0 if best >= 1 and longest > 20 else next(
-                (power * step * 10 for step in STEPS if power * step * 10 <= best), power
-            )
+            self._factor = next((power * step for step in STEPS if power * step <= best), power)
+            if 1 <= best < 8:
+                self._factor = 1.0
         return self._factor
 
 

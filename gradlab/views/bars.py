@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.collections import PolyCollection
+from matplotlib.patches import PathPatch
 
 from gradlab.scene import Bar, Bars, Span
 from gradlab.views.canvas import Canvas, say
 from gradlab.views.key import LOOKS, key
 from gradlab.views.limits import LARGEST, Range
-from gradlab.views.style import FRESH, STALE, short
+from gradlab.views.outline import NOTHING, outline
+from gradlab.views.style import FRESH, STALE, own_look, short
 
 SEGMENTS = 16
 """Up to so many batches are shown as segments of their own."""
@@ -26,26 +27,27 @@ class BarsPanel(Canvas[Bars]):
 
     def build(self) -> None:
         """Make the two kinds of segment and a row of labels."""
-        self.axes = self.box(left=104, right=58, top=58)
+        self.axes = self.box(left=114, right=58, top=58)
         self.axes.set_xlabel("norm of .grad", labelpad=2)
         self.axes.tick_params(axis="y", length=0)
         self._rows = max(2, round((self.height - 98) / 20))
         self._names: list[str] = []
         self._range = Range(floor=0.0, slack=12)
-        self._fresh, self._stale = (PolyCollection([], **LOOKS[kind]) for kind in ("fresh", "stale"))
+        self._fresh, self._stale = (PathPatch(NOTHING, **LOOKS[kind]) for kind in ("fresh", "stale"))
         for bars in (self._fresh, self._stale):
-            self.axes.add_collection(bars, autolim=False)
+            self.axes.add_patch(bars)
             self.moving(bars)
         self._values = self.labels(self.axes, self._rows)
-        key(self, {"fresh": "fresh", "stale": "stale (already used)"}, 104, 44, across=74)
+        key(self, {"fresh": "fresh", "stale": "stale (already used)"}, 114, 44, across=74)
 
     def place(self, scene: Bars) -> None:
         """Draw as many parameters as there are rows; the last row sums up the rest."""
         bars = fold(scene.bars, self._rows)
-        names = [name if len(name) <= 14 else "\u2026" + name[-13:] for name in (bar.name for bar in bars)]
+        names = [name if len(name) <= 13 else "\u2026" + name[-12:] for name in (bar.name for bar in bars)]
         if names != self._names:
             self._names = names
-            self.axes.set_yticks(range(len(names)), names, parse_math=False)
+            with own_look():
+                self.axes.set_yticks(range(len(names)), names, parse_math=False)
             self.limit(self.axes, y=(max(len(names), 3) - 0.4, -0.6))
             self.refresh()
         right = self._range.fit([bar.norm for bar in bars])[1]
@@ -61,8 +63,8 @@ class BarsPanel(Canvas[Bars]):
             say(label, length + right * 0.02, row, short(bar.norm) if bar.fresh + bar.stale else "empty")
         for label in self._values[len(bars) :]:
             label.set_text("")
-        self._fresh.set_verts(segments[False])
-        self._stale.set_verts(segments[True])
+        self._fresh.set_path(outline(segments[False]))
+        self._stale.set_path(outline(segments[True]))
         self.aside.set_text(holds(scene.holds))
 
 

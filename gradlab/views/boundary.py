@@ -10,7 +10,8 @@ from gradlab.views.canvas import Canvas
 from gradlab.views.limits import Range, numbers
 from gradlab.views.style import CLASSES, INK, MARKERS, tint
 
-SHADES = 4
+SHADES = (0.12, 0.25, 0.38, 0.5)
+"""Strength of the tint from unsure to sure: entries that the palette of the PNG holds exactly."""
 
 
 class BoundaryPanel(Canvas[Boundary]):
@@ -21,8 +22,8 @@ class BoundaryPanel(Canvas[Boundary]):
 
     def build(self) -> None:
         """Make the image and one set of markers a class."""
-        self.axes = self.box(left=50, bottom=40)
-        self.axes.set(xlabel="input 1")
+        self.axes = self.box(left=62)
+        self.axes.set_xlabel("input 1", labelpad=2)
         self.axes.set_ylabel("input 2", labelpad=2)
         self._image: AxesImage = self.axes.imshow(
             np.ones((2, 2, 3)), origin="lower", aspect="auto", interpolation="nearest", extent=(0, 1, 0, 1)
@@ -54,8 +55,8 @@ class BoundaryPanel(Canvas[Boundary]):
         drawable = label.ndim == 2 and label.size and label.shape == sure.shape
         if drawable:
             # from chance to certain in a few tints, so that the picture stays small
-            step = np.floor(np.clip(np.nan_to_num(sure), 0, 0.999) * SHADES).astype(int)
-            shades = np.array([[tint(c, 0.06 + 0.34 * s / (SHADES - 1)) for s in range(SHADES)] for c in CLASSES])
+            step = np.floor(np.clip(np.nan_to_num(sure), 0, 0.999) * len(SHADES)).astype(int)
+            shades = np.array([[tint(c, strength) for strength in SHADES] for c in CLASSES])
             self._image.set_data(shades[label % len(CLASSES), step])
             self._image.set_extent((*extent[0], *extent[1]))
         self._image.set_visible(bool(drawable))

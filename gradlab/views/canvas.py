@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
-import matplotlib
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
@@ -16,8 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
+from gradlab.views.label import Label
 from gradlab.views.png import Encoder, Pixels
-from gradlab.views.style import INK, RC, short
+from gradlab.views.style import INK, own_look, short
 
 S = TypeVar("S")
 
@@ -43,7 +42,7 @@ class Canvas(Generic[S]):
         self._drawn: Pixels | None = None
         self._png = b""
         self._dirty = True
-        with _own_look():
+        with own_look():
             self.figure = Figure(figsize=(width / 100, height / 100), dpi=100 * density, facecolor="white")
             self._canvas = FigureCanvasAgg(self.figure)
             self.heading = self.words(0.025, self.up(17), self.title, size=13, weight="bold", moving=False)
@@ -68,15 +67,14 @@ class Canvas(Generic[S]):
         """Show this scene from the next ``png`` on. Giving the very same object again costs nothing."""
         if scene is self._scene:
             return
-        with _own_look():
-            self.place(scene)
+        self.place(scene)
         self._scene = scene
         self._dirty = True
 
     def pixels(self) -> Pixels:
         """Draw what is shown now; return a height x width x 4 view that the next drawing overwrites."""
         if self._background is None:
-            with _own_look():
+            with own_look():
                 self._canvas.draw()
             self._background = self._canvas.copy_from_bbox(self.figure.bbox)
             self.redraws += 1
@@ -116,7 +114,7 @@ class Canvas(Generic[S]):
         """Return the height, as a share of the figure, that lies so many CSS pixels below the top."""
         return 1 - pixels / self.height
 
-    def box(self, left: float = 50, right: float = 12, top: float = 32, bottom: float = 40) -> Axes:
+    def box(self, left: float = 50, right: float = 20, top: float = 32, bottom: float = 40) -> Axes:
         """Make axes that leave these margins, in CSS pixels."""
         place = (left, bottom, self.width - left - right, self.height - top - bottom)
         sizes = (self.width, self.height) * 2
@@ -127,16 +125,21 @@ class Canvas(Generic[S]):
 
     def words(self, x: float, y: float, text: str, *, moving: bool = True, size: float = 10, **look: Any) -> Text:
         """Make a text at a place given as shares of the figure."""
-        look = {"va": "center", "color": INK} | look
-        artist = self.figure.text(x, y, text, fontsize=size, parse_math=False, **look)
-        if moving:
-            self.moving(artist)
+        look = {"va": "center", "color": INK, "fontsize": size, "parse_math": False} | look
+        if not moving:
+            return self.figure.text(x, y, text, **look)
+        artist = Label(x, y, text, transform=self.figure.transFigure, **look)
+        self.figure.add_artist(artist)
+        self.moving(artist)
         return artist
 
-    def labels(self, axes: Axes, count: int, size: float = 10, **look: Any) -> list[Text]:
-        """Make a stock of hidden moving texts in data coordinates of the axes."""
-        look = {"va": "center", "color": INK} | look
-        stock = [axes.text(0, 0, "", fontsize=size, parse_math=False, **look) for _ in range(count)]
+    def labels(self, axes: Axes, count: int, size: float = 10, **look: Any) -> list[Label]:
+        """Make a stock of moving labels, empty as yet, in data coordinates of the axes."""
+        look = {"va": "center", "color": INK, "fontsize": size, "parse_math": False} | look
+        stock = [Label(0, 0, "", transform=axes.transData, **look) for _ in range(count)]
+        for label in stock:
+            axes.add_artist(label)
+            label.set_clip_on(False)
         self.moving(*stock)
         return stock
 
@@ -176,9 +179,3 @@ def plain_ticks(axes: Axes) -> None:
 def say(label: Text, x: float, y: float, text: str, **look: Any) -> None:
     """Move a label of a stock to a place and let it say this."""
     label.set(x=x, y=y, text=text, **look)
-
-
-@contextmanager
-def _own_look() -> Iterator[None]:
-    with matplotlib.rc_context(RC):
-        yield

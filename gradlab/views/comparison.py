@@ -7,7 +7,7 @@ import numpy as np
 from gradlab.scene import Curve
 from gradlab.views.canvas import Canvas
 from gradlab.views.limits import Range, Scale, numbers
-from gradlab.views.style import ACTIVATIONS, GRADIENTS, LOSS, OPTIMIZER, SCALE, STALE, WEIGHTS, short
+from gradlab.views.style import ACTIVATIONS, GRADIENTS, LOSS, OPTIMIZER, SCALE, STALE, WEIGHTS, own_look, short
 
 # Here a colour names a recipe, so every curve has its own dashes too, and its name at its end.
 LINES = tuple(
@@ -40,7 +40,8 @@ class _Comparison(Canvas[dict[str, Curve]]):
         for (name, (x, y)), at in zip(cut.items(), range(len(cut)), strict=True):
             colour, dashes = LINES[at % len(LINES)]
             shown = np.maximum(y, span[0]) if scale.log else y
-            self.axes.plot(x, shown, color=colour, linestyle=dashes, linewidth=2, label=name)
+            with own_look():
+                self.axes.plot(x, shown, color=colour, linestyle=dashes, linewidth=2, label=name)
             spot = self.axes.transData.transform((x[-1], shown[-1])) if len(x) else self.axes.bbox.p0
             broken = scene[name].broken
             word = name if broken is None else f"{name}: inf at {broken}"
@@ -61,7 +62,8 @@ class _Comparison(Canvas[dict[str, Curve]]):
             top = float(entry[0]) - apart
         x = (self.axes.bbox.x1 / real + 8) / self.width
         for height, word, colour in heights:
-            label = self.words(x, float(height) / real / self.height, str(word), size=10, weight="bold", color=str(colour))
+            with own_look():
+                label = self.words(x, float(height) / real / self.height, str(word), size=10, weight="bold", color=str(colour))
             label.set_fontsize(min(10.0, 10.0 * 20 / max(len(str(word)), 1)) if len(str(word)) > 20 else 10)
 
 

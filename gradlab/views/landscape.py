@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from matplotlib.patheffects import withStroke
 
 from gradlab.scene import Landscape
 from gradlab.views.limits import numbers
@@ -26,9 +25,8 @@ class LandscapePanel(Plane[Landscape]):
         (self._start,) = self.axes.plot([], [], color=WEIGHTS, marker="o", markersize=8, mfc="white", mew=1.8, ls="")
         (self._now,) = self.axes.plot([], [], color=WEIGHTS, marker="o", markersize=10, mec="white", mew=1.5, ls="")
         self.moving(self._path, self._start, self._now)
-        halo = [withStroke(linewidth=3, foreground="white")]
         self._start_word, self._now_word = self.labels(
-            self.axes, 2, color=WEIGHTS, weight="bold", va="bottom", path_effects=halo
+            self.axes, 2, color=WEIGHTS, weight="bold", va="bottom", backed=True
         )
 
     def place(self, scene: Landscape) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-LADDER = (1.0, 1.5, 2.0, 3.0, 5.0, 7.5, 10.0)
+LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 LARGEST = 1e300
 """Beyond this, margins and tick steps would overflow a double."""
 
@@ -24,7 +24,7 @@ def numbers(values: Iterable[float]) -> Numbers:
 
 
 def rung(value: float) -> float:
-    """Round a positive number up to the next rung of 1, 1.5, 2, 3, 5, 7.5, 10 times a power of ten."""
+    """Round a positive number up to the next rung of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 times a power of ten."""
     if value < 1e-300:
         return 1e-300
     power = 10.0 ** math.floor(math.log10(value))

@@ -35,8 +35,7 @@ class LossPanel(Canvas[Curve]):
         (self._line,) = self.axes.plot([], [], color=LOSS, linewidth=1.8)
         (self._now,) = self.axes.plot([], [], color=LOSS, marker="o", markersize=5, linestyle="none")
         self.moving(self._band, self._marks, self._line, self._now)
-        white = {"boxstyle": "square,pad=0.12", "facecolor": "white", "edgecolor": "none"}
-        self._names = self.labels(self.axes, NEWEST, size=10, bbox=white)
+        self._names = self.labels(self.axes, NEWEST, size=10, backed=True)
         frame = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": INK, "linestyle": "dashed"}
         (self._broken,) = self.labels(self.axes, 1, size=12, weight="bold", ha="center", bbox=frame)
         for text in (*self._names, self._broken):
@@ -70,7 +69,7 @@ class LossPanel(Canvas[Curve]):
         self.aside.set_text(f"now {short(float(mean[shown[-1]]))}" if len(shown) and scene.broken is None else "")
         self._place_marks(scene, across, span)
         said = f"inf or NaN from update {scene.broken}" if scene.broken is not None else ""
-        say(self._broken, 0.5, 0.5, said)
+        say(self._broken, 0.5, 0.2, said)
 
     def _place_marks(self, scene: Curve, across: tuple[float, float], span: tuple[float, float]) -> None:
         self._marks.set_segments([[(at, span[0]), (at, span[1])] for at, _ in scene.switches[-40:]])
@@ -82,7 +81,7 @@ class LossPanel(Canvas[Curve]):
                 continue
             at = (switch[0] - across[0]) / (across[1] - across[0])
             label.set_text(switch[1])
-            wide = label.get_window_extent().width / pixels + 0.015
+            wide = label.wide() / pixels + 0.01
             left = at + 0.01 if at + wide < 1.0 else at - wide
             row = next((r for r in range(ROWS) if all(left + wide < a or b < left for a, b in taken[r])), None)
             if row is None or left < 0:

@@ -11,7 +11,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from gradlab.scene import Memory
 from gradlab.views.canvas import Canvas, say
 from gradlab.views.limits import Numbers, Range, numbers
-from gradlab.views.style import ACTIVATIONS, GRADIENTS, GREY, INK, OPTIMIZER, WEIGHTS, bytes_text, tint
+from gradlab.views.style import ACTIVATIONS, GRADIENTS, GREY, INK, OPTIMIZER, WEIGHTS, bytes_text, own_look, tint
 
 LOOKS = {
     "weights": (WEIGHTS, None),
@@ -40,7 +40,7 @@ class MemoryPanel(Canvas[Memory]):
         self._range = Range(floor=0.0)
         self._areas = {}
         for name, (colour, hatch) in LOOKS.items():
-            area = Polygon(np.zeros((1, 2)), facecolor=tint(colour, 0.45), edgecolor=colour, hatch=hatch, linewidth=1.4)
+            area = Polygon(np.zeros((1, 2)), facecolor=tint(colour, 0.5), edgecolor=colour, hatch=hatch, linewidth=1.4)
             self.axes.add_patch(area)
             self._areas[name] = area
         self.moving(*self._areas.values())
@@ -49,8 +49,8 @@ class MemoryPanel(Canvas[Memory]):
         ]
         (self._peak,) = self.axes.plot([], [], color=INK, marker="v", markersize=8, ls="")
         self.moving(*self._dashed, self._peak)
-        self._words = dict(zip(LOOKS, self.labels(self.axes, len(LOOKS)), strict=True))
-        self._lines = self.labels(self.axes, 2, va="bottom", ha="left", size=9)
+        self._words = dict(zip(LOOKS, self.labels(self.axes, len(LOOKS), backed=True), strict=True))
+        self._lines = self.labels(self.axes, 2, va="bottom", ha="left", size=9, backed=True)
 
     def place(self, scene: Memory) -> None:
         """Stack the categories and find the peak of their sum."""
@@ -97,9 +97,9 @@ class MemoryPanel(Canvas[Memory]):
         wide = self.axes.bbox.width / (self.figure.dpi / 100) / max(1, len(statements))
         every = max(1, math.ceil(13 / wide))
         fits = max(map(len, statements), default=0) * 7.6 < wide
-        self.axes.set_xticks(
-            [at + 0.5 for at in range(len(statements))][::every], [_cut(s) for s in statements[::every]], parse_math=False
-        )
+        middles = [at + 0.5 for at in range(len(statements))]
+        with own_look():
+            self.axes.set_xticks(middles[::every], [_cut(word) for word in statements[::every]], parse_math=False)
         look = {"rotation": 0, "ha": "center"} if fits else {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}
         for label in self.axes.get_xticklabels():
             label.set(**look)
@@ -115,14 +115,21 @@ class MemoryPanel(Canvas[Memory]):
             label.set_text("")
             if not count or not (high > low).any():
                 continue
-            beside.append((float(low[-1] + high[-1]) / 2 * pixels, name))
-        del wide
+            at = int((high - low).argmax())
+            if high[-1] > low[-1] or (high[at] - low[at]) * pixels < 16:
+                beside.append((float(low[-1] + high[-1]) / 2 * pixels, name))
+                continue
+            # gone by the last statement: written where it was thickest
+            half = min(count / 2, len(name) * 4.0 / wide)
+            label.set(ha="center", color=_dark(LOOKS[name][0]))
+            label.set_position((min(max(at + 0.5, half), count - half), (low[at] + high[at]) / 2))
+            label.set_text(name)
         floor = -1e9
         for height, name in sorted(beside, key=lambda pair: pair[0]):
             height = max(height, floor + 15)
             floor = height
             colour = LOOKS[name][0]
-            say(self._words[name], count * 1.02, height / pixels, name, color=_dark(colour), clip_on=False)
+            say(self._words[name], count * 1.02, height / pixels, name, color=_dark(colour), ha="left")
 
 
 def _dark(colour: str) -> tuple[float, float, float]:

@@ -11,7 +11,7 @@ import numpy as np
 from gradlab.scene import Contours
 from gradlab.views.canvas import Canvas, say
 from gradlab.views.limits import Range, numbers
-from gradlab.views.style import GREY, INK, short
+from gradlab.views.style import GREY, INK, own_look, short
 
 S = TypeVar("S")
 LEVELS = 9
@@ -37,7 +37,8 @@ class Plane(Canvas[S]):
         """Show these contours, and as much around them as the points need."""
         some = numbers([edge for point in points for edge in point]).reshape(-1, 2)
         if contours is not self._contours:
-            self._draw(contours)
+            with own_look():
+                self._draw(contours)
             self._x, self._y = Range(), Range()
         far = False
         for axis, range_, span, of in (

@@ -26,8 +26,7 @@ class SlicePanel(Canvas[Slice]):
         (self._here,) = self.axes.plot([], [], color=WEIGHTS, marker="o", markersize=9, mec="white", ls="")
         (self._there,) = self.axes.plot([], [], color=GRADIENTS, marker="D", markersize=9, mec=LOSS, mew=1, ls="")
         self.moving(self._line, self._step, self._here, self._there)
-        box = {"boxstyle": "square,pad=0.15", "facecolor": "white", "edgecolor": "none"}
-        self._words = self.labels(self.axes, 2, weight="bold", va="bottom", bbox=box)
+        self._words = self.labels(self.axes, 2, weight="bold", va="bottom", backed=True)
 
     def place(self, scene: Slice) -> None:
         """Draw the line and read the loss at 0 and at lr off it."""

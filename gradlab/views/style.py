@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+import matplotlib
 
 WEIGHTS = "#0072B2"
 GRADIENTS = "#E69F00"
@@ -22,7 +26,7 @@ WRONG = "#882255"
 CLASSES = ("#332288", "#DDCC77", "#44AA99", "#882255", "#88CCEE", "#117733", "#CC6677", "#999933", "#AA4499", "#661100")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "h")
 
-STALE_HATCH = "////"
+STALE_HATCH = "///"
 
 # A learner's own rcParams (dark_background, usetex, xkcd) must not change the pictures.
 RC: dict[str, Any] = {
@@ -57,11 +61,18 @@ RC: dict[str, Any] = {
     "lines.linewidth": 1.8,
     "lines.antialiased": True,
     "patch.linewidth": 1.0,
-    "hatch.linewidth": 1.2,
+    "hatch.linewidth": 1.0,
     "path.simplify": True,
     "path.sketch": None,
     "path.effects": [],
 }
+
+
+@contextmanager
+def own_look() -> Iterator[None]:
+    """Make artists with the settings of this module, whatever the learner's rcParams say."""
+    with matplotlib.rc_context(RC):
+        yield
 
 
 def short(value: float) -> str:
