@@ -56,6 +56,10 @@ class Loop:
     def statements(self, at: int | None = None) -> Generator[int, None, None]:
         """Run the loop, yielding the index of each statement after it ran; ``at`` as in the class."""
         at = self._at if at is None else at
+        self.mark.position = at  # at once: another switch may come before the first statement
+        return self._statements(at)
+
+    def _statements(self, at: int) -> Generator[int, None, None]:
         if at:
             self.namespace.update(batches=Batches(self._task.batches[at:], self.mark, at), epochs=1)
             yield from self.program.loop(self.namespace)

@@ -1,0 +1,409 @@
+"""The code you see is the code that runs: a Run, plain ``exec`` of its text and a loop written by hand agree bit for bit."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from gradlab import Recipe, Run, tasks
+from gradlab import run as run_module
+from gradlab.tasks import Task
+
+SWITCHES: dict[str, tuple[Any, ...]] = {
+    "zero_grad": (True, False),
+    "set_to_none": (True, False),
+    "divide_loss": (True, False),
+    "amp": ("off", "bf16", "fp16"),
+    "clip": (None, 0.5),
+    "optimizer": ("sgd", "momentum", "adam", "adamw"),
+    "accumulate": (1, 2, 3, 5, 16),
+}
+SEED = 3
+SAMPLE = 320
+
+
+def short_digits() -> Task:
+    """Seven small batches, the last smaller still, so that windows of 2, 3, 5 and 16 all end in a partial one."""
+    task = tasks.digits(batch=16, device="cpu")
+    x, y = task.batches[6]
+    return replace(task, batches=[*task.batches[:6], (x[:5], y[:5])])
+
+
+TASKS = {
+    "line": tasks.line(device="cpu"),
+    "spiral": tasks.spiral(batch=43, device="cpu"),  # 7 batches of 43 and a smaller one
+    "digits": short_digits(),
+}
+
+
+def all_recipes() -> list[dict[str, Any]]:
+    return [dict(zip(SWITCHES, values, strict=True)) for values in itertools.product(*SWITCHES.values())]
+
+
+def cases() -> list[tuple[str, Recipe]]:
+    """A third of all combinations, the same ones every time, with learning rates that learn, creep and blow up."""
+    chosen = random.Random(0).sample(all_recipes(), SAMPLE)
+    rates = itertools.cycle((None, None, 1e-3, None, 7.0))
+    names = itertools.cycle(TASKS)
+    return [(name, Recipe(**c, lr=lr or TASKS[name].lr)) for c, lr, name in zip(chosen, rates, names, strict=False)]
+
+
+CASES = cases()
+
+
+def label(case: tuple[str, Recipe]) -> str:
+    name, r = case
+    flags = "".join(letter for letter, on in zip("znd", (r.zero_grad, r.set_to_none, r.divide_loss), strict=True) if on)
+    return f"{name}-{flags or 'none'}-{r.amp}-clip{r.clip}-{r.optimizer}-acc{r.accumulate}-lr{r.lr:g}"
+
+
+EACH = pytest.mark.parametrize("case", CASES, ids=label)
+
+
+@dataclass
+class End:
+    """Where a training run ended: all weights, all gradients, and every loss on the way."""
+
+    weights: list[Tensor]
+    grads: list[Tensor | None]
+    losses: list[Tensor]
+
+    @classmethod
+    def of(cls, model: nn.Module, losses: list[Tensor]) -> End:
+        copies = [p.detach().clone() for p in model.parameters()]
+        return cls(copies, [None if p.grad is None else p.grad.clone() for p in model.parameters()], losses)
+
+
+def same_bits(a: Tensor | None, b: Tensor | None) -> bool:
+    """Compare bit patterns, so that NaN equals NaN and 0.0 is not -0.0."""
+    if a is None or b is None:
+        return a is b
+    return a.shape == b.shape and a.dtype == b.dtype and a.numpy().tobytes() == b.numpy().tobytes()
+
+
+def assert_same(a: End, b: End) -> None:
+    for what in ("weights", "grads", "losses"):
+        left, right = getattr(a, what), getattr(b, what)
+        assert len(left) == len(right), f"{len(left)} and {len(right)} {what}"
+        for i, (p, q) in enumerate(zip(left, right, strict=True)):
+            same = same_bits(p, q)
+            assert same, f"{what}[{i}] differ: {p} and {q}"
+
+
+def keeping_losses(task: Task) -> tuple[Task, list[Tensor]]:
+    """The task with a loss function that also keeps each loss."""
+    losses: list[Tensor] = []
+
+    def loss_fn(output: Tensor, y: Tensor) -> Tensor:
+        loss = task.loss_fn(output, y)
+        losses.append(loss.detach())
+        return loss
+
+    return replace(task, loss_fn=loss_fn), losses
+
+
+def by_exec(task: Task, recipe: Recipe, epochs: int) -> End:
+    """Plain ``exec`` of the recipe's text in a namespace that holds only what the text may use."""
+    task, losses = keeping_losses(task)
+    model = task.build(SEED)
+    namespace = {
+        "torch": torch,
+        "model": model,
+        "loss_fn": task.loss_fn,
+        "batches": task.batches,
+        "device": task.device,
+        "epochs": epochs,
+    }
+    exec(recipe.source(), namespace)
+    return End.of(model, losses)
+
+
+def updates_of(task: Task, recipe: Recipe, epochs: int) -> int:
+    return epochs * math.ceil(len(task.batches) / recipe.accumulate)
+
+
+def epochs_of(name: str) -> int:
+    return 1 if name == "digits" else 2
+
+
+def by_run(task: Task, recipe: Recipe, epochs: int, *, watch_memory: bool = False) -> tuple[End, Run]:
+    task, losses = keeping_losses(task)
+    run = Run(task, recipe, seed=SEED)
+    run.watch_memory = watch_memory
+    wanted = updates_of(task, recipe, epochs)
+    for size in (1, 0, 2, wanted):  # in several slices, as a player would
+        run.advance(updates=min(size, wanted - run.updates))
+    assert run.updates == wanted
+    return End.of(run.model, losses), run
+
+
+def new_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
+    """The optimizer that a recipe asks for, written down a second time."""
+    if recipe.optimizer == "sgd":
+        return torch.optim.SGD(model.parameters(), lr=recipe.lr)
+    if recipe.optimizer == "momentum":
+        return torch.optim.SGD(model.parameters(), lr=recipe.lr, momentum=0.9)
+    return {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}[recipe.optimizer](model.parameters(), lr=recipe.lr)
+
+
+@dataclass
+class ByHand:
+    """A training loop with the switches as plain ifs: shares no line with ``Recipe.source``."""
+
+    task: Task
+    model: nn.Module
+    recipe: Recipe
+    losses: list[Tensor] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.optimizer = new_optimizer(self.recipe, self.model)
+        self.scaler = torch.amp.GradScaler("cpu")
+
+    def train(self, batches: list[tuple[Tensor, Tensor]]) -> None:
+        """One pass over these batches."""
+        r = self.recipe
+        dtype = {"off": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[r.amp]
+        for start in range(0, len(batches), r.accumulate):
+            window = batches[start : start + r.accumulate]
+            if r.zero_grad:
+                self.optimizer.zero_grad(set_to_none=r.set_to_none)
+            for x, y in window:
+                with torch.autocast("cpu", dtype=dtype, enabled=r.amp != "off"):
+                    loss = self.task.loss_fn(self.model(x), y)
+                self.losses.append(loss.detach())
+                if r.divide_loss and r.accumulate > 1:
+                    loss = loss / len(window)
+                (self.scaler.scale(loss) if r.amp == "fp16" else loss).backward()
+            if r.clip is not None:
+                if r.amp == "fp16":
+                    self.scaler.unscale_(self.optimizer)
+                nn.utils.clip_grad_norm_(self.model.parameters(), r.clip)
+            if r.amp == "fp16":
+                self.scaler.step(self.optimizer)
+                self.scaler.update()
+            else:
+                self.optimizer.step()
+
+    def switch(self, recipe: Recipe) -> None:
+        """What a learner would do by hand: the same optimizer keeps its state, another one starts without."""
+        if recipe.optimizer == self.recipe.optimizer:
+            for group in self.optimizer.param_groups:
+                group["lr"] = recipe.lr
+        else:
+            self.optimizer = new_optimizer(recipe, self.model)
+        if recipe.amp != "fp16" or self.recipe.amp != "fp16":
+            self.scaler = torch.amp.GradScaler("cpu")
+        self.recipe = recipe
+
+    def end(self) -> End:
+        return End.of(self.model, self.losses)
+
+
+# The sample
+
+
+def test_at_least_300_recipes_with_every_pair_of_switch_values() -> None:
+    assert len({recipe for _, recipe in CASES}) >= 300
+    assert {name for name, _ in CASES} == set(TASKS)
+    for (a, a_values), (b, b_values) in itertools.combinations(SWITCHES.items(), 2):
+        seen = {(getattr(r, a), getattr(r, b)) for _, r in CASES}
+        assert seen == set(itertools.product(a_values, b_values)), f"{a} with {b}"
+
+
+def test_the_last_window_is_a_partial_one() -> None:
+    assert [len(TASKS[name].batches) % n for name in TASKS for n in (3, 5)] == [2, 3, 1, 2, 1, 2]
+    assert all(len(task.batches[-1][0]) < len(task.batches[0][0]) for name, task in TASKS.items() if name != "line")
+
+
+# Run, exec and a loop by hand
+
+
+@EACH
+def test_run_and_exec_and_hand_end_in_the_same_bits(case: tuple[str, Recipe]) -> None:
+    name, recipe = case
+    task, epochs = TASKS[name], epochs_of(name)
+    plain = by_exec(task, recipe, epochs)
+    ran, run = by_run(task, recipe, epochs)
+    assert_same(plain, ran)
+    hand = ByHand(task, task.build(SEED), recipe)
+    for _ in range(epochs):
+        hand.train(task.batches)
+    assert_same(plain, hand.end())
+    assert_record_tells(run, plain.losses)
+
+
+def assert_record_tells(run: Run, losses: list[Tensor]) -> None:
+    """The record's loss is the mean over the micro-batches of each update, neither divided nor scaled."""
+    size, n = len(run.task.batches), run.recipe.accumulate
+    windows = [losses[e + s : min(e + s + n, e + size)] for e in range(0, len(losses), size) for s in range(0, size, n)]
+    assert list(run.record.rows["update"]) == list(range(1, len(windows) + 1))
+    for told, window in zip(run.record.rows["loss"], windows, strict=True):
+        expected = sum(float(loss) for loss in window) / len(window)
+        assert told == pytest.approx(expected, rel=1e-12) or not (math.isfinite(told) or math.isfinite(expected))
+
+
+@pytest.mark.parametrize("case", CASES[::4], ids=label)
+def test_statement_by_statement_ends_in_the_same_bits(case: tuple[str, Recipe]) -> None:
+    name, recipe = case
+    task, losses = keeping_losses(TASKS[name])
+    run = Run(task, recipe, seed=SEED)
+    wanted = updates_of(task, recipe, 1)
+    while run.updates < wanted:
+        run.step()
+    assert_same(by_exec(TASKS[name], recipe, 1), End.of(run.model, losses))
+
+
+class ClosedBook(run_module.Provenance):
+    """A book without a hook: what a Run would be without instruments."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.close()
+
+    def watch(self, optimizers: Any) -> None:
+        pass
+
+
+def hooks(model: nn.Module) -> int:
+    return sum(len(p._backward_hooks or ()) + len(p._post_accumulate_grad_hooks or ()) for p in model.parameters())
+
+
+@pytest.mark.parametrize("case", CASES[1::4], ids=label)
+def test_everything_on_and_everything_off_end_in_the_same_bits(
+    case: tuple[str, Recipe], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, recipe = case
+    on, run = by_run(TASKS[name], recipe, epochs_of(name), watch_memory=True)
+    run.provenance.holdings()
+    assert hooks(run.model) == 2 * len(list(run.model.parameters()))
+    assert run.timeline
+    monkeypatch.setattr(run_module, "Provenance", ClosedBook)
+    off, bare = by_run(TASKS[name], recipe, epochs_of(name))
+    assert hooks(bare.model) == 0
+    assert_same(on, off)
+
+
+# Switching
+
+BASE = Recipe()
+PAIRS = {
+    "zero_grad off": (BASE, BASE.replace(zero_grad=False)),
+    "zero_grad on again": (BASE.replace(zero_grad=False), BASE),
+    "zeros to None": (BASE.replace(set_to_none=False), BASE),
+    "lr of Adam": (BASE.replace(optimizer="adam", lr=0.01), BASE.replace(optimizer="adam", lr=0.002)),
+    "lr of momentum": (BASE.replace(optimizer="momentum", lr=0.01), BASE.replace(optimizer="momentum", lr=0.002)),
+    "Adam to AdamW": (BASE.replace(optimizer="adam", lr=0.01), BASE.replace(optimizer="adamw", lr=0.01)),
+    "momentum to SGD": (BASE.replace(optimizer="momentum", lr=0.01), BASE.replace(lr=0.01)),
+    "SGD to momentum": (BASE.replace(lr=0.01), BASE.replace(optimizer="momentum", lr=0.01)),
+    "AMP off to fp16": (BASE, BASE.replace(amp="fp16")),
+    "fp16 to off, not cleared": (BASE.replace(amp="fp16"), BASE.replace(zero_grad=False)),
+    "fp16 to fp16 with clip": (BASE.replace(amp="fp16"), BASE.replace(amp="fp16", clip=0.1)),
+    "bf16 to fp16": (BASE.replace(amp="bf16"), BASE.replace(amp="fp16", optimizer="adam")),
+    "window of 2 to 3": (BASE.replace(accumulate=2), BASE.replace(accumulate=3)),
+    "window of 3 to batches, not cleared": (BASE.replace(accumulate=3), BASE.replace(zero_grad=False)),
+    "batches to window of 5": (BASE, BASE.replace(accumulate=5, divide_loss=False)),
+    "divide_loss off": (BASE.replace(accumulate=2), BASE.replace(accumulate=2, divide_loss=False)),
+}
+SWITCHED = pytest.mark.parametrize("pair", PAIRS.values(), ids=list(PAIRS))
+
+
+def written_by_hand(task: Task, first: Recipe, second: Recipe, after: int, epochs: int) -> ByHand:
+    """Run ``first`` for ``after`` updates, then ``second`` to the end of the epoch and for ``epochs`` more."""
+    hand = ByHand(task, task.build(SEED), first)
+    per_epoch = math.ceil(len(task.batches) / first.accumulate)
+    for _ in range(after // per_epoch):
+        hand.train(task.batches)
+    k = after % per_epoch * first.accumulate
+    hand.train(task.batches[:k])
+    hand.switch(second)
+    for part in ([task.batches[k:]] if k else []) + [task.batches] * epochs:
+        hand.train(part)
+    return hand
+
+
+def updates_after(task: Task, first: Recipe, second: Recipe, after: int, epochs: int) -> int:
+    k = after % math.ceil(len(task.batches) / first.accumulate) * first.accumulate
+    rest = math.ceil((len(task.batches) - k) / second.accumulate) if k else 0
+    return rest + epochs * math.ceil(len(task.batches) / second.accumulate)
+
+
+@SWITCHED
+@pytest.mark.parametrize("name", TASKS)
+@pytest.mark.parametrize("after", [0, 1, 2, 8, 9])
+def test_a_switch_equals_the_same_switch_by_hand(pair: tuple[Recipe, Recipe], name: str, after: int) -> None:
+    first, second = pair
+    task, losses = keeping_losses(TASKS[name])
+    run = Run(task, first, seed=SEED)
+    run.advance(updates=after)
+    run.switch(second)
+    run.advance(updates=updates_after(task, first, second, after, 1))
+    hand = written_by_hand(TASKS[name], first, second, after, 1)
+    assert_same(hand.end(), End.of(run.model, losses))
+    assert run.optimizer is not None
+    assert_same_state(run.optimizer, hand.optimizer)
+
+
+def assert_same_state(a: torch.optim.Optimizer, b: torch.optim.Optimizer) -> None:
+    left, right = a.state_dict(), b.state_dict()
+    assert left["param_groups"] == right["param_groups"]
+    assert left["state"].keys() == right["state"].keys()
+    for key, values in left["state"].items():
+        assert all(same_bits(values[name], right["state"][key][name]) for name in values if values[name] is not None)
+
+
+@SWITCHED
+def test_a_switch_inside_an_update_waits_for_its_end(pair: tuple[Recipe, Recipe]) -> None:
+    first, second = pair
+    task, losses = keeping_losses(TASKS["spiral"])
+    run = Run(task, first, seed=SEED)
+    run.advance(updates=1)
+    for _ in range(3):
+        run.step()
+    assert not run.at_boundary
+    run.switch(second)
+    assert run.source == first.source()
+    run.advance(updates=1)
+    run.advance(updates=updates_after(task, first, second, 2, 0))
+    assert run.source == second.source()
+    assert_same(written_by_hand(TASKS["spiral"], first, second, 2, 0).end(), End.of(run.model, losses))
+
+
+def test_two_switches_at_one_boundary_go_on_with_the_next_batch() -> None:
+    first, then, last = BASE, BASE.replace(zero_grad=False), BASE.replace(zero_grad=False, accumulate=2)
+    task, losses = keeping_losses(TASKS["spiral"])
+    run = Run(task, first, seed=SEED)
+    run.advance(updates=3)
+    run.switch(then)
+    run.switch(last)
+    run.advance(updates=updates_after(task, first, last, 3, 1))
+    assert_same(written_by_hand(TASKS["spiral"], first, last, 3, 1).end(), End.of(run.model, losses))
+
+
+def test_another_optimizer_starts_empty_and_says_so() -> None:
+    run = Run(TASKS["spiral"], Recipe(optimizer="adam", lr=0.01))
+    run.advance(updates=3)
+    run.switch(Recipe(optimizer="adam", lr=0.02))
+    assert run.optimizer is not None
+    assert run.fresh_optimizers == []
+    assert all(int(state["step"]) == 3 for state in run.optimizer.state.values())
+    assert run.optimizer.param_groups[0]["lr"] == 0.02
+    run.switch(Recipe(optimizer="momentum", lr=0.02))
+    assert run.fresh_optimizers == ["optimizer"]
+    assert not run.optimizer.state
+
+
+def test_the_scaler_keeps_its_scale_over_a_switch() -> None:
+    run = Run(TASKS["line"], Recipe(amp="fp16", lr=0.01))
+    run.advance(updates=4)
+    scale = run.loss_scale
+    assert scale is not None
+    assert scale < 65536  # it overflowed, so this is not just where every scaler begins
+    run.switch(Recipe(amp="fp16", lr=0.01, zero_grad=False))
+    assert run.loss_scale == scale
