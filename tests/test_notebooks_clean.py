@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,8 +46,11 @@ def texts(value: Any) -> Iterator[str]:
 
 
 def tree() -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of every text file of the checkout that no tool has made."""
-    for path in sorted(ROOT.rglob("*")):
+    """Yield the path and the text of every text file that belongs to the project."""
+    git = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    names = git.stdout.split("\0") if git.returncode == 0 else []
+    # Outside a clone (an unpacked archive) all is ours but what tools make.
+    for path in [ROOT / name for name in names if name] or sorted(ROOT.rglob("*")):
         parts = path.relative_to(ROOT).parts
         made = any(part in MADE or part.endswith(("_cache", ".egg-info", "_checkpoints")) for part in parts)
         if made or not path.is_file():

@@ -1,0 +1,117 @@
+"""What the tasks refuse, and how they say it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from gradlab import tasks
+from gradlab.tasks import Task
+
+NAN, INF = float("nan"), float("inf")
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    *(("bowl", {"curvatures": v}, "curvatures") for v in (1.0, "ab", (1.0,), (1.0, 0.0), (-1.0, 1.0), (NAN, 1.0))),
+    *(("bowl", {"curvatures": v}, "curvatures") for v in ((1.0, INF), (True, 1.0), ("1", 1.0), None, (1, 2, 3))),
+    *(("bowl", {"start": v}, "start") for v in (0, (NAN, 0), (0, -INF), (0, None), (1e300, 0), (False, 0))),
+    *(("bowl", {"minimum": v}, "minimum") for v in ("00", (0, INF), [], (0, 1j))),
+    *(("bowl", {"spread": v}, "spread") for v in (-1, NAN, INF, True, "0", None)),
+    *(("bowl", {"batches": v}, "batches") for v in (0, -1, 1.0, True, "4", None, 10**9)),
+    *((name, {"seed": v}, "seed") for name in ("bowl", "spiral") for v in (-1, 0.0, True, None, 2**64)),
+    *(("spiral", {"arms": v}, "arms") for v in (1, 4, 2.0, True, NAN)),
+    *(("spiral", {"points": v}, "points") for v in (0, 9, 1001, 50.0, None)),
+    *(("spiral", {"noise": v}, "noise") for v in (-0.1, NAN, INF, True, False, "a")),
+    *((name, {"batch": v}, "batch") for name in ("spiral", "digits", "text") for v in (0, 1e1, True, 10**6)),
+    *((name, {"device": v}, "device") for name in tasks.names() for v in ("gpu", "", 0, None, "cuda:99", "CPU")),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "field"), BAD)
+def test_bad_options_are_named(name: str, options: dict[str, Any], field: str) -> None:
+    with pytest.raises((TypeError, ValueError)) as refused:
+        tasks.get(name, **options)
+    message = str(refused.value)
+    assert message.startswith(field)
+    assert " must be " in message
+    value = options[field]
+    worst = value if not isinstance(value, tuple | list) else None
+    assert ", got " in message
+    assert worst is None or repr(worst) in message
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+@pytest.mark.parametrize("name", tasks.names())
+def test_cuda_without_a_gpu_is_said(name: str) -> None:
+    with pytest.raises(ValueError, match=r"device must be .* got 'cuda': PyTorch sees no CUDA GPU"):
+        tasks.get(name, device="cuda")
+    assert tasks.get(name, device="auto").device == "cpu"
+
+
+def test_get_names_what_there_is() -> None:
+    with pytest.raises(ValueError, match=r"name must be one of 'bowl', .* got 'mnist'"):
+        tasks.get("mnist")
+    with pytest.raises(TypeError, match="name must be one of 'bowl'"):
+        tasks.get(3)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="options of 'line' must be among device, got curvatures="):
+        tasks.get("line", curvatures=(1, 2))
+
+
+X, Y = torch.zeros(2, 2), torch.zeros(2, 1)
+GOOD: dict[str, Any] = {
+    "name": "mine",
+    "builder": lambda seed: nn.Linear(2, 1),
+    "batches": [(X, Y)],
+    "loss_fn": nn.functional.mse_loss,
+}
+
+
+def test_a_task_of_ones_own() -> None:
+    task = Task(**GOOD)
+    assert (task.device, task.picture, task.title, dict(task.extra)) == ("cpu", None, "", {})
+    first, second = (next(task.build(seed).parameters()) for seed in (0, 1))
+    assert not torch.equal(first, second)
+    GOOD["batches"].append((X, Y))
+    assert len(task.batches) == 1  # a later change to the caller's list is not a change to the task
+    GOOD["batches"].pop()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("name", v) for v in (None, 3, "", "  ")),
+        *(("builder", v) for v in (None, "Linear", nn.Parameter(X))),
+        *(("batches", v) for v in (None, [], (), 4, "xy", {1: 2}, iter([(X, Y)]), X, [X], [(X,)], [(X, Y, X)])),
+        *(("batches", v) for v in ([(X, None)], [([1.0], Y)], [(X, Y), "xy"], [(torch.zeros(0, 2), Y)])),
+        *(("loss_fn", v) for v in (None, "mse", 3)),
+        *(("device", v) for v in (None, "auto", "tpu", "", torch.device("cpu"), 0)),
+        *(("title", v) for v in (None, 3)),
+        *(("picture", v) for v in ("bars", "", 3, ["plane"])),
+        *(("lr", v) for v in (0, -0.1, NAN, INF, True, "0.1", None)),
+        *(("extra", v) for v in (None, [], "x")),
+    ],
+)
+def test_bad_fields_of_a_task_are_named(field: str, value: object) -> None:
+    with pytest.raises((TypeError, ValueError)) as refused:
+        Task(**{**GOOD, field: value})
+    assert str(refused.value).startswith(f"{field} must be ")
+    assert ", got " in str(refused.value)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.0, True, None, "0", 2**32])
+def test_bad_seed_of_build(seed: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"^seed must be a whole number"):
+        Task(**GOOD).build(seed)
+
+
+def test_a_builder_must_make_a_model() -> None:
+    with pytest.raises(TypeError, match=r"builder must return a torch.nn.Module, got 3"):
+        Task(**{**GOOD, "builder": lambda seed: 3}).build()
+
+
+def test_random_numbers_are_restored_when_the_builder_fails() -> None:
+    before = torch.get_rng_state()
+    with pytest.raises(ZeroDivisionError):
+        Task(**{**GOOD, "builder": lambda seed: torch.rand(1) / 0 if seed < 0 else 1 / 0}).build()
+    assert torch.equal(before, torch.get_rng_state())
