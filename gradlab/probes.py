@@ -29,6 +29,8 @@ from .scene import (
     Slice,
 )
 
+PANELS = ("loss", "gradient", "picture", "landscape", "scaler", "memory")
+"""The panels there are; "picture" is what the task has to show: a decision boundary, or digits with predictions."""
 _MOST_BARS = 10
 _SHOWN_DIGITS = 12
 _BOUNDARY_POINTS = 48

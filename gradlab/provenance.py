@@ -39,8 +39,7 @@ class Holdings:
     stale: list[Span]
     norm: float
     newest: float
-    """Norm of what the newest backward added, in the units in which it arrived (scaled, if the loss was); NaN if that
-    backward added to something while ``measure`` was off."""
+    """Norm of what the newest backward added to something, without the loss scale; NaN if ``measure`` was off then."""
 
 
 class Provenance:
@@ -59,6 +58,7 @@ class Provenance:
         self.loss_scale: Callable[[], float] = lambda: 1.0  # what the loop multiplies its losses by
         self.vectors: deque[tuple[int, Tensor]] | None = deque(maxlen=_VECTORS_KEPT) if keep_vectors else None
         self._page = {id(param): (entry, param) for entry, param in zip(self.entries, self.params, strict=True)}
+        self._newest_scale = 1.0
         self._pass = -1
         self._numbered = -1
         self._handles: list[Any] = []
@@ -99,7 +99,7 @@ class Provenance:
             holds=union(span for entry in self.entries for span in entry.held),
             stale=union(span for entry in self.entries for span in entry.stale()),
             norm=math.hypot(*(float(grad.float().norm()) for grad in grads)),
-            newest=math.hypot(*(float(norm) for norm in newest)),
+            newest=math.hypot(*(float(norm) for norm in newest)) / self._newest_scale,
         )
 
     def reused(self) -> tuple[int, Span] | None:
@@ -151,6 +151,7 @@ class Provenance:
         """The pass under way does add to ``.grad`` (``torch.autograd.grad`` does not): it gets the next number."""
         self._numbered = self._pass
         self.backwards += 1
+        self._newest_scale = self.loss_scale() if self.measure and self.entries and self.entries[0].adding else 1.0
         if self.backwards % _FOLD_EVERY == 0:
             for entry in self.entries:
                 entry.fold()

@@ -1,0 +1,85 @@
+"""The switches: one labelled control for each field of the Recipe, and one for the task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ipywidgets as widgets
+
+from ..recipe import AMP, LONGEST_WINDOW, OPTIMIZERS, Recipe
+
+NAMES = ("task", "zero_grad", "set_to_none", "accumulate", "divide_loss", "amp", "clip", "optimizer", "lr", "edit", "speed")
+"""What ``controls=[...]`` may ask for; "edit" is the button under the code, "speed" the choice beside Play."""
+_CLIPS = (0.1, 0.5, 1.0, 5.0)
+
+
+class Controls:
+    """A bar of switches that shows a recipe and calls ``on_change(field, value)`` when the learner turns one."""
+
+    def __init__(self, names: Sequence[str], tasks: Sequence[str], on_change: Callable[[str, Any], None]) -> None:
+        """Make the controls that were asked for, in the usual order."""
+        self._on_change = on_change
+        self._quiet = False
+        makers: dict[str, Callable[[], Any]] = {
+            "task": lambda: _choice("task", tasks),
+            "zero_grad": lambda: _switch("zero_grad"),
+            "set_to_none": lambda: _switch("set_to_none"),
+            "accumulate": lambda: widgets.BoundedIntText(
+                description="accumulate", min=1, max=LONGEST_WINDOW, layout=_wide(140), style=_fitting()
+            ),
+            "divide_loss": lambda: _switch("divide_loss"),
+            "amp": lambda: _choice("AMP", AMP, 120),
+            "clip": lambda: _choice("clip", [("off", None), *((f"{c:g}", c) for c in _CLIPS)], 115),
+            "optimizer": lambda: _choice("optimizer", OPTIMIZERS, 180),
+            "lr": lambda: widgets.FloatText(description="lr", step=0.01, layout=_wide(110), style=_fitting()),
+        }
+        self.widgets = {name: make() for name, make in makers.items() if name in names}
+        for name, widget in self.widgets.items():
+            widget.observe(self._turned(name), names="value")
+        self.widget = widgets.Box(list(self.widgets.values()))
+        self.widget.add_class("gradlab-bar")
+
+    def show(self, task: str, recipe: Recipe) -> None:
+        """Set every control to what runs, without calling anybody."""
+        self._quiet = True
+        try:
+            for name, widget in self.widgets.items():
+                value = task if name == "task" else getattr(recipe, name)
+                if name == "clip" and value not in (None, *_CLIPS):
+                    widget.options = [("off", None), *((f"{c:g}", c) for c in sorted({*_CLIPS, value}))]
+                if name == "task" and value not in widget.options:
+                    widget.options = [*widget.options, value]
+                widget.value = value
+            # What a switch cannot change now is greyed out, so that nobody waits for an effect.
+            self._enable("set_to_none", recipe.zero_grad)
+            self._enable("divide_loss", recipe.accumulate > 1)
+        finally:
+            self._quiet = False
+
+    def _enable(self, name: str, on: bool) -> None:
+        if name in self.widgets:
+            self.widgets[name].disabled = not on
+
+    def _turned(self, name: str) -> Callable[[Any], None]:
+        def turned(change: Any) -> None:
+            if not self._quiet:
+                self._on_change(name, change["new"])
+
+        return turned
+
+
+def _switch(name: str) -> Any:
+    return widgets.Checkbox(description=name, indent=False, layout=widgets.Layout(width="auto"))
+
+
+def _choice(name: str, options: Sequence[Any], width: int = 140) -> Any:
+    return widgets.Dropdown(description=name, options=list(options), layout=_wide(width), style=_fitting())
+
+
+def _wide(pixels: int) -> widgets.Layout:
+    return widgets.Layout(width=f"{pixels}px")
+
+
+def _fitting() -> dict[str, str]:
+    return {"description_width": "initial"}

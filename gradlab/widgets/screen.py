@@ -1,0 +1,65 @@
+"""The pictures of a Lab: one image a panel, each redrawn no oftener than it can afford."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import ipywidgets as widgets
+
+from ..probes import Probes
+from ..views import Canvas, compose, panel_for
+
+_SHARE = 5.0  # a panel that takes 10 ms is redrawn every 50 ms at most while playing; the first panel at every frame
+
+
+class Screen:
+    """A slot with an image for each panel; what is in a slot may change from frame to frame."""
+
+    def __init__(self, probes: Probes) -> None:
+        """Start with no slots; ``draw`` makes them."""
+        self._probes = probes
+        self._canvases: dict[type, Canvas[Any]] = {}
+        self._images: list[widgets.Image] = []
+        self._shown: list[str] = []
+        self._due: dict[str, float] = {}
+        self.pngs: list[bytes] = []
+        self.widget = widgets.Box()
+        self.widget.add_class("gradlab-panels")
+
+    def draw(self, names: Sequence[str], *, hurried: bool = False) -> None:
+        """Bring the panels of these names up to date; ``hurried`` leaves out what was drawn a moment ago."""
+        if list(names) != self._shown:
+            self._shown, self._due, hurried = list(names), {}, False
+        self.pngs += [b""] * (len(names) - len(self.pngs))
+        del self.pngs[len(names) :]
+        for slot, name in enumerate(names):
+            began = time.perf_counter()
+            if hurried and slot and began < self._due.get(name, 0.0):
+                continue
+            self.pngs[slot] = self._picture(name)
+            ended = time.perf_counter()
+            self._due[name] = ended + _SHARE * (ended - began)
+        self._send()
+
+    def sheet(self, columns: int = 2) -> bytes:
+        """Return all panels on one PNG."""
+        return compose(self.pngs, columns)
+
+    def _picture(self, name: str) -> bytes:
+        scene = self._probes.scene(name)
+        canvas = self._canvases.get(type(scene))
+        if canvas is None:
+            canvas = self._canvases[type(scene)] = panel_for(type(scene))()
+        canvas.update(scene)
+        return canvas.png()
+
+    def _send(self) -> None:
+        for image, png in zip(self._images, self.pngs, strict=False):
+            if image.value != png:
+                image.value = png
+        if len(self._images) != len(self.pngs):
+            new = [widgets.Image(value=png, format="png") for png in self.pngs[len(self._images) :]]
+            self._images = [*self._images[: len(self.pngs)], *new]
+            self.widget.children = self._images
