@@ -35,7 +35,7 @@ class Engine:
         with self._randomness:
             self._take(Loop(program, task, model, guarded=guarded))
         if guarded:
-            self._guard = Snapshot(model, self.loop, book)
+            self._guard = Snapshot(model, self.loop, book, self._randomness)
 
     @property
     def program(self) -> Program:
@@ -49,15 +49,17 @@ class Engine:
         Raises LoopError if its set-up fails; then everything stays as it was.
         """
         old = self.loop
-        guard = Snapshot(self._model, old, self._book) if guarded else None
+        guard = Snapshot(self._model, old, self._book, self._randomness) if guarded else None
         try:
             with self._randomness:
                 loop = Loop(program, self._task, self._model, at=0 if guarded else old.position(), guarded=guarded)
             fresh = loop.take_state(old)
-        except Exception as error:
+        except BaseException as error:
             if guard is not None:
                 guard.restore()
-            raise program.explain(error) from error
+            if isinstance(error, Exception):
+                raise program.explain(error) from error
+            raise
         self._statements.close()
         self._guard, self._fallback = guard, old if guarded else None
         if not guarded:
@@ -84,16 +86,18 @@ class Engine:
             if isinstance(error, Exception):
                 raise loop.program.explain(error) from error
             raise
+        self._idle = 0 if loop.updated else self._idle + most - left
         if loop.updated:
             self.at_boundary = True
             if self.on_update is not None:
                 self.on_update(loop)
             if loop.guarded:
-                self._guard, self._fallback = Snapshot(self._model, loop, self._book), None
-        elif not left and most == MOST_STATEMENTS:
+                self._guard = Snapshot(self._model, loop, self._book, self._randomness)
+                self._fallback = None
+        elif self._idle >= MOST_STATEMENTS and not self.done:
             line = loop.program.statements[self.index].line
             self._recover()
-            raise LoopError(line, f"{most:,} statements ran and no optimizer took a step", loop.program.text)
+            raise LoopError(line, f"{MOST_STATEMENTS:,} statements ran and no optimizer took a step", loop.program.text)
 
     def close(self) -> None:
         """Take the hooks off the optimizers."""
@@ -106,6 +110,7 @@ class Engine:
         self._statements: Generator[int, None, None] = loop.statements(at)
         self.at_boundary = True
         self.done = False
+        self._idle = 0  # statements since the last update
         self._book.on_backward = loop.backward_began
         self._book.loss_scale = lambda: loop.scale() or 1.0
         self._book.watch(loop.optimizers.values())
@@ -113,7 +118,7 @@ class Engine:
     def _recover(self) -> None:
         """Go back to the last boundary as far as there is a copy of it, and be ready to run on from there."""
         self._statements.close()
-        self.loop.losses = []
+        self.loop.forget_update()
         at = self.loop.position()
         if self._guard is not None:
             self._guard.restore()

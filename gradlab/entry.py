@@ -19,7 +19,20 @@ class Entry:
     memory that the loop has let go of.
     """
 
-    __slots__ = ("adding", "applied_to", "events", "held", "known", "name", "newest", "reused", "vector", "version")
+    __slots__ = (
+        "adding",
+        "applied_to",
+        "arriving",
+        "events",
+        "held",
+        "known",
+        "name",
+        "newest",
+        "occupied",
+        "reused",
+        "vector",
+        "version",
+    )
 
     def __init__(self, name: str) -> None:
         """Start with an empty page."""
@@ -30,8 +43,10 @@ class Entry:
         self.events: list[tuple[str, Any]] = []
         self.known: TensorWeakRef | None = None  # the tensor that .grad was when last seen ...
         self.version = -1  # ... and its version then
-        self.adding = False  # does the backward under way find something in .grad?
-        self.newest: Tensor | None = None  # norm of the newest contribution, if it was added to something
+        self.occupied = False  # does the backward under way find something in .grad?
+        self.arriving: Tensor | None = None  # norm of what it brings, if it is taken
+        self.adding = False  # was the newest contribution added to something?
+        self.newest: Tensor | None = None  # norm of the newest contribution, if it was taken
         self.vector: Tensor | None = None  # the newest contribution itself, for tiny models
 
     def changed(self, grad: Tensor | None) -> bool:

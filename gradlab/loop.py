@@ -80,7 +80,7 @@ class Loop:
             else:
                 fresh.append(name)
         for name, scaler in self.scalers.items():
-            if name in other.scalers:
+            if name in other.scalers and scaler.is_enabled() and other.scalers[name].is_enabled():
                 scaler.load_state_dict(other.scalers[name].state_dict())
         return fresh
 
@@ -105,6 +105,14 @@ class Loop:
     def scale_in_grad(self) -> float:
         """Return what the newest contributions in ``.grad`` are still multiplied by: the scale until it is divided out."""
         return (self.scale() or 1.0) if self.losses and not self._unscaled else 1.0
+
+    def forget_update(self) -> None:
+        """Forget the update that an error cut short, so that the next one can begin."""
+        self.losses, self._loss = [], None
+        self._attempted = self._applied = self._unscaled = False
+        for scaler in self.scalers.values():
+            if scaler.is_enabled():  # it remembers an unscale_() until update(), and would refuse the next one
+                scaler._per_optimizer_states.clear()
 
     def close(self) -> None:
         """Take the hooks off the optimizers."""

@@ -91,7 +91,7 @@ class Provenance:
         self.fold()
         grads = [param.grad for param in self.params if param.grad is not None]
         newest = [
-            math.nan if entry.adding and entry.newest is None else param.grad.norm() if entry.newest is None else entry.newest
+            self._newest(entry, param.grad)
             for entry, param in zip(self.entries, self.params, strict=True)
             if param.grad is not None and entry.held and entry.held[-1][1] == self.backwards
         ]
@@ -99,8 +99,14 @@ class Provenance:
             holds=union(span for entry in self.entries for span in entry.held),
             stale=union(span for entry in self.entries for span in entry.stale()),
             norm=math.hypot(*(float(grad.float().norm()) for grad in grads)),
-            newest=math.hypot(*(float(norm) for norm in newest)) / self._newest_scale,
+            newest=math.hypot(*newest),
         )
+
+    def _newest(self, entry: Entry, grad: Tensor) -> float:
+        """Norm of the newest contribution: ``.grad`` itself, unless it was added to something."""
+        if not entry.adding:
+            return float(grad.float().norm())
+        return math.nan if entry.newest is None else float(entry.newest) / self._newest_scale
 
     def reused(self) -> tuple[int, Span] | None:
         """Return the newest step that applied batches again, as (step, batches), or None if none has."""
@@ -131,7 +137,7 @@ class Provenance:
         """A backward pass has reached its first parameter: look at every ``.grad`` before anything is added to it."""
         self._pass = number
         for entry, param in zip(self.entries, self.params, strict=True):
-            entry.adding = param.grad is not None
+            entry.occupied = param.grad is not None
         self._scan(zip(self.entries, self.params, strict=True))
 
     def _scan(self, pages: Iterable[tuple[Entry, Tensor]]) -> None:
@@ -151,7 +157,7 @@ class Provenance:
         """The pass under way does add to ``.grad`` (``torch.autograd.grad`` does not): it gets the next number."""
         self._numbered = self._pass
         self.backwards += 1
-        self._newest_scale = self.loss_scale() if self.measure and self.entries and self.entries[0].adding else 1.0
+        self._newest_scale = self.loss_scale() if self.measure and any(e.occupied for e in self.entries) else 1.0
         if self.backwards % _FOLD_EVERY == 0:
             for entry in self.entries:
                 entry.fold()
@@ -179,7 +185,7 @@ def _before_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Ten
             return
         if (number := _current_pass()) != alive._pass:
             alive._begin(number)
-        entry.newest = torch.linalg.vector_norm(grad.detach()) if entry.adding and alive.measure else None
+        entry.arriving = torch.linalg.vector_norm(grad.detach()) if entry.occupied and alive.measure else None
         if alive.vectors is not None:
             entry.vector = grad.detach().clone()
 
@@ -193,6 +199,7 @@ def _after_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Tens
             return
         if alive._numbered != alive._pass:
             alive._number()
+        entry.adding, entry.newest = entry.occupied, entry.arriving
         entry.remember(param.grad)
         entry.events.append(("add", alive.backwards))
         if alive.vectors is not None and entry.vector is not None:

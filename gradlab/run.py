@@ -17,6 +17,8 @@ from .record import Record
 from .recorder import Recorder
 from .stepper import Program, Statement
 
+_MOST_SAMPLES = 1000  # statements of one update whose bytes are kept; the longest window of a recipe has about 100
+
 
 class Run:
     """A task trained by a recipe's loop: the text is what runs, and everything that it does is written down.
@@ -31,8 +33,8 @@ class Run:
         for name in ("name", "build", "batches", "loss_fn", "device"):
             if not hasattr(task, name):
                 raise TypeError(f"Run: task must be a Task such as gradlab.tasks.digits(), got {task!r}")
-        if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**63:
-            raise ValueError(f"Run: seed must be a whole number, 0 to 2**63 - 1, got {seed!r}")
+        if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**32:
+            raise ValueError(f"Run: seed must be a whole number, 0 to 2**32 - 1, got {seed!r}")
         self.task = task
         self.seed = seed
         self.recipe = _checked(Recipe(lr=getattr(task, "lr", 0.1)) if recipe is None else recipe)
@@ -148,13 +150,15 @@ class Run:
         self._apply_pending()
 
     def reset(self) -> None:
-        """Begin again with the same seed and with the loop as it is now."""
-        program, guarded = self._engine.program, self.edited
-        if self._pending is not None:
-            recipe, program = self._pending
-            self.recipe, guarded = recipe or self.recipe, recipe is None
-        self.close()
+        """Begin again with the same seed and with the loop as it is now; a LoopError in its set-up changes nothing."""
+        pending, self._pending = self._pending, None
+        recipe, program = pending or (None, self._engine.program)
+        guarded = self.edited if pending is None else recipe is None
+        engine, book = self._engine, self.provenance
         self._start(program, guarded=guarded)
+        self.recipe = recipe or self.recipe
+        engine.close()
+        book.close()
 
     def close(self) -> None:
         """Take every hook off the model and the optimizers."""
@@ -162,15 +166,21 @@ class Run:
         self.provenance.close()
 
     def _start(self, program: Program, *, guarded: bool = False) -> None:
-        self.model: nn.Module = self.task.build(self.seed)
-        self._recorder = Recorder(self.model)
-        self.provenance = Provenance(self.model.named_parameters(), keep_vectors=self._recorder.plane)
-        self.provenance.on_step = self._recorder.stepping
+        model = self.task.build(self.seed)
+        recorder = Recorder(model)
+        book = Provenance(model.named_parameters(), keep_vectors=recorder.plane)
+        book.on_step = recorder.stepping
+        try:
+            engine = Engine(program, self.task, model, book, self.seed, guarded=guarded)
+        except Exception as error:
+            raise program.explain(error) from error
+        engine.on_update = lambda loop: recorder.updated(*loop.take_update())
+        self.model: nn.Module = model
+        self.provenance = book
+        self._recorder, self._engine = recorder, engine
         self.timeline: list[tuple[str, dict[str, int]]] = []
         """(word, bytes by category) after each statement of the update that was looked at last."""
-        self._pending: tuple[Recipe | None, Program] | None = None
-        self._engine = Engine(program, self.task, self.model, self.provenance, self.seed, guarded=guarded)
-        self._engine.on_update = lambda loop: self._recorder.updated(*loop.take_update())
+        self._pending = None
 
     def _apply_pending(self) -> None:
         if self._pending is None or not self.at_boundary:
@@ -194,16 +204,20 @@ class Run:
             if self.at_boundary:
                 self.timeline = [("start", self.footprint())]
             before = self.updates
-            for _ in range(most):
+            for _ in range(min(most, _MOST_SAMPLES)):
                 self._engine.run(1)
                 self.timeline.append((self.statement.word, self.footprint()))
                 if self.updates > before or self.done:
                     return
+            if most > _MOST_SAMPLES:
+                self._engine.run(most)
         finally:
             self.provenance.measure = False
 
     fresh_optimizers: list[str] = []  # noqa: RUF012 - replaced, never changed
     """Names of the optimizers whose state began empty at the newest switch."""
+
+    _pending: tuple[Recipe | None, Program] | None
 
 
 def _checked(recipe: object) -> Recipe:

@@ -13,11 +13,14 @@ from .provenance import Provenance
 
 
 class Snapshot:
-    """Weights, buffers, gradients, optimizer and scaler state and the book of gradients at one boundary."""
+    """Weights, buffers, gradients, optimizer and scaler state, random numbers and the book at one boundary."""
 
-    def __init__(self, model: nn.Module, loop: Loop, book: Provenance) -> None:
+    def __init__(self, model: nn.Module, loop: Loop, book: Provenance, randomness: OwnRandomness) -> None:
         """Copy everything; the loop goes on untouched."""
-        self._model, self._loop, self._book = model, loop, book
+        self._model, self._loop, self._book, self._randomness = model, loop, book, randomness
+        self._training = [(module, module.training) for module in model.modules()]
+        self._frozen = [(param, param.requires_grad) for param in model.parameters()]
+        self._state = randomness.state
         self._weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
         self._grads = [None if p.grad is None else p.grad.detach().clone() for p in model.parameters()]
         states = {**loop.optimizers, **loop.scalers}
@@ -27,6 +30,11 @@ class Snapshot:
 
     def restore(self) -> None:
         """Put everything back, any number of times; the loop's generator is the caller's to renew."""
+        self._randomness.state = self._state
+        for module, training in self._training:
+            module.training = training
+        for param, requires_grad in self._frozen:
+            param.requires_grad = requires_grad
         self._model.load_state_dict(self._weights)
         for param, grad in zip(self._model.parameters(), self._grads, strict=True):
             param.grad = None if grad is None else grad.clone()
@@ -42,15 +50,16 @@ class OwnRandomness:
         """Seed the run's generators without touching the global ones."""
         self._cuda = device.startswith("cuda")
         with self._kept():
-            torch.manual_seed(seed)
-            self._own = self._read()
+            # Not torch.manual_seed on a CPU: it would also seed the GPUs, for everybody.
+            torch.manual_seed(seed) if self._cuda else torch.default_generator.manual_seed(seed)
+            self.state = self._read()
 
     def __enter__(self) -> None:
         self._global = self._read()
-        self._write(self._own)
+        self._write(self.state)
 
     def __exit__(self, *exception: object) -> None:
-        self._own = self._read()
+        self.state = self._read()
         self._write(self._global)
 
     def _kept(self) -> Any:

@@ -117,9 +117,8 @@ class Program:
             return [statement]
         if isinstance(statement, (ast.Break, ast.Continue)):  # nothing runs after these, so the pause goes before
             return [self._pause(statement, _word(statement)), statement]
-        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
-            statement = _without_annotation(statement)  # an annotated name cannot also be declared global
-        return [statement, self._pause(statement, _word(statement))]
+        # An annotated name cannot also be declared global.
+        return [_Unannotated().visit(statement), self._pause(statement, _word(statement))]
 
     def _pause(self, statement: ast.stmt, word: str, *, header: bool = False) -> ast.stmt:
         last = statement.lineno if header else statement.end_lineno or statement.lineno
@@ -142,10 +141,24 @@ def _names_bound(module: ast.Module, text: str) -> list[str]:
     return sorted(names)
 
 
-def _without_annotation(statement: ast.AnnAssign) -> ast.stmt:
-    if statement.value is None:
-        return ast.copy_location(ast.Pass(), statement)
-    return ast.copy_location(ast.Assign(targets=[statement.target], value=statement.value), statement)
+class _Unannotated(ast.NodeTransformer):
+    """Turns ``x: int = 1`` into ``x = 1``, inside ``with`` and ``try`` too, but not in functions and classes."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
+        if not isinstance(node.target, ast.Name):
+            return node
+        if node.value is None:
+            return ast.copy_location(ast.Pass(), node)
+        return ast.copy_location(ast.Assign(targets=[node.target], value=node.value), node)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        return node
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.stmt:
+        return node
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.stmt:
+        return node
 
 
 def _word(statement: ast.stmt) -> str:

@@ -1,4 +1,4 @@
-"""The code you see is the code that runs: a Run, plain ``exec`` of its text and a loop written by hand agree bit for bit."""
+"""The code you see is the code that runs: a Run, plain ``exec`` of its text and a hand-written loop agree to the bit."""
 
 from __future__ import annotations
 
