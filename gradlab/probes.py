@@ -31,6 +31,7 @@ from .scene import (
 
 PANELS = ("loss", "gradient", "picture", "landscape", "scaler", "memory")
 """The panels there are; "picture" is what the task has to show: a decision boundary, or digits with predictions."""
+_FEWEST_ARROWS = 8  # of a gradient that holds many; a whole window is always drawn
 _MOST_BARS = 10
 _SHOWN_DIGITS = 12
 _BOUNDARY_POINTS = 48
@@ -118,6 +119,7 @@ class Probes:
             applied = next((applied for first, last, applied in held if first <= number <= last), None)
             if applied is not None:
                 arrows.append(Arrow(number, dx, dy, number <= applied))
+        arrows = arrows[-max(_FEWEST_ARROWS, self.run.recipe.accumulate) :]
         flat = torch.cat([p.grad.flatten() if p.grad is not None else torch.zeros_like(p).flatten() for p in book.params])
         total = [value / self.run.scale_in_grad for value in flat.tolist()]
         count = sum(last - first + 1 for first, last, _ in held)

@@ -65,7 +65,7 @@ class Plane(Canvas[S]):
         say(self._outside, 0.5, 0.95, where)
 
     def _draw(self, contours: Contours) -> None:
-        for lines in self._lines:
+        for lines in reversed(self._lines):  # labels before the contours that they belong to
             lines.remove()
         self._lines = []
         self._contours = contours

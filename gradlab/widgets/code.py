@@ -92,7 +92,8 @@ def changed_lines(old: str, new: str) -> set[int]:
 
 def _coloured(source: str) -> list[str]:
     """Return one piece of HTML a line; a token that spans lines is closed and opened again at each line's end."""
-    lines = highlight(source, PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True)).split("\n")
+    lines = highlight(source, PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True))
+    lines = lines.replace("(</span>", "(</span><wbr>").split("\n")  # where a long line may break
     count = len(source.splitlines())
     return (lines + [""] * count)[:count]
 

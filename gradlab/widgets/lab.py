@@ -60,9 +60,9 @@ class Lab:
         )
         self._code = CodePane(self._edited, editable="edit" in chosen)
         self._words = widgets.HTML()
-        self._pictures = widgets.Box()
-        self._new_screen()
-        body = widgets.Box([self._code.widget, self._pictures])
+        self._probes = Probes(self.runner)
+        self._screen = Screen(self._probes)
+        body = widgets.Box([self._code.widget, self._screen.widget])
         body.add_class("gradlab-body")
         self.widget = widgets.VBox(
             [widgets.HTML(style_sheet()), self._controls.widget, self._player.widget, body, self._words]
@@ -247,8 +247,7 @@ class Lab:
 
     def _new_screen(self) -> None:
         self._probes = Probes(self.runner)
-        self._screen = Screen(self._probes)
-        self._pictures.children = [self._screen.widget]
+        self._screen.renew(self._probes)
 
     def _say(self, words: str) -> None:
         self._note = words

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import ipywidgets as widgets
 
-SPEEDS = (("statements", 0.0), ("1 update/s", 1.0), ("10 updates/s", 10.0), ("full speed", float("inf")))
+SPEEDS = (("statements", 0.0), ("1 update/s", 1.0), ("10 updates/s", 10.0), ("60 updates/s", 60.0), ("full speed", float("inf")))
+_USUAL = 60.0  # fast enough to flow, slow enough that a swing can be followed
 _STATEMENT_EVERY = 0.35  # seconds: slow enough to read along
 
 
@@ -40,7 +41,7 @@ class Player:
         self._speed = widgets.Dropdown(
             description="speed",
             options=list(SPEEDS),
-            value=float("inf"),
+            value=_USUAL,
             layout=widgets.Layout(width="170px"),
             style={"description_width": "initial"},
         )

@@ -19,33 +19,36 @@ class Screen:
 
     def __init__(self, probes: Probes) -> None:
         """Start with no slots; ``draw`` makes them."""
-        self._probes = probes
-        self._canvases: dict[type, Canvas[Any]] = {}
         self._images: list[widgets.Image] = []
-        self._shown: list[str] = []
-        self._due: dict[str, float] = {}
-        self.pngs: list[bytes] = []
         self.widget = widgets.Box()
         self.widget.add_class("gradlab-panels")
+        self.renew(probes)
+
+    def renew(self, probes: Probes) -> None:
+        """Show another run, or the same one after a reset, in the same images as if it were the first."""
+        self._probes = probes
+        self._canvases: dict[type, Canvas[Any]] = {}
+        self._shown: list[str] = []
+        self._due: dict[str, float] = {}
+        self._pngs: list[bytes] = []
 
     def draw(self, names: Sequence[str], *, hurried: bool = False) -> None:
         """Bring the panels of these names up to date; ``hurried`` leaves out what was drawn a moment ago."""
         if list(names) != self._shown:
             self._shown, self._due, hurried = list(names), {}, False
-        self.pngs += [b""] * (len(names) - len(self.pngs))
-        del self.pngs[len(names) :]
+            self._pngs = [b""] * len(names)
         for slot, name in enumerate(names):
             began = time.perf_counter()
             if hurried and slot and began < self._due.get(name, 0.0):
                 continue
-            self.pngs[slot] = self._picture(name)
+            self._pngs[slot] = self._picture(name)
             ended = time.perf_counter()
             self._due[name] = ended + _SHARE * (ended - began)
         self._send()
 
     def sheet(self, columns: int = 2) -> bytes:
         """Return all panels on one PNG."""
-        return compose(self.pngs, columns)
+        return compose(self._pngs, min(columns, len(self._pngs)))
 
     def _picture(self, name: str) -> bytes:
         scene = self._probes.scene(name)
@@ -56,10 +59,10 @@ class Screen:
         return canvas.png()
 
     def _send(self) -> None:
-        for image, png in zip(self._images, self.pngs, strict=False):
+        for image, png in zip(self._images, self._pngs, strict=False):
             if image.value != png:
                 image.value = png
-        if len(self._images) != len(self.pngs):
-            new = [widgets.Image(value=png, format="png") for png in self.pngs[len(self._images) :]]
-            self._images = [*self._images[: len(self.pngs)], *new]
+        if len(self._images) != len(self._pngs):
+            new = [widgets.Image(value=png, format="png") for png in self._pngs[len(self._images) :]]
+            self._images = [*self._images[: len(self._pngs)], *new]
             self.widget.children = self._images

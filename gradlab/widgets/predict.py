@@ -1,0 +1,82 @@
+"""A question before the experiment: commit to a guess, run, and read why."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from typing import Any
+
+import ipywidgets as widgets
+
+from .theme import style_sheet
+
+_MOST_OPTIONS = 6
+
+
+class Prediction:
+    """The question with its options as buttons; ``guess`` is the learner's choice, None before it."""
+
+    def __init__(self, question: str, options: Sequence[str], answer: str, why: str) -> None:
+        """Build the widgets; the arguments have been checked."""
+        self.question, self.options, self.answer, self.why = question, list(options), answer, why
+        self.guess: str | None = None
+        self._reply = widgets.HTML()
+        self._buttons = []
+        for option in self.options:
+            button = widgets.Button(description=option, layout=widgets.Layout(width="auto"))
+            button.on_click(lambda _, option=option: self.choose(option))
+            self._buttons.append(button)
+        bar = widgets.Box(self._buttons)
+        bar.add_class("gradlab-bar")
+        asked = widgets.HTML(f'<div class="gl-words" role="heading" aria-level="4"><b>Predict.</b> {html.escape(question)}</div>')
+        self.widget = widgets.VBox([widgets.HTML(style_sheet()), asked, bar, self._reply])
+        self.widget.add_class("gradlab")
+
+    @property
+    def right(self) -> bool | None:
+        """Whether the guess was right, None before it."""
+        return None if self.guess is None else self.guess == self.answer
+
+    def choose(self, option: str) -> None:
+        """Commit to an option. The first choice counts and stays; the reason is shown after it."""
+        if option not in self.options:
+            raise ValueError(f"predict: the guess must be one of {', '.join(map(repr, self.options))}, got {option!r}")
+        if self.guess is not None:
+            return
+        self.guess = option
+        for button in self._buttons:
+            button.disabled = True
+            if button.description == self.answer:
+                button.icon = "check"
+            elif button.description == option:
+                button.icon = "times"
+        verdict = "Yes." if self.right else f"You said: {option}. It is: {self.answer}."
+        self._reply.value = f'<div class="gl-words" role="status"><b>{html.escape(verdict)}</b> {html.escape(self.why)}</div>'
+
+    def __repr__(self) -> str:
+        options = "\n".join(f"  ( ) {option}" for option in self.options)
+        return f"Predict. {self.question}\n{options}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
+        return {"application/vnd.jupyter.widget-view+json": view, "text/plain": repr(self)}
+
+
+def predict(question: str, options: Sequence[str], answer: str, why: str) -> Prediction:
+    """Ask a question before the experiment; the guess is kept, the reason is shown after it.
+
+    ``options`` are 2 to 6 different texts, ``answer`` is one of them. Raises TypeError or ValueError that names the
+    field, the value and what is allowed.
+    """
+    for name, text in (("question", question), ("answer", answer), ("why", why)):
+        if not isinstance(text, str) or not text.strip():
+            raise TypeError(f"predict: {name} must be a text that is not empty, got {text!r}")
+    if isinstance(options, str) or not isinstance(options, Sequence):
+        raise TypeError(f"predict: options must be a list of texts, got {options!r}")
+    if not all(isinstance(option, str) and option.strip() for option in options):
+        raise TypeError(f"predict: options must be texts that are not empty, got {options!r}")
+    if not 2 <= len(options) <= _MOST_OPTIONS or len(set(options)) < len(options):
+        raise ValueError(f"predict: options must be 2 to {_MOST_OPTIONS} different texts, got {list(options)!r}")
+    if answer not in options:
+        raise ValueError(f"predict: answer must be one of the options, got {answer!r}")
+    return Prediction(question, options, answer, why)
