@@ -1,0 +1,58 @@
+"""Run the notebooks from top to bottom and store their pictures and texts: ``python tests/refresh_notebooks.py [names]``.
+
+A stored notebook is read where no kernel runs: on GitHub, in nbviewer, in a pull request. So the live widgets are taken
+out (without a kernel they show as an error), and what stands beside them stays: the picture and the words.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbclient import NotebookClient
+
+ROOT = Path(__file__).parents[1]
+VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def refresh(path: Path) -> float:
+    """Execute a notebook in its folder and write it back; return the seconds it took."""
+    began = time.perf_counter()
+    notebook = nbformat.read(path, as_version=4)
+    client = NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}})
+    client.execute()
+    clean(notebook)
+    nbformat.write(notebook, path)
+    return time.perf_counter() - began
+
+
+def clean(notebook: Any) -> None:
+    """Take out widget state and live views, and what tells of this machine; progress bars go, pictures and texts stay."""
+    notebook.metadata.pop("widgets", None)
+    notebook.metadata["language_info"] = {"name": "python"}
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    for number, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), 1):
+        cell.execution_count = number
+        cell.metadata.pop("execution", None)
+        kept = []
+        for output in cell.outputs:
+            if VIEW in output.get("data", {}):
+                output["data"].pop(VIEW)
+                if output["output_type"] == "display_data" and "image/png" not in output["data"]:
+                    continue  # a progress bar that has come to its end
+            if output["output_type"] == "stream" and output["name"] == "stderr":
+                continue
+            if "execution_count" in output:
+                output["execution_count"] = number
+            kept.append(output)
+        cell.outputs = kept
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # small models: a second thread only waits for the first
+    for name in sys.argv[1:] or sorted(str(path) for path in (ROOT / "notebooks").glob("*.ipynb")):
+        print(f"{name}: {refresh(Path(name)):.1f} s")
