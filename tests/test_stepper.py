@@ -1,0 +1,313 @@
+"""A program runs statement by statement, and leaves the names that plain ``exec`` of the same text leaves."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import pytest
+import torch
+
+from gradlab import Recipe
+from gradlab.stepper import LoopError, Program, Statement
+
+PROGRAMS = {
+    "nothing": "",
+    "comment": "# only a comment\n",
+    "assignments": "a = 1\nb, (c, *d) = 2, (3, 4, 5)\na += 10\ne = f = [a]\ne[0] = 7\n",
+    "nested loops": """
+out = []
+for i in range(4):
+    for j in range(4):
+        if j > i:
+            break
+        if (i + j) % 2:
+            continue
+        out.append((i, j))
+    else:
+        out.append('full')
+else:
+    out.append('end')
+last = (i, j)
+""",
+    "while": "n, steps = 27, 0\nwhile n != 1:\n    n = n // 2 if n % 2 == 0 else 3 * n + 1\n    steps += 1\nelse:\n    n = 'one'\n",
+    "if elif else": """
+seen = []
+for k in range(4):
+    if k == 0:
+        seen.append('zero')
+    elif k == 1:
+        seen.append('one')
+    elif k == 2:
+        pass
+    else:
+        seen.append('more')
+""",
+    "if without else": "x = 1\nif x > 2:\n    x = 5\nif x == 1: x = 6\n",
+    "walrus": "first = [y := 3, y**2]\nsquares = [last := n * n for n in range(5)]\nif (size := len(squares)) > 3:\n    big = size\n",
+    "functions": """
+scale = 2
+def times(v, *, by=None):
+    inner = by or scale
+    def deeper(q: int = 1):
+        nonlocal inner
+        inner += q
+        return inner
+    return v * deeper()
+for i in range(3):
+    scale += times(i)
+def count():
+    global total
+    total = scale
+count()
+square = lambda v: v * scale
+value = square(2)
+""",
+    "class": """
+class Counter:
+    start: int = 5
+    def __init__(self):
+        self.n: int = Counter.start
+    def up(self):
+        self.n += 1
+        return self.n
+c = Counter()
+for _ in range(2):
+    n = c.up()
+""",
+    "imports": "import math\nimport os.path\nfrom math import pi as circle, tau\nimport collections.abc as abc\nfor i in range(2):\n    import json\nr = math.cos(circle)\n",
+    "annotated": "a: int = 1\nb: float\nfor i in range(2):\n    c: int = i\nclass P: pass\np = P()\np.q: int = 4\n",
+    "annotated in blocks": """
+import contextlib
+with contextlib.nullcontext(4) as held:
+    inside: int = held + 1
+    def f(z: int = 3) -> int:
+        kept: int = z
+        return kept
+    class K:
+        field: int = 6
+try:
+    tried: str = 'yes'
+finally:
+    done: bool = True
+result = (f(), K.field, K.__annotations__ == {'field': int} or K.__annotations__ == {'field': 'int'})
+""",
+    "del": "a = b = 3\ndel a\nfor i in range(3):\n    c = i\n    del c\ntry:\n    a\nexcept NameError as error:\n    missing = str(error)\n",
+    "try": """
+log = []
+for i in range(3):
+    try:
+        log.append(6 // i)
+    except ZeroDivisionError as problem:
+        log.append(str(problem))
+        continue
+    else:
+        log.append('fine')
+    finally:
+        log.append('last')
+""",
+    "with": "import contextlib\nlog = []\n@contextlib.contextmanager\ndef c():\n    log.append('in')\n    yield 5\n    log.append('out')\nfor i in range(2):\n    with c() as v, c() as w:\n        total = v + w + i\n",
+    "match": "out = []\nfor item in (1, 'a', (2, 3)):\n    match item:\n        case int():\n            out.append('int')\n        case (a, b):\n            out.append(a + b)\n        case other:\n            out.append(other)\n",
+    "comprehensions": "k = 3\nrows = [[i * j * k for i in range(3)] for j in range(3)]\npairs = {a: b for a, b in enumerate('xyz') if a}\ngen = sum(v for row in rows for v in row)\n",
+    "scopes": "x = 'module'\ndef f():\n    return x, sorted(k for k in globals() if k == 'x')\nfor x in range(2):\n    y = f()\nz = [x for x in range(9)]\n",
+    "semicolons": "a = 1; b = 2\nfor i in range(2): a += i; b *= 2\n",
+    "docstring": '"""What this loop does."""\nfor i in range(3):\n    """each"""\n    n = i\n',
+    "global at the top": "global g\ng = 1\nfor i in range(2):\n    g += i\n",
+    "second loop": "a = []\nfor i in range(2):\n    a.append(i)\nb = len(a)\nfor j in range(2):\n    a.append(b + j)\n",
+}
+
+
+def plain(value: Any) -> Any:
+    """A value as something that can be compared between two runs: functions and classes by name and content."""
+    if isinstance(value, types.ModuleType):
+        return ("module", value.__name__)
+    if isinstance(value, type):
+        return ("class", value.__name__, sorted(k for k in vars(value) if not k.startswith("__")))
+    if callable(value):
+        return ("function", getattr(value, "__name__", ""))
+    return ("object", vars(value)) if hasattr(value, "__dict__") else value
+
+
+def names_of(namespace: dict[str, Any]) -> dict[str, Any]:
+    return {k: plain(v) for k, v in namespace.items() if k not in ("__builtins__", "__annotations__", "__doc__", "__annotate__")}
+
+
+def run(text: str, namespace: dict[str, Any] | None = None) -> tuple[list[Statement], dict[str, Any]]:
+    """Run a text to its end; return each stop and the namespace."""
+    program, names = Program(text), {} if namespace is None else namespace
+    stops = [program.statements[i] for i in program.setup(names)]
+    stops += [program.statements[i] for i in program.loop(names)]
+    return stops, names
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_same_names_as_exec(name: str) -> None:
+    expected: dict[str, Any] = {}
+    exec(PROGRAMS[name], expected)
+    _, got = run(PROGRAMS[name])
+    assert names_of(got) == names_of(expected)
+    assert list(names_of(got)) == list(names_of(expected))  # bound in the same order
+
+
+def test_setup_ends_before_the_first_loop() -> None:
+    program, names = Program("a = 1\nb = 2\nwhile a < 9:\n    a += b\nc = a\n"), {}
+    assert [program.statements[i].line for i in program.setup(names)] == [1, 2]
+    assert "c" not in names
+    assert [program.statements[i].line for i in program.loop(names)] == [3, 4, 3, 4, 3, 4, 3, 4, 5]
+    assert names["c"] == 9
+
+
+def test_each_statement_stops_once_after_it_ran() -> None:
+    text = "a = 1\nfor i in range(2):\n    a += i\n    if a > 1:\n        b = a\n    else:\n        b = 0\nprint\n"
+    program, names = Program(text), {}
+    assert [program.statements[i].line for i in program.setup(names)] == [1]
+    seen = [(program.statements[i].line, names["a"], names.get("b")) for i in program.loop(names)]
+    assert seen == [
+        *[(2, 1, None), (3, 1, None), (4, 1, None), (7, 1, 0)],
+        *[(2, 1, 0), (3, 2, 0), (4, 2, 0), (5, 2, 2)],
+        (8, 2, 2),
+    ]
+
+
+def test_break_and_continue_stop_before_they_jump() -> None:
+    stops, _ = run("for i in range(3):\n    if i == 0:\n        continue\n    if i == 1:\n        break\n")
+    assert [(s.line, s.word) for s in stops] == [
+        *[(1, "for"), (2, "if"), (3, "continue")],
+        *[(1, "for"), (4, "if"), (5, "break")],
+    ]
+
+
+def test_the_words_of_a_recipe() -> None:
+    recipe = Recipe(accumulate=2, amp="fp16", clip=1.0)
+    words = {s.line: s.word for s in Program(recipe.source()).statements}
+    by_text = {recipe.source().splitlines()[line - 1].strip(): word for line, word in words.items()}
+    start = {text.split("(")[0].split(" =")[0]: word for text, word in by_text.items()}
+    assert start == {
+        "optimizer": "optimizer",
+        "scaler": "scaler",
+        "for epoch in range": "for",
+        "for start in range": "for",
+        "window": "window",
+        "optimizer.zero_grad": "zero_grad",
+        "for x, y in window:": "for",
+        "x, y": "x, y",
+        "with torch.autocast": "autocast",
+        "scaler.scale": "backward",
+        "scaler.unscale_": "unscale_",
+        "torch.nn.utils.clip_grad_norm_": "clip_grad_norm_",
+        "scaler.step": "step",
+        "scaler.update": "update",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("print('x')", "print"), ("[print][0]('x')", "call"), ("x = y = 1", "x"), ("x += 1", "augassign"), ("pass", "pass")],
+)
+def test_the_word_of_a_statement(text: str, word: str) -> None:
+    assert [s.word for s in Program(text).statements] == [word]
+
+
+def test_a_with_block_is_one_statement_over_all_its_lines() -> None:
+    text = "for i in range(2):\n    with torch.autocast('cpu', dtype=torch.bfloat16):\n        a = i\n        b = a\n    c = 1\n"
+    stops, _ = run(text, {"torch": torch})
+    assert [(s.line, s.last_line, s.word) for s in stops] == [(1, 1, "for"), (2, 4, "autocast"), (5, 5, "c")] * 2
+
+
+@pytest.mark.parametrize("amp", ["bf16", "fp16"])
+def test_autocast_and_grad_mode_are_as_outside_at_every_pause(amp: str) -> None:
+    model = torch.nn.Linear(2, 1)
+    inside = []
+
+    def loss_fn(output: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        inside.append(torch.is_autocast_enabled("cpu"))
+        return torch.nn.functional.mse_loss(output, y)
+
+    batches = [(torch.ones(1, 2), torch.ones(1, 1))] * 3
+    names = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": batches, "device": "cpu", "epochs": 1}
+    text = Recipe(amp=amp).source() + "    with torch.no_grad():\n        model(x)\n"
+    program = Program(text)
+    for part in (program.setup(names), program.loop(names)):
+        for _ in part:
+            assert not torch.is_autocast_enabled("cpu")
+            assert torch.is_grad_enabled()
+    assert inside == [True] * 3  # it was on where it should be
+
+
+# Mistakes
+
+SYNTAX = {
+    "not closed": ("a = 1\nb = (2\n", 2),
+    "indented": ("a = 1\n    b = 2\n", 2),
+    "no colon": ("a = 1\n\nfor i in range(2)\n    pass\n", 3),
+    "return outside": ("for i in range(2):\n    return 1\n", 2),
+    "yield outside": ("a = 1\nyield a\n", 2),
+    "break outside": ("a = 1\nbreak\n", 2),
+    "bad target": ("1 = a\n", 1),
+    "import star": ("a = 1\nfrom math import *\n", 2),
+    "await outside": ("a = 1\nb = 2\nawait a\n", 3),
+    "tabs and spaces": ("for i in range(2):\n        a = 1\n\tb = 2\n", 3),
+    "open text": ("a = 1\nb = 'x\n", 2),
+}
+
+
+@pytest.mark.parametrize("name", SYNTAX)
+def test_a_syntax_error_names_its_line(name: str) -> None:
+    text, line = SYNTAX[name]
+    with pytest.raises(LoopError, match=f"^line {line}: .") as caught:
+        Program(text)
+    assert caught.value.line == line
+    assert text.splitlines()[line - 1].strip() in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["a = 1\0", "a = '\ud800'", "(" * 500 + ")" * 500, "-" * 50_000 + "1"])
+def test_a_text_that_no_parser_takes_is_a_loop_error(text: str) -> None:
+    with pytest.raises(LoopError):
+        Program(text)
+
+
+@pytest.mark.parametrize("text", [None, 3, b"a = 1", ["a = 1"]])
+def test_a_text_must_be_a_string(text: Any) -> None:
+    with pytest.raises(TypeError, match="text must be a string, got "):
+        Program(text)
+
+
+FAILING = {
+    "top": ("a = 1\nb = 1 / 0\n", 2, "ZeroDivisionError: division by zero"),
+    "loop": ("for i in range(9):\n    a = 1\n    b = 1 / (3 - i)\n", 3, "ZeroDivisionError: division by zero"),
+    "header": ("a = 1\nfor i in nothing:\n    pass\n", 2, "NameError: name 'nothing' is not defined"),
+    "while": ("a = 1\nwhile 1 // a:\n    a -= 1\n", 2, "ZeroDivisionError: integer"),
+    "if": ("for i in range(2):\n    if [][0]:\n        pass\n", 2, "IndexError: list index out of range"),
+    "within a with": ("import contextlib\nwith contextlib.nullcontext():\n    a = 1\n    {}['k']\n", 4, "KeyError: 'k'"),
+    "called": ("def f():\n    return 1 / 0\nfor i in range(2):\n    f()\n", 4, "ZeroDivisionError"),
+    "no words": ("a = 1\nassert a == 2\n", 2, "AssertionError"),
+    "two lines": ("a = 1\nraise ValueError('one\\ntwo')\n", 2, "ValueError: one"),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+def test_a_run_time_error_names_its_line(name: str) -> None:
+    text, line, said = FAILING[name]
+    program, names = Program(text), {}
+    with pytest.raises(Exception, match=".*") as caught:
+        for part in (program.setup(names), program.loop(names)):
+            for _ in part:
+                pass
+    error = program.explain(caught.value)
+    assert error.line == line
+    assert error.problem.startswith(said)
+    assert str(error).startswith(f"line {line}: {said}")
+    assert "\n" not in str(error)
+    assert text.splitlines()[line - 1].strip() in str(error)
+
+
+def test_an_error_from_elsewhere_has_line_0() -> None:
+    assert Program("a = 1").explain(ValueError("outside")).line == 0
+
+
+def test_a_program_runs_again_from_the_start() -> None:
+    program, names = Program("a = []\nfor i in range(3):\n    a.append(i)\n"), {}
+    for _ in range(2):
+        assert len([*program.setup(names), *program.loop(names)]) == 7
+    assert names["a"] == [0, 1, 2]
+    assert "__gradlab_loop__" not in names
