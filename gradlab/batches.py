@@ -15,7 +15,7 @@ class Mark:
 
 
 class Batches(list[Any]):
-    """A list of ``(x, y)`` whose iteration, indices and slices move a mark, so that a loop can be taken up where it stood."""
+    """A list of ``(x, y)`` that moves a mark as it is read, so that a loop can be taken up where it stood."""
 
     def __init__(self, items: Sequence[Any], mark: Mark, first: int = 0) -> None:
         """Hold ``items``, of which the first is batch number ``first`` (from 0) of the epoch."""

@@ -22,7 +22,7 @@ _AT_ONCE = 20  # updates between two moves of the progress bar
 
 @dataclass(frozen=True)
 class Row:
-    """One recipe's outcome; ``worst`` is the highest loss, ``bytes`` weights, gradients and optimizer state at the end."""
+    """One recipe's outcome: its losses, and at the end the norm and the bytes of weights, gradients and state."""
 
     label: str
     first: float
@@ -51,7 +51,9 @@ class Comparison:
         lines = [head, *(_cells(row) for row in self.rows)]
         widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
         return "\n".join(
-            "  ".join(c.ljust(w) if i in (0, 7) else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))).rstrip()
+            "  ".join(
+                c.ljust(w) if i in (0, 7) else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
             for line in lines
         )
 
@@ -61,8 +63,13 @@ class Comparison:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         picture = base64.b64encode(self.png).decode()
         alt = html.escape(repr(self), quote=True)
-        head = "".join(f"<th scope=col>{h}</th>" for h in ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", ""))
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(row)) + "</tr>" for row in self.rows)
+        head = "".join(
+            f"<th scope=col>{h}</th>"
+            for h in ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "")
+        )
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(row)) + "</tr>" for row in self.rows
+        )
         page = f'<img style="max-width:100%;width:760px" alt="{alt}" src="data:image/png;base64,{picture}">'
         return {"text/plain": repr(self), "text/html": f"{page}<table><tr>{head}</tr>{body}</table>"}
 
@@ -70,7 +77,7 @@ class Comparison:
 def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100, seed: int = 0) -> Comparison:
     """Run each recipe for so many updates from the same weights, and show their losses together.
 
-    ``task`` is a Task or the name of one, ``recipes`` maps labels to Recipes (1 to 8 of them). A bar shows how far it is
+    ``task`` is a Task or the name of one, ``recipes`` maps 1 to 8 labels to Recipes. A bar shows how far it is
     when it takes over a second. Raises TypeError or ValueError that names what is wrong; a run that diverges is drawn.
     """
     task = _task(task)

@@ -45,7 +45,7 @@ class Engine:
     def adopt(self, program: Program, *, guarded: bool = False) -> list[str]:
         """Go over to another program at a boundary; return the optimizers whose state starts empty.
 
-        It goes on with the next batch of the epoch; a guarded one, of which nothing is known, begins an epoch of its own.
+        It goes on with the next batch of the epoch; a guarded one begins an epoch of its own.
         Raises LoopError if its set-up fails; then everything stays as it was.
         """
         old = self.loop
@@ -75,7 +75,7 @@ class Engine:
         left = most
         try:
             with self._randomness:
-                for self.index in self._statements:
+                for self.index in self._statements:  # noqa: B020 - an attribute, so that it is right at any moment
                     left -= 1
                     if loop.updated or not left:
                         break
@@ -110,7 +110,7 @@ class Engine:
         self._statements: Generator[int, None, None] = loop.statements(at)
         self.at_boundary = True
         self.done = False
-        self._idle = 0  # statements since the last update
+        self._idle: int = 0  # statements since the last update
         self._book.on_backward = loop.backward_began
         self._book.loss_scale = lambda: loop.scale() or 1.0
         self._book.watch(loop.optimizers.values())

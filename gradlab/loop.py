@@ -18,8 +18,8 @@ EPOCHS = 10**9
 class Loop:
     """A program in a namespace of its own, taken up at batch ``at`` of an epoch.
 
-    Its set-up runs at once. ``statements()`` then runs the rest of the interrupted epoch, as the text with ``epochs = 1``
-    and the remaining ``batches``, and after that the text with all of them.
+    Its set-up runs at once. ``statements()`` then runs the rest of the interrupted epoch, as the text with
+    ``epochs = 1`` and the remaining ``batches``, and after that the text with all of them.
     """
 
     def __init__(self, program: Program, task: Any, model: nn.Module, at: int = 0, *, guarded: bool = False) -> None:
@@ -44,7 +44,7 @@ class Loop:
             "epochs": EPOCHS,
         }
         self.index = -1
-        for self.index in program.setup(self.namespace):
+        for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
             pass
         values = list(self.namespace.items())
         self.optimizers = {name: v for name, v in values if isinstance(v, torch.optim.Optimizer)}
@@ -71,7 +71,7 @@ class Loop:
         return self.mark.position % len(self._task.batches)
 
     def take_state(self, other: Loop) -> list[str]:
-        """Carry over what an earlier loop's optimizers and scalers have learned; return the optimizers that start anew."""
+        """Carry over the state of an earlier loop's optimizers and scalers; return the optimizers that start anew."""
         fresh = []
         for name, optimizer in self.optimizers.items():
             old = other.optimizers.get(name)
@@ -94,7 +94,7 @@ class Loop:
         self._loss = None
 
     def take_update(self) -> tuple[list[Tensor], float | None, bool]:
-        """Hand over the update that has just been made: its losses, the scale that they were scaled by, skipped or not."""
+        """Hand over the newest update: its losses, the scale that they were multiplied by, whether it was skipped."""
         losses, self.losses = self.losses, []
         return losses, self._used_scale, self._skipped
 
@@ -103,7 +103,7 @@ class Loop:
         return next((float(scaler.get_scale()) for scaler in self.scalers.values()), None)
 
     def scale_in_grad(self) -> float:
-        """Return what the newest contributions in ``.grad`` are still multiplied by: the scale until it is divided out."""
+        """Return what the newest contributions in ``.grad`` are still multiplied by."""
         return (self.scale() or 1.0) if self.losses and not self._unscaled else 1.0
 
     def forget_update(self) -> None:

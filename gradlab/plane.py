@@ -33,7 +33,7 @@ class Plane:
         far = [abs(value - c) for value in reach if math.isfinite(value) for c in self._centre]
         need = min(1.15 * max(far, default=1.0), _WIDEST) or 1.0
         if self._contours is None or need > self._half:
-            # The first square fits; later ones grow by half, so that a run that swings ever wider seldom needs a new one.
+            # The first square fits; later ones grow by half, so that a run that swings ever wider seldom needs one.
             self._half = need if self._contours is None else max(need, _GROWTH * self._half)
             self._contours = self._work_out()
         return self._contours
@@ -50,7 +50,9 @@ class Plane:
                 parts[name] = two[start : start + size].reshape(shape)
                 start += size
             losses = [
-                self._task.loss_fn(torch.func.functional_call(self._model, parts, (a.to(two.device),)), b.to(two.device))
+                self._task.loss_fn(
+                    torch.func.functional_call(self._model, parts, (a.to(two.device),)), b.to(two.device)
+                )
                 for a, b in batches
             ]
             return torch.stack(losses).mean()

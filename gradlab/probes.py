@@ -120,7 +120,9 @@ class Probes:
             if applied is not None:
                 arrows.append(Arrow(number, dx, dy, number <= applied))
         arrows = arrows[-max(_FEWEST_ARROWS, self.run.recipe.accumulate) :]
-        flat = torch.cat([p.grad.flatten() if p.grad is not None else torch.zeros_like(p).flatten() for p in book.params])
+        flat = torch.cat(
+            [p.grad.flatten() if p.grad is not None else torch.zeros_like(p).flatten() for p in book.params]
+        )
         total = [value / self.run.scale_in_grad for value in flat.tolist()]
         count = sum(last - first + 1 for first, last, _ in held)
         if count > len(arrows):  # what is left of .grad was added before the kept vectors reach back

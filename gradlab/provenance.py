@@ -2,12 +2,12 @@
 
 Every ``backward()`` that reaches a watched parameter gets a number: 1, 2, 3, ... For each parameter an Entry keeps the
 numbers that are inside ``.grad`` now and the newest one that an optimizer step has applied. A step applies all that is
-in ``.grad``, so "already applied" is always "up to this number", and a step used a batch twice exactly when it found one
-of those numbers again.
+in ``.grad``, so "already applied" is always "up to this number", and a step used a batch twice exactly when it found
+one of those numbers again.
 
 No gradient is copied and nothing waits for the device. Two hooks a parameter write events into its entry. Whether an
-in-place change of ``.grad`` was a clearing (``zero_()``) or not (clipping) is left on the device as a norm until somebody
-asks: a gradient of nothing but zeros holds no batch.
+in-place change of ``.grad`` was a clearing (``zero_()``) or not (clipping) is left on the device as a norm until
+somebody asks: a gradient of nothing but zeros holds no batch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .scene import Span
 
 _FOLD_EVERY = 64
 _VECTORS_KEPT = 64
-# The number of the backward pass under way, -1 outside of one; private, but what torch's own hooks (FSDP, checkpoint) use.
+# The number of the backward pass under way, -1 outside of one; private, but what torch's own FSDP and checkpoint use.
 _current_pass: Callable[[], int] = torch._C._current_graph_task_id
 
 
@@ -46,7 +46,7 @@ class Provenance:
     """The book of a model: watches its parameters, and the optimizers that it is told of, until ``close()``."""
 
     def __init__(self, named_parameters: Iterable[tuple[str, Tensor]], *, keep_vectors: bool = False) -> None:
-        """Watch the parameters that require a gradient; ``keep_vectors`` keeps copies of contributions (tiny models)."""
+        """Watch the parameters that require a gradient; ``keep_vectors`` keeps their contributions (tiny models)."""
         watched = [(name, param) for name, param in named_parameters if param.requires_grad]
         self.entries = [Entry(name) for name, _ in watched]
         self.params = [param for _, param in watched]

@@ -19,10 +19,11 @@ def readout(run: Run) -> str:
 
 
 def warning(run: Run) -> str:
-    """Say what the newest step did wrong, or "" if nothing: it applied batches again, or the loss has left the numbers."""
+    """Say what the newest step did wrong, "" if nothing: it applied batches again, or the loss is lost."""
     reused = run.provenance.reused()
     if run.record.broken is not None:
-        return f"The loss is {_number(run.record.loss)} since update {run.record.broken:,}: this run has diverged. Reset it."
+        when = f"since update {run.record.broken:,}"
+        return f"The loss is {_number(run.record.loss)} {when}: this run has diverged. Reset it."
     if reused is not None and reused[0] == run.provenance.steps:
         return f"Step {reused[0]:,} applied {spans([reused[1]])} again: .grad was not cleared."
     return ""

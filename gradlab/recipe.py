@@ -39,7 +39,9 @@ class Recipe:
             if not isinstance(getattr(self, name), bool):
                 raise ValueError(f"Recipe: {name} must be True or False, got {getattr(self, name)!r}")
         if not isinstance(self.accumulate, int) or isinstance(self.accumulate, bool):
-            raise ValueError(f"Recipe: accumulate must be a whole number, 1 to {LONGEST_WINDOW}, got {self.accumulate!r}")
+            raise ValueError(
+                f"Recipe: accumulate must be a whole number, 1 to {LONGEST_WINDOW}, got {self.accumulate!r}"
+            )
         if not 1 <= self.accumulate <= LONGEST_WINDOW:
             raise ValueError(f"Recipe: accumulate must be 1 to {LONGEST_WINDOW}, got {self.accumulate!r}")
         _one_of("amp", self.amp, AMP)

@@ -35,7 +35,7 @@ class Recorder:
         self._norms = list(torch._foreach_norm(grads)) if grads else []
 
     def updated(self, losses: list[Tensor], scale: float | None, skipped: bool) -> None:
-        """Note one update: the losses of its micro-batches, the scale that they were scaled by, None if they were not."""
+        """Note one update: the losses of its micro-batches, and the loss scale, None without one."""
         underflow = None if scale is None else self._underflow()
         self._rows.append((losses, self._norms, math.nan if scale is None else scale, underflow, skipped))
         self._norms = []

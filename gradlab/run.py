@@ -76,7 +76,7 @@ class Run:
 
     @property
     def scale_in_grad(self) -> float:
-        """What the newest contributions in ``.grad`` are multiplied by now; 1 unless a scaler has yet to unscale them."""
+        """What the newest contributions in ``.grad`` are multiplied by; 1 unless a scaler has yet to unscale them."""
         return self._engine.loop.scale_in_grad()
 
     @property

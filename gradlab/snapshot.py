@@ -23,7 +23,7 @@ class Snapshot:
         self._state = randomness.state
         self._weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
         self._grads = [None if p.grad is None else p.grad.detach().clone() for p in model.parameters()]
-        states = {**loop.optimizers, **loop.scalers}
+        states: dict[str, Any] = {**loop.optimizers, **loop.scalers}
         self._states: dict[str, Any] = {name: copy.deepcopy(o.state_dict()) for name, o in states.items()}
         self._entries = book.copy_entries()
         self.at = loop.position()
@@ -38,7 +38,8 @@ class Snapshot:
         self._model.load_state_dict(self._weights)
         for param, grad in zip(self._model.parameters(), self._grads, strict=True):
             param.grad = None if grad is None else grad.clone()
-        for name, thing in {**self._loop.optimizers, **self._loop.scalers}.items():
+        things: dict[str, Any] = {**self._loop.optimizers, **self._loop.scalers}
+        for name, thing in things.items():
             thing.load_state_dict(copy.deepcopy(self._states[name]))
         self._book.restore_entries(copy.deepcopy(self._entries))
 

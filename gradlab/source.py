@@ -38,7 +38,7 @@ def _batch(recipe: Recipe) -> list[str]:
 
 
 def _window(recipe: Recipe) -> list[str]:
-    """One update for each window of batches; the last window of an epoch may be shorter and is divided by its own size."""
+    """One update for each window of batches; the last one may be shorter and is divided by its own size."""
     loss = "loss / len(window)" if recipe.divide_loss else "loss"
     each = ["for x, y in window:", *_indented([_MOVE, *_forward_backward(recipe, loss)])]
     n = recipe.accumulate

@@ -2,8 +2,8 @@
 
 The text is parsed, a ``yield`` is put after every statement, and the result is run as it stands: there is no second
 implementation of the loop. A pause comes *after* its statement, so the line that is lit is the one whose effect is on
-the pictures. ``for``, ``while`` and ``if`` pause once their header has run. A ``with`` or ``try`` block is one statement:
-a generator that rests inside ``with torch.autocast(...)`` would leave autocast on for the rest of the kernel.
+the pictures. ``for``, ``while`` and ``if`` pause once their header has run. A ``with`` or ``try`` block is one
+statement: a generator that rests inside ``with torch.autocast(...)`` would leave autocast on for all of the kernel.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class Program:
             compile(text, self.filename, "exec")  # what plain Python says of it, before anything is inserted
             module = ast.parse(text, self.filename)
             names = _names_bound(module, text)
-            first = next((i for i, s in enumerate(module.body) if isinstance(s, (ast.For, ast.While))), len(module.body))
+            first = next(
+                (i for i, s in enumerate(module.body) if isinstance(s, (ast.For, ast.While))), len(module.body)
+            )
             self._setup = self._compile(module.body[:first], names)
             self._loop = self._compile(module.body[first:], names)
         except LoopError:

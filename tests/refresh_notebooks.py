@@ -1,4 +1,4 @@
-"""Run the notebooks from top to bottom and store their pictures and texts: ``python tests/refresh_notebooks.py [names]``.
+"""Run the notebooks from top to bottom and store their pictures: ``python tests/refresh_notebooks.py [names]``.
 
 A stored notebook is read where no kernel runs: on GitHub, in nbviewer, in a pull request. So the live widgets are taken
 out (without a kernel they show as an error), and what stands beside them stays: the picture and the words.
@@ -23,7 +23,9 @@ def refresh(path: Path) -> float:
     """Execute a notebook in its folder and write it back; return the seconds it took."""
     began = time.perf_counter()
     notebook = nbformat.read(path, as_version=4)
-    client = NotebookClient(notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}})
+    client = NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(path.parent)}}
+    )
     client.execute()
     clean(notebook)
     nbformat.write(notebook, path)
@@ -31,7 +33,7 @@ def refresh(path: Path) -> float:
 
 
 def clean(notebook: Any) -> None:
-    """Take out widget state and live views, and what tells of this machine; progress bars go, pictures and texts stay."""
+    """Take out widget state, live views, progress bars and what tells of this machine; pictures and texts stay."""
     notebook.metadata.pop("widgets", None)
     notebook.metadata["language_info"] = {"name": "python"}
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}

@@ -65,7 +65,9 @@ class CodePane:
         lit = ran.line <= number <= ran.last_line
         marks = [("lit", lit), ("changed", number in self._changed), ("wrong", number == wrong)]
         classes = " ".join(["line", *(name for name, on in marks if on)])
-        sign = "✗" if number == wrong else "▶" if lit and number == ran.line else "∗" if number in self._changed else " "
+        sign = (
+            "✗" if number == wrong else "▶" if lit and number == ran.line else "∗" if number in self._changed else " "
+        )
         step = ' aria-current="step"' if lit else ""
         return f'<span class="{classes}"{step}><span class="gutter">{sign} {number}</span>{line}</span>'
 

@@ -9,7 +9,19 @@ import ipywidgets as widgets
 
 from ..recipe import AMP, LONGEST_WINDOW, OPTIMIZERS, Recipe
 
-NAMES = ("task", "zero_grad", "set_to_none", "accumulate", "divide_loss", "amp", "clip", "optimizer", "lr", "edit", "speed")
+NAMES = (
+    "task",
+    "zero_grad",
+    "set_to_none",
+    "accumulate",
+    "divide_loss",
+    "amp",
+    "clip",
+    "optimizer",
+    "lr",
+    "edit",
+    "speed",
+)
 """What ``controls=[...]`` may ask for; "edit" is the button under the code, "speed" the choice beside Play."""
 _CLIPS = (0.1, 0.5, 1.0, 5.0)
 

@@ -34,8 +34,8 @@ class Lab:
     """An interactive training loop: switches, the loop's text, and pictures of what it does.
 
     ``task`` is a Task or the name of one (None: digits), ``recipe`` a Recipe (None: the default at the task's ``lr``).
-    ``controls`` and ``panels`` are lists of names, to show only what a lesson needs. Raises TypeError or ValueError that
-    names the field, the value and what is allowed.
+    ``controls`` and ``panels`` are lists of names, to show only what a lesson needs. Raises TypeError or ValueError
+    that names the field, the value and what is allowed.
     """
 
     def __init__(
@@ -56,7 +56,12 @@ class Lab:
         self._last = 0.0
         self._controls = switches.Controls(chosen, tasks.names(), self._turned)
         self._player = Player(
-            self._tick, self._paused, self.step, lambda: self._act(self._one_update), self.reset, with_speed="speed" in chosen
+            self._tick,
+            self._paused,
+            self.step,
+            lambda: self._act(self._one_update),
+            self.reset,
+            with_speed="speed" in chosen,
         )
         self._code = CodePane(self._edited, editable="edit" in chosen)
         self._words = widgets.HTML()
@@ -124,7 +129,9 @@ class Lab:
         if target.suffix == ".png":
             target.write_bytes(self._screen.sheet())
         elif target.suffix == ".html":
-            target.write_text(page(self.runner.source, self.runner.line, self._screen.sheet(), self.text), encoding="utf-8")
+            target.write_text(
+                page(self.runner.source, self.runner.line, self._screen.sheet(), self.text), encoding="utf-8"
+            )
         else:
             raise ValueError(f"Lab.save: path must end in .png or .html, got {str(path)!r}")
         return target
@@ -200,7 +207,9 @@ class Lab:
         before = self.runner.recipe
         words = ", ".join(recipe.changes_from(before))
         finished = not self.runner.at_boundary
-        if finished:  # a loop cannot change in mid-update: complete this one, so that the text shown is the text that runs
+        if (
+            finished
+        ):  # a loop cannot change in mid-update: complete this one, so that the text shown is the text that runs
             self.runner.advance(updates=1)
         self.runner.switch(recipe)
         if finished:

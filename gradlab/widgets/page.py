@@ -16,7 +16,8 @@ def page(source: str, line: int, png: bytes, words: str) -> str:
     return f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>gradlab</title>
-<style>body {{ font-family: sans-serif; max-width: 1000px; margin: 1em auto; padding: 0 1em; }} img {{ max-width: 100%; }}
+<style>body {{ font-family: sans-serif; max-width: 1000px; margin: 1em auto; padding: 0 1em; }}
+img {{ max-width: 100%; }}
 pre {{ border: 1px solid #ccc; padding: .5em; overflow-x: auto; }} mark {{ background: #cde8f7; }}</style>
 <pre>{rows}</pre>
 <img alt="{html.escape(words, quote=True)}" src="data:image/png;base64,{picture}">

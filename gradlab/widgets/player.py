@@ -10,7 +10,13 @@ from collections.abc import Callable
 
 import ipywidgets as widgets
 
-SPEEDS = (("statements", 0.0), ("1 update/s", 1.0), ("10 updates/s", 10.0), ("60 updates/s", 60.0), ("full speed", float("inf")))
+SPEEDS = (
+    ("statements", 0.0),
+    ("1 update/s", 1.0),
+    ("10 updates/s", 10.0),
+    ("60 updates/s", 60.0),
+    ("full speed", float("inf")),
+)
 _USUAL = 60.0  # fast enough to flow, slow enough that a swing can be followed
 _STATEMENT_EVERY = 0.35  # seconds: slow enough to read along
 
@@ -30,9 +36,7 @@ class Player:
     ) -> None:
         """Make the widgets; nothing plays yet."""
         self._on_tick, self._on_pause = on_tick, on_pause
-        self._clock = widgets.Play(
-            min=0, max=2**31 - 1, interval=25, layout=widgets.Layout(display="none")
-        )
+        self._clock = widgets.Play(min=0, max=2**31 - 1, interval=25, layout=widgets.Layout(display="none"))
         self._running = "playing" if self._clock.has_trait("playing") else "_playing"  # ipywidgets 8 and 7
         self._play = widgets.ToggleButton(description="Play", icon="play", layout=_auto(), button_style="primary")
         self._statement = _button("1 statement", "step-forward", on_statement)

@@ -28,7 +28,9 @@ class Prediction:
             self._buttons.append(button)
         bar = widgets.Box(self._buttons)
         bar.add_class("gradlab-bar")
-        asked = widgets.HTML(f'<div class="gl-words" role="heading" aria-level="4"><b>Predict.</b> {html.escape(question)}</div>')
+        asked = widgets.HTML(
+            f'<div class="gl-words" role="heading" aria-level="4"><b>Predict.</b> {html.escape(question)}</div>'
+        )
         self.widget = widgets.VBox([widgets.HTML(style_sheet()), asked, bar, self._reply])
         self.widget.add_class("gradlab")
 
@@ -51,7 +53,9 @@ class Prediction:
             elif button.description == option:
                 button.icon = "times"
         verdict = "Yes." if self.right else f"You said: {option}. It is: {self.answer}."
-        self._reply.value = f'<div class="gl-words" role="status"><b>{html.escape(verdict)}</b> {html.escape(self.why)}</div>'
+        self._reply.value = (
+            f'<div class="gl-words" role="status"><b>{html.escape(verdict)}</b> {html.escape(self.why)}</div>'
+        )
 
     def __repr__(self) -> str:
         options = "\n".join(f"  ( ) {option}" for option in self.options)
