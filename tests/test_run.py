@@ -1,0 +1,607 @@
+"""Run: slices, switches, edits and their failures, reset; what a mistake leaves behind is nothing."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import math
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from gradlab import Recipe, Run, tasks
+from gradlab.stepper import LoopError
+from gradlab.tasks import Task
+
+SPIRAL = tasks.spiral(device="cpu")
+LINE = tasks.line(device="cpu")
+
+
+def dropout_task() -> Task:
+    """The spirals with a model that draws random numbers and keeps running means."""
+
+    def build(seed: int) -> nn.Module:
+        return nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.Tanh(), nn.Dropout(0.3), nn.Linear(8, 3))
+
+    return replace(SPIRAL, name="dropout", builder=build)
+
+
+DROPOUT = dropout_task()
+
+
+def bits(value: Any) -> Any:
+    """Tensors as bytes, so that everything around them can be compared with ==; NaN equals NaN."""
+    if isinstance(value, Tensor):
+        return (str(value.dtype), tuple(value.shape), value.detach().numpy().tobytes())
+    if isinstance(value, dict):
+        return {k: bits(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [bits(v) for v in value]
+    return value
+
+
+def state(run: Run) -> dict[str, Any]:
+    """All that a mistake must leave as it was, the book and the random numbers included."""
+    now = run.provenance.holdings()
+    before = torch.get_rng_state()
+    drawn = []
+    with run._engine._randomness:
+        drawn = torch.get_rng_state()
+    assert torch.equal(before, torch.get_rng_state())
+    assert run.optimizer is not None
+    return {
+        "weights": bits(dict(run.model.state_dict())),
+        "grads": bits([p.grad for p in run.model.parameters()]),
+        "optimizer": bits(copy.deepcopy(run.optimizer.state_dict())),
+        "scale": run.loss_scale,
+        "random": bits(drawn),
+        "modes": [m.training for m in run.model.modules()],
+        "frozen": [p.requires_grad for p in run.model.parameters()],
+        "book": (now.holds, now.stale, now.norm, run.provenance.backwards, run.provenance.steps, run.provenance.reused()),
+        "entries": [(list(e.held), e.applied_to, e.reused) for e in run.provenance.entries],
+    }
+
+
+def hooks(model: nn.Module) -> int:
+    return sum(len(p._backward_hooks or ()) + len(p._post_accumulate_grad_hooks or ()) for p in model.parameters())
+
+
+def weights(model: nn.Module) -> list[Any]:
+    return bits(list(model.state_dict().values()))
+
+
+# Slices
+
+
+def test_step_goes_line_by_line_through_the_text() -> None:
+    run = Run(LINE, Recipe(lr=0.01))
+    lines = run.source.splitlines()
+    assert run.line == 1  # the set-up has run
+    got = [lines[run.step() - 1].strip() for _ in range(9)]
+    body = [line.strip() for line in lines[2:]]
+    assert got == [*body[:8], body[1]]
+    assert run.updates == 1
+
+
+def test_step_and_advance_agree_on_where_an_update_ends() -> None:
+    run = Run(SPIRAL, Recipe(accumulate=3, amp="fp16", clip=1.0))
+    while not run.updates:
+        run.step()
+        assert run.at_boundary == bool(run.updates)
+    assert run.source.splitlines()[run.line - 1].strip() == "scaler.update()"
+    assert run.advance(updates=1) == 1
+    assert run.source.splitlines()[run.line - 1].strip() == "scaler.update()"
+
+
+def test_advance_finishes_an_update_that_was_begun() -> None:
+    run = Run(SPIRAL)
+    run.step()
+    run.step()
+    assert run.advance(updates=1) == 1
+    assert run.updates == 1
+    assert run.at_boundary
+
+
+def test_advance_of_none_does_nothing() -> None:
+    run = Run(SPIRAL)
+    run.step()
+    before = state(run)
+    assert run.advance(updates=0) == 0
+    assert state(run) == before
+    assert not run.at_boundary
+
+
+def test_advance_by_time_runs_at_least_one_update() -> None:
+    run = Run(SPIRAL)
+    assert run.advance(seconds=0) == 1
+    assert run.advance(seconds=0.05) > 1
+    assert run.updates == run.provenance.steps
+
+
+def test_slices_add_up() -> None:
+    whole, parts = Run(SPIRAL), Run(SPIRAL)
+    whole.advance(updates=25)
+    for n in (1, 4, 0, 13, 7):
+        assert parts.advance(updates=n) == n
+    assert state(whole) == state(parts)
+
+
+def test_the_timeline_has_a_sample_for_each_statement_of_the_last_update() -> None:
+    run = Run(SPIRAL, Recipe(optimizer="adam"))
+    run.watch_memory = True
+    run.advance(updates=3)
+    words = [word for word, _ in run.timeline]
+    assert words == ["start", "for", "x, y", "zero_grad", "output", "loss", "backward", "step"]
+    size = sum(p.numel() for p in run.model.parameters()) * 4
+    held = {word: sizes for word, sizes in run.timeline}
+    assert held["zero_grad"]["gradients"] == 0
+    assert held["backward"]["gradients"] == held["backward"]["weights"] == size
+    assert held["step"]["optimizer"] == 2 * size + 4 * len(list(run.model.parameters()))  # two moments, a count each
+
+
+# Seeds and random numbers
+
+
+def test_the_same_seed_gives_the_same_run() -> None:
+    def trained(seed: int) -> Any:
+        run = Run(DROPOUT, Recipe(), seed=seed)
+        run.advance(updates=25)
+        return state(run), bits(list(run.record.rows["loss"]))
+
+    assert trained(4) == trained(4)
+    assert trained(4) != trained(5)
+
+
+def test_the_global_random_numbers_are_left_alone_and_do_not_matter() -> None:
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    run = Run(DROPOUT)
+    run.advance(updates=5)
+    run.step()
+    assert torch.equal(before, torch.get_rng_state())
+    torch.manual_seed(99)
+    other = Run(DROPOUT)
+    other.advance(updates=2)
+    torch.rand(7)
+    other.advance(updates=3)
+    other.step()
+    assert state(other) == state(run)
+
+
+def test_dropout_does_draw() -> None:
+    """Without this, the two tests above would hold of a model without random numbers as well."""
+    run = Run(DROPOUT)
+    with run._engine._randomness:
+        before = torch.get_rng_state()
+    run.advance(updates=1)
+    with run._engine._randomness:
+        assert not torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize("recipe", [Recipe(), Recipe(optimizer="adam", amp="fp16", accumulate=4, zero_grad=False)])
+def test_reset_brings_back_the_first_state(recipe: Recipe) -> None:
+    run = Run(DROPOUT, recipe, seed=6)
+    first, line = state(run), run.line
+    run.advance(updates=12)
+    after = state(run)
+    run.step()
+    run.reset()
+    assert (state(run), run.line, run.updates, len(run.record.rows)) == (first, line, 0, 0)
+    assert run.timeline == []
+    run.advance(updates=12)
+    assert state(run) == after
+
+
+def test_reset_takes_the_hooks_off_the_old_model() -> None:
+    run = Run(SPIRAL)
+    old, optimizer = run.model, run.optimizer
+    assert optimizer is not None
+    assert hooks(old) > 0
+    run.reset()
+    assert hooks(old) == 0
+    assert not optimizer._optimizer_step_pre_hooks
+    assert not optimizer._optimizer_step_post_hooks
+    assert hooks(run.model) == 2 * len(list(run.model.parameters()))
+
+
+def test_resets_keep_no_old_model_alive() -> None:
+    run = Run(SPIRAL, Recipe(optimizer="adam"))
+    seen = []
+    for _ in range(3):
+        run.advance(updates=2)
+        seen.append(weakref.ref(run.model))
+        run.reset()
+    gc.collect()
+    assert [ref() for ref in seen] == [None] * 3
+
+
+def test_close_takes_everything_off_and_a_dropped_run_is_freed() -> None:
+    run = Run(SPIRAL)
+    run.advance(updates=2)
+    model, optimizer = run.model, run.optimizer
+    assert optimizer is not None
+    run.close()
+    assert hooks(model) == 0
+    assert not optimizer._optimizer_step_pre_hooks
+    ref = weakref.ref(run)
+    del run
+    gc.collect()
+    assert ref() is None
+
+
+def test_reset_keeps_the_switch_that_waits() -> None:
+    run = Run(SPIRAL)
+    run.advance(updates=1)
+    run.step()
+    run.switch(Recipe(accumulate=4))
+    run.reset()
+    assert run.recipe == Recipe(accumulate=4)
+    assert run.source == Recipe(accumulate=4).source()
+
+
+# Switches in the record
+
+
+def test_switches_are_marked_in_words() -> None:
+    run = Run(SPIRAL, Recipe())
+    run.advance(updates=3)
+    run.switch(Recipe(zero_grad=False))
+    run.advance(updates=2)
+    run.switch(Recipe(zero_grad=False, lr=0.05))
+    run.switch(Recipe(lr=0.05))
+    assert run.record.switches == [(3, "zero_grad off"), (5, "lr 0.05, zero_grad on")]
+
+
+# Edits
+
+EDIT = Recipe(optimizer="momentum", lr=0.02).source()
+
+
+def started(task: Task = DROPOUT) -> Run:
+    """A run that has something to lose: optimizer state, gradients that a step has used, running means."""
+    run = Run(task, Recipe(optimizer="momentum", lr=0.02, zero_grad=False), seed=2)
+    run.advance(updates=4)
+    return run
+
+
+def body(*lines: str, setup: str = "") -> str:
+    """The momentum loop with more lines at the end of its body."""
+    return setup + EDIT + "".join(f"        {line}\n" for line in lines)
+
+
+def test_an_edit_runs_and_says_so() -> None:
+    run = started()
+    run.edit(body("double = 2 * loss.item()"))
+    assert run.edited
+    assert run.advance(updates=3) == 3
+    assert run.namespace["double"] > 0
+    assert run.record.switches == [(4, "your own loop")]
+    assert run.fresh_optimizers == []  # momentum, as before
+    run.switch(run.recipe)
+    assert not run.edited
+    assert run.source == run.recipe.source()
+    assert run.record.switches[-1] == (7, "the recipe's own loop again")
+
+
+def test_an_edit_equals_the_same_edit_by_hand() -> None:
+    """The state carries over, and the edited text begins an epoch of its own."""
+    run = started(SPIRAL)
+    run.edit(EDIT)
+    run.advance(updates=5)
+    model = SPIRAL.build(2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+    for clear, batches in ((False, SPIRAL.batches[:4]), (True, SPIRAL.batches[:5])):
+        for x, y in batches:
+            if clear:
+                optimizer.zero_grad()
+            SPIRAL.loss_fn(model(x), y).backward()
+            optimizer.step()
+    assert weights(run.model) == weights(model)
+
+
+AT_ONCE = {
+    "syntax": (EDIT.replace("range(epochs):", "range(epochs)"), 3),
+    "a name in the set-up": ("wrong = nonsense\n" + EDIT, 1),
+    "set-up that has changed things": (
+        "for_later = [torch.nn.init.zeros_(p) for p in model.parameters()]\n"
+        "for_later += [setattr(p, 'grad', None) for p in model.parameters()]\n"
+        "torch.rand(3)\nmodel.eval()\nmodel.requires_grad_(False)\n" + EDIT.replace("optimizer =", "optimizer = 1 / 0 #"),
+        6,
+    ),
+}
+UNDER_WAY = {
+    "first statement of the loop": (EDIT.replace("range(epochs)", "range(nothing)"), 3),
+    "before backward": (EDIT.replace("loss.backward()", "loss.backwards()"), 9),
+    "after backward": (EDIT.replace("optimizer.step()", "optimizer.stepp()"), 10),
+    "wrong shape": (EDIT.replace("model(x)", "model(x.T)"), 7),
+    "after doing harm": (
+        EDIT.replace(
+            "optimizer.step()",
+            "model.eval(); model.requires_grad_(False); torch.nn.init.zeros_(model[0].weight); torch.rand(5); 1 / 0",
+        ),
+        10,
+    ),
+    "in a with block": (EDIT.replace("loss.backward()", "with torch.no_grad():\n            loss.forward()"), 10),
+}
+
+
+@pytest.mark.parametrize("name", AT_ONCE)
+def test_a_mistake_found_at_once_changes_nothing(name: str) -> None:
+    text, line = AT_ONCE[name]
+    run, untouched = started(), started()
+    before, source, at = state(run), run.source, run.line
+    with pytest.raises(LoopError, match=f"^line {line}: "):
+        run.edit(text)
+    assert state(run) == before
+    assert (run.source, run.line, run.updates, run.edited, run.record.switches) == (source, at, 4, False, [])
+    goes_on_like(run, untouched)
+
+
+def goes_on_like(run: Run, untouched: Run) -> None:
+    """After the mistake the run goes on just as one that nobody disturbed."""
+    for r in (run, untouched):
+        r.advance(updates=9)
+    assert state(run) == state(untouched)
+    assert bits(list(run.record.rows["loss"])) == bits(list(untouched.record.rows["loss"]))
+
+
+@pytest.mark.parametrize("watch_memory", [False, True])
+@pytest.mark.parametrize("name", UNDER_WAY)
+def test_a_mistake_in_the_first_update_brings_back_the_loop_before(name: str, watch_memory: bool) -> None:
+    text, line = UNDER_WAY[name]
+    run, untouched = started(), started()
+    run.watch_memory = watch_memory
+    before, source = state(run), run.source
+    run.edit(text)
+    with pytest.raises(LoopError, match=f"^line {line}: "):
+        run.advance(updates=3)
+    assert state(run) == before
+    assert (run.source, run.updates, run.edited) == (source, 4, False)
+    assert run.at_boundary
+    goes_on_like(run, untouched)
+
+
+def test_a_mistake_found_while_stepping_names_its_line() -> None:
+    run = started()
+    before = state(run)
+    run.edit(EDIT.replace("loss.backward()", "loss.backwards()"))
+    for _ in range(6):
+        run.step()  # as far as the loss
+    with pytest.raises(LoopError, match=r"^line 9: AttributeError.*backwards"):
+        run.step()
+    assert state(run) == before
+
+
+LATER = "optimizer.step()\n        count += 1\n        if count == 3:\n            1 / 0"
+
+
+def test_a_mistake_after_some_updates_goes_back_to_the_last_one() -> None:
+    run, untouched = started(), started()
+    run.edit("count = 0\n" + EDIT.replace("optimizer.step()", LATER))
+    untouched.edit("count = 0\n" + EDIT)
+    with pytest.raises(LoopError, match=r"^line 14: ZeroDivisionError"):
+        run.advance(updates=9)
+    untouched.advance(updates=3)
+    assert run.updates == 7
+    assert run.edited  # it has done something, so it stays
+    assert state(run) == state(untouched)
+    run.switch(run.recipe)
+    untouched.switch(untouched.recipe)
+    goes_on_like(run, untouched)
+
+
+def test_an_edited_loop_goes_on_after_a_passing_error() -> None:
+    """An error that comes once, between ``unscale_`` and ``step``, must not leave the scaler half-way."""
+    text = Recipe(amp="fp16", clip=1.0).source().replace("scaler.step", "fail()\n        scaler.step")
+    run = Run(SPIRAL)
+    run.edit("calls = []\ndef fail():\n    calls.append(1)\n    if len(calls) == 3: raise ValueError('once')\n" + text)
+    with pytest.raises(LoopError, match="once"):
+        run.advance(updates=5)
+    assert run.updates == 2
+    assert run.advance(updates=5) == 5
+
+
+ENDLESS = {
+    "while": ("while True:\n    pass\n", (1, 2)),
+    "no step": (EDIT.replace("        optimizer.step()\n", ""), tuple(range(3, 11))),
+    "no batch": ("for epoch in range(epochs):\n    n = epoch\n", (1, 2)),
+}
+
+
+@pytest.mark.parametrize("watch_memory", [False, True])
+@pytest.mark.parametrize("name", ENDLESS)
+def test_an_endless_loop_without_a_step_is_stopped_and_named(
+    name: str, watch_memory: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gradlab.engine.MOST_STATEMENTS", 3000)
+    monkeypatch.setattr("gradlab.run.MOST_STATEMENTS", 3000)
+    text, lines = ENDLESS[name]
+    run, untouched = started(), started()
+    run.watch_memory = watch_memory
+    before = state(run)
+    run.edit(text)
+    with pytest.raises(LoopError, match=r"no optimizer took a step") as caught:
+        run.advance(updates=1)
+    assert caught.value.line in lines
+    assert state(run) == before
+    assert len(run.timeline) < 2000
+    goes_on_like(run, untouched)
+
+
+def test_the_limit_is_high_enough_for_any_honest_window() -> None:
+    from gradlab.engine import MOST_STATEMENTS
+
+    window = Recipe(accumulate=16, amp="fp16", clip=1.0)
+    run = Run(SPIRAL, window)
+    steps = 0
+    while not run.updates:
+        run.step()
+        steps += 1
+    assert steps * 100 < MOST_STATEMENTS
+
+
+def test_a_loop_that_ends_is_done() -> None:
+    run = started()
+    run.edit(EDIT.replace("range(epochs)", "range(1)") + "total = len(batches)\n")
+    assert run.advance(updates=1000) == len(SPIRAL.batches)
+    assert run.done
+    assert run.at_boundary
+    assert run.namespace["total"] == len(SPIRAL.batches)
+    after = state(run)
+    assert run.advance(updates=5) == 0
+    assert run.advance(seconds=0.1) == 0
+    run.step()
+    assert state(run) == after
+    run.switch(run.recipe)  # and on it goes
+    assert not run.done
+    assert run.advance(updates=3) == 3
+
+
+def test_a_loop_without_a_loop_is_done_at_once() -> None:
+    run = started()
+    before = state(run)
+    run.edit("optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)\nx, y = batches[0]\n")
+    assert run.advance(updates=3) == 0
+    assert run.done
+    assert {**state(run), "optimizer": 0} == {**before, "optimizer": 0}
+
+
+def test_an_edited_loop_may_end_inside_an_update() -> None:
+    run = started()
+    run.edit(EDIT.replace("optimizer.step()", "break") + "    break\n")
+    assert run.advance(updates=3) == 0
+    assert run.done
+
+
+@pytest.mark.parametrize("bad", ["optimizer = nonsense\n", "for epoch in range(1)\n"])
+def test_reset_with_a_bad_edit_waiting_leaves_the_run_usable(bad: str) -> None:
+    run, untouched = started(), started()
+    for r in (run, untouched):
+        r.step()
+    with pytest.raises(LoopError, match="^line 1: "):
+        run.edit(bad)
+        run.reset()
+    assert run.source == untouched.source
+    assert state(run) == state(untouched)
+    assert hooks(run.model) == 2 * len(list(run.model.parameters()))
+    goes_on_like(run, untouched)
+
+
+def test_reset_of_an_edited_run_keeps_the_text() -> None:
+    run = started()
+    run.edit(EDIT)
+    first = Run(DROPOUT, seed=2)
+    first.edit(EDIT)
+    run.advance(updates=2)
+    run.reset()
+    assert run.edited
+    assert run.source == EDIT
+    for r in (run, first):
+        r.advance(updates=4)
+    assert weights(run.model) == weights(first.model)
+
+
+@pytest.mark.parametrize("other", ["bf16", "fp16", "off"])
+def test_a_disabled_scaler_in_an_edit_can_be_switched_away_from(other: str) -> None:
+    run = Run(SPIRAL)
+    run.edit(Recipe(amp="fp16").source().replace("GradScaler(device)", "GradScaler(device, enabled=False)"))
+    assert run.advance(updates=2) == 2
+    run.switch(Recipe(amp=other))
+    assert run.advance(updates=2) == 2
+
+
+# Interruptions
+
+
+@dataclass
+class Interrupting:
+    """A loss function that raises KeyboardInterrupt at one call, as a click on the stop button does."""
+
+    loss_fn: Callable[..., Tensor]
+    at: int
+    calls: int = 0
+
+    def __call__(self, *args: Any) -> Tensor:
+        self.calls += 1
+        if self.calls == self.at:
+            raise KeyboardInterrupt
+        return self.loss_fn(*args)
+
+
+@pytest.mark.parametrize("recipe", [Recipe(), Recipe(accumulate=4), Recipe(amp="fp16", clip=1.0)])
+def test_an_interrupt_leaves_the_run_usable(recipe: Recipe) -> None:
+    run = Run(replace(SPIRAL, loss_fn=Interrupting(SPIRAL.loss_fn, 6)), recipe)
+    with pytest.raises(KeyboardInterrupt):
+        run.advance(updates=20)
+    done = run.updates
+    assert done == 5 // recipe.accumulate
+    assert run.advance(updates=20) == 20
+    assert run.updates == done + 20
+    assert math.isfinite(run.record.loss)
+    assert torch.is_grad_enabled()
+    assert not torch.is_autocast_enabled("cpu")
+
+
+def test_an_interrupt_between_unscale_and_step_leaves_the_run_usable(monkeypatch: pytest.MonkeyPatch) -> None:
+    clip = Interrupting(nn.utils.clip_grad_norm_, 3)
+    run = Run(SPIRAL, Recipe(amp="fp16", clip=1.0))
+    monkeypatch.setattr(nn.utils, "clip_grad_norm_", lambda parameters, max_norm: clip(parameters, max_norm))
+    with pytest.raises(KeyboardInterrupt):
+        run.advance(updates=5)
+    assert run.advance(updates=5) == 5
+
+
+def test_an_interrupt_in_an_edited_loop_goes_back_to_its_last_update() -> None:
+    loss_fn = Interrupting(DROPOUT.loss_fn, 8)
+    run, untouched = started(replace(DROPOUT, loss_fn=loss_fn)), started()
+    for r in (run, untouched):
+        r.edit(EDIT)
+    with pytest.raises(KeyboardInterrupt):
+        run.advance(updates=9)
+    untouched.advance(updates=3)
+    assert state(run) == state(untouched)
+    goes_on_like(run, untouched)
+
+
+def test_an_interrupt_in_the_set_up_of_an_edit_changes_nothing() -> None:
+    run, untouched = started(), started()
+    before = state(run)
+    with pytest.raises(KeyboardInterrupt):
+        run.edit("model.eval()\nx = [torch.nn.init.zeros_(p) for p in model.parameters()]\nraise KeyboardInterrupt\n" + EDIT)
+    assert state(run) == before
+    goes_on_like(run, untouched)
+
+
+# Divergence
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw"])
+@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
+def test_a_run_that_diverges_goes_on_and_is_named(optimizer: str, amp: str) -> None:
+    run = Run(LINE, Recipe(optimizer=optimizer, amp=amp, lr=1e37))
+    run.watch_memory = True
+    run.advance(updates=20)
+    assert run.updates == 20
+    bad = [u for u, loss in zip(run.record.rows["update"], run.record.rows["loss"], strict=True) if not math.isfinite(loss)]
+    assert run.record.broken is not None
+    assert run.record.broken == bad[0]
+    now = run.provenance.holdings()
+    assert now.holds
+    run.reset()
+    assert run.record.broken is None
+
+
+def test_a_skipped_step_is_an_update_that_changed_nothing() -> None:
+    run = Run(LINE, Recipe(amp="fp16", lr=0.01))
+    before = weights(run.model)
+    run.advance(updates=1)
+    assert run.record.skipped == [1]
+    assert run.provenance.steps == 0
+    assert weights(run.model) == before
+    assert list(run.record.rows["scale"]) == [65536.0]
+    assert run.loss_scale == 32768.0
