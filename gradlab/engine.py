@@ -30,6 +30,7 @@ class Engine:
         self._task, self._model, self._book = task, model, book
         self._randomness = OwnRandomness(seed, task.device)
         self.on_update: Callable[[Loop], None] | None = None
+        self._idle = 0  # statements since the last update
         self._guard: Snapshot | None = None
         self._fallback: Loop | None = None
         with self._randomness:
@@ -110,7 +111,7 @@ class Engine:
         self._statements: Generator[int, None, None] = loop.statements(at)
         self.at_boundary = True
         self.done = False
-        self._idle: int = 0  # statements since the last update
+        self._idle = 0
         self._book.on_backward = loop.backward_began
         self._book.loss_scale = lambda: loop.scale() or 1.0
         self._book.watch(loop.optimizers.values())

@@ -45,7 +45,7 @@ class ScalerPanel(Canvas[ScalerHistory]):
         if self._across.limits and max(ends) < self._across.limits[1] / 50:
             self._across = Range(floor=0.0)
         across = self._across.fit(ends if max(ends) > 0 else [])
-        low, high = self._heights.fit([*power[kept].tolist(), *[power[kept].min() - 2] * bool(kept.any())], room=1.2)
+        low, high = self._heights.fit([*power[kept].tolist(), *([power[kept].min() - 2] if kept.any() else [])], room=1.2)
         low, high = np.floor(low), np.ceil(high)
         if tuple(self.axes.get_ylim()) != (low, high):
             step = max(1, round((high - low) / 4))

@@ -51,6 +51,14 @@ class Lab:
         chosen = switches.NAMES if chosen is None else chosen
         self.runner = Run(_task(task), recipe)
         """The Run that is shown."""
+        if self._panels is not None and not self._panels:
+            raise ValueError(
+                f"Lab: panels must be one or more names out of {', '.join(PANELS)}, got {list(self._panels)!r}"
+            )
+        if "picture" in (self._panels or ()) and self.runner.task.picture not in ("boundary", "samples"):
+            raise ValueError(
+                f"Lab: panels of the task {self.runner.task.name!r} can be any but 'picture', got 'picture'"
+            )
         self._note = self.runner.task.title
         self._owed = 0.0
         self._last = 0.0
@@ -248,9 +256,9 @@ class Lab:
         self.runner.watch_memory = "memory" in self._names_shown()
 
     def _names_shown(self) -> Sequence[str]:
-        if self._panels is not None:
-            return self._panels
         available = self._probes.names()
+        if self._panels is not None:  # another task may have no picture: its landscape stands in
+            return [name if name in (*available, "scaler") else "landscape" for name in self._panels]
         third = next(name for name in ("scaler", "picture", "landscape") if name in available)
         return ("loss", "gradient", third, "memory")
 
