@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 import torch
+from PIL import Image
+
 from gradlab import Lab, Recipe, Run, tasks
 from gradlab.presets import PRESETS
 from gradlab.widgets.code import changed_lines
-from PIL import Image
 
 torch.set_num_threads(1)
 

@@ -1,0 +1,87 @@
+"""compare: the same numbers as runs of their own, and clear words for bad input."""
+
+from __future__ import annotations
+
+import io
+import math
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+
+from gradlab import Recipe, Run, compare, tasks
+
+torch.set_num_threads(1)
+TWO = {"as it should be": Recipe(lr=0.01), "forgot zero_grad": Recipe(lr=0.01, zero_grad=False)}
+
+
+def test_each_row_is_what_a_run_of_its_own_gives() -> None:
+    result = compare("line", TWO, updates=50)
+    assert [row.label for row in result.rows] == list(TWO)
+    for row, recipe in zip(result.rows, TWO.values(), strict=True):
+        run = Run(tasks.line(), recipe)
+        run.advance(updates=50)
+        losses = list(run.record.rows["loss"])
+        assert (row.first, row.last) == (losses[0], losses[-1])
+        assert (row.lowest, row.worst) == (min(losses), max(losses))
+        assert list(result.curves[row.label].mean) == losses
+
+
+def test_figure_and_table() -> None:
+    result = compare(tasks.line(), TWO, updates=20)
+    assert Image.open(io.BytesIO(result.png)).size[0] > 600
+    assert result.table.splitlines()[0].split()[0] == "recipe"
+    assert len(result.table.splitlines()) == 3
+    bundle = result._repr_mimebundle_()
+    assert bundle["text/plain"].startswith("line, 20 updates\n")
+    assert "<table>" in bundle["text/html"]
+    assert "data:image/png;base64," in bundle["text/html"]
+
+
+def test_labels_are_shown_as_they_are_and_not_as_html() -> None:
+    html = compare("line", {"<b>&": Recipe(lr=0.01)}, updates=2)._repr_mimebundle_()["text/html"]
+    assert "&lt;b&gt;&amp;" in html
+    assert "<b>&" not in html
+
+
+def test_a_run_that_diverges_is_drawn_and_named() -> None:
+    result = compare("line", {"wild": Recipe(lr=100.0), "tame": Recipe(lr=0.01)}, updates=80)
+    wild, tame = result.rows
+    assert wild.diverged is not None
+    assert math.isinf(wild.worst)
+    assert "diverged at update" in result.table
+    assert tame.diverged is None
+
+
+def test_the_seed_sets_the_weights() -> None:
+    one, same, other = (compare("digits", {"a": Recipe(lr=0.05)}, updates=3, seed=seed).rows[0] for seed in (1, 1, 2))
+    assert one == same
+    assert one != other
+
+
+BAD: list[tuple[dict[str, Any], str]] = [
+    ({"task": 5}, r"task must be a Task or one of .*got 5"),
+    ({"task": "lines"}, r"got 'lines'"),
+    ({"recipes": [Recipe()]}, r"recipes must be a mapping .*got \["),
+    ({"recipes": {}}, r"recipes must be 1 to 8 of them, got 0"),
+    ({"recipes": {f"{i}": Recipe() for i in range(9)}}, r"recipes must be 1 to 8 of them, got 9"),
+    ({"recipes": {"a": "sgd"}}, r"recipes\['a'\] must be a gradlab.Recipe, got 'sgd'"),
+    ({"recipes": {1: Recipe()}}, r"labels that are texts, got 1"),
+    ({"recipes": {" ": Recipe()}}, r"labels that are texts, got ' '"),
+    ({"updates": 0}, r"updates must be a whole number from 1, got 0"),
+    ({"updates": -3}, r"updates must be .*got -3"),
+    ({"updates": 2.5}, r"updates must be .*got 2.5"),
+    ({"updates": True}, r"updates must be .*got True"),
+    ({"updates": float("nan")}, r"updates must be .*got nan"),
+    ({"updates": float("inf")}, r"updates must be .*got inf"),
+    ({"updates": "10"}, r"updates must be .*got '10'"),
+    ({"seed": -1}, r"seed must be a whole number, 0 to .*got -1"),
+    ({"seed": None}, r"seed must be .*got None"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "words"), BAD)
+def test_bad_input_is_named(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        compare(**{"task": "line", "recipes": TWO, "updates": 3, **wrong})

@@ -1,0 +1,226 @@
+"""What the panels are told, against plain PyTorch; and looking changes nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+from torch import nn
+
+from gradlab import Recipe, Run, tasks
+from gradlab.footprint import footprint
+from gradlab.probes import PANELS, Probes
+from gradlab.scene import Arrows, Bars, Boundary, Landscape, Samples, Slice
+
+torch.set_num_threads(1)
+
+
+@pytest.mark.parametrize("name", tasks.names())
+@pytest.mark.parametrize("amp", ["off", "fp16"])
+def test_looking_changes_nothing(name: str, amp: str) -> None:
+    recipe = Recipe(lr=0.01, zero_grad=False, amp=amp, accumulate=2)
+    watched, alone = Run(tasks.get(name), recipe), Run(tasks.get(name), recipe)
+    watched.watch_memory = True
+    probes = Probes(watched)
+    torch.manual_seed(3)
+    before = torch.get_rng_state()
+    for _ in range(4):
+        watched.advance(updates=1)
+        alone.advance(updates=1)
+        for panel in probes.names():
+            probes.scene(panel)
+    assert torch.equal(torch.get_rng_state(), before)
+    for one, other in zip(watched.model.parameters(), alone.model.parameters(), strict=True):
+        assert torch.equal(one, other)
+        assert torch.equal(one.grad, other.grad)
+    assert all(module.training for module in watched.model.modules())
+
+
+def test_looking_leaves_dropout_and_batchnorm_alone() -> None:
+    task = tasks.spiral()
+    net = lambda seed: nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.ReLU(), nn.Linear(8, 3))  # noqa: E731
+    task = dataclasses.replace(task, builder=net)
+    watched, alone = Run(task), Run(task)
+    watched.model[3].eval()  # a part that the learner has frozen stays frozen
+    probes = Probes(watched)
+    for _ in range(5):
+        watched.advance(updates=1)
+        alone.advance(updates=1)
+        for panel in probes.names():
+            probes.scene(panel)
+    assert not watched.model[3].training
+    for name, value in alone.model.state_dict().items():
+        assert torch.equal(watched.model.state_dict()[name], value), name
+
+
+def test_arrows_are_the_gradients_of_their_batches_and_add_up_to_grad() -> None:
+    task = tasks.line()
+    run = Run(task, Recipe(lr=0.01, accumulate=4, divide_loss=False))
+    run.advance(updates=1)
+    while run.provenance.backwards < 7:
+        run.step()
+    scene = Probes(run).gradient()
+    assert isinstance(scene, Arrows)
+    assert [(arrow.batch, arrow.stale) for arrow in scene.arrows] == [(5, False), (6, False), (7, False)]
+    for arrow in scene.arrows:
+        x, y = task.batches[arrow.batch - 1]
+        expected = torch.autograd.grad(task.loss_fn(run.model(x), y), run.model.weight)[0]
+        assert torch.tensor([[arrow.dx, arrow.dy]]).allclose(expected)
+    total = torch.tensor([[sum(a.dx for a in scene.arrows), sum(a.dy for a in scene.arrows)]])
+    assert total.allclose(run.model.weight.grad)
+    assert torch.tensor([scene.total]).allclose(run.model.weight.grad)
+
+
+def test_arrows_under_a_scaler_are_in_the_units_of_the_loss() -> None:
+    run = Run(tasks.bowl(), Recipe(lr=0.1, amp="fp16"))
+    run.advance(updates=12)
+    while run.statement.word != "backward":
+        run.step()
+    scene = Probes(run).gradient()
+    assert isinstance(scene, Arrows)
+    by_hand = run.model.weight.detach() * torch.tensor([[1.0, 0.1]])  # the gradient of the bowl: curvature times weight
+    assert run.scale_in_grad > 1
+    assert torch.tensor([[scene.arrows[-1].dx, scene.arrows[-1].dy]]).allclose(by_hand, rtol=2e-3)
+    assert torch.tensor([scene.total]).allclose(by_hand, rtol=2e-3)
+
+
+def test_older_batches_make_up_the_rest_of_grad() -> None:
+    run = Run(tasks.bowl(), Recipe(lr=0.2, zero_grad=False))
+    run.advance(updates=100)
+    scene = Probes(run).gradient()
+    assert isinstance(scene, Arrows)
+    assert len(scene.arrows) == 8
+    x = scene.earlier[0] + sum(arrow.dx for arrow in scene.arrows)
+    assert x == pytest.approx(float(run.model.weight.grad[0, 0]), rel=1e-4)
+
+
+def test_contours_are_the_mean_loss() -> None:
+    task = tasks.line()
+    scene = Probes(Run(task)).landscape()
+    assert isinstance(scene, Landscape)
+    model = task.build()
+    for i, j in ((0, 0), (7, 30), (40, 12)):
+        with torch.no_grad():
+            model.weight.copy_(torch.tensor([[scene.contours.x[j], scene.contours.y[i]]]))
+            mean = torch.stack([task.loss_fn(model(x), y) for x, y in task.batches]).mean()
+        assert scene.contours.loss[i][j] == pytest.approx(float(mean), rel=1e-4)
+
+
+def test_contours_grow_with_the_path_but_seldom() -> None:
+    run = Run(tasks.bowl(), Recipe(lr=2.2))
+    probes = Probes(run)
+    seen = []
+    for _ in range(60):
+        run.advance(updates=1)
+        scene = probes.landscape()
+        assert isinstance(scene, Landscape)
+        seen.append(scene.contours)
+        assert max(map(abs, scene.path[-1])) <= max(scene.contours.x[-1], scene.contours.y[-1])
+    assert len({id(contours) for contours in seen}) < 30
+
+
+def test_bars_are_norms_and_counts_by_layer() -> None:
+    run = Run(tasks.digits(), Recipe(lr=0.05, zero_grad=False))
+    run.advance(updates=3)
+    while run.provenance.backwards < 4:
+        run.step()
+    scene = Probes(run).gradient()
+    assert isinstance(scene, Bars)
+    assert [bar.name for bar in scene.bars] == ["0 Linear", "2 Linear", "4 Linear"]
+    for bar, layer in zip(scene.bars, (0, 2, 4), strict=True):
+        grads = torch.cat([p.grad.flatten() for p in run.model[layer].parameters()])
+        assert bar.norm == pytest.approx(float(grads.norm()), rel=1e-5)
+        assert (bar.fresh, bar.stale) == (1, 3)
+    assert scene.holds == [(1, 4)]
+
+
+def test_the_transformer_has_few_bars_and_they_hold_the_whole_norm() -> None:
+    run = Run(tasks.text())
+    run.advance(updates=1)
+    scene = Probes(run).gradient()
+    assert isinstance(scene, Bars)
+    assert 1 < len(scene.bars) <= 10
+    whole = torch.cat([p.grad.flatten() for p in run.model.parameters()]).norm()
+    assert sum(bar.norm**2 for bar in scene.bars) ** 0.5 == pytest.approx(float(whole), rel=1e-4)
+
+
+def test_the_slice_is_the_loss_along_the_step() -> None:
+    run = Run(tasks.digits(), Recipe(lr=0.1))
+    run.advance(updates=2)
+    while run.statement.word != "backward":
+        run.step()
+    scene = Probes(run).landscape()
+    assert isinstance(scene, Slice)
+    here = min(range(len(scene.t)), key=lambda i: abs(scene.t[i]))
+    there = min(range(len(scene.t)), key=lambda i: abs(scene.t[i] - 0.1))
+    assert scene.loss[here] == pytest.approx(run.namespace["loss"].item(), rel=1e-5)
+    x, y = run.namespace["x"], run.namespace["y"]
+    run.step()  # the step goes to the point that was foretold
+    assert scene.loss[there] == pytest.approx(run.task.loss_fn(run.model(x), y).item(), rel=1e-4)
+
+
+def test_pictures_say_what_the_model_says() -> None:
+    run = Run(tasks.digits())
+    run.advance(updates=200)
+    scene = Probes(run).picture()
+    assert isinstance(scene, Samples)
+    x, y = run.task.extra["test"]
+    said = run.model(x).argmax(1)
+    assert scene.predicted == said[: len(scene.predicted)].tolist()
+    assert scene.accuracy == pytest.approx(float((said == y).float().mean()))
+    run = Run(tasks.spiral())
+    run.advance(updates=50)
+    edge = Probes(run).picture()
+    assert isinstance(edge, Boundary)
+    for i, j in ((0, 0), (10, 40), (47, 3)):
+        shares = run.model(torch.tensor([[edge.x[j], edge.y[i]]])).softmax(1)[0]
+        assert edge.label[i][j] == int(shares.argmax())
+        assert edge.confidence[i][j] == pytest.approx(float(shares.max()), rel=1e-4)
+
+
+def test_memory_counts_each_storage_once() -> None:
+    model = nn.Sequential(nn.Linear(10, 10, bias=False), nn.Linear(10, 10, bias=False))
+    model[1].weight = model[0].weight  # tied
+    optimizer = torch.optim.Adam(model.parameters())
+    assert footprint(model, [optimizer]) == {"weights": 400, "gradients": 0, "optimizer": 0}
+    model(torch.ones(1, 10)).sum().backward()
+    optimizer.step()
+    assert footprint(model, [optimizer]) == {"weights": 400, "gradients": 400, "optimizer": 2 * 400 + 4}
+    model[0].weight.grad = torch.zeros(1000)[:100].view(10, 10)  # a small view keeps all of its storage alive
+    assert footprint(model, [optimizer])["gradients"] == 4000
+
+
+def test_memory_over_one_update_falls_with_none_and_not_with_zeros() -> None:
+    for set_to_none in (True, False):
+        run = Run(tasks.digits(), Recipe(set_to_none=set_to_none, lr=0.05))
+        run.watch_memory = True
+        run.advance(updates=2)
+        after = dict(run.timeline)["zero_grad"]["gradients"]
+        assert after == (0 if set_to_none else 4 * sum(p.numel() for p in run.model.parameters()))
+
+
+def test_the_underflow_share_counts_what_fp16_would_lose() -> None:
+    run = Run(tasks.digits(), Recipe(amp="fp16", lr=0.05))
+    run.advance(updates=5)
+    grads = torch.cat([p.grad.flatten() for p in run.model.parameters()])
+    lost = (grads != 0) & (grads.half() == 0)  # what the cast itself makes of them
+    assert run.record.rows["underflow"][-1] == pytest.approx(float(lost.float().mean()), abs=1e-6)
+
+
+def test_every_panel_has_a_probe() -> None:
+    run = Run(tasks.digits(), Recipe(amp="fp16", lr=0.05))
+    assert set(Probes(run).names()) == set(PANELS)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no CUDA GPU here")
+@pytest.mark.parametrize("name", tasks.names())
+def test_every_panel_on_a_gpu(name: str) -> None:
+    run = Run(tasks.get(name, device="cuda"), Recipe(amp="fp16", lr=0.01))
+    run.watch_memory = True
+    run.advance(updates=5)
+    probes = Probes(run)
+    for panel in probes.names():
+        probes.scene(panel)
+    assert (probes.memory().allocated or 0) > 0
