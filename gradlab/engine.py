@@ -28,15 +28,15 @@ class Engine:
     ) -> None:
         """Run the program's set-up on a fresh model."""
         self._task, self._model, self._book = task, model, book
-        self._randomness = OwnRandomness(seed, task.device)
+        self.randomness = OwnRandomness(seed, task.device)
         self.on_update: Callable[[Loop], None] | None = None
         self._idle = 0  # statements since the last update
         self._guard: Snapshot | None = None
         self._fallback: Loop | None = None
-        with self._randomness:
+        with self.randomness:
             self._take(Loop(program, task, model, guarded=guarded))
         if guarded:
-            self._guard = Snapshot(model, self.loop, book, self._randomness)
+            self._guard = Snapshot(model, self.loop, book, self.randomness)
 
     @property
     def program(self) -> Program:
@@ -50,9 +50,9 @@ class Engine:
         Raises LoopError if its set-up fails; then everything stays as it was.
         """
         old = self.loop
-        guard = Snapshot(self._model, old, self._book, self._randomness) if guarded else None
+        guard = Snapshot(self._model, old, self._book, self.randomness) if guarded else None
         try:
-            with self._randomness:
+            with self.randomness:
                 loop = Loop(program, self._task, self._model, at=0 if guarded else old.position(), guarded=guarded)
             fresh = loop.take_state(old)
         except BaseException as error:
@@ -75,7 +75,7 @@ class Engine:
         self.at_boundary = False
         left = most
         try:
-            with self._randomness:
+            with self.randomness:
                 for self.index in self._statements:  # noqa: B020 - an attribute, so that it is right at any moment
                     left -= 1
                     if loop.updated or not left:
@@ -93,7 +93,7 @@ class Engine:
             if self.on_update is not None:
                 self.on_update(loop)
             if loop.guarded:
-                self._guard = Snapshot(self._model, loop, self._book, self._randomness)
+                self._guard = Snapshot(self._model, loop, self._book, self.randomness)
                 self._fallback = None
         elif self._idle >= MOST_STATEMENTS and not self.done:
             line = loop.program.statements[self.index].line

@@ -49,13 +49,8 @@ class Entry:
         self.newest: Tensor | None = None  # norm of the newest contribution, if it was taken
         self.vector: Tensor | None = None  # the newest contribution itself, for tiny models
 
-    def changed(self, grad: Tensor | None) -> bool:
-        """Note a ``.grad`` that has gone; return True when it was written to or exchanged since it was last seen."""
-        if grad is None:
-            if self.known is not None:
-                self.known = None
-                self.events.append(("clear", None))
-            return False
+    def changed(self, grad: Tensor) -> bool:
+        """Was ``.grad`` written to or exchanged since it was last seen?"""
         return self.known is None or grad._version != self.version or self.known() is not grad
 
     def remember(self, grad: Tensor) -> None:
@@ -72,8 +67,8 @@ class Entry:
             elif kind == "clear" or (kind == "doubt" and not value.item()):  # a norm of exactly 0: zeros hold nothing
                 self.held.clear()
             elif kind == "step" and self.held:
-                again = self.stale()
-                if again:
+                if self.held[0][0] <= self.applied_to:
+                    again = self.stale()
                     self.reused = (value, (again[0][0], again[-1][1]))
                 self.applied_to = self.held[-1][1]
         self.events.clear()

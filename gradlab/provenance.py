@@ -27,6 +27,7 @@ from .scene import Span
 
 _FOLD_EVERY = 64
 _VECTORS_KEPT = 64
+_CLEAR = ("clear", None)
 # The number of the backward pass under way, -1 outside of one; private, but what torch's own FSDP and checkpoint use.
 _current_pass: Callable[[], int] = torch._C._current_graph_task_id
 
@@ -57,14 +58,16 @@ class Provenance:
         self.on_step: Callable[[list[Tensor]], None] | None = None
         self.loss_scale: Callable[[], float] = lambda: 1.0  # what the loop multiplies its losses by
         self.vectors: deque[tuple[int, Tensor]] | None = deque(maxlen=_VECTORS_KEPT) if keep_vectors else None
-        self._page = {id(param): (entry, param) for entry, param in zip(self.entries, self.params, strict=True)}
+        self._pages = list(zip(self.entries, self.params, strict=True))
+        self._page = {id(param): entry for entry, param in self._pages}
         self._newest_scale = 1.0
+        self._added = ("add", 0)
         self._pass = -1
         self._numbered = -1
         self._handles: list[Any] = []
         self._on_optimizers: list[Any] = []
         book = weakref.ref(self)  # the hooks live on the parameters; through them the book must not keep itself alive
-        for entry, param in zip(self.entries, self.params, strict=True):
+        for entry, param in self._pages:
             self._handles.append(param.register_hook(_before_adding(book, entry)))
             self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(book, entry)))
 
@@ -92,7 +95,7 @@ class Provenance:
         grads = [param.grad for param in self.params if param.grad is not None]
         newest = [
             self._newest(entry, param.grad)
-            for entry, param in zip(self.entries, self.params, strict=True)
+            for entry, param in self._pages
             if param.grad is not None and entry.held and entry.held[-1][1] == self.backwards
         ]
         return Holdings(
@@ -116,7 +119,7 @@ class Provenance:
 
     def fold(self) -> None:
         """Bring every entry up to date with ``.grad`` as it is now."""
-        self._scan(zip(self.entries, self.params, strict=True))
+        self._scan([(entry, param.grad) for entry, param in self._pages])
         for entry in self.entries:
             entry.fold()
 
@@ -136,15 +139,19 @@ class Provenance:
     def _begin(self, number: int) -> None:
         """A backward pass has reached its first parameter: look at every ``.grad`` before anything is added to it."""
         self._pass = number
-        for entry, param in zip(self.entries, self.params, strict=True):
-            entry.occupied = param.grad is not None
-        self._scan(zip(self.entries, self.params, strict=True))
+        pages = [(entry, param.grad) for entry, param in self._pages]
+        for entry, grad in pages:
+            entry.occupied = grad is not None
+        self._scan(pages)
 
-    def _scan(self, pages: Iterable[tuple[Entry, Tensor]]) -> None:
+    def _scan(self, pages: list[tuple[Entry, Tensor | None]]) -> None:
         doubtful, grads = [], []
-        for entry, param in pages:
-            grad = param.grad
-            if entry.changed(grad) and grad is not None:
+        for entry, grad in pages:
+            if grad is None:
+                if entry.known is not None:
+                    entry.known = None
+                    entry.events.append(_CLEAR)
+            elif entry.changed(grad):
                 entry.remember(grad)
                 if entry.events or entry.held:
                     doubtful.append(entry)
@@ -157,6 +164,7 @@ class Provenance:
         """The pass under way does add to ``.grad`` (``torch.autograd.grad`` does not): it gets the next number."""
         self._numbered = self._pass
         self.backwards += 1
+        self._added = ("add", self.backwards)
         self._newest_scale = self.loss_scale() if self.measure and any(e.occupied for e in self.entries) else 1.0
         if self.backwards % _FOLD_EVERY == 0:
             for entry in self.entries:
@@ -166,14 +174,14 @@ class Provenance:
 
     def _step(self, optimizer: torch.optim.Optimizer) -> None:
         self.steps += 1
-        known = (self._page.get(id(param)) for group in optimizer.param_groups for param in group["params"])
-        pages = [page for page in known if page is not None]
+        known = ((self._page.get(id(p)), p.grad) for group in optimizer.param_groups for p in group["params"])
+        pages = [(entry, grad) for entry, grad in known if entry is not None]
         self._scan(pages)
-        grads = []
-        for entry, param in pages:
-            if param.grad is not None:
-                entry.events.append(("step", self.steps))
-                grads.append(param.grad)
+        event, grads = ("step", self.steps), []
+        for entry, grad in pages:
+            if grad is not None:
+                entry.events.append(event)
+                grads.append(grad)
         if self.on_step is not None:
             self.on_step(grads)
 
@@ -185,7 +193,8 @@ def _before_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Ten
             return
         if (number := _current_pass()) != alive._pass:
             alive._begin(number)
-        entry.arriving = torch.linalg.vector_norm(grad.detach()) if entry.occupied and alive.measure else None
+        if alive.measure:
+            entry.arriving = torch.linalg.vector_norm(grad.detach()) if entry.occupied else None
         if alive.vectors is not None:
             entry.vector = grad.detach().clone()
 
@@ -195,13 +204,14 @@ def _before_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Ten
 def _after_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Tensor], None]:
     def hook(param: Tensor) -> None:
         alive = book()
-        if alive is None or param.grad is None:
+        grad = param.grad
+        if alive is None or grad is None:
             return
         if alive._numbered != alive._pass:
             alive._number()
-        entry.adding, entry.newest = entry.occupied, entry.arriving
-        entry.remember(param.grad)
-        entry.events.append(("add", alive.backwards))
+        entry.adding, entry.newest = entry.occupied, entry.arriving if alive.measure else None
+        entry.remember(grad)
+        entry.events.append(alive._added)
         if alive.vectors is not None and entry.vector is not None:
             alive.vectors.append((alive.backwards, entry.vector / alive.loss_scale()))
 

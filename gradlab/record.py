@@ -35,12 +35,16 @@ class Columns:
 
     def append(self, *values: float) -> None:
         """Add one row, its values in the order of the columns; it shows once its bucket is full."""
-        self._waiting.append(values)
-        if len(self._waiting) < self.stride:
-            return
-        for (name, rule), bucket in zip(self._rules.items(), zip(*self._waiting, strict=True), strict=True):
-            self._columns[name].append(rule(bucket) if len(bucket) > 1 else bucket[0])
-        self._waiting.clear()
+        if self.stride == 1:
+            for column, value in zip(self._columns.values(), values, strict=True):
+                column.append(value)
+        else:
+            self._waiting.append(values)
+            if len(self._waiting) < self.stride:
+                return
+            for (name, rule), bucket in zip(self._rules.items(), zip(*self._waiting, strict=True), strict=True):
+                self._columns[name].append(rule(bucket))
+            self._waiting.clear()
         if len(self) >= MOST_ROWS:
             self._halve()
 

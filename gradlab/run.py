@@ -127,10 +127,11 @@ class Run:
         before, end = self.updates, time.perf_counter() + (seconds or 0.0)
         try:
             last = updates == 0
-            while not (last or self.done):
-                last = time.perf_counter() >= end if updates is None else self.updates - before == updates - 1
-                self._apply_pending()
-                self._closely(MOST_STATEMENTS) if last else self._engine.run(MOST_STATEMENTS)
+            with self._engine.randomness:  # once for all updates of this slice
+                while not (last or self.done):
+                    last = time.perf_counter() >= end if updates is None else self.updates - before == updates - 1
+                    self._apply_pending()
+                    self._closely(MOST_STATEMENTS) if last else self._engine.run(MOST_STATEMENTS)
         finally:
             self._recorder.flush()
         return self.updates - before

@@ -20,7 +20,7 @@ class Snapshot:
         self._model, self._loop, self._book, self._randomness = model, loop, book, randomness
         self._training = [(module, module.training) for module in model.modules()]
         self._frozen = [(param, param.requires_grad) for param in model.parameters()]
-        self._state = randomness.state
+        self._random = randomness.state()
         self._weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
         self._grads = [None if p.grad is None else p.grad.detach().clone() for p in model.parameters()]
         states: dict[str, Any] = {**loop.optimizers, **loop.scalers}
@@ -30,7 +30,7 @@ class Snapshot:
 
     def restore(self) -> None:
         """Put everything back, any number of times; the loop's generator is the caller's to renew."""
-        self._randomness.state = self._state
+        self._randomness.go_back_to(self._random)
         for module, training in self._training:
             module.training = training
         for param, requires_grad in self._frozen:
@@ -45,7 +45,10 @@ class Snapshot:
 
 
 class OwnRandomness:
-    """Keeps a run's random numbers apart from everybody else's: ``with`` it, torch's generators are the run's."""
+    """Keeps a run's random numbers apart from everybody else's: ``with`` it, torch's generators are the run's.
+
+    It may be entered again inside; then nothing more happens.
+    """
 
     def __init__(self, seed: int, device: str) -> None:
         """Seed the run's generators without touching the global ones."""
@@ -53,15 +56,30 @@ class OwnRandomness:
         with self._kept():
             # Not torch.manual_seed on a CPU: it would also seed the GPUs, for everybody.
             torch.manual_seed(seed) if self._cuda else torch.default_generator.manual_seed(seed)
-            self.state = self._read()
+            self._own = self._read()
+        self._depth = 0
 
     def __enter__(self) -> None:
-        self._global = self._read()
-        self._write(self.state)
+        self._depth += 1
+        if self._depth == 1:
+            self._global = self._read()
+            self._write(self._own)
 
     def __exit__(self, *exception: object) -> None:
-        self.state = self._read()
-        self._write(self._global)
+        self._depth -= 1
+        if self._depth == 0:
+            self._own = self._read()
+            self._write(self._global)
+
+    def state(self) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return where the run's random numbers are."""
+        return self._read() if self._depth else self._own
+
+    def go_back_to(self, state: tuple[torch.Tensor, torch.Tensor | None]) -> None:
+        """Go on from a ``state()``."""
+        self._own = state
+        if self._depth:
+            self._write(state)
 
     def _kept(self) -> Any:
         return torch.random.fork_rng(devices=range(torch.cuda.device_count()) if self._cuda else ())

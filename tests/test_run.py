@@ -50,7 +50,7 @@ def state(run: Run) -> dict[str, Any]:
     now = run.provenance.holdings()
     before = torch.get_rng_state()
     drawn = []
-    with run._engine._randomness:
+    with run._engine.randomness:
         drawn = torch.get_rng_state()
     assert torch.equal(before, torch.get_rng_state())
     assert run.optimizer is not None
@@ -176,10 +176,10 @@ def test_the_global_random_numbers_are_left_alone_and_do_not_matter() -> None:
 def test_dropout_does_draw() -> None:
     """Without this, the two tests above would hold of a model without random numbers as well."""
     run = Run(DROPOUT)
-    with run._engine._randomness:
+    with run._engine.randomness:
         before = torch.get_rng_state()
     run.advance(updates=1)
-    with run._engine._randomness:
+    with run._engine.randomness:
         assert not torch.equal(before, torch.get_rng_state())
 
 
