@@ -176,7 +176,7 @@ def test_pictures_say_what_the_model_says() -> None:
     for i, j in ((0, 0), (10, 40), (47, 3)):
         shares = run.model(torch.tensor([[edge.x[j], edge.y[i]]])).softmax(1)[0]
         assert edge.label[i][j] == int(shares.argmax())
-        assert edge.confidence[i][j] == pytest.approx(float(shares.max()), rel=1e-4)
+        assert edge.confidence[i][j] == pytest.approx(shares.max().item(), rel=1e-4)
 
 
 def test_memory_counts_each_storage_once() -> None:
