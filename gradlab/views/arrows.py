@@ -19,8 +19,8 @@ from gradlab.views.style import FRESH, GRADIENTS, GREY, STALE, WEIGHTS, short
 
 NAMED = 8
 """Up to so many arrows carry the number of their batch."""
-STEPS = (5.0, 3.0, 2.0, 1.0)
-REACH = 0.4
+STEPS = (7.0, 5.0, 4.0, 3.0, 2.0, 1.5, 1.0)
+REACH = 0.6
 """Together the arrows reach at most across this share of the picture."""
 
 
@@ -29,20 +29,20 @@ class ArrowsPanel(Plane[Arrows]):
 
     title = "gradient in .grad"
     colours = (WEIGHTS, GRADIENTS, FRESH, STALE)
-    margin = 96.0
+    margin = 88.0
 
     def build(self) -> None:
         """Make the four kinds of arrow."""
         super().build()
         self._kinds: dict[str, PathPatch] = {}
-        for kind in ("older", "stale", "fresh", "sum"):
+        for kind in ("sum", "older", "stale", "fresh"):
             arrows = PathPatch(NOTHING, transform=IdentityTransform(), **LOOKS[kind])
             self.axes.add_patch(arrows)
             self._kinds[kind] = arrows
             self.moving(arrows)
         (self._weights,) = self.axes.plot([], [], color=WEIGHTS, marker="o", markersize=10, mec="white", mew=1.5, ls="")
         self.moving(self._weights)
-        self._numbers = self.labels(self.axes, NAMED, ha="center", backed=True)
+        self._numbers = self.labels(self.axes, NAMED, ha="center")
         (self._older,) = self.labels(self.axes, 1, ha="center", backed=True)
         self._older.set(color=GREY, text="")
         for label in (*self._numbers, self._older):
@@ -69,10 +69,10 @@ class ArrowsPanel(Plane[Arrows]):
         ends, total = start + reach * factor * per_unit, start + whole[1] * factor * per_unit
         thick = self.figure.dpi / 100
         drawn: dict[str, list[Numbers]] = {kind: [] for kind in self._kinds}
-        drawn["older"] = arrow(start, ends[0], 5 * thick)
+        drawn["older"] = arrow(start, ends[0], 4 * thick)
         for one, tail, head in zip(scene.arrows, ends[:-1], ends[1:], strict=True):
-            drawn["stale" if one.stale else "fresh"] += arrow(tail, head, 7 * thick)
-        drawn["sum"] = arrow(start, total, 13 * thick)
+            drawn["stale" if one.stale else "fresh"] += arrow(tail, head, 6 * thick)
+        drawn["sum"] = arrow(start, total, 14 * thick)
         for kind, polygons in drawn.items():
             self._kinds[kind].set_path(outline(polygons))
         self._weights.set_data([scene.weights[0]], [scene.weights[1]])
@@ -84,12 +84,12 @@ class ArrowsPanel(Plane[Arrows]):
 
     def _name(self, scene: Arrows, ends: Numbers, older: bool) -> None:
         thick = self.figure.dpi / 100
-        long = np.hypot(*(ends[1:] - ends[:-1]).T) > 16 * thick
+        long = np.hypot(*(ends[1:] - ends[:-1]).T) > 10 * thick
         named = len(scene.arrows) <= NAMED
         for at, label in enumerate(self._numbers):
             label.set_text("")
             if named and at < len(scene.arrows) and long[at]:
-                middle, side = (ends[at] + ends[at + 1]) / 2, _side(ends[at + 1] - ends[at]) * 15 * thick
+                middle, side = (ends[at] + ends[at + 1]) / 2, _side(ends[at + 1] - ends[at]) * 17 * thick
                 say(label, *(middle + side), str(scene.arrows[at].batch))
         self._older.set_text("")
         start = self.axes.transData.transform(np.clip(np.nan_to_num(scene.weights), -1e9, 1e9))
@@ -120,7 +120,7 @@ def arrow(tail: Numbers, head: Numbers, width: float) -> list[Numbers]:
         return []
     along = along / length
     aside = np.array([-along[1], along[0]])
-    tip = min(length, 2.0 * width)
+    tip = min(length * 0.7, 1.7 * width)
     neck, half, wing = head - along * tip, width / 2, min(width, tip * 0.6 + width / 4)
     corners = [tail + aside * half, neck + aside * half, neck + aside * wing, head]
     return [np.array([*corners, neck - aside * wing, neck - aside * half, tail - aside * half])]

@@ -90,7 +90,7 @@ class Canvas(Generic[S]):
         if self._dirty:
             pixels = self.pixels()
             # comparing pixels is cheaper than encoding them, and cannot be fooled by a list that grew in place
-            if self._drawn is None or not np.array_equal(pixels, self._drawn):
+            if self._drawn is None or not np.array_equal(pixels.view(np.uint32), self._drawn.view(np.uint32)):
                 self._drawn = pixels.copy()
                 self._png = self._encoder.encode(pixels)
             self._dirty = False
@@ -123,14 +123,13 @@ class Canvas(Generic[S]):
         plain_ticks(axes)
         return axes  # type: ignore[no-any-return]
 
-    def words(self, x: float, y: float, text: str, *, moving: bool = True, size: float = 10, **look: Any) -> Text:
+    def words(self, x: float, y: float, text: str, *, moving: bool = True, size: float = 10, **look: Any) -> Label:
         """Make a text at a place given as shares of the figure."""
         look = {"va": "center", "color": INK, "fontsize": size, "parse_math": False} | look
-        if not moving:
-            return self.figure.text(x, y, text, **look)
         artist = Label(x, y, text, transform=self.figure.transFigure, **look)
         self.figure.add_artist(artist)
-        self.moving(artist)
+        if moving:
+            self.moving(artist)
         return artist
 
     def labels(self, axes: Axes, count: int, size: float = 10, **look: Any) -> list[Label]:

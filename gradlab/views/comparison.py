@@ -23,9 +23,8 @@ class _Comparison(Canvas[dict[str, Curve]]):
     colours = tuple(colour for colour, _ in LINES[1:])
 
     def build(self) -> None:
-        self.axes = self.box(right=150, left=60)
+        self.axes = self.box(right=180, left=60)
         self.axes.set_xlabel("updates", labelpad=2)
-        self.axes.set_ylabel("loss", labelpad=2)
 
     def place(self, scene: dict[str, Curve]) -> None:
         scale, across = Scale(), Range(floor=0.0)
@@ -36,35 +35,39 @@ class _Comparison(Canvas[dict[str, Curve]]):
         wide = across.fit([last] if last > 0 else [])
         self.limit(self.axes, (0, last or wide[1]))
         self.rise(self.axes, span, scale.log)
-        ends = []
-        for (name, (x, y)), at in zip(cut.items(), range(len(cut)), strict=True):
+        beside = []
+        for at, (name, (x, y)) in enumerate(cut.items()):
             colour, dashes = LINES[at % len(LINES)]
             shown = np.maximum(y, span[0]) if scale.log else y
             with own_look():
-                self.axes.plot(x, shown, color=colour, linestyle=dashes, linewidth=2, label=name)
-            spot = self.axes.transData.transform((x[-1], shown[-1])) if len(x) else self.axes.bbox.p0
+                self.axes.plot(x, shown, color=colour, linestyle=dashes, linewidth=2)
             broken = scene[name].broken
-            word = name if broken is None else f"{name}: inf at {broken}"
-            ends.append((float(spot[1]), word if len(y) == 0 or broken is not None else f"{name} {short(y[-1])}", colour))
-        self._write(ends)
+            word = f"{name}: inf at {broken}" if broken is not None else f"{name} {short(y[-1])}" if len(y) else name
+            spot = self.axes.transData.transform((x[-1], shown[-1])) if len(x) else self.axes.bbox.p0
+            if len(x) and x[-1] < 0.5 * self.axes.get_xlim()[1]:  # ends early: named where it ends
+                self._word(spot[0] + 12, spot[1], word, colour)
+            else:
+                beside.append((float(spot[1]), word, colour))
+        self._write(beside)
 
     def _write(self, ends: list[tuple[float, str, str]]) -> None:
         """Put each name beside the end of its curve, pushed apart where ends are close."""
-        real = self.figure.dpi / 100
-        apart, floor = 17 * real, self.axes.bbox.y0 - 1e9
-        heights = []
+        apart, floor = 17 * self.figure.dpi / 100, -1e9
+        placed = []
         for height, word, colour in sorted(ends):
             floor = max(height, floor + apart)
-            heights.append([floor, word, colour])
+            placed.append((floor, word, colour))
         top = self.axes.bbox.y1
-        for entry in reversed(heights):
-            entry[0] = min(float(entry[0]), top)
-            top = float(entry[0]) - apart
-        x = (self.axes.bbox.x1 / real + 8) / self.width
-        for height, word, colour in heights:
-            with own_look():
-                label = self.words(x, float(height) / real / self.height, str(word), size=10, weight="bold", color=str(colour))
-            label.set_fontsize(min(10.0, 10.0 * 20 / max(len(str(word)), 1)) if len(str(word)) > 20 else 10)
+        for height, word, colour in reversed(placed):
+            top = min(height, top)
+            self._word(self.axes.bbox.x1 + 12, top, word, colour)
+            top -= apart
+
+    def _word(self, x: float, y: float, word: str, colour: str) -> None:
+        wide, tall = self.figure.bbox.width, self.figure.bbox.height
+        with own_look():
+            label = self.words(x / wide, y / tall, word, weight="bold", color=colour)
+        label.set_fontsize(max(6.0, min(10.0, 10.0 * (wide - x - 8) / max(label.wide(), 1.0))))
 
 
 def comparison_figure(curves: dict[str, Curve], title: str = "loss", width: int = 640, height: int = 340) -> bytes:

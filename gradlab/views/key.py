@@ -13,7 +13,7 @@ LOOKS: dict[str, dict[str, Any]] = {
     "fresh": {"facecolor": FRESH, "edgecolor": INK, "linewidth": 1.0},
     "stale": {"facecolor": STALE, "edgecolor": INK, "linewidth": 1.0, "hatch": STALE_HATCH, "linestyle": "dashed"},
     "older": {"facecolor": "none", "edgecolor": "#767676", "linewidth": 1.2, "linestyle": "dashed"},
-    "sum": {"facecolor": "none", "edgecolor": GRADIENTS, "linewidth": 2.2},
+    "sum": {"facecolor": "white", "edgecolor": GRADIENTS, "linewidth": 2.2},
 }
 """How a contribution to ``.grad`` is drawn wherever it appears. Stale: a step has already used it."""
 

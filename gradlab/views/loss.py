@@ -15,7 +15,7 @@ from gradlab.views.style import GREY, INK, LOSS, short
 
 NEWEST = 6
 """So many switches are labelled; older ones keep their dashed line."""
-ROWS = 3
+ROWS = 4
 
 
 class LossPanel(Canvas[Curve]):
@@ -48,7 +48,7 @@ class LossPanel(Canvas[Curve]):
         if scene.broken is not None:
             kept &= x <= scene.broken
         low, high = (np.where(np.isfinite(edge), edge, mean) for edge in (low, high))
-        room = 1.25 if scene.switches else 1.0
+        room = 1.3 if scene.switches else 1.0
         span = self._scale.fit(np.concatenate([mean[kept], low[kept], high[kept]]), room)
         ends = [0.0, *x[kept][-1:], *(float(at) for at, _ in scene.switches[-1:]), *([scene.broken or 0.0])]
         if self._across.limits and max(ends) < self._across.limits[1] / 50:
@@ -69,7 +69,7 @@ class LossPanel(Canvas[Curve]):
         self.aside.set_text(f"now {short(float(mean[shown[-1]]))}" if len(shown) and scene.broken is None else "")
         self._place_marks(scene, across, span)
         said = f"inf or NaN from update {scene.broken}" if scene.broken is not None else ""
-        say(self._broken, 0.5, 0.2, said)
+        say(self._broken, 0.5, 0.12, said)
 
     def _place_marks(self, scene: Curve, across: tuple[float, float], span: tuple[float, float]) -> None:
         self._marks.set_segments([[(at, span[0]), (at, span[1])] for at, _ in scene.switches[-40:]])
@@ -88,7 +88,7 @@ class LossPanel(Canvas[Curve]):
                 label.set_text("")
                 continue
             taken[row].append((left, left + wide))
-            label.set(x=left + 0.005, y=1 - (row + 0.5) * 16 / (self.axes.bbox.height / 2))
+            label.set(x=left + 0.005, y=1 - (row + 0.5) * 18 * self.figure.dpi / 100 / self.axes.bbox.height)
 
 
 def _padded(switches: Sequence[tuple[int, str]]) -> list[tuple[int, str] | None]:

@@ -49,8 +49,9 @@ class Plane(Canvas[S]):
             wide = high - low
             near = of[(of > low - 3 * wide) & (of < high + 3 * wide)]
             far |= len(near) < len(of)
+            # exactly the contours as long as everything lies on them; once grown, the view stays
             inside = low <= near.min(initial=low) and near.max(initial=high) <= high
-            limits = (low, high) if inside else range_.fit([low, high, *near])
+            limits = (low, high) if inside and range_.limits is None else range_.fit([low, high, *near])
             self.limit(self.axes, **{axis: limits})
         # Arrows must look perpendicular to contours, unless that would squeeze the picture to a ribbon.
         box = self.axes.get_position(original=True)
@@ -65,7 +66,7 @@ class Plane(Canvas[S]):
         say(self._outside, 0.5, 0.95, where)
 
     def _draw(self, contours: Contours) -> None:
-        for lines in reversed(self._lines):  # labels before the contours that they belong to
+        for lines in self._lines:
             lines.remove()
         self._lines = []
         self._contours = contours
@@ -90,7 +91,7 @@ class Plane(Canvas[S]):
         row, column = np.unravel_index(int(loss.argmin()), loss.shape)
         if 0 < row < len(y) - 1 and 0 < column < len(x) - 1:
             self._lines += self.axes.plot(x[column], y[row], marker="+", color=GREY, markersize=9, markeredgewidth=1.5)
-        self._lines += self.level_words(lines)
+        self.level_words(lines)  # matplotlib removes them with their contours
 
     def level_words(self, lines: Any) -> list[Any]:
         """Write the loss on some contours; a panel that is full already leaves this out."""
