@@ -1,0 +1,44 @@
+"""The README keeps its word: its example runs, its links lead somewhere, its commands are where CI looks for them."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_example_runs_as_it_is_printed() -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", README, re.S)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([sys.executable, "-c", example], capture_output=True, text=True, env=environment, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "optimizer.zero_grad(set_to_none=True)" in done.stdout  # print(run.source)
+
+
+@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#\s]+)\)", README))))
+def test_links_into_the_repository_lead_somewhere(target: str) -> None:
+    if target.startswith("http"):
+        assert re.fullmatch(r"https://[\w.-]+(/\S*)?", target)
+    else:
+        assert (ROOT / target).exists()
+
+
+@pytest.mark.parametrize("marker", ["open", "test"])
+def test_each_command_is_one_line_behind_its_marker(marker: str) -> None:
+    (block,) = re.findall(rf"<!-- ci: {marker} -->\n```bash\n(.*?)```", README, re.S)
+    assert len(block.splitlines()) == 1
+    assert "requirements.txt" in block
+
+
+def test_every_public_name_is_in_the_table() -> None:
+    import gradlab
+
+    for name in gradlab.__all__:
+        assert re.search(rf"^\| `{name}\b", README, re.M), name
