@@ -1,4 +1,4 @@
-"""The panels draw any scene, right and rarely anew. Oracles: a full draw by matplotlib, Pillow's PNG reader, colours."""
+"""The panels draw any scene, right and rarely anew. Oracles: a full draw by matplotlib, a PNG reader, colours."""
 
 from __future__ import annotations
 
@@ -15,8 +15,20 @@ import pytest
 from PIL import Image
 
 from gradlab import scene
-from gradlab.scene import Arrow, Arrows, Bar, Bars, Boundary, Contours, Curve, Landscape, Memory, Samples
-from gradlab.scene import ScalerHistory, Slice
+from gradlab.scene import (
+    Arrow,
+    Arrows,
+    Bar,
+    Bars,
+    Boundary,
+    Contours,
+    Curve,
+    Landscape,
+    Memory,
+    Samples,
+    ScalerHistory,
+    Slice,
+)
 from gradlab.views import Canvas, comparison_figure, compose, panel_for, style
 from gradlab.views.bars import holds, split
 from gradlab.views.limits import Range, Scale, rung
@@ -46,14 +58,21 @@ def boundary(label: int = 1) -> Boundary:
     grid = np.linspace(-1, 1, 9)
     labels = [[label if x > 0 else 0 for x in grid] for _ in grid]
     sure = [[0.5 + abs(x) / 2 for x in grid] for _ in grid]
-    return Boundary(grid.tolist(), grid.tolist(), labels, sure, [(0.5, 0.5), (-0.5, 0), (0.3, -0.4)], [label, 0, 1], 0.9)
+    return Boundary(
+        grid.tolist(), grid.tolist(), labels, sure, [(0.5, 0.5), (-0.5, 0), (0.3, -0.4)], [label, 0, 1], 0.9
+    )
 
 
 def memory(peak: int = 90_000) -> Memory:
     """Return one update of four statements."""
     return Memory(
         ["zero_grad", "forward", "backward", "step"],
-        {"weights": [40_000] * 4, "gradients": [0, 0, 40_000, 40_000], "activations": [0, peak, 100, 0], "odd": [9] * 4},
+        {
+            "weights": [40_000] * 4,
+            "gradients": [0, 0, 40_000, 40_000],
+            "activations": [0, peak, 100, 0],
+            "odd": [9] * 4,
+        },
         allocated=150_000,
         reserved=200_000,
     )
@@ -66,7 +85,10 @@ PAIRS: list[tuple[Any, Any]] = [
     (Bars([Bar("w", 2, 1, 3), Bar("b", 1, 1, 0)], [(1, 4)]), Bars([Bar("w", 1.5, 1, 4), Bar("b", 1, 20, 9)], [(1, 5)])),
     (Landscape(BOWL, [(-2, 1), (-1, 0.4)]), Landscape(BOWL, [(-2, 1), (-1, 0.4), (0.3, -0.2)])),
     (Slice([0, 0.1, 0.2], [1, 0.5, 0.7], 0.1), Slice([0, 0.1, 0.2], [0.9, 0.4, 0.6], 0.1)),
-    (ScalerHistory([1, 2], [65536, 32768], [1], [0.1, 0.2]), ScalerHistory([1, 2, 3], [65536, 32768, 32768], [1], [0, 0, 1])),
+    (
+        ScalerHistory([1, 2], [65536, 32768], [1], [0.1, 0.2]),
+        ScalerHistory([1, 2, 3], [65536, 32768, 32768], [1], [0, 0, 1]),
+    ),
     (boundary(), boundary(2)),
     (Samples(DIGITS, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 7], 0.8), Samples(DIGITS, [1] * 6, [1, 2, 3, 4, 5, 7], 0.2)),
     (memory(), memory(70_000)),
@@ -78,7 +100,13 @@ DEGENERATE: list[Any] = [
     Curve([1, 2], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]),
     Curve([1, 2, 3], [1, INF, NAN], [1, INF, NAN], [1, NAN, INF], broken=2),
     Curve([1, 2, 3], [1e-30, 1e30, 1e308], [0, 1, 1], [1, 1e30, 1e308]),
-    Curve([1, 2], [-5, 1e-320], [-5, 0], [-5, 0], switches=tuple((1, "a very long name of a switch" * 2) for _ in range(50))),
+    Curve(
+        [1, 2],
+        [-5, 1e-320],
+        [-5, 0],
+        [-5, 0],
+        switches=tuple((1, "a very long name of a switch" * 2) for _ in range(50)),
+    ),
     Curve([], [], [], [], broken=1),
     Arrows(BOWL, (0, 0), []),
     Arrows(BOWL, (NAN, INF), [Arrow(1, NAN, INF, True)], (NAN, 0), (INF, 0)),
@@ -244,7 +272,13 @@ def test_the_learners_own_settings_change_nothing() -> None:
     """Dark style sheets and odd fonts in rcParams leave the picture as it is, and stay as they are."""
     for first, second in PAIRS:
         plain = draw(first)
-        odd = {"text.color": "red", "axes.facecolor": "black", "font.size": 30, "xtick.labelsize": 22, "axes.grid": True}
+        odd = {
+            "text.color": "red",
+            "axes.facecolor": "black",
+            "font.size": 30,
+            "xtick.labelsize": 22,
+            "axes.grid": True,
+        }
         with matplotlib.rc_context(odd):
             panel = panel_for(type(first))()
             draw(second, panel)

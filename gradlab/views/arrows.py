@@ -43,7 +43,7 @@ class ArrowsPanel(Plane[Arrows]):
         (self._weights,) = self.axes.plot([], [], color=WEIGHTS, marker="o", markersize=10, mec="white", mew=1.5, ls="")
         self.moving(self._weights)
         self._numbers = self.labels(self.axes, NAMED, ha="center")
-        (self._older,) = self.labels(self.axes, 1, ha="center", backed=True)
+        (self._older,) = self.labels(self.axes, 1, ha="center")
         self._older.set(color=GREY, text="")
         for label in (*self._numbers, self._older):
             label.set(transform=IdentityTransform())
@@ -86,15 +86,23 @@ class ArrowsPanel(Plane[Arrows]):
         thick = self.figure.dpi / 100
         long = np.hypot(*(ends[1:] - ends[:-1]).T) > 10 * thick
         named = len(scene.arrows) <= NAMED
+        taken: list[tuple[float, float]] = []
         for at, label in enumerate(self._numbers):
             label.set_text("")
             if named and at < len(scene.arrows) and long[at]:
-                middle, side = (ends[at] + ends[at + 1]) / 2, _side(ends[at + 1] - ends[at]) * 17 * thick
-                say(label, *(middle + side), str(scene.arrows[at].batch))
+                middle, side = (ends[at] + ends[at + 1]) / 2, _side(ends[at + 1] - ends[at]) * 22 * thick
+                x, y = middle + side
+                if not self.axes.bbox.contains(x, y - 8 * thick):  # not onto the ticks
+                    x, y = middle - side
+                if any(math.hypot(x - u, y - v) < 15 * thick for u, v in taken):
+                    continue
+                taken.append((x, y))
+                say(label, x, y, str(scene.arrows[at].batch))
         self._older.set_text("")
         start = self.axes.transData.transform(np.clip(np.nan_to_num(scene.weights), -1e9, 1e9))
         if older and math.dist(start, ends[0]) > 16 * thick:
-            say(self._older, *((start + ends[0]) / 2 + _side(ends[0] - start) * 16 * thick), "older batches")
+            x, y = (start + ends[0]) / 2 + _side(ends[0] - start) * 16 * thick
+            say(self._older, x, y, "older batches")
 
     def _fit(self, scene: Arrows, reach: Numbers) -> float:
         """Choose a round factor; keep the last one while it will do, so that arrows do not breathe."""

@@ -11,7 +11,6 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
 from gradlab.views.label import Label
@@ -31,6 +30,8 @@ class Canvas(Generic[S]):
     colours: ClassVar[tuple[str, ...]] = ()
     """Colours that the panel uses besides greys; the palette of its PNG is made of them."""
     title: ClassVar[str] = ""
+    lines: ClassVar[bool] = False
+    """True for a panel of a few lines on white, which is encoded in another way."""
 
     def __init__(self, width: int = 400, height: int = 260, density: float = 2.0) -> None:
         """Make the figure and its artists; nothing is drawn yet."""
@@ -44,12 +45,12 @@ class Canvas(Generic[S]):
         self._dirty = True
         with own_look():
             self.figure = Figure(figsize=(width / 100, height / 100), dpi=100 * density, facecolor="white")
-            self._canvas = FigureCanvasAgg(self.figure)
+            self._canvas: Any = FigureCanvasAgg(self.figure)  # matplotlib has no types for it
             self.heading = self.words(0.025, self.up(17), self.title, size=13, weight="bold", moving=False)
             self.aside = self.words(0.985, self.up(17), "", size=11, ha="right")
             self.build()
         real_width, real_height = self._canvas.get_width_height()
-        self._encoder = Encoder(real_width, real_height, self.colours)
+        self._encoder = Encoder(real_width, real_height, self.colours, self.lines)
 
     # What a subclass says ------------------------------------------------------------------------------------------
 
@@ -116,16 +117,17 @@ class Canvas(Generic[S]):
 
     def box(self, left: float = 50, right: float = 20, top: float = 32, bottom: float = 40) -> Axes:
         """Make axes that leave these margins, in CSS pixels."""
-        place = (left, bottom, self.width - left - right, self.height - top - bottom)
-        sizes = (self.width, self.height) * 2
-        axes = self.figure.add_axes(tuple(v / s for v, s in zip(place, sizes, strict=True)))  # type: ignore[call-overload]
+        wide, tall = self.width, self.height
+        axes = self.figure.add_axes(
+            (left / wide, bottom / tall, (wide - left - right) / wide, (tall - top - bottom) / tall)
+        )
         axes.set_autoscale_on(False)
         plain_ticks(axes)
-        return axes  # type: ignore[no-any-return]
+        return axes
 
     def words(self, x: float, y: float, text: str, *, moving: bool = True, size: float = 10, **look: Any) -> Label:
         """Make a text at a place given as shares of the figure."""
-        look = {"va": "center", "color": INK, "fontsize": size, "parse_math": False} | look
+        look = {"va": "center", "color": INK, "fontsize": size, "parse_math": False, **look}
         artist = Label(x, y, text, transform=self.figure.transFigure, **look)
         self.figure.add_artist(artist)
         if moving:
@@ -134,7 +136,7 @@ class Canvas(Generic[S]):
 
     def labels(self, axes: Axes, count: int, size: float = 10, **look: Any) -> list[Label]:
         """Make a stock of moving labels, empty as yet, in data coordinates of the axes."""
-        look = {"va": "center", "color": INK, "fontsize": size, "parse_math": False} | look
+        look = {"va": "center", "color": INK, "fontsize": size, "parse_math": False, **look}
         stock = [Label(0, 0, "", transform=axes.transData, **look) for _ in range(count)]
         for label in stock:
             axes.add_artist(label)
@@ -175,6 +177,6 @@ def plain_ticks(axes: Axes) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-def say(label: Text, x: float, y: float, text: str, **look: Any) -> None:
+def say(label: Label, x: float, y: float, text: str, **look: Any) -> None:
     """Move a label of a stock to a place and let it say this."""
     label.set(x=x, y=y, text=text, **look)

@@ -13,7 +13,15 @@ from gradlab.views.style import ACTIVATIONS, GRADIENTS, LOSS, OPTIMIZER, SCALE, 
 LINES = tuple(
     zip(
         (LOSS, WEIGHTS, STALE, OPTIMIZER, SCALE, GRADIENTS, ACTIVATIONS),
-        ("solid", (0, (5, 1.5)), (0, (1.5, 1)), (0, (6, 1.5, 1, 1.5)), (0, (9, 2)), (0, (3, 1, 1, 1, 1, 1)), (0, (2, 2))),
+        (
+            "solid",
+            (0, (5, 1.5)),
+            (0, (1.5, 1)),
+            (0, (6, 1.5, 1, 1.5)),
+            (0, (9, 2)),
+            (0, (3, 1, 1, 1, 1, 1)),
+            (0, (2, 2)),
+        ),
         strict=True,
     )
 )

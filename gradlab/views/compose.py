@@ -26,7 +26,8 @@ def compose(pngs: Sequence[bytes], columns: int = 3) -> bytes:
     seen = sheet.getcolors(256)
     out = io.BytesIO()
     # few colours in all: an exact palette; else the nearest 256, never dithered
-    few = sheet.quantize(256, method=Image.Quantize.MEDIANCUT if seen is None else Image.Quantize.FASTOCTREE,
-                         dither=Image.Dither.NONE)
+    few = sheet.quantize(
+        256, method=Image.Quantize.MEDIANCUT if seen is None else Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE
+    )
     few.save(out, "PNG", optimize=True)
     return out.getvalue()

@@ -48,7 +48,7 @@ class Label(Text):
         # the em box of the letters: 0.3 below the base line, 0.73 the height of capitals
         y -= {"center": 0.3 + 0.365, "bottom": 0.1, "top": 1.1}.get(self.get_verticalalignment(), 0.3) * pixel
         strength = ink[..., None].astype(np.float32) / 255
-        colour = np.array(to_rgb(self.get_color()), dtype=np.float32) * 255  # type: ignore[arg-type]
+        colour = np.array(to_rgb(self.get_color()), dtype=np.float32) * 255
         image = np.empty((tall, wide, 4), dtype=np.uint8)
         if self.backed:
             image[..., :3] = 255 + (colour - 255) * strength
@@ -66,7 +66,7 @@ class Label(Text):
 
     def _pixels(self) -> float:
         figure = self.get_figure(root=True)
-        return float(self.get_fontsize()) / 72 * figure.dpi if figure is not None else 10.0  # type: ignore[arg-type]
+        return float(self.get_fontsize()) / 72 * figure.dpi if figure is not None else 10.0
 
     def _ink(self) -> Pixels:
         """Return how dark each pixel is, 0 to 255; the base line lies 0.3 of the height above the lowest row."""
@@ -86,8 +86,9 @@ class Label(Text):
 def letter(character: str, pixel: float, weight: str) -> tuple[Pixels, float]:
     """Return one letter (as dark as 0 to 255, with 0.15 ``pixel`` free on the left) and how far the next one lies."""
     font = FontProperties(family=["DejaVu Sans"], size=pixel, weight=weight)
+    agg: Any = RendererAgg  # matplotlib has no types for it
     tall, wide, side = round(pixel * 1.4), round(pixel * 1.6), round(pixel * 0.15)
-    renderer = RendererAgg(wide, tall, 72)
+    renderer = agg(wide, tall, 72)
     gc = renderer.new_gc()
     renderer.draw_text(gc, side, tall - round(pixel * 0.3), character, font, 0)
     # by difference, since the width of a single letter is that of its ink

@@ -64,7 +64,9 @@ class MemoryPanel(Canvas[Memory]):
         if self.axes.get_ylim()[1] != top:
             # bytes are read in powers of 1024, so ticks lie on round numbers of KiB or MiB
             unit = max((unit for unit in UNITS if unit <= top / 1.5), default=1.0)
-            step = next((s * unit for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if top / (s * unit) <= 5.5), top / 4)
+            step = next(
+                (s * unit for s in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000) if top / (s * unit) <= 5.5), top / 4
+            )
             self.axes.yaxis.set_major_locator(FixedLocator(np.arange(0, top * 1.001, step).tolist()))
         self.limit(self.axes, (0, max(count, 1)), (0, top))
         for name, low, high in stacks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -57,7 +57,7 @@ class Plane(Canvas[S]):
         box = self.axes.get_position(original=True)
         (left, right), (bottom, top) = self.axes.get_xlim(), self.axes.get_ylim()
         shape = (right - left) / (top - bottom) * (box.height * self.height) / (box.width * self.width)
-        aspect = "equal" if 0.5 < shape < 2 else "auto"
+        aspect: Literal["equal", "auto"] = "equal" if 0.5 < shape < 2 else "auto"
         if self.axes.get_aspect() != (1.0 if aspect == "equal" else "auto"):
             self.axes.set_aspect(aspect, adjustable="box", anchor="W")
             self.refresh()

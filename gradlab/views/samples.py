@@ -47,10 +47,14 @@ class SamplesPanel(Canvas[Samples]):
             right = said == truth
             word = f"{said}" if right else f"{said}, is {truth}"
             say(self._answers[at], left + 4, top + 9.9, word, color=INK if right else WRONG)
-            self._answers[at].set_weight("normal" if right else "bold")
+            self._answers[at].set_fontweight("normal" if right else "bold")
             if not right:
                 x0, x1, y0, y1 = left, left + 8, top + 0.1, top + 8
-                crosses += [[(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)], [(x0, y0), (x1, y1)], [(x0, y1), (x1, y0)]]
+                crosses += [
+                    [(x0, y0), (x1, y0), (x1, y1), (x0, y1), (x0, y0)],
+                    [(x0, y0), (x1, y1)],
+                    [(x0, y1), (x1, y0)],
+                ]
         for label in self._answers[count:]:
             label.set_text("")
         self._image.set_data(sheet if count else np.zeros((1, 1)))

@@ -15,6 +15,7 @@ class ScalerPanel(Canvas[ScalerHistory]):
     """Loss scale as steps on a log2 axis, crosses where a step was skipped; underflow as a strip below."""
 
     title = "loss scale"
+    lines = True
     colours = (SCALE, GRADIENTS, WRONG)
 
     def build(self) -> None:
@@ -45,7 +46,9 @@ class ScalerPanel(Canvas[ScalerHistory]):
         if self._across.limits and max(ends) < self._across.limits[1] / 50:
             self._across = Range(floor=0.0)
         across = self._across.fit(ends if max(ends) > 0 else [])
-        low, high = self._heights.fit([*power[kept].tolist(), *([power[kept].min() - 2] if kept.any() else [])], room=1.2)
+        low, high = self._heights.fit(
+            [*power[kept].tolist(), *([power[kept].min() - 2] if kept.any() else [])], room=1.2
+        )
         low, high = np.floor(low), np.ceil(high)
         if tuple(self.axes.get_ylim()) != (low, high):
             step = max(1, round((high - low) / 4))
@@ -62,5 +65,8 @@ class ScalerPanel(Canvas[ScalerHistory]):
         self.aside.set_color(WRONG if count else INK)
 
 
+RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+
+
 def _power(exponent: int) -> str:
-    return "2" + str(exponent).translate(str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"))
+    return "2" + str(exponent).translate(RAISED)

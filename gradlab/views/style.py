@@ -71,7 +71,7 @@ RC: dict[str, Any] = {
 @contextmanager
 def own_look() -> Iterator[None]:
     """Make artists with the settings of this module, whatever the learner's rcParams say."""
-    with matplotlib.rc_context(RC):
+    with matplotlib.rc_context(RC):  # type: ignore[arg-type, unused-ignore]
         yield
 
 
