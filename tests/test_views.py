@@ -190,7 +190,7 @@ def test_a_png_shows_the_scene_and_is_kept(first: Any, second: Any) -> None:
 def test_any_numbers_draw(shown: Any) -> None:
     """Nothing, one point, zeros, NaN, inf and huge values draw without a warning, also after a usual scene and back."""
     usual = next(first for first, _ in PAIRS if type(first) is type(shown))
-    panel = panel_for(type(shown))()
+    panel = panel_for(type(shown))(300, 200, 1)
     for one in (shown, usual, shown):
         panel.update(one)
         assert panel.png()
