@@ -58,7 +58,7 @@ class Engine:
         except BaseException as error:
             if guard is not None:
                 guard.restore()
-            if isinstance(error, Exception):
+            if isinstance(error, (Exception, SystemExit)):  # exit() in a learner's loop must not end the kernel
                 raise program.explain(error) from error
             raise
         self._statements.close()
@@ -84,7 +84,7 @@ class Engine:
                     self.done = self.at_boundary = True
         except BaseException as error:
             self._recover()
-            if isinstance(error, Exception):
+            if isinstance(error, (Exception, SystemExit)):  # exit() in a learner's loop must not end the kernel
                 raise loop.program.explain(error) from error
             raise
         self._idle = 0 if loop.updated else self._idle + most - left

@@ -31,7 +31,7 @@ class Plane:
     def contours(self, reach: Iterable[float]) -> Contours:
         """Return contours that show weights with these coordinates; the same object while they still do."""
         far = [abs(value - c) for value in reach if math.isfinite(value) for c in self._centre]
-        need = min(1.15 * max(far, default=1.0), _WIDEST) or 1.0
+        need = min(1.3 * max(far, default=1.0), _WIDEST) or 1.0
         if self._contours is None or need > self._half:
             # The first square fits; later ones grow by half, so that a run that swings ever wider seldom needs one.
             self._half = need if self._contours is None else max(need, _GROWTH * self._half)

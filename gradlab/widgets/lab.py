@@ -3,31 +3,23 @@
 from __future__ import annotations
 
 import base64
-import functools
-import html
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import ipywidgets as widgets
 from tqdm.auto import tqdm
 
 from .. import tasks
 from ..presets import PRESETS
-from ..probes import PANELS, Probes
+from ..probes import PANELS
 from ..readout import readout, warning
 from ..recipe import Recipe
 from ..run import Run
-from ..stepper import LoopError
 from . import controls as switches
-from .code import CodePane
+from .desk import Desk
 from .page import page
-from .player import Player
-from .screen import Screen
-from .theme import style_sheet
 
-_SLICE = 0.02  # seconds of training between two frames
+_AT_ONCE = 20  # updates between two moves of the progress bar
 
 
 class Lab:
@@ -46,42 +38,15 @@ class Lab:
         panels: Sequence[str] | None = None,
     ) -> None:
         """Build the run and its widgets."""
-        self._panels = _names("panels", panels, PANELS)
-        chosen = _names("controls", controls, switches.NAMES)
-        chosen = switches.NAMES if chosen is None else chosen
-        self.runner = Run(_task(task), recipe)
-        """The Run that is shown."""
-        if self._panels is not None and not self._panels:
-            raise ValueError(
-                f"Lab: panels must be one or more names out of {', '.join(PANELS)}, got {list(self._panels)!r}"
-            )
-        if "picture" in (self._panels or ()) and self.runner.task.picture not in ("boundary", "samples"):
-            raise ValueError(
-                f"Lab: panels of the task {self.runner.task.name!r} can be any but 'picture', got 'picture'"
-            )
-        self._note = self.runner.task.title
-        self._owed = 0.0
-        self._last = 0.0
-        self._controls = switches.Controls(chosen, tasks.names(), self._turned)
-        self._player = Player(
-            self._tick,
-            self._paused,
-            self.step,
-            lambda: self._act(self._one_update),
-            self.reset,
-            with_speed="speed" in chosen,
-        )
-        self._code = CodePane(self._edited, editable="edit" in chosen)
-        self._words = widgets.HTML()
-        self._probes = Probes(self.runner)
-        self._screen = Screen(self._probes)
-        body = widgets.Box([self._code.widget, self._screen.widget])
-        body.add_class("gradlab-body")
-        self.widget = widgets.VBox(
-            [widgets.HTML(style_sheet()), self._controls.widget, self._player.widget, body, self._words]
-        )
-        self.widget.add_class("gradlab")
-        self._draw()
+        chosen = switches.NAMES if controls is None else _names("controls", controls, switches.NAMES)
+        shown = None if panels is None else _names("panels", panels, PANELS)
+        runner = Run(_task(task), recipe)
+        if shown is not None and not shown:
+            raise ValueError(f"Lab: panels must be one or more names out of {', '.join(PANELS)}, got {panels!r}")
+        if shown and "picture" in shown and runner.task.picture not in ("boundary", "samples"):
+            raise ValueError(f"Lab: panels of the task {runner.task.name!r} can be any but 'picture', got 'picture'")
+        self.desk = Desk(runner, chosen, shown)
+        """The widgets and what they do."""
 
     @classmethod
     def preset(cls, name: str) -> Lab:
@@ -90,8 +55,14 @@ class Lab:
             raise ValueError(f"Lab.preset: name must be one of {', '.join(map(repr, PRESETS))}, got {name!r}")
         preset = PRESETS[name]
         lab = cls(preset.task, preset.recipe, controls=preset.controls)
-        lab._say(preset.say)
+        lab.desk.say(preset.say)
+        lab.desk.draw()
         return lab
+
+    @property
+    def runner(self) -> Run:
+        """The Run that is shown; choosing another task makes a new one."""
+        return self.desk.runner
 
     @property
     def text(self) -> str:
@@ -107,181 +78,54 @@ class Lab:
         """Run so many updates without a browser; a bar shows how far it is when it takes over a second."""
         if not isinstance(updates, int) or isinstance(updates, bool) or updates < 0:
             raise ValueError(f"Lab.run: updates must be a whole number from 0, got {updates!r}")
-        self._watch()
-        with tqdm(total=updates, desc="updates", delay=1, leave=False) as bar:
-            left = updates
-            while left and not self.runner.done:
-                some = self.runner.advance(updates=min(left, 20))
-                left -= some
-                bar.update(some)
-        self._draw()
+        self.desk.watch()
+        try:
+            with tqdm(total=updates, desc="updates", delay=1, leave=False) as bar:
+                left = updates
+                while left and not self.runner.done:
+                    some = self.runner.advance(updates=min(left, _AT_ONCE))
+                    left -= some
+                    bar.update(some)
+        finally:
+            self.desk.draw()
         return self
 
-    def step(self) -> None:
+    def step(self) -> Lab:
         """Run one statement."""
-        self._act(self.runner.step)
+        self.runner.step()
+        self.desk.draw()
+        return self
 
     def switch(self, **changes: Any) -> Lab:
         """Turn switches as a learner would: ``lab.switch(zero_grad=False)``; a bad value is a ValueError."""
-        self._switch(self.runner.recipe.replace(**changes))
-        self._draw()
+        self.desk.switch(self.runner.recipe.replace(**changes))
+        self.desk.draw()
         return self
 
-    def reset(self) -> None:
+    def reset(self) -> Lab:
         """Begin again: the same task, loop and seed."""
-        self._act(self._begin_again)
+        self.desk.reset()
+        return self
 
     def save(self, path: str | Path) -> Path:
-        """Write the pictures as ``.png``, or the page with loop, pictures and words as ``.html``; return the path."""
-        target = Path(path)
-        if target.suffix == ".png":
-            target.write_bytes(self._screen.sheet())
-        elif target.suffix == ".html":
-            target.write_text(
-                page(self.runner.source, self.runner.line, self._screen.sheet(), self.text), encoding="utf-8"
-            )
-        else:
+        """Write the pictures as ``.png``, or a page with loop, pictures and words as ``.html``; return the path."""
+        if not isinstance(path, (str, Path)) or Path(path).suffix not in (".png", ".html"):
             raise ValueError(f"Lab.save: path must end in .png or .html, got {str(path)!r}")
+        target, sheet = Path(path), self.desk.screen.sheet()
+        if target.suffix == ".png":
+            target.write_bytes(sheet)
+        else:
+            target.write_text(page(self.runner.source, self.runner.line, sheet, self.text), encoding="utf-8")
         return target
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
+        view = {"version_major": 2, "version_minor": 0, "model_id": self.desk.widget.model_id}
         return {
-            "application/vnd.jupyter.widget-view+json": {
-                "version_major": 2,
-                "version_minor": 0,
-                "model_id": self.widget.model_id,
-            },
-            "image/png": base64.b64encode(self._screen.sheet()).decode(),
+            "application/vnd.jupyter.widget-view+json": view,
+            "image/png": base64.b64encode(self.desk.screen.sheet()).decode(),
             "text/plain": self.text,
         }
-
-    # What the widgets call --------------------------------------------------------------------------------------------
-
-    def _act(self, action: Callable[[], object]) -> None:
-        """Do something for the learner: what goes wrong is said in words and nothing is drawn half."""
-        wrong = 0
-        try:
-            action()
-        except LoopError as error:
-            self._player.pause()
-            wrong = error.line
-            self._say(f"Your loop stopped at {error}")
-        except Exception as error:
-            self._player.pause()
-            self._say(f"{type(error).__name__}: {error}")
-        self._draw(hurried=self._player.playing, wrong=wrong)
-
-    def _tick(self) -> None:
-        now = time.perf_counter()
-        passed, speed = min(now - self._last, 0.5), self._player.updates_per_second
-        if speed == 0.0:
-            if passed >= self._player.statement_every:
-                self._last = now
-                self._act(self.runner.step)
-            return
-        self._last = now
-        self._watch()
-        if speed == float("inf"):
-            self._act(functools.partial(self.runner.advance, seconds=_SLICE))
-            return
-        self._owed += passed * speed
-        if (whole := int(self._owed)) > 0:
-            self._owed -= whole
-            self._act(functools.partial(self.runner.advance, updates=whole))
-
-    def _paused(self) -> None:
-        self._draw()
-
-    def _one_update(self) -> None:
-        self._watch()
-        self.runner.advance(updates=1)
-
-    def _begin_again(self) -> None:
-        self._player.pause()
-        self._code.forget_changes()
-        self.runner.reset()
-        self._say(self.runner.task.title)
-        self._new_screen()
-
-    def _turned(self, name: str, value: Any) -> None:
-        if name == "task":
-            self._act(lambda: self._new_task(value))
-        else:
-            self._act(lambda: self._switch(self.runner.recipe.replace(**{name: value})))
-        self._controls.show(self.runner.task.name, self.runner.recipe)
-
-    def _switch(self, recipe: Recipe) -> None:
-        before = self.runner.recipe
-        words = ", ".join(recipe.changes_from(before))
-        finished = not self.runner.at_boundary
-        if (
-            finished
-        ):  # a loop cannot change in mid-update: complete this one, so that the text shown is the text that runs
-            self.runner.advance(updates=1)
-        self.runner.switch(recipe)
-        if finished:
-            words += f" (update {self.runner.updates:,} was completed first)"
-        if self.runner.fresh_optimizers:
-            words += "; the optimizer is new, its state starts empty; weights and .grad stay"
-        self._say(words or "nothing changed")
-
-    def _new_task(self, name: str) -> None:
-        self._player.pause()
-        task = tasks.get(name)
-        recipe = self.runner.recipe.replace(lr=task.lr)
-        self.runner.close()
-        self.runner = Run(task, recipe)
-        self._code.forget_changes()
-        self._say(f"{task.title}. A new run, with lr {task.lr:g} for this task.")
-        self._new_screen()
-
-    def _edited(self, text: str) -> bool:
-        taken = False
-
-        def take() -> None:
-            nonlocal taken
-            if not self.runner.at_boundary:
-                self.runner.advance(updates=1)
-            self.runner.edit(text)
-            taken = True
-            self._say("This is your own loop now. Turning a switch brings the recipe's loop back.")
-
-        self._act(take)
-        return taken
-
-    # What is shown ----------------------------------------------------------------------------------------------------
-
-    def _watch(self) -> None:
-        self.runner.watch_memory = "memory" in self._names_shown()
-
-    def _names_shown(self) -> Sequence[str]:
-        available = self._probes.names()
-        if self._panels is not None:  # another task may have no picture: its landscape stands in
-            return [name if name in (*available, "scaler") else "landscape" for name in self._panels]
-        third = next(name for name in ("scaler", "picture", "landscape") if name in available)
-        return ("loss", "gradient", third, "memory")
-
-    def _new_screen(self) -> None:
-        self._probes = Probes(self.runner)
-        self._screen.renew(self._probes)
-
-    def _say(self, words: str) -> None:
-        self._note = words
-
-    def _draw(self, *, hurried: bool = False, wrong: int = 0) -> None:
-        self._controls.show(self.runner.task.name, self.runner.recipe)
-        self._code.show(self.runner.source, self.runner.statement, wrong)
-        self._screen.draw(self._names_shown(), hurried=hurried)
-        alarm = self.warning
-        chip = f'<div><span class="gl-chip" role="alert">⚠ {html.escape(alarm)}</span></div>' if alarm else ""
-        live = "off" if self._player.playing else "polite"
-        words = (
-            f'<div class="gl-words"><div role="status" aria-live="{live}">{html.escape(readout(self.runner))}</div>'
-            f'{chip}<div class="gl-note">{html.escape(self._note)}</div></div>'
-        )
-        if words != self._words.value:
-            self._words.value = words
 
 
 def _task(task: Any) -> Any:
@@ -292,9 +136,7 @@ def _task(task: Any) -> Any:
     return task
 
 
-def _names(field: str, given: Any, allowed: Sequence[str]) -> tuple[str, ...] | None:
-    if given is None:
-        return None
+def _names(field: str, given: Any, allowed: Sequence[str]) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence):
         raise TypeError(f"Lab: {field} must be a list of names out of {', '.join(allowed)}, got {given!r}")
     for name in given:

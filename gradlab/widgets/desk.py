@@ -1,0 +1,192 @@
+"""The desk behind a Lab: hands what the learner does to the run, and what the run did to the widgets."""
+
+from __future__ import annotations
+
+import functools
+import html
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ipywidgets as widgets
+
+from .. import tasks
+from ..probes import Probes
+from ..readout import readout, warning
+from ..recipe import Recipe
+from ..run import Run
+from ..stepper import LoopError
+from .code import CodePane
+from .controls import Controls
+from .player import Player
+from .screen import Screen
+from .theme import style_sheet
+
+_SLICE = 0.02  # seconds of training between two frames
+
+
+class Desk:
+    """Controls, player, code pane, screen and words around one Run; ``widget`` holds them all."""
+
+    def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[str] | None) -> None:
+        """Lay everything out for a run; ``panels`` as in Lab, None for what suits the task."""
+        self.runner = runner
+        self.controls = Controls(controls, tasks.names(), self.turn)
+        self.player = Player(self._tick, self.draw, self.step, self.update, self.reset, with_speed="speed" in controls)
+        self.code = CodePane(self.edit, editable="edit" in controls)
+        self.words = widgets.HTML()
+        self._panels = panels
+        self._note = runner.task.title
+        self._last = self._owed = 0.0  # when the last tick came, and what it left over of an update
+        self._probes = Probes(runner)
+        self.screen = Screen(self._probes)
+        body = widgets.Box([self.code.widget, self.screen.widget])
+        body.add_class("gradlab-body")
+        style = widgets.HTML(style_sheet())
+        self.widget = widgets.VBox([style, self.controls.widget, self.player.widget, body, self.words])
+        self.widget.add_class("gradlab")
+        self.draw()
+
+    # What the learner does --------------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Run one statement."""
+        self._act(self.runner.step)
+
+    def update(self) -> None:
+        """Run one update, or the rest of the one that was begun."""
+        self.watch()
+        self._act(functools.partial(self.runner.advance, updates=1))
+
+    def reset(self) -> None:
+        """Begin again: the same task, loop and seed."""
+        self._act(self._begin_again)
+
+    def turn(self, name: str, value: Any) -> None:
+        """Turn a switch, or choose another task."""
+        if name == "task":
+            self._act(lambda: self._new_task(value))
+        else:
+            self._act(lambda: self.switch(self.runner.recipe.replace(**{name: value})))
+
+    def edit(self, text: str) -> bool:
+        """Take a text of the learner's own for the loop; return whether it was taken."""
+        taken = False
+
+        def take() -> None:
+            nonlocal taken
+            self._complete_update()
+            self.runner.edit(text)
+            taken = True
+            self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
+
+        self._act(take)
+        return taken
+
+    def switch(self, recipe: Recipe) -> None:
+        """Go over to another recipe at once and say what has changed; LoopError if the update cannot be completed."""
+        words = ", ".join(recipe.changes_from(self.runner.recipe)) or "nothing changed"
+        if self._complete_update():
+            words += f" (update {self.runner.updates:,} was completed first)"
+        self.runner.switch(recipe)
+        if self.runner.fresh_optimizers:
+            words += "; the optimizer is new, its state starts empty; weights and .grad stay"
+        self.say(words)
+
+    # What is shown ----------------------------------------------------------------------------------------------------
+
+    def panels(self) -> list[str]:
+        """Return the names of the panels to show now."""
+        available = self._probes.names()
+        if self._panels is not None:  # another task may have no picture: its landscape stands in
+            return [name if name in (*available, "scaler") else "landscape" for name in self._panels]
+        third = next(name for name in ("scaler", "picture", "landscape") if name in available)
+        return ["loss", "gradient", third, "memory"]
+
+    def watch(self) -> None:
+        """Have the run sample memory if somebody looks at it."""
+        self.runner.watch_memory = "memory" in self.panels()
+
+    def say(self, words: str) -> None:
+        """Put words under the readout, from the next drawing on."""
+        self._note = words
+
+    def draw(self, *, hurried: bool = False, wrong: int = 0) -> None:
+        """Bring everything up to date; ``wrong`` marks a line of the loop, ``hurried`` leaves out costly pictures."""
+        self.controls.show(self.runner.task.name, self.runner.recipe)
+        self.code.show(self.runner.source, self.runner.statement, wrong)
+        self.screen.draw(self.panels(), hurried=hurried)
+        alarm = warning(self.runner)
+        chip = f'<div><span class="gl-chip" role="alert">⚠ {html.escape(alarm)}</span></div>' if alarm else ""
+        live = "off" if self.player.playing else "polite"
+        words = (
+            f'<div class="gl-words"><div role="status" aria-live="{live}">{html.escape(readout(self.runner))}</div>'
+            f'{chip}<div class="gl-note">{html.escape(self._note)}</div></div>'
+        )
+        if words != self.words.value:
+            self.words.value = words
+
+    # How it is done ---------------------------------------------------------------------------------------------------
+
+    def _act(self, action: Callable[[], object]) -> None:
+        """Do something for the learner; what goes wrong is said in words, and the widgets show what is."""
+        wrong = 0
+        try:
+            action()
+        except LoopError as error:
+            wrong = error.line
+            self._stop(f"Your loop stopped at {error}")
+        except KeyboardInterrupt:
+            self._stop("Interrupted.")
+        except Exception as error:  # whatever it is: a traceback under a notebook cell helps nobody
+            self._stop(f"{type(error).__name__}: {error}")
+        self.draw(hurried=self.player.playing, wrong=wrong)
+
+    def _stop(self, words: str) -> None:
+        self.player.pause()
+        self.say(words)
+
+    def _tick(self) -> None:
+        """Do what is due since the last tick: a statement, some updates, or a slice of time."""
+        now = time.perf_counter()
+        passed, speed = min(now - self._last, 0.5), self.player.updates_per_second
+        if speed == 0.0:
+            if passed >= self.player.statement_every:
+                self._last = now
+                self.step()
+            return
+        self._last = now
+        self.watch()
+        if speed == float("inf"):
+            self._act(functools.partial(self.runner.advance, seconds=_SLICE))
+            return
+        self._owed += passed * speed
+        if (whole := int(self._owed)) > 0:
+            self._owed -= whole
+            self._act(functools.partial(self.runner.advance, updates=whole))
+
+    def _complete_update(self) -> bool:
+        """Complete the update under way: a loop cannot change inside one, and the text shown must be what runs."""
+        if self.runner.at_boundary:
+            return False
+        self.runner.advance(updates=1)
+        return True
+
+    def _begin_again(self) -> None:
+        self.player.pause()
+        self.runner.reset()
+        self._start_showing(self.runner.task.title)
+
+    def _new_task(self, name: str) -> None:
+        self.player.pause()
+        task = tasks.get(name)
+        runner = Run(task, self.runner.recipe.replace(lr=task.lr))
+        self.runner.close()
+        self.runner = runner
+        self._start_showing(f"{task.title}. A new run, with lr {task.lr:g} for this task.")
+
+    def _start_showing(self, words: str) -> None:
+        self.code.forget_changes()
+        self._probes = Probes(self.runner)
+        self.screen.renew(self._probes)
+        self.say(words)
