@@ -92,9 +92,9 @@ class Provenance:
     def holdings(self) -> Holdings:
         """Say what is in ``.grad`` now; this is the only call that waits for the device."""
         self.fold()
-        grads = [param.grad for param in self.params if param.grad is not None]
+        grads = [param.grad.detach() for param in self.params if param.grad is not None]
         newest = [
-            self._newest(entry, param.grad)
+            self._newest(entry, param.grad.detach())
             for entry, param in self._pages
             if param.grad is not None and entry.held and entry.held[-1][1] == self.backwards
         ]
@@ -181,7 +181,7 @@ class Provenance:
         for entry, grad in pages:
             if grad is not None:
                 entry.events.append(event)
-                grads.append(grad)
+                grads.append(grad.detach() if grad.requires_grad else grad)  # it does after create_graph=True
         if self.on_step is not None:
             self.on_step(grads)
 

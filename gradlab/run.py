@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 import time
 from typing import Any
 
@@ -235,5 +235,5 @@ def _check_amounts(updates: object, seconds: object) -> None:
     if seconds is None:
         return
     number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-    if not number or not math.isfinite(seconds) or seconds < 0:  # type: ignore[arg-type,operator]  # checked just before
+    if not number or not 0 <= seconds <= sys.float_info.max:  # type: ignore[operator]  # NaN is neither
         raise ValueError(f"Run.advance: seconds must be a finite number from 0, got {seconds!r}")

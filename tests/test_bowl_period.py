@@ -1,0 +1,110 @@
+"""Without ``zero_grad`` a weight swings: the half-period and the limits of stability, predicted and then measured.
+
+Plain SGD without clearing is w(t+1) = w(t) - lr * (g(1) + ... + g(t)), so that w(t+1) - 2 w(t) + w(t-1) = -lr * lambda * w(t)
+on a quadratic of curvature lambda. Its solutions are cos(omega t + phase) with cos(omega) = 1 - lr * lambda / 2, which is
+a swing of half-period pi / omega up to lr * lambda = 4, and grows without bound above.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+
+import pytest
+
+from gradlab import Recipe, Run, tasks
+
+# (lr, lambda): from a slow swing to one that almost changes sign at each update
+PAIRS = [
+    (0.1, 1.0),
+    (0.01, 1.0),
+    (0.05, 0.5),
+    (0.1, 3.0),
+    (0.2, 2.0),
+    (0.5, 1.0),
+    (0.25, 4.0),
+    (1.0, 1.5),
+    (0.02, 100.0),
+    (0.7, 4.0),
+    (3.0, 1.1),
+    (0.001, 3900.0),
+    (1.98, 2.0),
+]
+ABOVE = [(1.0, 4.04), (0.5, 8.4), (4.1, 1.0), (0.01, 500.0)]
+
+
+@functools.cache
+def swing(lr: float, curvature: float, updates: int, zero_grad: bool = False) -> list[float]:
+    """The first weight after 0, 1, 2, ... updates; the minimum is at 0."""
+    task = tasks.bowl(curvatures=(curvature, curvature), start=(1.0, 0.5), device="cpu")
+    run = Run(task, Recipe(lr=lr, zero_grad=zero_grad))
+    weight = next(run.model.parameters())
+    values = [weight.tolist()[0][0]]
+    for _ in range(updates):
+        run.advance(updates=1)
+        values.append(weight.tolist()[0][0])
+    return values
+
+
+def crossings(values: list[float]) -> list[float]:
+    """Where the straight line from each value to the next goes through 0, in updates."""
+    pairs = enumerate(zip(values, values[1:], strict=False))
+    return [i + a / (a - b) for i, (a, b) in pairs if a * b < 0 or (a == 0 != b)]
+
+
+@pytest.mark.parametrize(("lr", "curvature"), PAIRS)
+def test_the_half_period_is_the_predicted_one(lr: float, curvature: float) -> None:
+    predicted = math.pi / math.acos(1 - lr * curvature / 2)
+    zeros = crossings(swing(lr, curvature, 600))
+    swings = len(zeros) - 1
+    assert swings >= 18
+    measured = (zeros[-1] - zeros[0]) / swings
+    assert measured == pytest.approx(predicted, rel=0.01)
+
+
+@pytest.mark.parametrize(("lr", "curvature"), PAIRS)
+def test_the_swing_neither_settles_nor_grows(lr: float, curvature: float) -> None:
+    values = swing(lr, curvature, 600)
+    early, late = (max(map(abs, part)) for part in (values[:200], values[-200:]))
+    assert late == pytest.approx(early, rel=0.05)
+    assert late < 21  # the amplitude is 1 / cos of half a step of phase: large, but finite, near the limit
+
+
+@pytest.mark.parametrize(("lr", "curvature"), ABOVE)
+def test_it_diverges_above_4(lr: float, curvature: float) -> None:
+    values = swing(lr, curvature, 300)
+    peaks = [largest(values[i : i + 50]) for i in range(0, 300, 50)]
+    assert all(later > 5 * earlier or later == math.inf for earlier, later in zip(peaks, peaks[1:], strict=False))
+
+
+def largest(values: list[float]) -> float:
+    """The largest magnitude; infinite if a value is not a number any more."""
+    return max(abs(value) if math.isfinite(value) else math.inf for value in values)
+
+
+def test_a_diverged_run_is_named_and_goes_on() -> None:
+    task = tasks.bowl(curvatures=(5.0, 5.0), device="cpu")
+    run = Run(task, Recipe(lr=1.0, zero_grad=False))
+    run.advance(updates=2000)
+    assert run.updates == 2000
+    assert run.record.broken is not None
+    assert run.record.broken < 200
+
+
+@pytest.mark.parametrize("product", [0.1, 0.5, 1.0, 1.5, 1.9, 1.99])
+def test_plain_sgd_settles_below_2(product: float) -> None:
+    values = swing(product / 4, 4.0, 1500, zero_grad=True)
+    assert abs(values[-1]) < 1e-3
+    assert abs(values[1]) == pytest.approx(abs(1 - product), rel=1e-5)
+
+
+@pytest.mark.parametrize("product", [2.01, 2.1, 3.0, 3.9, 5.0])
+def test_plain_sgd_diverges_above_2(product: float) -> None:
+    values = swing(product / 4, 4.0, 600, zero_grad=True)
+    assert largest(values[300:301]) > 15
+    assert largest(values[-1:]) > 5 * 15
+
+
+def test_between_2_and_4_only_the_loop_that_clears_diverges() -> None:
+    assert largest(swing(0.75, 4.0, 200, zero_grad=True)) > 1e20
+    assert largest(swing(0.75, 4.0, 2000, zero_grad=False)) < 5

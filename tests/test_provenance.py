@@ -1,0 +1,651 @@
+"""The book of gradients against a book kept by hand: loops that nobody rendered, watched from outside."""
+
+from __future__ import annotations
+
+import gc
+import math
+import weakref
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor, nn
+
+from gradlab.provenance import Provenance
+
+NAMES = ("0.weight", "0.bias", "2.weight", "2.bias")
+
+
+def spans(numbers: set[int]) -> list[tuple[int, int]]:
+    """{1, 2, 3, 7} as [(1, 3), (7, 7)]."""
+    starts = [n for n in sorted(numbers) if n - 1 not in numbers]
+    return [(n, max(m for m in numbers if set(range(n, m + 1)) <= numbers)) for n in starts]
+
+
+@dataclass
+class Bench:
+    """A small model under watch, and beside it the book as a person with a pencil would keep it."""
+
+    make: Callable[[nn.Module], torch.optim.Optimizer] = lambda m: torch.optim.SGD(m.parameters(), lr=0.01)
+    held: dict[str, set[int]] = field(default_factory=dict)
+    applied: dict[str, set[int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        torch.manual_seed(0)
+        self.model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+        self.params = dict(self.model.named_parameters())
+        self.x, self.y = torch.randn(5, 3), torch.randn(5, 1)
+        self.optimizer = self.make(self.model)
+        self.book = Provenance(self.model.named_parameters())
+        self.book.measure = True
+        self.book.watch([self.optimizer])
+        self.count = self.steps = 0
+        self.held = {name: set() for name in self.params}
+        self.applied = {name: set() for name in self.params}
+
+    def loss(self) -> Tensor:
+        return nn.functional.mse_loss(self.model(self.x), self.y)
+
+    # What a loop does, each with its line in the pencil book.
+
+    def wrote_backward(self, *names: str) -> None:
+        self.count += 1
+        for name in names or self.params:
+            self.held[name].add(self.count)
+
+    def backward(self, loss: Tensor | None = None) -> None:
+        (self.loss() if loss is None else loss).backward()
+        self.wrote_backward()
+
+    def wrote_clear(self, *names: str) -> None:
+        for name in names or self.params:
+            self.held[name].clear()
+
+    def wrote_step(self, *names: str) -> None:
+        self.steps += 1
+        for name in names or self.params:
+            if self.params[name].grad is not None:
+                self.applied[name] |= self.held[name]
+
+    def step(self) -> None:
+        self.optimizer.step()
+        self.wrote_step()
+
+    def check(self) -> None:
+        now = self.book.holdings()
+        for entry in self.book.entries:
+            assert entry.held == spans(self.held[entry.name]), entry.name
+            assert entry.stale() == spans(self.held[entry.name] & self.applied[entry.name]), entry.name
+        assert now.holds == spans(set().union(*self.held.values()))
+        assert now.stale == spans(set().union(*(self.held[n] & self.applied[n] for n in self.params)))
+        grads = [p.grad.detach().flatten() for p in self.params.values() if p.grad is not None]
+        norm = float(torch.cat(grads).double().norm()) if grads else 0.0
+        assert now.norm == pytest.approx(norm, rel=1e-5, nan_ok=True)
+        assert (self.book.backwards, self.book.steps) == (self.count, self.steps)
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    made = Bench()
+    yield made
+    made.book.close()
+
+
+def zero_fill(b: Bench) -> None:
+    b.optimizer.zero_grad(set_to_none=False)
+
+
+def none_by_optimizer(b: Bench) -> None:
+    b.optimizer.zero_grad()
+
+
+def none_by_model(b: Bench) -> None:
+    b.model.zero_grad()
+
+
+def zero_fill_by_model(b: Bench) -> None:
+    b.model.zero_grad(set_to_none=False)
+
+
+def none_by_hand(b: Bench) -> None:
+    for p in b.params.values():
+        p.grad = None
+
+
+def zero_by_hand(b: Bench) -> None:
+    for p in b.params.values():
+        if p.grad is not None:
+            p.grad.zero_()
+
+
+def zero_after_detach(b: Bench) -> None:
+    for p in b.params.values():
+        if p.grad is not None:
+            p.grad.detach_().zero_()
+
+
+def zeros_like(b: Bench) -> None:
+    for p in b.params.values():
+        p.grad = torch.zeros_like(p)
+
+
+def deleted(b: Bench) -> None:
+    for p in b.params.values():
+        del p.grad
+
+
+def times_zero(b: Bench) -> None:
+    for p in b.params.values():
+        if p.grad is not None:
+            p.grad.mul_(0.0)
+
+
+CLEARINGS = [
+    none_by_optimizer,
+    zero_fill,
+    none_by_model,
+    zero_fill_by_model,
+    none_by_hand,
+    zero_by_hand,
+    zero_after_detach,
+    zeros_like,
+    deleted,
+    times_zero,
+]
+CLEARED = pytest.mark.parametrize("clear", CLEARINGS, ids=lambda f: f.__name__)
+
+
+@CLEARED
+def test_every_way_to_clear_is_seen_at_once(bench: Bench, clear: Callable[[Bench], None]) -> None:
+    bench.backward()
+    bench.step()
+    clear(bench)
+    bench.wrote_clear()
+    bench.check()
+
+
+@CLEARED
+@pytest.mark.parametrize("looks", [False, True])
+def test_a_cleared_loop_never_reuses_a_batch(bench: Bench, clear: Callable[[Bench], None], looks: bool) -> None:
+    for _ in range(5):
+        clear(bench)
+        bench.wrote_clear()
+        bench.backward()
+        if looks:
+            bench.check()
+        bench.step()
+    bench.check()
+    assert bench.book.reused() is None
+    assert bench.book.holdings().holds == [(5, 5)]
+
+
+@CLEARED
+def test_clearing_before_the_step_leaves_it_nothing_to_apply(bench: Bench, clear: Callable[[Bench], None]) -> None:
+    bench.backward()
+    clear(bench)
+    bench.wrote_clear()
+    bench.step()
+    bench.backward()
+    bench.check()
+    assert bench.book.holdings().stale == []
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="`.data` hides the write: no version counts it. To see it, every .grad would have to be read at every "
+    "backward that finds something there, which costs a small model 6 % of an update.",
+)
+def test_the_old_way_through_data_is_not_seen(bench: Bench) -> None:
+    bench.backward()
+    for p in bench.params.values():
+        assert p.grad is not None
+        p.grad.data.zero_()
+    bench.wrote_clear()
+    bench.backward()
+    bench.check()
+
+
+def test_a_forgotten_clearing_is_named_with_the_batches(bench: Bench) -> None:
+    for i in range(1, 5):
+        bench.backward()
+        bench.step()
+        bench.check()
+        assert bench.book.reused() == (None if i == 1 else (i, (1, i - 1)))
+    assert bench.book.holdings().holds == [(1, 4)]
+    assert bench.book.holdings().stale == [(1, 4)]
+
+
+def test_a_window_of_three_is_no_reuse(bench: Bench) -> None:
+    for _ in range(3):
+        for _ in range(3):
+            bench.backward()
+            bench.check()
+        bench.step()
+        assert bench.book.reused() is None
+        zero_fill(bench)
+        bench.wrote_clear()
+        bench.check()
+
+
+def test_a_step_that_comes_twice_reuses_its_batch(bench: Bench) -> None:
+    bench.backward()
+    bench.step()
+    bench.step()
+    bench.check()
+    assert bench.book.reused() == (2, (1, 1))
+
+
+def test_clipping_clears_nothing(bench: Bench) -> None:
+    for _ in range(3):
+        bench.backward()
+        nn.utils.clip_grad_norm_(bench.model.parameters(), 1e-3)
+        bench.check()
+        bench.step()
+        nn.utils.clip_grad_value_(bench.model.parameters(), 1e-4)
+    bench.check()
+    assert bench.book.holdings().holds == [(1, 3)]
+
+
+@pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")
+def test_create_graph_accumulates_out_of_place_and_is_still_seen(bench: Bench) -> None:
+    first = None
+    for _ in range(3):
+        bench.loss().backward(create_graph=True)
+        bench.wrote_backward()
+        bench.check()
+        assert bench.params["0.bias"].grad is not first  # a new tensor each time, which is not a clearing
+        first = bench.params["0.bias"].grad
+    bench.step()
+    bench.check()
+    none_by_hand(bench)  # breaks the cycle that create_graph makes
+
+
+def test_two_losses_are_two_backwards(bench: Bench) -> None:
+    bench.backward()
+    bench.backward(bench.model(bench.x).abs().mean())
+    bench.check()
+    assert bench.book.holdings().holds == [(1, 2)]
+
+
+def test_two_losses_in_one_backward_are_one(bench: Bench) -> None:
+    torch.autograd.backward([bench.loss(), bench.model(bench.x).mean()])
+    bench.wrote_backward()
+    bench.check()
+
+
+def test_a_retained_graph_can_go_backward_twice(bench: Bench) -> None:
+    loss = bench.loss()
+    loss.backward(retain_graph=True)
+    bench.wrote_backward()
+    bench.backward(loss)
+    bench.check()
+    assert bench.book.holdings().holds == [(1, 2)]
+
+
+def test_autograd_grad_leaves_no_trace(bench: Bench) -> None:
+    bench.backward()
+    bench.backward()
+    before = bench.book.holdings()
+    torch.autograd.grad(100 * bench.loss(), list(bench.params.values()))
+    bench.check()
+    assert bench.book.holdings() == before  # the newest contribution, too, is still that of the second backward
+    bench.book.measure = False
+    torch.autograd.grad(bench.loss(), list(bench.params.values()))
+    assert bench.book.holdings() == before
+
+
+def test_a_gradient_penalty_counts_once(bench: Bench) -> None:
+    params = list(bench.params.values())
+    inner = torch.autograd.grad(bench.loss(), params, create_graph=True)
+    bench.backward(sum((g**2).sum() for g in inner))  # type: ignore[arg-type]  # a tensor: there are four
+    bench.check()
+
+
+def test_backward_over_some_inputs_only(bench: Bench) -> None:
+    bench.backward()
+    bench.loss().backward(inputs=[bench.params["0.weight"]])
+    bench.wrote_backward("0.weight")
+    bench.check()
+    assert bench.book.holdings().holds == [(1, 2)]
+
+
+def test_a_frozen_layer_has_no_page_and_one_frozen_later_gets_no_more() -> None:
+    bench = Bench()
+    bench.book.close()
+    bench.params["0.weight"].requires_grad_(False)
+    book = Provenance(bench.model.named_parameters())
+    assert [entry.name for entry in book.entries] == list(NAMES[1:])
+    bench.loss().backward()
+    bench.params["0.bias"].requires_grad_(False)
+    bench.loss().backward()
+    assert book.holdings().holds == [(1, 2)]
+    assert {e.name: e.held for e in book.entries} == {"0.bias": [(1, 1)], "2.weight": [(1, 2)], "2.bias": [(1, 2)]}
+
+
+def test_a_weight_used_twice_counts_once_a_backward() -> None:
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = nn.Linear(3, 3)
+            self.tied = self.inner
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.tied(torch.tanh(self.inner(x)))
+
+    model = Twice()
+    book = Provenance(model.named_parameters())
+    for _ in range(2):
+        model(torch.ones(2, 3)).sum().backward()
+    assert book.holdings().holds == [(1, 2)]
+    assert book.backwards == 2
+    assert [entry.name for entry in book.entries] == ["inner.weight", "inner.bias"]
+
+
+def test_two_optimizers_each_apply_their_own_parameters() -> None:
+    bench = Bench()
+    first = torch.optim.SGD(bench.model[0].parameters(), lr=0.1)
+    second = torch.optim.Adam(bench.model[2].parameters(), lr=0.1)
+    bench.book.watch([first, second])
+    for _ in range(2):
+        bench.backward()
+        first.step()
+        bench.wrote_step(*NAMES[:2])
+        bench.check()
+    assert bench.book.reused() == (2, (1, 1))
+    second.step()
+    bench.wrote_step(*NAMES[2:])
+    bench.check()
+    first.zero_grad()
+    bench.wrote_clear(*NAMES[:2])
+    bench.check()
+    bench.optimizer.step()  # no longer watched
+    assert bench.book.steps == 3
+
+
+def test_an_optimizer_of_a_part_clears_and_applies_only_that_part() -> None:
+    bench = Bench(make=lambda m: torch.optim.SGD([m[2].weight], lr=0.1))
+    for _ in range(3):
+        bench.optimizer.zero_grad()
+        bench.wrote_clear("2.weight")
+        bench.backward()
+        bench.optimizer.step()
+        bench.wrote_step("2.weight")
+        bench.check()
+    now = bench.book.holdings()
+    assert (now.holds, now.stale) == ([(1, 3)], [(3, 3)])
+    assert bench.book.reused() is None
+
+
+def test_a_step_that_the_scaler_skips_applies_nothing() -> None:
+    bench = Bench()
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**16)
+    for i in range(4):
+        bench.optimizer.zero_grad()
+        bench.wrote_clear()
+        loss = bench.loss() * (1e38 if i % 2 else 1.0)  # times 65536 is inf
+        scaler.scale(loss).backward()
+        bench.wrote_backward()
+        bench.check()
+        before = bench.params["0.weight"].detach().clone()
+        scaler.unscale_(bench.optimizer)
+        scaler.step(bench.optimizer)
+        scaler.update()
+        if i % 2:
+            assert torch.equal(before, bench.params["0.weight"])
+        else:
+            bench.wrote_step()
+        bench.check()
+    assert bench.book.reused() is None
+
+
+def test_skipped_steps_that_are_not_cleared_are_no_reuse() -> None:
+    bench = Bench()
+    scaler = torch.amp.GradScaler("cpu")
+    scaler.scale(bench.loss() * 1e38).backward()
+    scaler.step(bench.optimizer)
+    scaler.update()
+    bench.wrote_backward()
+    scaler.scale(bench.loss()).backward()
+    bench.wrote_backward()
+    bench.check()
+    now = bench.book.holdings()
+    assert (now.holds, now.stale) == ([(1, 2)], [])
+    assert not math.isfinite(now.norm)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e-44, 1e30])
+def test_tiny_and_huge_gradients_are_not_taken_for_cleared(bench: Bench, size: float) -> None:
+    bench.backward()
+    for p in bench.params.values():
+        assert p.grad is not None
+        p.grad.fill_(size)
+    bench.step()
+    now = bench.book.holdings()
+    assert (now.holds, now.stale) == ([(1, 1)], [(1, 1)])
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_nan_and_infinity_are_held_and_cleared_like_numbers(bench: Bench, value: float) -> None:
+    bench.backward()
+    for p in bench.params.values():
+        assert p.grad is not None
+        p.grad.fill_(value)
+    bench.step()
+    now = bench.book.holdings()
+    assert (now.holds, now.stale) == ([(1, 1)], [(1, 1)])
+    assert not math.isfinite(now.norm)
+    zero_fill(bench)
+    bench.wrote_clear()
+    bench.check()
+
+
+def test_sparse_gradients() -> None:
+    table = nn.Embedding(10, 3, sparse=True)
+    book = Provenance(table.named_parameters())
+    optimizer = torch.optim.SGD(table.parameters(), lr=0.1)
+    book.watch([optimizer])
+    for i in (1, 2):
+        table(torch.tensor([1, 4])).sum().backward()
+        assert book.holdings().holds == [(1, i)]
+        assert book.holdings().norm == pytest.approx(i * math.sqrt(6))
+        optimizer.step()
+    assert book.reused() == (2, (1, 1))
+    optimizer.zero_grad()
+    assert book.holdings().holds == []
+
+
+# Norms
+
+
+@pytest.mark.parametrize("clear", [None, none_by_optimizer, zero_fill], ids=["not cleared", "None", "zeros"])
+def test_the_newest_contribution_has_the_norm_of_autograd_grad(
+    bench: Bench, clear: Callable[[Bench], None] | None
+) -> None:
+    for i in range(4):
+        if clear is not None:
+            clear(bench)
+            bench.wrote_clear()
+        loss = (i + 1) * bench.loss()
+        grads = torch.autograd.grad(loss, list(bench.params.values()), retain_graph=True)
+        bench.backward(loss)
+        norm = float(torch.cat([g.flatten() for g in grads]).norm())
+        assert bench.book.holdings().newest == pytest.approx(norm, rel=1e-5)
+        bench.check()
+        bench.step()
+
+
+def test_the_newest_contribution_is_nan_where_it_was_not_measured(bench: Bench) -> None:
+    bench.book.measure = False
+    bench.backward()
+    assert bench.book.holdings().newest == pytest.approx(bench.book.holdings().norm)  # into nothing: .grad itself
+    bench.backward()
+    assert math.isnan(bench.book.holdings().newest)
+    bench.book.measure = True
+    bench.backward()
+    assert bench.book.holdings().newest == pytest.approx(bench.book.holdings().norm / 3, rel=1e-5)
+
+
+def test_vectors_are_the_contributions_themselves() -> None:
+    model = nn.Linear(2, 1, bias=False)
+    book = Provenance(model.named_parameters(), keep_vectors=True)
+    for i in range(1, 101):
+        (i * model(torch.tensor([[1.0, 2.0]]))).sum().backward()
+    assert book.vectors is not None
+    kept = list(book.vectors)
+    assert [number for number, _ in kept] == list(range(37, 101))
+    assert all(vector.tolist() == [[i, 2 * i]] for i, vector in kept)
+
+
+# Any order of everything
+
+OPERATIONS = ("backward", "part", "none", "zeros", "one None", "one zero", "clip", "step", "grad", "look", "create_graph")
+
+
+@pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")
+@given(st.lists(st.sampled_from(OPERATIONS), max_size=25))
+@settings(max_examples=150, deadline=None, derandomize=True)
+def test_any_order_of_operations_agrees_with_the_pencil_book(operations: list[str]) -> None:
+    b = Bench()
+    for operation in operations:
+        if operation == "backward":
+            b.backward()
+        elif operation == "create_graph":
+            b.loss().backward(create_graph=True)
+            b.wrote_backward()
+        elif operation == "part":
+            b.model[2](torch.tanh(b.model[0](b.x)).detach()).mean().backward()
+            b.wrote_backward(*NAMES[2:])
+        elif operation == "none":
+            none_by_optimizer(b)
+            b.wrote_clear()
+        elif operation == "zeros":
+            zero_fill(b)
+            b.wrote_clear()
+        elif operation == "one None":
+            b.params["0.bias"].grad = None
+            b.wrote_clear("0.bias")
+        elif operation == "one zero":
+            b.params["2.weight"].grad = torch.zeros_like(b.params["2.weight"])
+            b.wrote_clear("2.weight")
+        elif operation == "clip":
+            nn.utils.clip_grad_norm_(b.model.parameters(), 0.5)
+        elif operation == "step":
+            b.step()
+        elif operation == "grad":
+            torch.autograd.grad(b.loss(), list(b.params.values()))
+        elif operation == "look":
+            b.check()
+    b.check()
+    none_by_hand(b)
+    b.book.close()
+
+
+@pytest.mark.parametrize("gap", [False, True])
+def test_a_long_run_keeps_a_bounded_book(gap: bool) -> None:
+    bench = Bench()
+    for i in range(1000):
+        bench.model[2](torch.ones(1, 4)).sum().backward()
+        if gap or i % 2:
+            bench.model[0](torch.ones(1, 3)).sum().backward()
+    for entry in bench.book.entries:
+        assert len(entry.events) < 1000
+    bench.book.fold()
+    for entry in bench.book.entries:
+        assert len(entry.held) <= 64
+        assert not entry.events
+    assert bench.book.entries[0].held[0][0] == (2 if gap else 3)
+    assert bench.book.holdings().holds[-1][1] == bench.book.backwards
+
+
+# What it leaves behind
+
+
+def hook_count(model: nn.Module) -> int:
+    return sum(len(p._backward_hooks or ()) + len(p._post_accumulate_grad_hooks or ()) for p in model.parameters())
+
+
+def test_close_takes_every_hook_off(bench: Bench) -> None:
+    assert hook_count(bench.model) == 8
+    assert len(bench.optimizer._optimizer_step_pre_hooks) == 1
+    bench.backward()
+    bench.book.close()
+    assert hook_count(bench.model) == 0
+    assert not bench.optimizer._optimizer_step_pre_hooks
+    bench.loss().backward()
+    bench.optimizer.step()
+    assert (bench.book.backwards, bench.book.steps) == (1, 0)
+    bench.book.close()  # again, for nothing
+
+
+def test_watching_again_does_not_stack_hooks(bench: Bench) -> None:
+    for _ in range(3):
+        bench.book.watch([bench.optimizer])
+    assert len(bench.optimizer._optimizer_step_pre_hooks) == 1
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_model_and_book_are_freed_when_dropped(closed: bool) -> None:
+    bench = Bench()
+    bench.backward()
+    bench.backward()
+    bench.step()
+    if closed:
+        bench.book.close()
+    refs = [weakref.ref(thing) for thing in (bench.model, bench.book, bench.params["0.weight"])]
+    del bench
+    gc.collect()
+    assert [ref() for ref in refs] == [None] * 3
+
+
+def test_a_dropped_book_does_no_harm_to_the_model() -> None:
+    bench = Bench()
+    model, optimizer, x = bench.model, bench.optimizer, bench.x
+    ref = weakref.ref(bench.book)
+    del bench
+    gc.collect()
+    assert ref() is None
+    model(x).sum().backward()
+    optimizer.step()
+
+
+def test_the_book_keeps_no_gradient_alive(bench: Bench) -> None:
+    bench.backward()
+    bench.backward()
+    grads = [weakref.ref(p.grad) for p in bench.params.values() if p.grad is not None]
+    assert len(grads) == 4
+    none_by_optimizer(bench)
+    gc.collect()
+    assert [ref() for ref in grads] == [None] * 4
+
+
+def allocated(hook: Callable[[Tensor], object] | None, watch: bool) -> tuple[int, int]:
+    """Bytes that one backward of a wide layer asks for, into ``.grad`` that is None, and into one that is not."""
+    model = nn.Linear(256, 512)
+    book = Provenance(model.named_parameters()) if watch else None
+    if hook is not None:
+        model.weight.register_hook(hook)
+    model(torch.ones(4, 256)).sum().backward()  # warm up
+    model.zero_grad()
+    sizes = []
+    for _ in range(2):
+        loss = model(torch.ones(4, 256)).sum()
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+            loss.backward()
+        changes = [event.self_cpu_memory_usage for event in profile.events() if event.name != "[memory]"]
+        sizes.append(sum(size for size in changes if size > 0))
+    if book is not None:
+        assert book.backwards == 3
+    return sizes[0], sizes[1]
+
+
+def test_gradients_are_still_handed_over_without_a_copy() -> None:
+    weight = 256 * 512 * 4
+    plain = allocated(None, watch=False)
+    assert 0.9 * weight < plain[0] < 1.1 * weight
+    assert allocated(None, watch=True) == plain
+    kept: list[Tensor] = []
+    copied = allocated(kept.append, watch=False)  # a hook that keeps its argument does cost a copy: this can fail
+    assert copied[0] == plain[0] + weight

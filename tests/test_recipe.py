@@ -1,0 +1,82 @@
+"""A recipe is a value: equal by its switches, hashable, frozen, and told apart in words."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import pytest
+
+from gradlab import Recipe
+
+OTHERS = {
+    "zero_grad": (False, "zero_grad off"),
+    "set_to_none": (False, "set_to_none off"),
+    "accumulate": (4, "accumulate 4"),
+    "divide_loss": (False, "divide_loss off"),
+    "amp": ("fp16", "AMP fp16"),
+    "clip": (0.5, "clip 0.5"),
+    "optimizer": ("adamw", "optimizer adamw"),
+    "lr": (0.05, "lr 0.05"),
+}
+
+
+def test_the_switches_and_their_defaults() -> None:
+    assert dataclasses.asdict(Recipe()) == {
+        "zero_grad": True,
+        "set_to_none": True,
+        "accumulate": 1,
+        "divide_loss": True,
+        "amp": "off",
+        "clip": None,
+        "optimizer": "sgd",
+        "lr": 0.1,
+    }
+    assert set(OTHERS) == set(dataclasses.asdict(Recipe()))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_one_changed_switch_is_another_recipe_and_is_told(name: str) -> None:
+    value, words = OTHERS[name]
+    changed = Recipe().replace(**{name: value})
+    assert getattr(changed, name) == value
+    assert changed != Recipe()
+    assert changed.changes_from(Recipe()) == [words]
+    back = Recipe().changes_from(changed)
+    assert len(back) == 1
+    assert back[0] != words
+    assert changed.replace(**{name: getattr(Recipe(), name)}) == Recipe()
+
+
+@pytest.mark.parametrize("name", [name for name in OTHERS if name not in ("set_to_none", "divide_loss")])
+def test_one_changed_switch_is_another_text(name: str) -> None:
+    assert Recipe().replace(**{name: OTHERS[name][0]}).source() != Recipe().source()
+
+
+def test_several_changes_are_told_in_the_order_of_the_switches() -> None:
+    changed = Recipe(lr=1e-5, clip=2, zero_grad=False)
+    assert changed.changes_from(Recipe()) == ["zero_grad off", "clip 2", "lr 1e-05"]
+    assert Recipe().changes_from(changed) == ["zero_grad on", "clip off", "lr 0.1"]
+    assert changed.changes_from(changed) == []
+
+
+def test_equal_recipes_are_one_key() -> None:
+    assert {Recipe(lr=1), Recipe(lr=1.0), Recipe(clip=3, lr=1), Recipe(clip=3.0, lr=1.0)} == {
+        Recipe(lr=1.0),
+        Recipe(clip=3.0, lr=1.0),
+    }
+    assert Recipe(lr=1, clip=3).source() == Recipe(lr=1.0, clip=3.0).source()
+
+
+def test_a_recipe_survives_pickle_and_its_own_repr() -> None:
+    recipe = Recipe(amp="bf16", clip=0.25, accumulate=3, lr=1e-7)
+    assert pickle.loads(pickle.dumps(recipe)) == recipe
+    assert eval(repr(recipe)) == recipe
+
+
+@pytest.mark.parametrize("lr", [1e-300, 5e-324, 1e-7, 0.1, 1 / 3, 1e22, 1.7976931348623157e308])
+def test_the_text_carries_the_very_number(lr: float) -> None:
+    found = Recipe(lr=lr, clip=lr).source()
+    assert f"lr={lr!r})" in found
+    assert f"max_norm={lr!r})" in found
+    assert float(found.split("lr=")[1].split(")")[0]) == lr

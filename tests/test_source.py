@@ -1,0 +1,165 @@
+"""The rendered loop, read as a teacher would read it: every combination parses, and says the right things in order."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import itertools
+import warnings
+from typing import Any
+
+import pytest
+import torch
+
+from gradlab import Recipe, tasks
+
+GIVEN = {"torch", "model", "loss_fn", "batches", "device", "epochs"}
+ALL = [
+    Recipe(zero_grad=z, set_to_none=n, divide_loss=d, amp=a, clip=c, optimizer=o, accumulate=w)
+    for z, n, d, a, c, o, w in itertools.product(
+        (True, False),
+        (True, False),
+        (True, False),
+        ("off", "bf16", "fp16"),
+        (None, 1.0),
+        ("sgd", "momentum", "adam", "adamw"),
+        (1, 2, 3, 4, 8, 16),
+    )
+]
+
+
+def called(node: ast.AST) -> str:
+    return ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+
+
+def lines_of(recipe: Recipe) -> list[str]:
+    return recipe.source().splitlines()
+
+
+def place(lines: list[str], start: str) -> int:
+    """Where the one line that begins like this stands; -1 if there is none."""
+    found = [i for i, line in enumerate(lines) if line.strip().startswith(start)]
+    assert len(found) <= 1, start
+    return found[0] if found else -1
+
+
+def test_every_combination_uses_only_the_names_it_was_given_and_makes() -> None:
+    for recipe in ALL:
+        tree = ast.parse(recipe.source())
+        names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+        made = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+        used = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+        assert used - made - GIVEN <= {"range", "len"} & set(dir(builtins))
+        assert not made & GIVEN
+        assert made <= {"optimizer", "scaler", "epoch", "start", "window", "x", "y", "output", "loss"}
+        assert ("scaler" in made) == (recipe.amp == "fp16")
+        assert not any(isinstance(node, ast.Import | ast.ImportFrom | ast.FunctionDef) for node in ast.walk(tree))
+
+
+def test_every_combination_fits_a_screen() -> None:
+    for recipe in ALL:
+        lines = lines_of(recipe)
+        assert len(lines) <= 20
+        assert max(map(len, lines)) <= 88
+        assert recipe.source().endswith("\n")
+        assert not any(line != line.rstrip() or "\t" in line for line in lines)
+
+
+def test_every_combination_has_its_lines_in_the_right_order() -> None:
+    for recipe in ALL:
+        lines = lines_of(recipe)
+        fp16 = recipe.amp == "fp16"
+        clear = place(lines, "optimizer.zero_grad(" if recipe.zero_grad else "# optimizer.zero_grad(")
+        backward = place(lines, "scaler.scale(" if fp16 else "loss.backward()" if "loss.backward()" in lines_text(recipe) else "(loss")
+        step = place(lines, "scaler.step(optimizer)" if fp16 else "optimizer.step()")
+        order = [clear, place(lines, "output = model(x)"), place(lines, "loss = loss_fn(output, y)"), backward]
+        if recipe.clip is not None:
+            if fp16:
+                order.append(place(lines, "scaler.unscale_(optimizer)"))
+            order.append(place(lines, "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm=1.0)"))
+        order.append(step)
+        if fp16:
+            order.append(place(lines, "scaler.update()"))
+        assert -1 not in order
+        assert order == sorted(order)
+        assert ("unscale_" in recipe.source()) == (fp16 and recipe.clip is not None)
+        assert ("autocast" in recipe.source()) == (recipe.amp != "off")
+        assert f"set_to_none={recipe.set_to_none}" in lines[clear]
+
+
+def lines_text(recipe: Recipe) -> set[str]:
+    return {line.strip() for line in lines_of(recipe)}
+
+
+def depth(line: str) -> int:
+    return (len(line) - len(line.lstrip())) // 4
+
+
+def test_clearing_and_stepping_stand_once_an_update_and_backward_once_a_batch() -> None:
+    for recipe in ALL:
+        lines = lines_of(recipe)
+        clear = next(line for line in lines if "zero_grad" in line)
+        step = next(line for line in lines if line.strip() in ("optimizer.step()", "scaler.step(optimizer)"))
+        backward = next(line for line in lines if ".backward()" in line)
+        assert depth(clear) == depth(step) == 2
+        assert depth(backward) == (3 if recipe.accumulate > 1 else 2)
+
+
+def test_only_the_forward_runs_under_autocast() -> None:
+    for recipe in ALL:
+        for node in ast.walk(ast.parse(recipe.source())):
+            if isinstance(node, ast.With):
+                assert [ast.unparse(s) for s in node.body] == ["output = model(x)", "loss = loss_fn(output, y)"]
+                assert ast.unparse(node.items[0].context_expr) == (
+                    f"torch.autocast(device_type=device, dtype={'torch.bfloat16' if recipe.amp == 'bf16' else 'torch.float16'})"
+                )
+
+
+def test_the_loss_is_divided_by_the_window_at_hand_and_only_for_backward() -> None:
+    for recipe in ALL:
+        divided = "loss / len(window)" in recipe.source()
+        assert divided == (recipe.divide_loss and recipe.accumulate > 1)
+        stores = [line for line in lines_text(recipe) if line.startswith("loss =")]
+        assert stores == ["loss = loss_fn(output, y)"]
+
+
+def test_a_clearing_that_is_off_stays_in_sight() -> None:
+    on, off = lines_of(Recipe(accumulate=4)), lines_of(Recipe(accumulate=4, zero_grad=False))
+    differ = [(a, b) for a, b in zip(on, off, strict=True) if a != b]
+    assert differ == [(f"        {CLEAR}", f"        # {CLEAR}")]
+
+
+CLEAR = "optimizer.zero_grad(set_to_none=True)"
+
+
+@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw"])
+@pytest.mark.parametrize("accumulate", [1, 4])
+def test_the_text_alone_trains_without_a_warning(amp: str, optimizer: str, accumulate: int) -> None:
+    task = tasks.spiral(device="cpu")
+    recipe = Recipe(amp=amp, optimizer=optimizer, accumulate=accumulate, clip=1.0, lr=0.01 if "adam" in optimizer else 0.1)
+    namespace: dict[str, Any] = {
+        "torch": torch,
+        "model": task.build(),
+        "loss_fn": task.loss_fn,
+        "batches": task.batches,
+        "device": task.device,
+        "epochs": 10,
+    }
+
+    def loss() -> float:
+        with torch.no_grad():
+            return sum(float(task.loss_fn(namespace["model"](x), y)) for x, y in task.batches) / len(task.batches)
+
+    before = loss()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(recipe.source(), namespace)
+    assert loss() < 0.97 * before
+    assert type(namespace["optimizer"]) is {
+        "sgd": torch.optim.SGD,
+        "momentum": torch.optim.SGD,
+        "adam": torch.optim.Adam,
+        "adamw": torch.optim.AdamW,
+    }[optimizer]
+    assert namespace["optimizer"].defaults.get("momentum", 0) == (0.9 if optimizer == "momentum" else 0)
