@@ -24,6 +24,7 @@ NAMES = (
 )
 """What ``controls=[...]`` may ask for; "edit" is the button under the code, "speed" the choice beside Play."""
 _CLIPS = (0.1, 0.5, 1.0, 5.0)
+_NO_CLIP = 0.0  # stands for None, which a Dropdown shows as an empty field
 
 
 class Controls:
@@ -42,7 +43,7 @@ class Controls:
             ),
             "divide_loss": lambda: _switch("divide_loss"),
             "amp": lambda: _choice("AMP", AMP, 120),
-            "clip": lambda: _choice("clip", [("off", None), *((f"{c:g}", c) for c in _CLIPS)], 115),
+            "clip": lambda: _choice("clip", _clips(_CLIPS), 115),
             "optimizer": lambda: _choice("optimizer", OPTIMIZERS, 180),
             "lr": lambda: widgets.FloatText(description="lr", step=0.01, layout=_wide(110), style=_fitting()),
         }
@@ -58,8 +59,10 @@ class Controls:
         try:
             for name, widget in self.widgets.items():
                 value = task if name == "task" else getattr(recipe, name)
-                if name == "clip" and value not in (None, *_CLIPS):
-                    widget.options = [("off", None), *((f"{c:g}", c) for c in sorted({*_CLIPS, value}))]
+                if name == "clip":
+                    value = value or _NO_CLIP
+                    if value not in (_NO_CLIP, *_CLIPS):
+                        widget.options = _clips((*_CLIPS, value))
                 if name == "task" and value not in widget.options:
                     widget.options = [*widget.options, value]
                 widget.value = value
@@ -76,9 +79,14 @@ class Controls:
     def _turned(self, name: str) -> Callable[[Any], None]:
         def turned(change: Any) -> None:
             if not self._quiet:
-                self._on_change(name, change["new"])
+                value = change["new"]
+                self._on_change(name, None if name == "clip" and value == _NO_CLIP else value)
 
         return turned
+
+
+def _clips(norms: Sequence[float]) -> list[tuple[str, float]]:
+    return [("off", _NO_CLIP), *((f"{norm:g}", norm) for norm in sorted(set(norms)))]
 
 
 def _switch(name: str) -> Any:

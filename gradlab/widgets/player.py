@@ -56,6 +56,9 @@ class Player:
         buttons = [self._play, self._statement, self._update, self._reset, *([self._speed] if with_speed else [])]
         self.widget = widgets.Box([*buttons, self._clock])
         self.widget.add_class("gradlab-bar")
+        # The clock of a Lab whose cell was run again or deleted would tick on unseen, and train on.
+        self.widget._view_count = 0  # from now on the front end keeps count
+        self.widget.observe(self._seen, names="_view_count")
 
     @property
     def playing(self) -> bool:
@@ -82,6 +85,10 @@ class Player:
         setattr(self._clock, self._running, playing)  # for a front end that has not made the link
         if not playing:
             self._on_pause()
+
+    def _seen(self, change: dict[str, int]) -> None:
+        if not change["new"] and self.playing:
+            self.pause()
 
     def _ticked(self, change: dict[str, int]) -> None:
         if self.playing:
