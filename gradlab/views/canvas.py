@@ -30,8 +30,6 @@ class Canvas(Generic[S]):
     colours: ClassVar[tuple[str, ...]] = ()
     """Colours that the panel uses besides greys; the palette of its PNG is made of them."""
     title: ClassVar[str] = ""
-    lines: ClassVar[bool] = False
-    """True for a panel of a few lines on white, which is encoded in another way."""
 
     def __init__(self, width: int = 400, height: int = 260, density: float = 2.0) -> None:
         """Make the figure and its artists; nothing is drawn yet."""
@@ -50,7 +48,7 @@ class Canvas(Generic[S]):
             self.aside = self.words(0.985, self.up(17), "", size=11, ha="right")
             self.build()
         real_width, real_height = self._canvas.get_width_height()
-        self._encoder = Encoder(real_width, real_height, self.colours, self.lines)
+        self._encoder = Encoder(real_width, real_height, self.colours)
 
     # What a subclass says ------------------------------------------------------------------------------------------
 

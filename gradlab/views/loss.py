@@ -22,7 +22,6 @@ class LossPanel(Canvas[Curve]):
     """Mean loss as a line, lowest to highest as a band, switches as dashed marks with a label."""
 
     title = "loss"
-    lines = True
 
     def build(self) -> None:
         """Make the line, the band, the marks and their labels."""

@@ -15,7 +15,6 @@ class ScalerPanel(Canvas[ScalerHistory]):
     """Loss scale as steps on a log2 axis, crosses where a step was skipped; underflow as a strip below."""
 
     title = "loss scale"
-    lines = True
     colours = (SCALE, GRADIENTS, WRONG)
 
     def build(self) -> None:

@@ -14,7 +14,6 @@ class SlicePanel(Canvas[Slice]):
     """Loss of the current batch at ``weights - t * .grad``; marks where the weights are and where SGD would land."""
 
     title = "loss along \u2212.grad"
-    lines = True
     colours = (WEIGHTS, GRADIENTS)
 
     def build(self) -> None:
