@@ -17,6 +17,7 @@ from .run import Run
 from .scene import Curve
 from .views import comparison_figure
 
+_MOST = 7  # as many as there are colours and dashes to tell them apart
 _AT_ONCE = 20  # updates between two moves of the progress bar
 
 
@@ -77,7 +78,7 @@ class Comparison:
 def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100, seed: int = 0) -> Comparison:
     """Run each recipe for so many updates from the same weights, and show their losses together.
 
-    ``task`` is a Task or the name of one, ``recipes`` maps 1 to 8 labels to Recipes. A bar shows how far it is
+    ``task`` is a Task or the name of one, ``recipes`` maps 1 to 7 labels to Recipes. A bar shows how far it is
     when it takes over a second. Raises TypeError or ValueError that names what is wrong; a run that diverges is drawn.
     """
     task = _task(task)
@@ -123,8 +124,8 @@ def _task(task: Any) -> Any:
 def _check(recipes: Any, updates: Any) -> None:
     if not isinstance(recipes, Mapping):
         raise TypeError(f"compare: recipes must be a mapping from labels to Recipes, got {recipes!r}")
-    if not 1 <= len(recipes) <= 8:
-        raise ValueError(f"compare: recipes must be 1 to 8 of them, got {len(recipes)}")
+    if not 1 <= len(recipes) <= _MOST:
+        raise ValueError(f"compare: recipes must be 1 to {_MOST} of them, got {len(recipes)}")
     for label, recipe in recipes.items():
         if not isinstance(label, str) or not label.strip():
             raise TypeError(f"compare: recipes must have labels that are texts, got {label!r}")

@@ -27,17 +27,23 @@ LINES = tuple(
 )
 
 
+TALLEST = 3.0  # how far a diverging curve is followed, in units of the highest loss of those that do not diverge
+
+
 class _Comparison(Canvas[dict[str, Curve]]):
     colours = tuple(colour for colour, _ in LINES[1:])
 
     def build(self) -> None:
-        self.axes = self.box(right=180, left=60)
+        self.axes = self.box(right=180, left=60, top=42)
         self.axes.set_xlabel("updates", labelpad=2)
 
     def place(self, scene: dict[str, Curve]) -> None:
         scale, across = Scale(), Range(floor=0.0)
         cut = {name: _finite(curve) for name, curve in scene.items()}
-        every = np.concatenate([y for _, y in cut.values()] or [np.zeros(0)])
+        # A run that diverges leaves the picture at the top; it must not press the others flat.
+        tame = [y for name, (_, y) in cut.items() if scene[name].broken is None and len(y)]
+        most = TALLEST * max((float(y.max()) for y in tame), default=np.inf)
+        every = np.concatenate([y[y <= most] for _, y in cut.values()] or [np.zeros(0)])
         span = scale.fit(every)
         last = max((float(x[-1]) for x, _ in cut.values() if len(x)), default=0.0)
         wide = across.fit([last] if last > 0 else [])
@@ -46,7 +52,7 @@ class _Comparison(Canvas[dict[str, Curve]]):
         beside = []
         for at, (name, (x, y)) in enumerate(cut.items()):
             colour, dashes = LINES[at % len(LINES)]
-            shown = np.maximum(y, span[0]) if scale.log else y
+            shown = np.minimum(np.maximum(y, span[0]) if scale.log else y, span[1])
             with own_look():
                 self.axes.plot(x, shown, color=colour, linestyle=dashes, linewidth=2)
             broken = scene[name].broken
