@@ -174,7 +174,7 @@ class Notebook:
         """Put these cells in the place of all others, run them in the same kernel, and wait until a Lab is there."""
         self.page.set_viewport_size({"width": width, "height": height})
         self.page.evaluate(_RUN, list(cells))
-        self.page.wait_for_selector(".gradlab img", timeout=60_000)
+        self.page.wait_for_selector(".gradlab img")
         self.page.wait_for_function("() => [...document.querySelectorAll('.gradlab img')].every(img => img.complete)")
         self.page.evaluate("() => document.querySelector('.gradlab').scrollIntoView()")
 
@@ -255,7 +255,9 @@ class Notebook:
 
     def wait_for_words(self, pattern: str) -> None:
         """Wait until the words match a regular expression."""
-        self._wait("pattern => new RegExp(pattern).test(document.querySelector('.gradlab .gl-words').innerText)", pattern)
+        self._wait(
+            "pattern => new RegExp(pattern).test(document.querySelector('.gradlab .gl-words').innerText)", pattern
+        )
 
     def wait_for_updates(self, at_least: int) -> None:
         """Wait until so many updates have been made."""
