@@ -1,13 +1,14 @@
 """Without ``zero_grad`` a weight swings: the half-period and the limits of stability, predicted and then measured.
 
-Plain SGD without clearing is w(t+1) = w(t) - lr * (g(1) + ... + g(t)), so that w(t+1) - 2 w(t) + w(t-1) = -lr * lambda * w(t)
-on a quadratic of curvature lambda. Its solutions are cos(omega t + phase) with cos(omega) = 1 - lr * lambda / 2, which is
-a swing of half-period pi / omega up to lr * lambda = 4, and grows without bound above.
+Plain SGD without clearing is w(t+1) = w(t) - lr * (g(1) + ... + g(t)). On a quadratic of curvature lambda that is
+w(t+1) - 2 w(t) + w(t-1) = -lr * lambda * w(t), solved by cos(omega t + phase) with cos(omega) = 1 - lr * lambda / 2:
+a swing of half-period pi / omega up to lr * lambda = 4; above, it grows without bound.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 
 import pytest
@@ -48,7 +49,7 @@ def swing(lr: float, curvature: float, updates: int, zero_grad: bool = False) ->
 
 def crossings(values: list[float]) -> list[float]:
     """Where the straight line from each value to the next goes through 0, in updates."""
-    pairs = enumerate(zip(values, values[1:], strict=False))
+    pairs = enumerate(itertools.pairwise(values))
     return [i + a / (a - b) for i, (a, b) in pairs if a * b < 0 or (a == 0 != b)]
 
 
@@ -74,7 +75,7 @@ def test_the_swing_neither_settles_nor_grows(lr: float, curvature: float) -> Non
 def test_it_diverges_above_4(lr: float, curvature: float) -> None:
     values = swing(lr, curvature, 300)
     peaks = [largest(values[i : i + 50]) for i in range(0, 300, 50)]
-    assert all(later > 5 * earlier or later == math.inf for earlier, later in zip(peaks, peaks[1:], strict=False))
+    assert all(later > 5 * earlier or later == math.inf for earlier, later in itertools.pairwise(peaks))
 
 
 def largest(values: list[float]) -> float:

@@ -1,4 +1,4 @@
-"""The code you see is the code that runs: a Run, plain ``exec`` of its text and a hand-written loop agree to the bit."""
+"""The code you see is the code that runs: Run, plain ``exec`` of its text and a hand-written loop agree to the bit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run, tasks
-from gradlab import run as run_module
+from gradlab.provenance import Provenance
 from gradlab.tasks import Task
 
 SWITCHES: dict[str, tuple[Any, ...]] = {
@@ -260,7 +260,7 @@ def test_statement_by_statement_ends_in_the_same_bits(case: tuple[str, Recipe]) 
     assert_same(by_exec(TASKS[name], recipe, 1), End.of(run.model, losses))
 
 
-class ClosedBook(run_module.Provenance):
+class ClosedBook(Provenance):
     """A book without a hook: what a Run would be without instruments."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -284,7 +284,7 @@ def test_everything_on_and_everything_off_end_in_the_same_bits(
     run.provenance.holdings()
     assert hooks(run.model) == 2 * len(list(run.model.parameters()))
     assert run.timeline
-    monkeypatch.setattr(run_module, "Provenance", ClosedBook)
+    monkeypatch.setattr("gradlab.run.Provenance", ClosedBook)
     off, bare = by_run(TASKS[name], recipe, epochs_of(name))
     assert hooks(bare.model) == 0
     assert_same(on, off)

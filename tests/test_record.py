@@ -70,7 +70,7 @@ def test_nan_and_infinity_are_left_out_of_a_bucket_but_not_forgotten(count: int)
         if stride == 1:
             assert [low, mean, high] == pytest.approx([bucket[0]] * 3, nan_ok=True)
         elif not good:
-            assert math.isnan(low) and math.isnan(mean) and math.isnan(high)
+            assert all(map(math.isnan, (low, mean, high)))
         else:  # the mean is a mean of means, so that gaps in it may weigh more: it stays inside the envelope
             assert (low, high) == (min(good), max(good))
             assert low - 1e-12 <= mean <= high + 1e-12

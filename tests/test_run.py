@@ -49,7 +49,6 @@ def state(run: Run) -> dict[str, Any]:
     """All that a mistake must leave as it was, the book and the random numbers included."""
     now = run.provenance.holdings()
     before = torch.get_rng_state()
-    drawn = []
     with run._engine.randomness:
         drawn = torch.get_rng_state()
     assert torch.equal(before, torch.get_rng_state())
@@ -62,7 +61,8 @@ def state(run: Run) -> dict[str, Any]:
         "random": bits(drawn),
         "modes": [m.training for m in run.model.modules()],
         "frozen": [p.requires_grad for p in run.model.parameters()],
-        "book": (now.holds, now.stale, now.norm, run.provenance.backwards, run.provenance.steps, run.provenance.reused()),
+        "book": (now.holds, now.stale, now.norm, run.provenance.reused()),
+        "counts": (run.provenance.backwards, run.provenance.steps),
         "entries": [(list(e.held), e.applied_to, e.reused) for e in run.provenance.entries],
     }
 
@@ -138,7 +138,7 @@ def test_the_timeline_has_a_sample_for_each_statement_of_the_last_update() -> No
     words = [word for word, _ in run.timeline]
     assert words == ["start", "for", "x, y", "zero_grad", "output", "loss", "backward", "step"]
     size = sum(p.numel() for p in run.model.parameters()) * 4
-    held = {word: sizes for word, sizes in run.timeline}
+    held = dict(run.timeline)
     assert held["zero_grad"]["gradients"] == 0
     assert held["backward"]["gradients"] == held["backward"]["weights"] == size
     assert held["step"]["optimizer"] == 2 * size + 4 * len(list(run.model.parameters()))  # two moments, a count each
@@ -283,8 +283,7 @@ def test_an_edit_runs_and_says_so() -> None:
     assert run.record.switches == [(4, "your own loop")]
     assert run.fresh_optimizers == []  # momentum, as before
     run.switch(run.recipe)
-    assert not run.edited
-    assert run.source == run.recipe.source()
+    assert (run.edited, run.source) == (False, run.recipe.source())
     assert run.record.switches[-1] == (7, "the recipe's own loop again")
 
 
@@ -310,7 +309,8 @@ AT_ONCE = {
     "set-up that has changed things": (
         "for_later = [torch.nn.init.zeros_(p) for p in model.parameters()]\n"
         "for_later += [setattr(p, 'grad', None) for p in model.parameters()]\n"
-        "torch.rand(3)\nmodel.eval()\nmodel.requires_grad_(False)\n" + EDIT.replace("optimizer =", "optimizer = 1 / 0 #"),
+        "torch.rand(3)\nmodel.eval()\nmodel.requires_grad_(False)\n"
+        + EDIT.replace("optimizer =", "optimizer = 1 / 0 #"),
         6,
     ),
 }
@@ -458,8 +458,7 @@ def test_a_loop_that_ends_is_done() -> None:
     run.step()
     assert state(run) == after
     run.switch(run.recipe)  # and on it goes
-    assert not run.done
-    assert run.advance(updates=3) == 3
+    assert (run.advance(updates=3), run.done) == (3, False)
 
 
 def test_a_loop_without_a_loop_is_done_at_once() -> None:
@@ -478,14 +477,18 @@ def test_an_edited_loop_may_end_inside_an_update() -> None:
     assert run.done
 
 
+def edit_and_reset(run: Run, text: str) -> None:
+    run.edit(text)
+    run.reset()
+
+
 @pytest.mark.parametrize("bad", ["optimizer = nonsense\n", "for epoch in range(1)\n"])
 def test_reset_with_a_bad_edit_waiting_leaves_the_run_usable(bad: str) -> None:
     run, untouched = started(), started()
     for r in (run, untouched):
         r.step()
-    with pytest.raises(LoopError, match="^line 1: "):
-        run.edit(bad)
-        run.reset()
+    with pytest.raises(LoopError, match=r"^line 1: "):
+        edit_and_reset(run, bad)
     assert run.source == untouched.source
     assert state(run) == state(untouched)
     assert hooks(run.model) == 2 * len(list(run.model.parameters()))
@@ -572,7 +575,7 @@ def test_an_interrupt_in_the_set_up_of_an_edit_changes_nothing() -> None:
     run, untouched = started(), started()
     before = state(run)
     with pytest.raises(KeyboardInterrupt):
-        run.edit("model.eval()\nx = [torch.nn.init.zeros_(p) for p in model.parameters()]\nraise KeyboardInterrupt\n" + EDIT)
+        run.edit("model.eval(); [torch.nn.init.zeros_(p) for p in model.parameters()]\nraise KeyboardInterrupt\n")
     assert state(run) == before
     goes_on_like(run, untouched)
 
@@ -587,7 +590,8 @@ def test_a_run_that_diverges_goes_on_and_is_named(optimizer: str, amp: str) -> N
     run.watch_memory = True
     run.advance(updates=20)
     assert run.updates == 20
-    bad = [u for u, loss in zip(run.record.rows["update"], run.record.rows["loss"], strict=True) if not math.isfinite(loss)]
+    losses = list(run.record.rows["loss"])
+    bad = [update for update, loss in enumerate(losses, start=1) if not math.isfinite(loss)]
     assert run.record.broken is not None
     assert run.record.broken == bad[0]
     now = run.provenance.holdings()

@@ -20,7 +20,7 @@ from gradlab import Recipe, Run, tasks
 TARGET = 1.25
 BLOCKS = 40
 EPOCHS = 3  # a block: 72 batches, about 20 ms
-RECIPES = {
+RECIPES: dict[str, dict[str, Any]] = {
     "default": {},
     "set_to_none=False": {"set_to_none": False},
     "zero_grad=False": {"zero_grad": False},
@@ -61,7 +61,7 @@ def recorded(run: Run, updates: int) -> float:
 
 
 def ratio(recipe: Recipe) -> tuple[float, float, float]:
-    """Return the median ratio of neighbouring blocks, the ratio of the best blocks, and the bare time an update in us."""
+    """Return the median ratio of neighbouring blocks, that of the best blocks, and the bare us an update."""
     task = tasks.digits(device="cpu")
     updates = EPOCHS * -(-len(task.batches) // recipe.accumulate)
     run, bare = Run(task, recipe), Bare(task, recipe)
