@@ -61,7 +61,7 @@ def one_statement(page: Notebook) -> list[int]:
 def test_statements_are_lit_one_by_one(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(LAB.format("'bowl'"))
     seen = [page.lines("lit"), *(one_statement(page) for _ in range(11))]
-    # Set-up; then the two headers, the five statements of the body before step() and step(); then back up to "for x, y".
+    # Set-up; then two headers, the five statements of the body before step() and step(); then back up to "for x, y".
     assert seen == [[line] for line in (1, 3, 4, 5, 6, 7, 8, 9, 10, 4, 5, 6)]
     assert page.updates() == 1
 
