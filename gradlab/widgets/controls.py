@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -34,6 +35,7 @@ class Controls:
         """Make the controls that were asked for, in the usual order."""
         self._on_change = on_change
         self._quiet = False
+        self._showing = threading.RLock()  # a click may come on another thread than the one that shows
         makers: dict[str, Callable[[], Any]] = {
             "task": lambda: _choice("task", tasks),
             "zero_grad": lambda: _switch("zero_grad"),
@@ -55,22 +57,23 @@ class Controls:
 
     def show(self, task: str, recipe: Recipe) -> None:
         """Set every control to what runs, without calling anybody."""
-        self._quiet = True
-        try:
-            for name, widget in self.widgets.items():
-                value = task if name == "task" else getattr(recipe, name)
-                if name == "clip":
-                    value = value or _NO_CLIP
-                    if value not in (_NO_CLIP, *_CLIPS):
-                        widget.options = _clips((*_CLIPS, value))
-                if name == "task" and value not in widget.options:
-                    widget.options = [*widget.options, value]
-                widget.value = value
-            # What a switch cannot change now is greyed out, so that nobody waits for an effect.
-            self._enable("set_to_none", recipe.zero_grad)
-            self._enable("divide_loss", recipe.accumulate > 1)
-        finally:
-            self._quiet = False
+        with self._showing:
+            self._quiet = True
+            try:
+                for name, widget in self.widgets.items():
+                    value = task if name == "task" else getattr(recipe, name)
+                    if name == "clip":
+                        value = value or _NO_CLIP
+                        if value not in (_NO_CLIP, *_CLIPS):
+                            widget.options = _clips((*_CLIPS, value))
+                    if name == "task" and value not in widget.options:
+                        widget.options = [*widget.options, value]
+                    widget.value = value
+                # What a switch cannot change now is greyed out, so that nobody waits for an effect.
+                self._enable("set_to_none", recipe.zero_grad)
+                self._enable("divide_loss", recipe.accumulate > 1)
+            finally:
+                self._quiet = False
 
     def _enable(self, name: str, on: bool) -> None:
         if name in self.widgets:
@@ -78,7 +81,9 @@ class Controls:
 
     def _turned(self, name: str) -> Callable[[Any], None]:
         def turned(change: Any) -> None:
-            if not self._quiet:
+            with self._showing:
+                meant = not self._quiet
+            if meant:
                 value = change["new"]
                 self._on_change(name, None if name == "clip" and value == _NO_CLIP else value)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,6 +32,9 @@ class Desk:
     def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[str] | None) -> None:
         """Lay everything out for a run; ``panels`` as in Lab, None for what suits the task."""
         self.runner = runner
+        # JupyterLab hands clicks to a second thread of the kernel while a cell, or an early click, runs in the first.
+        self.alone = threading.RLock()
+        """Held by whoever trains, draws or reads what is drawn."""
         self.controls = Controls(controls, tasks.names(), self.turn)
         self.player = Player(self._tick, self.draw, self.step, self.update, self.reset, with_speed="speed" in controls)
         self.code = CodePane(self.edit, editable="edit" in controls)
@@ -113,34 +117,36 @@ class Desk:
 
     def draw(self, *, hurried: bool = False, wrong: int = 0) -> None:
         """Bring everything up to date; ``wrong`` marks a line of the loop, ``hurried`` leaves out costly pictures."""
-        self.controls.show(self.runner.task.name, self.runner.recipe)
-        self.code.show(self.runner.source, self.runner.statement, wrong)
-        self.screen.draw(self.panels(), hurried=hurried)
-        alarm = warning(self.runner)
-        chip = f'<div><span class="gl-chip" role="alert">⚠ {html.escape(alarm)}</span></div>' if alarm else ""
-        live = "off" if self.player.playing else "polite"
-        words = (
-            f'<div class="gl-words"><div role="status" aria-live="{live}">{html.escape(readout(self.runner))}</div>'
-            f'{chip}<div class="gl-note">{html.escape(self._note)}</div></div>'
-        )
-        if words != self.words.value:
-            self.words.value = words
+        with self.alone:
+            self.controls.show(self.runner.task.name, self.runner.recipe)
+            self.code.show(self.runner.source, self.runner.statement, wrong)
+            self.screen.draw(self.panels(), hurried=hurried)
+            alarm = warning(self.runner)
+            chip = f'<div><span class="gl-chip" role="alert">⚠ {html.escape(alarm)}</span></div>' if alarm else ""
+            live = "off" if self.player.playing else "polite"
+            words = (
+                f'<div class="gl-words"><div role="status" aria-live="{live}">{html.escape(readout(self.runner))}</div>'
+                f'{chip}<div class="gl-note">{html.escape(self._note)}</div></div>'
+            )
+            if words != self.words.value:
+                self.words.value = words
 
     # How it is done ---------------------------------------------------------------------------------------------------
 
     def _act(self, action: Callable[[], object]) -> None:
         """Do something for the learner; what goes wrong is said in words, and the widgets show what is."""
-        wrong = 0
-        try:
-            action()
-        except LoopError as error:
-            wrong = error.line
-            self._stop(f"Your loop stopped at {error}")
-        except KeyboardInterrupt:
-            self._stop("Interrupted.")
-        except Exception as error:  # whatever it is: a traceback under a notebook cell helps nobody
-            self._stop(f"{type(error).__name__}: {error}")
-        self.draw(hurried=self.player.playing, wrong=wrong)
+        with self.alone:
+            wrong = 0
+            try:
+                action()
+            except LoopError as error:
+                wrong = error.line
+                self._stop(f"Your loop stopped at {error}")
+            except KeyboardInterrupt:
+                self._stop("Interrupted.")
+            except Exception as error:  # whatever it is: a traceback under a notebook cell helps nobody
+                self._stop(f"{type(error).__name__}: {error}")
+            self.draw(hurried=self.player.playing, wrong=wrong)
 
     def _stop(self, words: str) -> None:
         self.player.pause()
@@ -148,22 +154,25 @@ class Desk:
 
     def _tick(self) -> None:
         """Do what is due since the last tick: a statement, some updates, or a slice of time."""
-        now = time.perf_counter()
-        passed, speed = min(now - self._last, 0.5), self.player.updates_per_second
-        if speed == 0.0:
-            if passed >= self.player.statement_every:
-                self._last = now
-                self.step()
-            return
-        self._last = now
-        self.watch()
-        if speed == float("inf"):
-            self._act(functools.partial(self.runner.advance, seconds=_SLICE))
-            return
-        self._owed += passed * speed
-        if (whole := int(self._owed)) > 0:
-            self._owed -= whole
-            self._act(functools.partial(self.runner.advance, updates=whole))
+        with self.alone:
+            if not self.player.playing:  # any more: it had to wait for a Pause or a Reset
+                return
+            now = time.perf_counter()
+            passed, speed = min(now - self._last, 0.5), self.player.updates_per_second
+            if speed == 0.0:
+                if passed >= self.player.statement_every:
+                    self._last = now
+                    self.step()
+                return
+            self._last = now
+            self.watch()
+            if speed == float("inf"):
+                self._act(functools.partial(self.runner.advance, seconds=_SLICE))
+                return
+            self._owed += passed * speed
+            if (whole := int(self._owed)) > 0:
+                self._owed -= whole
+                self._act(functools.partial(self.runner.advance, updates=whole))
 
     def _complete_update(self) -> bool:
         """Complete the update under way: a loop cannot change inside one, and the text shown must be what runs."""

@@ -67,12 +67,15 @@ class Lab:
     @property
     def text(self) -> str:
         """The state in words: one line, and a second one when something is wrong."""
-        return "\n".join(line for line in (f"{self.runner.task.name}: {readout(self.runner)}", self.warning) if line)
+        with self.desk.alone:
+            lines = (f"{self.runner.task.name}: {readout(self.runner)}", self.warning)
+        return "\n".join(line for line in lines if line)
 
     @property
     def warning(self) -> str:
         """What the warning chip says, "" when nothing is wrong."""
-        return warning(self.runner)
+        with self.desk.alone:
+            return warning(self.runner)
 
     def run(self, updates: int = 1) -> Lab:
         """Run so many updates without a browser; a bar shows how far it is when it takes over a second."""
@@ -83,7 +86,8 @@ class Lab:
             with tqdm(total=updates, desc="updates", delay=1, leave=False) as bar:
                 left = updates
                 while left and not self.runner.done:
-                    some = self.runner.advance(updates=min(left, _AT_ONCE))
+                    with self.desk.alone:
+                        some = self.runner.advance(updates=min(left, _AT_ONCE))
                     left -= some
                     bar.update(some)
         finally:
@@ -92,14 +96,16 @@ class Lab:
 
     def step(self) -> Lab:
         """Run one statement."""
-        self.runner.step()
-        self.desk.draw()
+        with self.desk.alone:
+            self.runner.step()
+            self.desk.draw()
         return self
 
     def switch(self, **changes: Any) -> Lab:
         """Turn switches as a learner would: ``lab.switch(zero_grad=False)``; a bad value is a ValueError."""
-        self.desk.switch(self.runner.recipe.replace(**changes))
-        self.desk.draw()
+        with self.desk.alone:
+            self.desk.switch(self.runner.recipe.replace(**changes))
+            self.desk.draw()
         return self
 
     def reset(self) -> Lab:
@@ -111,21 +117,24 @@ class Lab:
         """Write the pictures as ``.png``, or a page with loop, pictures and words as ``.html``; return the path."""
         if not isinstance(path, (str, Path)) or Path(path).suffix not in (".png", ".html"):
             raise ValueError(f"Lab.save: path must end in .png or .html, got {str(path)!r}")
-        target, sheet = Path(path), self.desk.screen.sheet()
-        if target.suffix == ".png":
-            target.write_bytes(sheet)
-        else:
-            target.write_text(page(self.runner.source, self.runner.line, sheet, self.text), encoding="utf-8")
+        target = Path(path)
+        with self.desk.alone:
+            sheet = self.desk.screen.sheet()
+            if target.suffix == ".png":
+                target.write_bytes(sheet)
+            else:
+                target.write_text(page(self.runner.source, self.runner.line, sheet, self.text), encoding="utf-8")
         return target
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
         view = {"version_major": 2, "version_minor": 0, "model_id": self.desk.widget.model_id}
-        return {
-            "application/vnd.jupyter.widget-view+json": view,
-            "image/png": base64.b64encode(self.desk.screen.sheet()).decode(),
-            "text/plain": self.text,
-        }
+        with self.desk.alone:
+            return {
+                "application/vnd.jupyter.widget-view+json": view,
+                "image/png": base64.b64encode(self.desk.screen.sheet()).decode(),
+                "text/plain": self.text,
+            }
 
 
 def _task(task: Any) -> Any:
