@@ -133,7 +133,6 @@ class Probes:
     def _bars(self) -> Bars:
         book = self.run.provenance
         book.fold()
-        depth = 1
         kinds = {name: type(module).__name__ for name, module in self.run.model.named_modules()}
         paths = [entry.name.split(".")[:-1] or [entry.name] for entry in book.entries]
         depth = max(map(len, paths), default=1)
@@ -145,7 +144,7 @@ class Probes:
             members = list(group)
             norms = [float(p.grad.norm()) for _, _, p in members if p.grad is not None]
             counts = [entry.count() for _, entry, _ in members]
-            name = f"{key} {kinds[key]}" if key in kinds else key
+            name = f"{key} {kinds[key]}" if key.isdigit() else key  # "head" says enough, "4" does not
             bars.append(Bar(name, math.hypot(*norms) / self.run.scale_in_grad, *max(counts, key=sum)))
         return Bars(bars, union(span for entry in book.entries for span in entry.held))
 
