@@ -156,7 +156,7 @@ class Notebook:
     def __init__(self, page: Any, jupyter: Jupyter, name: str) -> None:
         self.page, self.jupyter, self.name = page, jupyter, name
         self._errors: list[str] = []
-        page.on("pageerror", lambda error: self._errors.append(f"page: {error}"))
+        page.on("pageerror", lambda error: self._errors.append(f"page: {error.stack}"))
         page.on("console", self._console)
         # A workspace of its own, so that no tabs of earlier notebooks are restored.
         page.goto(f"{jupyter.url}/lab/workspaces/{name.removesuffix('.ipynb')}/tree/{name}")
@@ -186,7 +186,9 @@ class Notebook:
 
     def problems(self) -> list[str]:
         """Return what went wrong in the page or in the kernel since it was asked last."""
-        found = self._errors + list(self.page.evaluate("() => window.complaints.splice(0)"))
+        # JupyterLab's widget manager asks for a comm before ipywidgets is imported, and the kernel says so on stderr.
+        told = self.page.evaluate("() => window.complaints.splice(0)")
+        found = self._errors + [text for text in told if not text.startswith("No such comm")]
         self._errors = []
         return found
 

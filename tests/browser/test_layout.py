@@ -1,0 +1,160 @@
+"""The Lab fits the screen, nothing covers anything, and all of it can be reached without a mouse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import pytest
+from driving import Notebook
+
+LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab.run(3)"
+WRONG = "Recipe(zero_grad=False, amp='fp16', accumulate=2, clip=1.0, lr=0.01)"
+CONTROLS = "select, input, button, textarea"
+LABELS = ("task", "zero_grad", "set_to_none", "accumulate", "divide_loss", "AMP", "clip", "optimizer", "lr", "speed")
+BOXES = """() => {
+  const seen = element => element.getClientRects().length > 0;
+  const boxes = {};
+  for (const one of document.querySelectorAll('.gradlab :is(.widget-inline-hbox:not(.widget-html), button, pre.gl, img, .gl-words)')) {
+    if (!seen(one)) continue;
+    const {left, top, right, bottom} = one.getBoundingClientRect();
+    const name = Object.keys(boxes).length + ' ' + one.tagName + ' ' + one.innerText.slice(0, 20);
+    boxes[name] = [left, top, right, bottom];
+  }
+  return boxes;
+}"""
+VIEWPORT = """() => {
+  const {left, top, right, bottom} = document.querySelector('.gradlab').closest('.jp-WindowedPanel-outer')
+    .getBoundingClientRect();
+  return [left, top, right, bottom];
+}"""
+
+
+def boxes(page: Notebook) -> dict[str, list[float]]:
+    """Return the box (left, top, right, bottom) of everything that is to be seen of the Lab, with a name for each."""
+    found: dict[str, list[float]] = page.page.evaluate(BOXES)
+    return found
+
+
+@pytest.mark.parametrize("recipe", ["Recipe(lr=0.01)", WRONG], ids=["plain", "everything on"])
+@pytest.mark.parametrize("task", ["bowl", "digits", "spiral"])
+def test_fits_a_small_laptop(lab_page: Callable[..., Notebook], task: str, recipe: str) -> None:
+    page = lab_page(LAB.format(f"'{task}', {recipe}"))  # 1366 x 768, with JupyterLab's side bar open
+    page.side_bar(True)
+    if recipe == WRONG:
+        assert page.page.locator(".gl-chip").is_visible()
+    seen = boxes(page)
+    _, top, right, bottom = page.page.evaluate(VIEWPORT)
+    for name, (_, its_top, its_right, its_bottom) in seen.items():
+        assert its_top >= top - 1, name
+        assert its_right <= right, name
+        assert its_bottom <= bottom, f"{name} ends {its_bottom - bottom:.0f} px below the window"
+
+
+@pytest.mark.parametrize("width", [390, 768, 1366, 1920])
+def test_nothing_covers_anything(lab_page: Callable[..., Notebook], width: int) -> None:
+    page = lab_page(LAB.format(f"'digits', {WRONG}"), width=width, height=844)
+    page.side_bar(width >= 1366)
+    page.page.wait_for_timeout(300)  # until the side bar has moved
+    seen = boxes(page)
+    assert len(seen) >= len(LABELS) + 5 + 1 + 4 + 1
+    for (one, a), (other, b) in combinations(seen.items(), 2):
+        across, down = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+        assert across <= 1 or down <= 1, f"{one} and {other} overlap by {across:.0f} x {down:.0f} px"
+    wide, room, page_width = page.page.evaluate(
+        "() => { const lab = document.querySelector('.gradlab');"
+        " return [lab.scrollWidth, lab.clientWidth, document.documentElement.scrollWidth]; }"
+    )
+    assert wide <= room
+    assert page_width <= width
+    _, _, right, _ = page.page.evaluate(VIEWPORT)
+    assert max(box[2] for box in seen.values()) <= right
+    assert min(box[2] - box[0] for name, box in seen.items() if "IMG" in name) >= 240, "pictures too small to read"
+    lines = "[...document.querySelectorAll('.gradlab pre.gl .line')]"
+    cut = page.page.evaluate(f"() => {lines}.filter(line => line.scrollWidth > line.clientWidth).length")
+    assert cut == 0, "lines of the loop are cut off"
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_text_can_be_read_in_both_themes(lab_page: Callable[..., Notebook], theme: str) -> None:
+    page = lab_page(LAB.format(f"'bowl', {WRONG}"))
+    page.theme(theme)
+    try:
+        for what in (".gl-words", ".gl-note", "pre.gl .line", "pre.gl .gutter", ".widget-label"):
+            assert contrast(page, f".gradlab {what}") >= 4.5, what
+        inverted = page.page.evaluate("() => getComputedStyle(document.querySelector('.gradlab img')).filter")
+        assert ("invert" in inverted) == (theme == "Dark")
+    finally:
+        page.theme("Light")
+
+
+def contrast(page: Notebook, selector: str) -> float:
+    """Return the contrast of a text with the notebook's ground, as WCAG 2 defines it."""
+    colours = page.page.evaluate(
+        "selector => { const css = (e, what) => getComputedStyle(e)[what].match(/[0-9.]+/g).map(Number);"
+        " const panel = document.querySelector('.gradlab').closest('.jp-NotebookPanel-notebook');"
+        " return [css(document.querySelector(selector), 'color'), css(panel, 'backgroundColor')]; }",
+        selector,
+    )
+    light, dark = sorted((luminance(colour[:3]) for colour in colours), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: list[float]) -> float:
+    linear = [c / 255 / 12.92 if c / 255 <= 0.04045 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def test_tab_reaches_every_control(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'digits', Recipe(accumulate=2)"))
+    number = "() => {{ const all = [...document.querySelectorAll('.gradlab :is({0})')]; {1} }}"
+    there = page.page.evaluate(
+        number.format(CONTROLS, "return all.flatMap((e, i) => e.getClientRects().length && !e.disabled ? [i] : [])")
+    )
+    assert len(there) == len(LABELS) + 5
+    page.control("task").focus()
+    reached = []
+    for _ in there:
+        reached.append(page.page.evaluate(number.format(CONTROLS, "return all.indexOf(document.activeElement)")))
+        page.page.keyboard.press("Tab")
+    assert reached == there
+
+
+def test_every_control_has_a_name(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'digits', Recipe(accumulate=2)"))
+    for words in ("Play", "1 statement", "1 update", "Reset", "Edit the loop"):
+        assert page.button(words).count() == 1, words
+    page.button("Edit the loop").click()
+    page.button("Cancel").wait_for()
+    names = page.page.locator(".gradlab").aria_snapshot().splitlines()
+    for role in ("combobox", "checkbox", "spinbutton", "textbox", "button"):
+        nameless = [line for line in names if line.strip().startswith(f"- {role}") and f'- {role} "' not in line]
+        assert nameless == []
+    labelled = [name for name in LABELS if any(f' "{name}"' in line for line in names)]
+    assert labelled == list(LABELS)
+    assert any('textbox "the loop"' in line for line in names)
+    page.button("Cancel").click()
+
+
+def test_keys_do_what_clicks_do(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'bowl'"))
+    press: Any = page.page.keyboard.press
+    page.button("Play").focus()
+    press("Space")
+    page.wait_for_updates(8)
+    press("Space")
+    page.wait_until_still(0.3)
+    updates = page.updates()
+    page.control("zero_grad").focus()
+    press("Space")
+    page.page.wait_for_function("() => document.querySelector('.gradlab pre.gl .c1')")
+    page.button("1 update").focus()
+    press("Enter")
+    page.wait_for_updates(updates + 1)
+    page.control("optimizer").focus()
+    press("Space")  # opens the list
+    press("ArrowDown")
+    press("Enter")
+    page.wait_for_words("momentum")
+    assert page.ask("lab.runner.recipe.optimizer, lab.runner.recipe.zero_grad") == ("momentum", False)

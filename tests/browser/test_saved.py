@@ -1,0 +1,75 @@
+"""What a notebook with a Lab in it keeps when it is saved, and what is left of it where no kernel runs."""
+
+from __future__ import annotations
+
+import base64
+import runpy
+from collections.abc import Callable
+from html.parser import HTMLParser
+
+import nbformat
+from driving import ROOT, Notebook
+from nbconvert import HTMLExporter
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+SAVE = "async () => { await jupyterapp.commands.execute('docmanager:save'); }"
+
+
+class Reader(HTMLParser):
+    """Collects the pictures and the text of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pictures: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "img":
+            self.pictures.append(dict(attrs).get("src") or "")
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def read(notebook: nbformat.NotebookNode) -> Reader:
+    """Convert a notebook to HTML and read that."""
+    page, _ = HTMLExporter().from_notebook_node(notebook)
+    reader = Reader()
+    reader.feed(page)
+    return reader
+
+
+def test_saved_notebook_shows_the_lab_without_a_kernel(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page("from gradlab import Lab\nlab = Lab('bowl').run(7)\nlab")
+    words = page.words().splitlines()[0]
+    text = page.ask("lab.text")
+    page.page.evaluate(SAVE)
+    saved = nbformat.read(page.jupyter.folder / page.name, as_version=4)
+    (output,) = saved.cells[0].outputs
+    assert {VIEW, "image/png", "text/plain"} <= set(output.data)
+
+    saved.metadata["widgets"] = {"application/vnd.jupyter.widget-state+json": {"state": {}}}
+    runpy.run_path(str(ROOT / "tests" / "refresh_notebooks.py"))["clean"](saved)
+    nbformat.validate(saved)
+    assert "widgets" not in saved.metadata
+    (output,) = saved.cells[0].outputs
+    assert set(output.data) == {"image/png", "text/plain"}
+    assert output.data["text/plain"] == text == f"bowl: {words}"
+
+    shown = read(saved)
+    assert [base64.b64decode(src.split(",")[1])[:4] for src in shown.pictures] == [b"\x89PNG"]
+    assert base64.b64decode(shown.pictures[0].split(",")[1]) == base64.b64decode(output.data["image/png"])
+
+
+def test_reopened_notebook_shows_the_words_and_picture_kept(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page("from gradlab import Lab\nlab = Lab('bowl').run(7)\nlab")
+    page.page.evaluate(SAVE)
+    saved = nbformat.read(page.jupyter.folder / page.name, as_version=4)
+    runpy.run_path(str(ROOT / "tests" / "refresh_notebooks.py"))["clean"](saved)
+    nbformat.write(saved, page.jupyter.folder / "kept.ipynb")
+    page.page.evaluate("async () => { await jupyterapp.commands.execute('docmanager:open', {path: 'kept.ipynb'}); }")
+    picture = page.page.locator("[id]:not(.lm-mod-hidden) .jp-OutputArea-output.jp-RenderedImage img")
+    picture.wait_for()
+    assert picture.evaluate("img => img.complete && img.naturalWidth") > 400
+    assert page.page.get_by_text("Error displaying widget").count() == 0
+    page.page.evaluate("async () => { await jupyterapp.commands.execute('application:close'); }")
