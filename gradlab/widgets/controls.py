@@ -61,7 +61,7 @@ class Controls:
             self._quiet = True
             try:
                 for name, widget in self.widgets.items():
-                    value = task if name == "task" else getattr(recipe, name)
+                    value: Any = task if name == "task" else getattr(recipe, name)
                     if name == "clip":
                         value = value or _NO_CLIP
                         if value not in (_NO_CLIP, *_CLIPS):
