@@ -198,6 +198,7 @@ class Notebook:
             "theme => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", f"JupyterLab {name}"
         )
         self.page.wait_for_function(f"() => document.body.dataset.jpThemeLight === '{json.dumps(name == 'Light')}'")
+        self.page.wait_for_selector("#jupyterlab-splash", state="detached")
 
     def side_bar(self, there: bool) -> None:
         """Open or close the list of files at the left."""

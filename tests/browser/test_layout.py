@@ -16,7 +16,8 @@ LABELS = ("task", "zero_grad", "set_to_none", "accumulate", "divide_loss", "AMP"
 BOXES = """() => {
   const seen = element => element.getClientRects().length > 0;
   const boxes = {};
-  for (const one of document.querySelectorAll('.gradlab :is(.widget-inline-hbox:not(.widget-html), button, pre.gl, img, .gl-words)')) {
+  for (const one of document.querySelectorAll('.gradlab :is(.widget-inline-hbox, button, pre.gl, img, .gl-words)')) {
+    if (one.matches('.widget-html')) continue;  // what is in it counts
     if (!seen(one)) continue;
     const {left, top, right, bottom} = one.getBoundingClientRect();
     const name = Object.keys(boxes).length + ' ' + one.tagName + ' ' + one.innerText.slice(0, 20);
