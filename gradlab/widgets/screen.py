@@ -11,7 +11,7 @@ import ipywidgets as widgets
 from ..probes import Probes
 from ..views import Canvas, compose, panel_for
 
-_SHARE = 5.0  # a panel that takes 10 ms is redrawn every 50 ms at most while playing; the first panel at every frame
+_SHARE = 10.0  # a panel that takes 10 ms is redrawn every 100 ms at most while playing; the first panel at every frame
 
 
 class Screen:
