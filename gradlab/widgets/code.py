@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable
 
 import ipywidgets as widgets
@@ -69,7 +70,9 @@ class CodePane:
             "✗" if number == wrong else "▶" if lit and number == ran.line else "∗" if number in self._changed else " "
         )
         step = ' aria-current="step"' if lit else ""
-        return f'<span class="{classes}"{step}><span class="gutter">{sign} {number}</span>{line}</span>'
+        deep = len(line) - len(line.lstrip(" "))  # what is wrapped starts further in than this
+        gutter = f'<span class="gutter">{sign} {number}</span>'
+        return f'<span class="{classes}"{step} style="--gl-deep:{deep}ch">{gutter}{line}</span>'
 
     def _open(self) -> None:
         self._field.value = self._source
@@ -94,10 +97,11 @@ def changed_lines(old: str, new: str) -> set[int]:
 
 def _coloured(source: str) -> list[str]:
     """Return one piece of HTML a line; a token that spans lines is closed and opened again at each line's end."""
-    lines = highlight(source, PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True))
-    lines = lines.replace("(</span>", "(</span><wbr>").split("\n")  # where a long line may break
+    html = highlight(source, PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True))
+    # A long line may break after a bracket or a dot, and in a loop's line that is commented out.
+    lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.|(?<=<span class="c1">)[^<(]*\()', r"\1<wbr>", html)
     count = len(source.splitlines())
-    return (lines + [""] * count)[:count]
+    return (lines.split("\n") + [""] * count)[:count]
 
 
 def _narrow(*, hidden: bool = False) -> widgets.Layout:
