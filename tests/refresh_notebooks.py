@@ -48,6 +48,10 @@ def clean(notebook: Any) -> None:
                     continue  # a progress bar that has come to its end
             if output["output_type"] == "stream" and output["name"] == "stderr":
                 continue
+            before = kept[-1] if kept else None
+            if before and output["output_type"] == before["output_type"] == "stream":
+                before["text"] += output["text"]  # one piece, however the kernel cut it
+                continue
             if "execution_count" in output:
                 output["execution_count"] = number
             kept.append(output)
