@@ -5,13 +5,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, SupportsIndex, overload
 
+MOST_BATCHES = 10_000
+"""Batches that one statement may read; a loop inside a function or a ``with`` block would read for ever."""
+
 
 class Mark:
-    """How many batches of this epoch have been handed out."""
+    """How many batches of this epoch have been handed out, and how many since the newest pause."""
 
     def __init__(self) -> None:
         """Start before the first batch."""
         self.position = 0
+        self.unpaused = 0
+
+    def move(self, position: int) -> None:
+        """Go to a position; a RuntimeError ends a statement that never comes to a pause."""
+        self.position = position
+        self.unpaused += 1
+        if self.unpaused > MOST_BATCHES:
+            self.unpaused = 0
+            raise RuntimeError(
+                f"one statement read {MOST_BATCHES:,} batches: the loop must stand at the top level of the text, "
+                "not in a function or a with block"
+            )
 
 
 class Batches(list[Any]):
@@ -25,7 +40,7 @@ class Batches(list[Any]):
 
     def __iter__(self) -> Iterator[Any]:
         for place, item in enumerate(super().__iter__(), self._first + 1):
-            self._mark.position = place
+            self._mark.move(place)
             yield item
 
     @overload
@@ -39,5 +54,5 @@ class Batches(list[Any]):
             # Only a plain stretch of the epoch can be counted; anything else is an ordinary list.
             return Batches(window, self._mark, self._first + start) if stride == 1 else window
         item = super().__getitem__(index)
-        self._mark.position = self._first + index.__index__() % len(self) + 1
+        self._mark.move(self._first + index.__index__() % len(self) + 1)
         return item

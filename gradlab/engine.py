@@ -58,6 +58,7 @@ class Engine:
         except BaseException as error:
             if guard is not None:
                 guard.restore()
+            old.forget_update()  # it was told of backwards in the set-up
             if isinstance(error, (Exception, SystemExit)):  # exit() in a learner's loop must not end the kernel
                 raise program.explain(error) from error
             raise
@@ -78,6 +79,7 @@ class Engine:
             with self.randomness:
                 for self.index in self._statements:  # noqa: B020 - an attribute, so that it is right at any moment
                     left -= 1
+                    loop.mark.unpaused = 0
                     if loop.updated or not left:
                         break
                 else:
@@ -106,6 +108,7 @@ class Engine:
         self.loop.close()
 
     def _take(self, loop: Loop, at: int | None = None) -> None:
+        loop.forget_update()  # of one cut short, or of backwards in the set-up of another loop
         self.loop = loop
         self.index = loop.index
         self._statements: Generator[int, None, None] = loop.statements(at)
@@ -119,7 +122,6 @@ class Engine:
     def _recover(self) -> None:
         """Go back to the last boundary as far as there is a copy of it, and be ready to run on from there."""
         self._statements.close()
-        self.loop.forget_update()
         at = self.loop.position()
         if self._guard is not None:
             self._guard.restore()

@@ -21,6 +21,7 @@ class Entry:
 
     __slots__ = (
         "adding",
+        "applied_before",
         "applied_to",
         "arriving",
         "events",
@@ -39,11 +40,12 @@ class Entry:
         self.name = name
         self.held: list[Span] = []
         self.applied_to = 0
+        self.applied_before = 0  # what ``applied_to`` was before the newest step
         self.reused: tuple[int, Span] | None = None  # the newest step that applied batches again, and which
         self.events: list[tuple[str, Any]] = []
         self.known: TensorWeakRef | None = None  # the tensor that .grad was when last seen ...
         self.version = -1  # ... and its version then
-        self.occupied = False  # does the backward under way find something in .grad?
+        self.occupied = False  # was something in .grad when last looked at, as before each backward?
         self.arriving: Tensor | None = None  # norm of what it brings, if it is taken
         self.adding = False  # was the newest contribution added to something?
         self.newest: Tensor | None = None  # norm of the newest contribution, if it was taken
@@ -55,7 +57,8 @@ class Entry:
 
     def remember(self, grad: Tensor) -> None:
         """Take ``.grad`` as it is now for known."""
-        if self.known is None or self.known() is not grad:
+        known = self.known
+        if known is None or known() is not grad:
             self.known = TensorWeakRef(grad)
         self.version = grad._version
 
@@ -70,23 +73,35 @@ class Entry:
                 if self.held[0][0] <= self.applied_to:
                     again = self.stale()
                     self.reused = (value, (again[0][0], again[-1][1]))
-                self.applied_to = self.held[-1][1]
+                self.applied_before, self.applied_to = self.applied_to, self.held[-1][1]
         self.events.clear()
 
     def stale(self) -> list[Span]:
         """Return the batches in ``.grad`` that a step has applied."""
         return [(first, min(last, self.applied_to)) for first, last in self.held if first <= self.applied_to]
 
+    def leftover(self) -> list[Span]:
+        """Return the batches in ``.grad`` that have no business there: those that were applied before the newest came.
+
+        Right after its step every batch is stale. It is a leftover once another batch is added to it, or a second step
+        uses it again.
+        """
+        if not self.held:
+            return []
+        last_used = self.applied_to if self.held[-1][1] > self.applied_to else self.applied_before
+        return [(first, min(last, last_used)) for first, last in self.held if first <= last_used]
+
     def count(self) -> tuple[int, int]:
-        """Return how many batches in ``.grad`` are fresh and how many stale (already applied)."""
-        stale = sum(last - first + 1 for first, last in self.stale())
-        return sum(last - first + 1 for first, last in self.held) - stale, stale
+        """Return how many batches in ``.grad`` belong there and how many are leftovers."""
+        left = sum(last - first + 1 for first, last in self.leftover())
+        return sum(last - first + 1 for first, last in self.held) - left, left
 
     def copy(self) -> Entry:
         """Return a folded copy that takes nothing for known."""
         self.fold()
         other = Entry(self.name)
-        other.held, other.applied_to, other.reused = list(self.held), self.applied_to, self.reused
+        other.held, other.reused = list(self.held), self.reused
+        other.applied_to, other.applied_before = self.applied_to, self.applied_before
         return other
 
     def _add(self, number: int) -> None:

@@ -29,9 +29,14 @@ def _state(optimizer: torch.optim.Optimizer) -> Iterator[Tensor]:
 
 def _bytes(tensors: Iterable[Tensor], seen: set[int]) -> int:
     total = 0
-    for tensor in tensors:
+    for tensor in (part for whole in tensors for part in _parts(whole)):
         storage = tensor.untyped_storage()
         if (key := storage._cdata) not in seen:
             seen.add(key)
             total += storage.nbytes()
     return total
+
+
+def _parts(tensor: Tensor) -> tuple[Tensor, ...]:
+    """Return what holds the bytes: a sparse gradient (of an embedding) has no storage of its own."""
+    return (tensor._indices(), tensor._values()) if tensor.layout is torch.sparse_coo else (tensor,)

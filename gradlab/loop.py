@@ -45,7 +45,7 @@ class Loop:
         }
         self.index = -1
         for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
-            pass
+            self.mark.unpaused = 0
         values = list(self.namespace.items())
         self.optimizers = {name: v for name, v in values if isinstance(v, torch.optim.Optimizer)}
         self.scalers = {name: v for name, v in values if isinstance(v, torch.amp.GradScaler)}
@@ -88,8 +88,9 @@ class Loop:
         """Note the loss whose backward is under way, and an update whose ``scaler.update()`` never came."""
         if self._attempted:
             self._complete()
-        loss = self._loss if self._loss is not None else self.namespace.get("loss")
-        if isinstance(loss, Tensor) and loss.numel() == 1:
+        if self._loss is not None:
+            self.losses.append(self._loss)
+        elif isinstance(loss := self.namespace.get("loss"), Tensor) and loss.numel() == 1:
             self.losses.append(loss.detach())
         self._loss = None
 

@@ -38,6 +38,9 @@ class Holdings:
 
     holds: list[Span]
     stale: list[Span]
+    """Of these, what a step has applied."""
+    leftover: list[Span]
+    """Of these, what was applied before the newest batch came: what should have been cleared."""
     norm: float
     newest: float
     """Norm of what the newest backward added to something, without the loss scale; NaN if ``measure`` was off then."""
@@ -101,6 +104,7 @@ class Provenance:
         return Holdings(
             holds=union(span for entry in self.entries for span in entry.held),
             stale=union(span for entry in self.entries for span in entry.stale()),
+            leftover=union(span for entry in self.entries for span in entry.leftover()),
             norm=math.hypot(*(float(grad.float().norm()) for grad in grads)),
             newest=math.hypot(*newest),
         )
@@ -132,21 +136,20 @@ class Provenance:
         """Go back to the moment of ``copy_entries``; the caller puts the gradients back."""
         entries, self.backwards, self.steps = saved
         for entry, old in zip(self.entries, entries, strict=True):
-            entry.held, entry.applied_to, entry.reused = list(old.held), old.applied_to, old.reused
+            entry.held, entry.reused = list(old.held), old.reused
+            entry.applied_to, entry.applied_before = old.applied_to, old.applied_before
             entry.events.clear()
             entry.known = None
 
     def _begin(self, number: int) -> None:
         """A backward pass has reached its first parameter: look at every ``.grad`` before anything is added to it."""
         self._pass = number
-        pages = [(entry, param.grad) for entry, param in self._pages]
-        for entry, grad in pages:
-            entry.occupied = grad is not None
-        self._scan(pages)
+        self._scan([(entry, param.grad) for entry, param in self._pages])
 
     def _scan(self, pages: list[tuple[Entry, Tensor | None]]) -> None:
         doubtful, grads = [], []
         for entry, grad in pages:
+            entry.occupied = grad is not None
             if grad is None:
                 if entry.known is not None:
                     entry.known = None
@@ -155,7 +158,7 @@ class Provenance:
                 entry.remember(grad)
                 if entry.events or entry.held:
                     doubtful.append(entry)
-                    grads.append(grad.detach() if grad.layout == torch.strided else grad.detach().to_dense())
+                    grads.append(_plain(grad))
         if grads:  # the 1-norm: squares of tiny gradients round to 0, and would look cleared
             for entry, norm in zip(doubtful, torch._foreach_norm(grads, 1), strict=True):
                 entry.events.append(("doubt", norm))
@@ -181,7 +184,7 @@ class Provenance:
         for entry, grad in pages:
             if grad is not None:
                 entry.events.append(event)
-                grads.append(grad.detach() if grad.requires_grad else grad)  # it does after create_graph=True
+                grads.append(grad if grad.layout is torch.strided and not grad.requires_grad else _plain(grad))
         if self.on_step is not None:
             self.on_step(grads)
 
@@ -194,7 +197,7 @@ def _before_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Ten
         if (number := _current_pass()) != alive._pass:
             alive._begin(number)
         if alive.measure:
-            entry.arriving = torch.linalg.vector_norm(grad.detach()) if entry.occupied else None
+            entry.arriving = torch.linalg.vector_norm(_plain(grad)) if entry.occupied else None
         if alive.vectors is not None:
             entry.vector = grad.detach().clone()
 
@@ -216,6 +219,12 @@ def _after_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Tens
             alive.vectors.append((alive.backwards, entry.vector / alive.loss_scale()))
 
     return hook
+
+
+def _plain(grad: Tensor) -> Tensor:
+    """A gradient as norms want it: dense, and without the graph that ``create_graph=True`` leaves on it."""
+    grad = grad.detach()
+    return grad if grad.layout is torch.strided else grad.to_dense()
 
 
 def union(spans: Iterable[Span]) -> list[Span]:

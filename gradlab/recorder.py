@@ -62,7 +62,7 @@ class Recorder:
 
     def _underflow(self) -> Tensor:
         """Share of the (unscaled) gradient's elements that are not zero but would be in fp16."""
-        sizes = [param.grad.detach().abs() for param in self._params if param.grad is not None]
+        sizes = [param.grad.detach().to_dense().abs() for param in self._params if param.grad is not None]
         lost = [((size > 0) & (size <= _FP16_VANISHES)).sum() for size in sizes]
         return torch.stack(lost).sum() / max(1, sum(size.numel() for size in sizes)) if lost else torch.tensor(0.0)
 

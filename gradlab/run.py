@@ -173,7 +173,7 @@ class Run:
         book.on_step = recorder.stepping
         try:
             engine = Engine(program, self.task, model, book, self.seed, guarded=guarded)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise program.explain(error) from error
         engine.on_update = lambda loop: recorder.updated(*loop.take_update())
         self.model: nn.Module = model

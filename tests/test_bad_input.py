@@ -107,7 +107,9 @@ def test_the_seeds_that_a_run_takes(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [2**32, 2**63, -1])
 def test_a_seed_out_of_range(seed: int) -> None:
-    assert repr(seed) in refusal(lambda: Run(TASK, seed=seed))
+    message = refusal(lambda: Run(TASK, seed=seed))
+    assert repr(seed) in message
+    assert "0 to 2**32 - 1" in message
 
 
 @pytest.mark.parametrize("value", [*EVERYTHING, tasks.line, SimpleNamespace(name="x", build=print)], ids=name_of)

@@ -445,6 +445,7 @@ def test_nan_and_infinity_are_held_and_cleared_like_numbers(bench: Bench, value:
 def test_sparse_gradients() -> None:
     table = nn.Embedding(10, 3, sparse=True)
     book = Provenance(table.named_parameters())
+    book.measure = True
     optimizer = torch.optim.SGD(table.parameters(), lr=0.1)
     book.watch([optimizer])
     for i in (1, 2):

@@ -17,7 +17,7 @@ OTHERS = {
     "amp": ("fp16", "AMP fp16"),
     "clip": (0.5, "clip 0.5"),
     "optimizer": ("adamw", "optimizer adamw"),
-    "lr": (0.05, "lr 0.05"),
+    "lr": (0.0125, "lr 0.0125"),
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import math
+import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -431,6 +432,61 @@ def test_an_endless_loop_without_a_step_is_stopped_and_named(
     assert state(run) == before
     assert len(run.timeline) < 2000
     goes_on_like(run, untouched)
+
+
+SWALLOWED = {
+    "function": ("def train():\n" + "".join(f"    {line}\n" for line in EDIT.splitlines()) + "train()\n", 12),
+    "with": ("with torch.enable_grad():\n" + "".join(f"    {line}\n" for line in EDIT.splitlines()), 5),
+    "comprehension": (EDIT.replace("x, y = x", "all = [x for i in range(epochs) for x, y in batches]; x, y = x"), 5),
+}
+
+
+@pytest.mark.parametrize("name", SWALLOWED)
+def test_a_loop_inside_one_statement_is_stopped_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a pause nobody could stop it, and it plays for a thousand million epochs."""
+    monkeypatch.setattr("gradlab.batches.MOST_BATCHES", 200)
+    text, line = SWALLOWED[name]
+    run, untouched = started(), started()
+    before = state(run)
+    with pytest.raises(LoopError, match=rf"^line {line}: RuntimeError: one statement read 200 batches"):
+        edit_and_advance(run, text)
+    assert state(run) == before
+    goes_on_like(run, untouched)
+
+
+def edit_and_advance(run: Run, text: str) -> None:
+    run.edit(text)
+    run.advance(updates=1)
+
+
+def test_create_graph_in_an_edit_is_recorded_like_any_other_backward() -> None:
+    run, plain = started(SPIRAL), started(SPIRAL)
+    run.edit(EDIT.replace("loss.backward()", "loss.backward(create_graph=True)"))
+    plain.edit(EDIT)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "Using backward.. with create_graph=True")
+        run.advance(updates=5)
+        run.provenance.holdings()
+    plain.advance(updates=5)
+    assert weights(run.model) == weights(plain.model)
+    assert list(run.record.rows["norm"]) == pytest.approx(list(plain.record.rows["norm"]))
+
+
+@pytest.mark.parametrize("recipe", [Recipe(), Recipe(zero_grad=False), Recipe(amp="fp16"), Recipe(set_to_none=False)])
+def test_sparse_gradients_are_recorded(recipe: Recipe) -> None:
+    def build(seed: int) -> nn.Module:
+        return nn.Sequential(nn.Embedding(6, 4, sparse=True), nn.Linear(4, 3))
+
+    batches = [(torch.tensor([0, 1, 1]), torch.tensor([0, 1, 2])), (torch.tensor([4, 5]), torch.tensor([0, 1]))]
+    run = Run(replace(SPIRAL, builder=build, batches=batches), recipe)
+    run.watch_memory = True
+    run.advance(updates=6)
+    grads = [p.grad.to_dense() for p in run.model.parameters() if p.grad is not None]
+    norm = math.sqrt(sum(float((g.double() ** 2).sum()) for g in grads))
+    assert run.record.rows["norm"][5] == pytest.approx(norm)
+    assert run.provenance.holdings().norm == pytest.approx(norm)
+    assert run.footprint()["weights"] == 4 * (6 * 4 + 4 * 3 + 3)
 
 
 def test_the_limit_is_high_enough_for_any_honest_window() -> None:
