@@ -71,8 +71,8 @@ class CodePane:
         )
         step = ' aria-current="step"' if lit else ""
         deep = len(line) - len(line.lstrip(" "))  # what is wrapped starts further in than this
-        gutter = f'<span class="gutter">{sign} {number}</span>'
-        return f'<span class="{classes}"{step} style="--gl-deep:{deep}ch">{gutter}{line}</span>'
+        text = f'<span class="text" style="--gl-deep:{deep}ch">{line}</span>'
+        return f'<span class="{classes}"{step}><span class="gutter">{sign} {number}</span>{text}</span>'
 
     def _open(self) -> None:
         self._field.value = self._source
