@@ -27,6 +27,7 @@ from .scene import (
     ScalerHistory,
     Scene,
     Slice,
+    Span,
 )
 
 PANELS = ("loss", "gradient", "picture", "landscape", "scaler", "memory")
@@ -113,18 +114,18 @@ class Probes:
     def _arrows(self) -> Arrows:
         book = self.run.provenance
         book.fold()
-        held = [(first, last, entry.applied_to) for entry in book.entries for first, last in entry.held]
+        held = [(first, last) for entry in book.entries for first, last in entry.held]
+        leftover = [span for entry in book.entries for span in entry.leftover()]
         arrows, earlier = [], [0.0, 0.0]
         for number, (dx, dy) in _pairs(book.vectors or ()):
-            applied = next((applied for first, last, applied in held if first <= number <= last), None)
-            if applied is not None:
-                arrows.append(Arrow(number, dx, dy, number <= applied))
+            if _within(number, held):
+                arrows.append(Arrow(number, dx, dy, _within(number, leftover)))
         arrows = arrows[-max(_FEWEST_ARROWS, self.run.recipe.accumulate) :]
         flat = torch.cat(
             [p.grad.flatten() if p.grad is not None else torch.zeros_like(p).flatten() for p in book.params]
         )
         total = [value / self.run.scale_in_grad for value in flat.tolist()]
-        count = sum(last - first + 1 for first, last, _ in held)
+        count = sum(last - first + 1 for first, last in held)
         if count > len(arrows):  # what is left of .grad was added before the kept vectors reach back
             earlier = [whole - sum(part) for whole, part in zip(total, _columns(arrows), strict=True)]
         x, y = (value for p in book.params for value in p.detach().flatten().tolist())
@@ -193,6 +194,10 @@ class Probes:
         return Boundary(
             x, y, label.reshape(square).tolist(), sure.reshape(square).tolist(), points.tolist(), labels.tolist(), right
         )
+
+
+def _within(number: int, spans: list[Span]) -> bool:
+    return any(first <= number <= last for first, last in spans)
 
 
 def _ends(values: Any) -> tuple[float, ...]:

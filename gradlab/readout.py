@@ -50,9 +50,9 @@ def _gradient(run: Run) -> str:
     if not now.holds:
         return ".grad is all zeros"
     words = f"|grad| {_number(now.norm)} holds {spans(now.holds)}"
-    held, stale = (sum(last - first + 1 for first, last in these) for these in (now.holds, now.stale))
-    if stale:
-        words += ", already applied" if stale == held else f", {stale:,} of them already applied"
+    held, leftover = (sum(last - first + 1 for first, last in these) for these in (now.holds, now.leftover))
+    if leftover:
+        words += f", {leftover:,} of them already applied" if leftover < held else ", already applied"
     if run.scale_in_grad != 1.0:
         return f"{words}, still times the loss scale"
     return f"{words} (the newest adds {_number(now.newest)})" if held > 1 and math.isfinite(now.newest) else words

@@ -87,7 +87,7 @@ class Record:
                 "loss": mean,  # mean over the micro-batches of the update, never divided or scaled
                 "low": low,
                 "high": high,
-                "norm": mean,  # of .grad as the step used it, after unscaling and clipping
+                "norm": mean,  # of .grad as the step used it, after unscaling and clipping; NaN where it was not taken
                 "scale": _last,  # the loss scale during the update; NaN without a scaler
                 "underflow": mean,  # share of gradient elements that fp16 could not hold unscaled; NaN unless fp16
                 "skipped": sum,  # updates whose step the scaler skipped
@@ -101,11 +101,15 @@ class Record:
         self.switches: list[tuple[int, str]] = []
         self.broken: int | None = None
 
-    def write(self, update: int, loss: float, norm: float, scale: float, underflow: float, *, skipped: bool) -> None:
-        """Write the row of one update, counted from 1."""
-        self.loss, self.norm = loss, norm
-        if not math.isfinite(loss) and self.broken is None:
+    def write(
+        self, update: int, loss: float | None, norm: float, scale: float, underflow: float, *, skipped: bool
+    ) -> None:
+        """Write the row of one update, counted from 1; the loss is None if nothing went backward in it."""
+        if loss is None:  # a second step on the same gradient: the loss is the one before
+            loss = self.loss
+        elif not math.isfinite(loss) and self.broken is None:
             self.broken = update
+        self.loss, self.norm = loss, norm
         if skipped:
             self.skipped = [*self.skipped[-_MOST_SWITCHES:], update]
         self.rows.append(update, loss, loss, loss, norm, scale, underflow, float(skipped))

@@ -49,7 +49,7 @@ class Recorder:
         for losses, norms, scale, underflow, skipped in self._rows:
             self._written += 1
             values = _floats(losses)
-            loss = sum(value / len(values) for value in values) if values else math.nan
+            loss = sum(value / len(values) for value in values) if values else None
             norm = math.hypot(*_floats(norms)) if norms else math.nan
             share = math.nan if underflow is None else float(underflow)
             self.record.write(self._written, loss, norm, scale, share, skipped=skipped)

@@ -46,7 +46,7 @@ class Arrow:
     dx: float
     dy: float
     stale: bool
-    """True when an optimizer step has already used this batch."""
+    """True for a leftover: an optimizer step had used this batch before the newest one came."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Arrows:
 
 @dataclass(frozen=True)
 class Bar:
-    """One parameter's ``.grad``: its norm, and how many of the batches inside are fresh and how many stale."""
+    """One layer's ``.grad``: its norm, and how many of the batches inside belong there and how many are leftovers."""
 
     name: str
     norm: float

@@ -1,0 +1,101 @@
+"""The run in words: what .grad holds, what of it is left over, and what has gone wrong."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from gradlab import Recipe, Run, tasks
+from gradlab.probes import Probes
+from gradlab.readout import readout, spans, warning
+from gradlab.scene import Bars
+
+torch.set_num_threads(1)
+
+
+def counts(run: Run) -> tuple[int, int]:
+    """(fresh, leftover) of the first layer's bar."""
+    scene = Probes(run).gradient()
+    assert isinstance(scene, Bars)
+    return scene.bars[0].fresh, scene.bars[0].stale
+
+
+def until(run: Run, word: str) -> None:
+    run.step()
+    while run.statement.word != word:
+        run.step()
+
+
+def test_a_healthy_loop_has_no_leftovers_at_any_statement() -> None:
+    run = Run(tasks.digits(), Recipe(lr=0.05, accumulate=3))
+    for _ in range(60):
+        run.step()
+        assert counts(run)[1] == 0
+        assert "already applied" not in readout(run)
+        assert warning(run) == ""
+
+
+def test_without_clearing_all_but_the_newest_are_leftovers_before_and_after_the_step() -> None:
+    run = Run(tasks.digits(), Recipe(lr=0.05, zero_grad=False))
+    run.advance(updates=4)
+    assert counts(run) == (1, 3)
+    assert "holds batches 1 to 4, 3 of them already applied" in readout(run)
+    assert warning(run) == "Step 4 applied batches 1 to 3 again: .grad was not cleared."
+    until(run, "backward")
+    assert counts(run) == (1, 4)
+    assert warning(run).startswith("Step 4 ")  # the fifth step has not been made yet
+    until(run, "step")
+    assert warning(run) == "Step 5 applied batches 1 to 4 again: .grad was not cleared."
+
+
+def test_a_second_step_on_the_same_gradient_makes_it_a_leftover() -> None:
+    run = Run(tasks.digits(), Recipe(lr=0.05))
+    run.edit(run.source.replace("optimizer.step()", "optimizer.step()\n        optimizer.step()"))
+    run.advance(updates=2)
+    assert counts(run) == (0, 1)
+    assert "holds batch 1, already applied" in readout(run)
+    assert warning(run) == "Step 2 applied batch 1 again: .grad was not cleared."
+
+
+@pytest.mark.parametrize(("set_to_none", "words"), [(True, ".grad is None"), (False, ".grad is all zeros")])
+def test_a_cleared_gradient_is_called_what_it_is(set_to_none: bool, words: str) -> None:
+    run = Run(tasks.line(), Recipe(lr=0.01, set_to_none=set_to_none))
+    run.advance(updates=2)
+    until(run, "zero_grad")
+    assert words in readout(run)
+
+
+def test_a_diverged_run_is_named_with_the_update() -> None:
+    run = Run(tasks.line(), Recipe(lr=100.0))
+    run.advance(updates=60)
+    losses = list(run.record.rows["loss"])
+    first = next(i for i, loss in enumerate(losses, 1) if not math.isfinite(loss))
+    assert f"since update {run.record.broken:,}" in warning(run)
+    assert run.record.broken == first
+    assert "NaN" in readout(run) or "inf" in readout(run)
+
+
+def test_fp16_names_the_scale_and_the_skipped_steps() -> None:
+    run = Run(tasks.line(), Recipe(lr=0.01, amp="fp16"))
+    run.advance(updates=12)
+    skipped = len(run.record.skipped)
+    assert skipped > 0
+    assert f"{skipped} steps skipped" in readout(run)
+    until(run, "backward")
+    assert "still times the loss scale" in readout(run)
+
+
+@pytest.mark.parametrize(
+    ("these", "words"),
+    [
+        ([], "no batch"),
+        ([(41, 41)], "batch 41"),
+        ([(38, 41)], "batches 38 to 41"),
+        ([(3, 3), (7, 9)], "batches 3, 7 to 9"),
+        ([(1, 1), (3, 3), (5, 5), (1007, 1009)], "batches 1 to 1,009"),
+    ],
+)
+def test_batches_in_words(these: list[tuple[int, int]], words: str) -> None:
+    assert spans(these) == words
