@@ -166,7 +166,8 @@ def test_the_curve_is_the_record() -> None:
 def test_the_norm_is_what_the_step_used_after_unscaling_and_clipping() -> None:
     task = tasks.spiral(device="cpu")
     run = Run(task, Recipe(amp="fp16", clip=0.01, accumulate=2))
-    run.advance(updates=5)
+    for _ in range(5):
+        run.advance(updates=1)
     assert list(run.record.rows["norm"]) == pytest.approx([0.01] * 5, rel=1e-3)
     free = Run(task, Recipe(accumulate=2))
     for norm in range(5):
@@ -174,6 +175,20 @@ def test_the_norm_is_what_the_step_used_after_unscaling_and_clipping() -> None:
         grads = [p.grad for p in free.model.parameters() if p.grad is not None]
         now = math.sqrt(sum(float((g.double() ** 2).sum()) for g in grads))
         assert free.record.rows["norm"][norm] == pytest.approx(now, rel=1e-5)
+
+
+def test_the_norm_is_taken_at_every_fourth_update_and_at_the_last_of_each_slice() -> None:
+    each, slices = (Run(tasks.spiral(device="cpu")) for _ in range(2))
+    for _ in range(14):
+        each.advance(updates=1)
+    slices.advance(updates=11)
+    slices.advance(updates=3)
+    norms = list(each.record.rows["norm"])
+    assert all(map(math.isfinite, norms))
+    taken = [1, 5, 9, 11, 13, 14]
+    expected = [norm if update in taken else math.nan for update, norm in enumerate(norms, start=1)]
+    assert list(slices.record.rows["norm"]) == pytest.approx(expected, nan_ok=True)
+    assert slices.record.norm == norms[-1]
 
 
 def test_underflow_is_the_share_that_fp16_would_lose() -> None:
