@@ -59,7 +59,7 @@ class Provenance:
         self.steps = 0
         self.measure = False  # take the norm of contributions that are added to something? it costs a little
         self.on_backward: Callable[[], None] | None = None
-        # Gets the gradients of every fourth step, and of each while ``measure`` is on: all of them cost 7 % of an update.
+        # Gets the gradients of every fourth step, and of each while ``measure`` is on: all would cost 7 % of an update.
         self.on_step: Callable[[list[Tensor]], None] | None = None
         self.loss_scale: Callable[[], float] = lambda: 1.0  # what the loop multiplies its losses by
         self.vectors: deque[tuple[int, Tensor]] | None = deque(maxlen=_VECTORS_KEPT) if keep_vectors else None
