@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .learned import Grid, samples
 from .looking import looking, loss_at
 from .plane import Plane
 from .provenance import union
@@ -34,8 +35,6 @@ PANELS = ("loss", "gradient", "picture", "landscape", "scaler", "memory")
 """The panels there are; "picture" is what the task has to show: a decision boundary, or digits with predictions."""
 _FEWEST_ARROWS = 8  # of a gradient that holds many; a whole window is always drawn
 _MOST_BARS = 10
-_SHOWN_DIGITS = 12
-_BOUNDARY_POINTS = 48
 _SLICE_POINTS = 21
 
 
@@ -46,7 +45,7 @@ class Probes:
         """Be ready to look at a run; ``Run.reset`` needs no new probes."""
         self.run = run
         self._plane: Plane | None = None
-        self._grid: tuple[Tensor, list[float], list[float]] | None = None
+        self._grid: Grid | None = None
 
     def names(self) -> list[str]:
         """Return the panels that this run can show now; "scaler" is there while the loop has one."""
@@ -102,7 +101,11 @@ class Probes:
 
     def picture(self) -> Boundary | Samples:
         """What the model has learned, where the task has a picture for it."""
-        return self._samples() if self.run.task.picture == "samples" else self._boundary()
+        if self.run.task.picture == "samples":
+            return samples(self.run.task, self.run.model)
+        if self._grid is None:
+            self._grid = Grid(self.run.task)
+        return self._grid.boundary(self.run.model)
 
     def _contours(self) -> Any:
         if self._plane is None:
@@ -169,31 +172,6 @@ class Probes:
                 for t in steps
             ]
         return Slice(steps, losses, lr)
-
-    def _samples(self) -> Samples:
-        x, y = self.run.task.extra["test"]
-        with looking(self.run.model):
-            said = self.run.model(x.to(self.run.task.device)).argmax(1).cpu()
-        height, width = self.run.task.extra["shape"]
-        images = x[:_SHOWN_DIGITS].reshape(-1, height, width).tolist()
-        right = float((said == y).float().mean())
-        return Samples(images, said[:_SHOWN_DIGITS].tolist(), y[:_SHOWN_DIGITS].tolist(), right)
-
-    def _boundary(self) -> Boundary:
-        points, labels = self.run.task.extra["points"]
-        if self._grid is None:
-            reach = 1.1 * float(points.abs().max())
-            side = torch.linspace(-reach, reach, _BOUNDARY_POINTS)
-            self._grid = torch.cartesian_prod(side, side).flip(1), side.tolist(), side.tolist()
-        grid, x, y = self._grid
-        with looking(self.run.model):
-            shares = self.run.model(torch.cat([grid, points]).to(self.run.task.device)).softmax(1).cpu()
-        sure, label = shares[: len(grid)].max(1)
-        square = (_BOUNDARY_POINTS, _BOUNDARY_POINTS)
-        right = float((shares[len(grid) :].argmax(1) == labels).float().mean())
-        return Boundary(
-            x, y, label.reshape(square).tolist(), sure.reshape(square).tolist(), points.tolist(), labels.tolist(), right
-        )
 
 
 def _within(number: int, spans: list[Span]) -> bool:
