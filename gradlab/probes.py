@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .holdings import union
 from .learned import Grid, samples
 from .looking import looking, loss_at
 from .plane import Plane
-from .provenance import union
 from .run import Run
 from .scene import (
     Arrow,

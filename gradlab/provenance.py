@@ -12,17 +12,16 @@ somebody asks: a gradient of nothing but zeros holds no batch.
 
 from __future__ import annotations
 
-import math
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from .entry import Entry
+from .holdings import Holdings, take
 from .scene import Span
 
 _FOLD_EVERY = 64
@@ -31,20 +30,6 @@ _SHOW_EVERY = 4
 _CLEAR = ("clear", None)
 # The number of the backward pass under way, -1 outside of one; private, but what torch's own FSDP and checkpoint use.
 _current_pass: Callable[[], int] = torch._C._current_graph_task_id
-
-
-@dataclass(frozen=True)
-class Holdings:
-    """What ``.grad`` holds over all parameters at one moment."""
-
-    holds: list[Span]
-    stale: list[Span]
-    """Of these, what a step has applied."""
-    leftover: list[Span]
-    """Of these, what was applied before the newest batch came: what should have been cleared."""
-    norm: float
-    newest: float
-    """Norm of what the newest backward added to something, without the loss scale; NaN if ``measure`` was off then."""
 
 
 class Provenance:
@@ -97,25 +82,7 @@ class Provenance:
     def holdings(self) -> Holdings:
         """Say what is in ``.grad`` now; this is the only call that waits for the device."""
         self.fold()
-        grads = [param.grad.detach() for param in self.params if param.grad is not None]
-        newest = [
-            self._newest(entry, param.grad.detach())
-            for entry, param in self._pages
-            if param.grad is not None and entry.held and entry.held[-1][1] == self.backwards
-        ]
-        return Holdings(
-            holds=union(span for entry in self.entries for span in entry.held),
-            stale=union(span for entry in self.entries for span in entry.stale()),
-            leftover=union(span for entry in self.entries for span in entry.leftover()),
-            norm=math.hypot(*(float(grad.float().norm()) for grad in grads)),
-            newest=math.hypot(*newest),
-        )
-
-    def _newest(self, entry: Entry, grad: Tensor) -> float:
-        """Norm of the newest contribution: ``.grad`` itself, unless it was added to something."""
-        if not entry.adding:
-            return float(grad.float().norm())
-        return math.nan if entry.newest is None else float(entry.newest) / self._newest_scale
+        return take(self._pages, self.backwards, self._newest_scale)
 
     def reused(self) -> tuple[int, Span] | None:
         """Return the newest step that applied batches again, as (step, batches), or None if none has."""
@@ -226,14 +193,3 @@ def _plain(grad: Tensor) -> Tensor:
     """A gradient as norms want it: dense, and without the graph that ``create_graph=True`` leaves on it."""
     grad = grad.detach()
     return grad if grad.layout is torch.strided else grad.to_dense()
-
-
-def union(spans: Iterable[Span]) -> list[Span]:
-    """Merge spans that overlap or touch, in ascending order."""
-    merged: list[Span] = []
-    for first, last in sorted(spans):
-        if merged and first <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
-        else:
-            merged.append((first, last))
-    return merged
