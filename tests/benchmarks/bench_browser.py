@@ -7,9 +7,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "browser"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from driving import Notebook, browsing, serving
+from browser.driving import Notebook, browsing, serving
 
 SPEEDS = ("60 updates/s", "full speed")
 SECONDS = 4.0

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from driving import Jupyter, Notebook, browsing, chromium, serving
+
+from .driving import Jupyter, Notebook, browsing, chromium, serving
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -28,15 +29,13 @@ def jupyter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jupyter]:
         yield jupyter
 
 
-@pytest.fixture(scope="module")
-def notebook(
-    jupyter: Jupyter, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[Notebook]:
-    """A Chromium with a notebook and a kernel, for the tests of one file.
+@pytest.fixture(scope="package")
+def notebook(jupyter: Jupyter, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Notebook]:
+    """A Chromium with a notebook and a kernel for all tests of this folder.
 
     Not longer: while Playwright runs, its event loop would be in the way of other tests that need one.
     """
-    with browsing(jupyter, tmp_path_factory.mktemp("profile"), f"{Path(request.path).stem}.ipynb") as notebook:
+    with browsing(jupyter, tmp_path_factory.mktemp("profile"), "lab.ipynb") as notebook:
         yield notebook
 
 

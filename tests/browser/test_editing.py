@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from driving import Notebook
 
 from gradlab import Recipe
+
+from .driving import Notebook
 
 LAB = "from gradlab import Lab, Recipe\nlab = Lab('bowl', Recipe(lr=0.2))\nlab"
 SOURCE = Recipe(lr=0.2).source()

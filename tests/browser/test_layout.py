@@ -7,7 +7,8 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from driving import Notebook
+
+from .driving import Notebook
 
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab.run(3)"
 WRONG = "Recipe(zero_grad=False, amp='fp16', accumulate=2, clip=1.0, lr=0.01)"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from driving import Notebook
+
+from .driving import Notebook
 
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
 

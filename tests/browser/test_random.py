@@ -7,12 +7,13 @@ import random
 import time
 from collections.abc import Callable
 
-from driving import Notebook
 from playwright.sync_api import TimeoutError
 
 from gradlab import tasks
 from gradlab.recipe import AMP, OPTIMIZERS
 from gradlab.widgets.player import SPEEDS
+
+from .driving import Notebook
 
 ACTIONS = 200
 SECONDS = 60

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from html.parser import HTMLParser
 
 import nbformat
-from driving import ROOT, Notebook
 from nbconvert import HTMLExporter
+
+from .driving import ROOT, Notebook
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 SAVE = "async () => { await jupyterapp.commands.execute('docmanager:save'); }"
@@ -59,17 +60,3 @@ def test_saved_notebook_shows_the_lab_without_a_kernel(lab_page: Callable[..., N
     shown = read(saved)
     assert [base64.b64decode(src.split(",")[1])[:4] for src in shown.pictures] == [b"\x89PNG"]
     assert base64.b64decode(shown.pictures[0].split(",")[1]) == base64.b64decode(output.data["image/png"])
-
-
-def test_reopened_notebook_shows_the_words_and_picture_kept(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page("from gradlab import Lab\nlab = Lab('bowl').run(7)\nlab")
-    page.page.evaluate(SAVE)
-    saved = nbformat.read(page.jupyter.folder / page.name, as_version=4)
-    runpy.run_path(str(ROOT / "tests" / "refresh_notebooks.py"))["clean"](saved)
-    nbformat.write(saved, page.jupyter.folder / "kept.ipynb")
-    page.page.evaluate("async () => { await jupyterapp.commands.execute('docmanager:open', {path: 'kept.ipynb'}); }")
-    picture = page.page.locator("[id]:not(.lm-mod-hidden) .jp-OutputArea-output.jp-RenderedImage img")
-    picture.wait_for()
-    assert picture.evaluate("img => img.complete && img.naturalWidth") > 400
-    assert page.page.get_by_text("Error displaying widget").count() == 0
-    page.page.evaluate("async () => { await jupyterapp.commands.execute('application:close'); }")

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from driving import Notebook
 from playwright.sync_api import expect
 
 from gradlab import Recipe, tasks
+
+from .driving import Notebook
 
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
 WINDOW = {"accumulate": 4}

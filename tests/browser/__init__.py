@@ -1,0 +1,1 @@
+"""The Lab in a real JupyterLab and a real Chromium."""
