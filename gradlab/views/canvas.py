@@ -38,7 +38,6 @@ class Canvas(Generic[S]):
         self._moving: list[Artist] = []
         self._background: Any = None
         self._scene: S | None = None
-        self._drawn: Pixels | None = None
         self._png = b""
         self._dirty = True
         with own_look():
@@ -47,8 +46,7 @@ class Canvas(Generic[S]):
             self.heading = self.words(0.025, self.up(17), self.title, size=13, weight="bold", moving=False)
             self.aside = self.words(0.985, self.up(17), "", size=11, ha="right")
             self.build()
-        real_width, real_height = self._canvas.get_width_height()
-        self._encoder = Encoder(real_width, real_height, self.colours)
+        self._encoder = Encoder(self.colours)
 
     # What a subclass says ------------------------------------------------------------------------------------------
 
@@ -87,11 +85,7 @@ class Canvas(Generic[S]):
     def png(self) -> bytes:
         """Return the panel as PNG bytes (64 colours, ``density`` times the CSS size)."""
         if self._dirty:
-            pixels = self.pixels()
-            # comparing pixels is cheaper than encoding them, and cannot be fooled by a list that grew in place
-            if self._drawn is None or not np.array_equal(pixels.view(np.uint32), self._drawn.view(np.uint32)):
-                self._drawn = pixels.copy()
-                self._png = self._encoder.encode(pixels)
+            self._png = self._encoder.encode(self.pixels())
             self._dirty = False
         return self._png
 

@@ -11,6 +11,7 @@ from PIL import Image
 
 Pixels = npt.NDArray[np.uint8]
 COLOURS = 64
+_STRIP = 32  # rows
 GREYS = (84, 118, 150, 180, 207, 233)
 """Few, since the soft edges of text are most of what a picture weighs."""
 
@@ -47,30 +48,33 @@ def palette(colours: tuple[str, ...]) -> tuple[Pixels, Pixels]:
 
 
 class Encoder:
-    """Turns RGBA frames of one size into PNG bytes, with its working memory kept from frame to frame."""
+    """Turns RGBA frames into PNG bytes with one palette."""
 
-    def __init__(self, width: int, height: int, colours: tuple[str, ...]) -> None:
-        """Prepare for frames of ``width`` x ``height`` pixels drawn mostly in ``colours`` ("#RRGGBB") and greys."""
+    def __init__(self, colours: tuple[str, ...]) -> None:
+        """Prepare for frames drawn mostly in ``colours`` ("#RRGGBB") and greys."""
         table, self._lookup = palette(colours)
         self._palette = table.tobytes()
-        self._key = np.empty((height, width), dtype=np.uint32)
-        self._part = np.empty((height, width), dtype=np.uint32)
-        self._entries = np.empty((height, width), dtype=np.uint8)
+        self._entries: Pixels = np.empty((0, 0), dtype=np.uint8)
+        self._png = b""
 
     def encode(self, pixels: Pixels) -> bytes:
-        """Return the frame (height x width x 4, opaque) as a PNG of 64 colours."""
+        """Return the frame (height x width x 4, opaque) as a PNG of 64 colours; the same bytes if it looks the same."""
         packed = np.ascontiguousarray(pixels).view("<u4")[..., 0]
-        key, part = self._key, self._part
-        np.right_shift(packed, 3, out=key)  # red
-        key &= 0x1F
-        for shift, mask in ((6, 0x3E0), (9, 0x7C00)):  # green, blue
-            np.right_shift(packed, shift, out=part)
-            part &= mask
-            key |= part
-        # Pillow's own search for the nearest of 64 colours takes several times as long as this look-up.
-        np.take(self._lookup, key, out=self._entries, mode="clip")
-        image = Image.fromarray(self._entries)
+        entries = np.empty(packed.shape, dtype=np.uint8)
+        # Pillow's own search for the nearest of 64 colours takes several times as long as this look-up. A strip at a
+        # time stays in the processor's cache, and needs no working memory to speak of.
+        for top in range(0, len(packed), _STRIP):
+            strip = packed[top : top + _STRIP]
+            key = (strip >> 3) & 0x1F  # red
+            key |= (strip >> 6) & 0x3E0  # green
+            key |= (strip >> 9) & 0x7C00  # blue
+            np.take(self._lookup, key, out=entries[top : top + _STRIP], mode="clip")
+        # Comparing is cheaper than encoding, and cannot be fooled by a scene whose list grew in place.
+        if np.array_equal(entries, self._entries):
+            return self._png
+        image = Image.fromarray(entries)
         image.putpalette(self._palette)
         png = io.BytesIO()
         image.save(png, "PNG", compress_level=4)
-        return png.getvalue()
+        self._entries, self._png = entries, png.getvalue()
+        return self._png
