@@ -25,7 +25,7 @@ class LossPanel(Canvas[Curve]):
 
     def build(self) -> None:
         """Make the line, the band, the marks and their labels."""
-        self.axes = self.box()
+        self.axes = self.box(left=58)
         self.axes.set_xlabel("updates", labelpad=2)
         self._across, self._scale = Range(floor=0.0), Scale()
         self._band = Polygon(np.zeros((1, 2)), facecolor="#CFCFCF", edgecolor="none")

@@ -18,7 +18,7 @@ class SlicePanel(Canvas[Slice]):
 
     def build(self) -> None:
         """Make the line and its two marks."""
-        self.axes = self.box()
+        self.axes = self.box(left=58)
         self.axes.set_xlabel("t  in  weights \u2212 t \u00b7 .grad", labelpad=2)
         self._across, self._scale = Range(), Scale(enter=1e3, leave=1e2)
         (self._line,) = self.axes.plot([], [], color=LOSS)

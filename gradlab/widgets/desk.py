@@ -23,7 +23,7 @@ from .player import Player
 from .screen import Screen
 from .theme import style_sheet
 
-_SLICE = 0.02  # seconds of training between two frames
+_SLICE = 0.01  # seconds of training between two frames
 
 
 class Desk:

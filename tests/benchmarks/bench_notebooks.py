@@ -1,4 +1,4 @@
-"""How long each notebook takes and how much memory its kernel holds at most: ``python tests/benchmarks/bench_notebooks.py``.
+"""How long each notebook takes and how much memory its kernel holds: ``python tests/benchmarks/bench_notebooks.py``.
 
 Targets: 20 s and 450 MB (450 million bytes) resident on 2 cores. Exits with 1 if one is missed.
 """
