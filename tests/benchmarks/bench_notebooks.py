@@ -46,7 +46,8 @@ def main() -> int:
         seconds, peak = asyncio.run(measure(path))
         missed |= seconds > MOST_SECONDS or peak > MOST_BYTES
         print(
-            f"{path.name:32} {seconds:5.1f} s (at most {MOST_SECONDS})  {peak / 1e6:5.0f} MB (at most {MOST_BYTES / 1e6:.0f})"
+        limits = f"(at most {MOST_SECONDS} s and {MOST_BYTES / 1e6:.0f} MB)"
+        print(f"{path.name:32} {seconds:5.1f} s  {peak / 1e6:5.0f} MB  {limits}")
         )
     return int(missed)
 
