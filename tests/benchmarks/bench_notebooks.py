@@ -45,10 +45,8 @@ def main() -> int:
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         seconds, peak = asyncio.run(measure(path))
         missed |= seconds > MOST_SECONDS or peak > MOST_BYTES
-        print(
         limits = f"(at most {MOST_SECONDS} s and {MOST_BYTES / 1e6:.0f} MB)"
         print(f"{path.name:32} {seconds:5.1f} s  {peak / 1e6:5.0f} MB  {limits}")
-        )
     return int(missed)
 
 
