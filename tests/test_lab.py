@@ -192,6 +192,20 @@ def test_an_edit_runs_and_a_switch_brings_the_recipe_back() -> None:
     assert lab.runner.source == Recipe(lr=0.01, zero_grad=False).source()
 
 
+def test_a_loop_that_ends_says_so_and_stops_playing() -> None:
+    lab = Lab("line")
+    assert lab.desk.edit(lab.runner.source.replace("range(epochs)", "range(2)"))
+    lab.desk.player._play.value = True
+    for _ in range(20):
+        lab.desk.update()
+    assert lab.runner.updates == 16
+    assert not lab.desk.player.playing
+    assert "come to its end" in lab.desk.words.value
+    lab.reset()
+    lab.desk.update()
+    assert lab.runner.updates == 1
+
+
 @pytest.mark.parametrize("value", [-1.0, 0.0, float("nan"), float("inf")])
 def test_a_bad_lr_is_refused_in_words(value: float) -> None:
     lab = Lab("line").run(2)

@@ -139,6 +139,8 @@ class Desk:
             wrong = 0
             try:
                 action()
+                if self.runner.done:
+                    self._stop("The loop has come to its end. Reset begins it again.")
             except LoopError as error:
                 wrong = error.line
                 self._stop(f"Your loop stopped at {error}")
