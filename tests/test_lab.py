@@ -232,9 +232,11 @@ def test_fp16_brings_the_scaler_panel_and_takes_it_away() -> None:
 
 def test_the_saved_output_has_a_picture_and_words_beside_the_widget() -> None:
     lab = Lab("line").run(5)
-    bundle = lab._repr_mimebundle_()
+    bundle, shown = lab._repr_mimebundle_()
     assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "image/png", "text/plain"}
-    assert Image.open(io.BytesIO(base64.b64decode(bundle["image/png"]))).size[0] >= 1200
+    width, _ = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"]))).size
+    assert width >= 1200
+    assert shown["image/png"]["width"] * 2 == width  # drawn at double density
     assert bundle["text/plain"].startswith("line: update 5 · loss ")
 
 

@@ -126,15 +126,21 @@ class Lab:
                 target.write_text(page(self.runner.source, self.runner.line, sheet, self.text), encoding="utf-8")
         return target
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
-        view = {"version_major": 2, "version_minor": 0, "model_id": self.desk.widget.model_id}
         with self.desk.alone:
-            return {
-                "application/vnd.jupyter.widget-view+json": view,
-                "image/png": base64.b64encode(self.desk.screen.sheet()).decode(),
-                "text/plain": self.text,
-            }
+            sheet, text = self.desk.screen.sheet(), self.text
+        data = {
+            "application/vnd.jupyter.widget-view+json": {
+                "version_major": 2,
+                "version_minor": 0,
+                "model_id": self.desk.widget.model_id,
+            },
+            "image/png": base64.b64encode(sheet).decode(),
+            "text/plain": text,
+        }
+        # The picture is drawn at twice the density of the page; a PNG holds its width in bytes 16 to 20.
+        return data, {"image/png": {"width": int.from_bytes(sheet[16:20], "big") // 2}}
 
 
 def _task(task: Any) -> Any:
