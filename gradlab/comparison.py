@@ -18,6 +18,7 @@ from .scene import Curve
 from .views import comparison_figure
 
 _MOST = 7  # as many as there are colours and dashes to tell them apart
+_HEAD = ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "")
 _AT_ONCE = 20  # updates between two moves of the progress bar
 
 
@@ -48,9 +49,8 @@ class Comparison:
     @property
     def table(self) -> str:
         """The outcome as text, a line a recipe."""
-        head = ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "")
-        lines = [head, *(_cells(row) for row in self.rows)]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+        lines = [_HEAD, *(_cells(row) for row in self.rows)]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(_HEAD))]
         return "\n".join(
             "  ".join(
                 c.ljust(w) if i in (0, 7) else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
@@ -64,10 +64,7 @@ class Comparison:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         picture = base64.b64encode(self.png).decode()
         alt = html.escape(repr(self), quote=True)
-        head = "".join(
-            f"<th scope=col>{h}</th>"
-            for h in ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "")
-        )
+        head = "".join(f"<th scope=col>{h}</th>" for h in _HEAD)
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(row)) + "</tr>" for row in self.rows
         )
@@ -81,7 +78,7 @@ def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100, seed: 
     ``task`` is a Task or the name of one, ``recipes`` maps 1 to 7 labels to Recipes. A bar shows how far it is
     when it takes over a second. Raises TypeError or ValueError that names what is wrong; a run that diverges is drawn.
     """
-    task = _task(task)
+    task = tasks.resolve(task, "compare")
     _check(recipes, updates)
     rows, curves = [], {}
     with tqdm(total=updates * len(recipes), desc="updates", delay=1, leave=False) as bar:
@@ -111,14 +108,6 @@ def _cells(row: Row) -> tuple[str, ...]:
     end = "" if row.diverged is None else f"diverged at update {row.diverged:,}"
     numbers = (row.first, row.last, row.lowest, row.worst, row.norm)
     return (row.label, *(f"{number:.3g}" for number in numbers), f"{row.bytes:,}", end)
-
-
-def _task(task: Any) -> Any:
-    if isinstance(task, str):
-        return tasks.get(task)
-    if not isinstance(task, tasks.Task):
-        raise TypeError(f"compare: task must be a Task or one of {', '.join(map(repr, tasks.names()))}, got {task!r}")
-    return task
 
 
 def _check(recipes: Any, updates: Any) -> None:

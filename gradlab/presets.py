@@ -46,9 +46,9 @@ PRESETS = {
         "The sum of four losses takes steps four times too long.",
     ),
     "fp16 overflow": Preset(
-        "digits",
-        Recipe(amp="fp16", lr=0.1, optimizer="momentum"),
+        "line",
+        Recipe(amp="fp16", lr=0.01),
         ("amp", "clip", "lr", "zero_grad"),
-        "The scale grows until gradients overflow; then a step is skipped and the scale is halved.",
+        "At a scale of 65,536 the gradients overflow: steps are skipped, and the scale is halved until they fit.",
     ),
 }

@@ -12,8 +12,9 @@ def readout(run: Run) -> str:
     """Say where the run is: update, loss, what ``.grad`` holds, bytes, and what has gone wrong."""
     parts = [f"update {run.updates:,}", _loss(run), _gradient(run)]
     if run.loss_scale is not None:
-        skipped = sum(run.record.rows["skipped"])
-        parts.append(f"loss scale {run.loss_scale:,.6g}" + (f", {skipped:,.0f} steps skipped" if skipped else ""))
+        skips = run.record.skips
+        words = f", {skips:,} step{'' if skips == 1 else 's'} skipped" if skips else ""
+        parts.append(f"loss scale {run.loss_scale:,.6g}{words}")
     parts.append(_bytes(sum(run.footprint().values())))
     return " · ".join(part for part in parts if part)
 

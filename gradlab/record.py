@@ -97,7 +97,8 @@ class Record:
         self.updates = 0  # made so far; the newest may still wait to be written
         self.loss = math.nan
         self.norm = math.nan
-        self.skipped: list[int] = []  # the newest updates whose step was skipped
+        self.skipped: list[int] = []  # the newest updates whose step was skipped ...
+        self.skips = 0  # ... and how many there were in all
         self.switches: list[tuple[int, str]] = []
         self.broken: int | None = None
 
@@ -111,6 +112,7 @@ class Record:
             self.broken = update
         self.loss, self.norm = loss, norm
         if skipped:
+            self.skips += 1
             self.skipped = [*self.skipped[-_MOST_SWITCHES:], update]
         self.rows.append(update, loss, loss, loss, norm, scale, underflow, float(skipped))
 

@@ -156,7 +156,7 @@ def test_reset_shows_the_first_frame_again() -> None:
 def test_the_warning_comes_with_a_reused_batch_and_goes_with_the_repair() -> None:
     lab = Lab("digits")
     assert lab.run(3).warning == ""
-    assert "applied batches 3 to 4 again" in lab.switch(zero_grad=False).run(2).warning or lab.warning
+    assert lab.switch(zero_grad=False).run(2).warning == "Step 5 applied batches 3 to 4 again: .grad was not cleared."
     assert "gl-chip" in lab.desk.words.value
     lab.switch(zero_grad=True).run(1)
     assert lab.warning == ""
@@ -255,6 +255,12 @@ def test_every_preset_runs(name: str) -> None:
     lab = Lab.preset(name).run(20)
     assert lab.runner.updates == 20
     assert set(lab.desk.controls.widgets) <= set(PRESETS[name].controls)
+
+
+def test_the_overflow_preset_shows_an_overflow() -> None:
+    lab = Lab.preset("fp16 overflow").run(20)
+    assert lab.runner.record.skips > 0
+    assert lab.runner.loss_scale < 65536
 
 
 def test_controls_show_only_what_is_asked_for() -> None:

@@ -87,6 +87,16 @@ def test_fp16_names_the_scale_and_the_skipped_steps() -> None:
     assert "still times the loss scale" in readout(run)
 
 
+def test_skipped_steps_are_counted_while_their_bucket_is_filling() -> None:
+    run = Run(tasks.bowl(), Recipe(lr=0.01))
+    run.advance(updates=1031)  # from 1,024 on a bucket holds two updates
+    assert run.record.rows.stride == 2
+    run.switch(Recipe(lr=0.01, amp="fp16"))
+    run.advance(updates=1)
+    run.record.write(run.updates + 1, 1.0, 1.0, 1.0, 0.0, skipped=True)
+    assert "1 step skipped" in readout(run)
+
+
 @pytest.mark.parametrize(
     ("these", "words"),
     [

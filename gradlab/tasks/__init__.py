@@ -13,7 +13,7 @@ from gradlab.tasks.spiral import spiral
 from gradlab.tasks.task import Task
 from gradlab.tasks.text import text
 
-__all__ = ["Task", "bowl", "digits", "get", "line", "names", "spiral", "text"]
+__all__ = ["Task", "bowl", "digits", "get", "line", "names", "resolve", "spiral", "text"]
 
 
 def names() -> list[str]:
@@ -39,3 +39,12 @@ def get(name: str, **options: Any) -> Task:
         if option not in known:
             raise TypeError(f"options of {name!r} must be among {', '.join(known) or 'none'}, got {option}={value!r}")
     return make(**options)
+
+
+def resolve(task: Any, who: str) -> Task:
+    """Return a task that was given as itself or by its name; ``who`` asked for it, and is named in the TypeError."""
+    if isinstance(task, str):
+        return get(task)
+    if not isinstance(task, Task):
+        raise TypeError(f"{who}: task must be a Task or one of {', '.join(map(repr, names()))}, got {task!r}")
+    return task

@@ -40,7 +40,7 @@ class Lab:
         """Build the run and its widgets."""
         chosen = switches.NAMES if controls is None else _names("controls", controls, switches.NAMES)
         shown = None if panels is None else _names("panels", panels, PANELS)
-        runner = Run(_task(task), recipe)
+        runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
         if shown is not None and not shown:
             raise ValueError(f"Lab: panels must be one or more names out of {', '.join(PANELS)}, got {panels!r}")
         if shown and "picture" in shown and runner.task.picture not in ("boundary", "samples"):
@@ -141,14 +141,6 @@ class Lab:
         }
         # The picture is drawn at twice the density of the page; a PNG holds its width in bytes 16 to 20.
         return data, {"image/png": {"width": int.from_bytes(sheet[16:20], "big") // 2}}
-
-
-def _task(task: Any) -> Any:
-    if task is None or isinstance(task, str):
-        return tasks.get("digits" if task is None else task)
-    if not isinstance(task, tasks.Task):
-        raise TypeError(f"Lab: task must be a Task or one of {', '.join(map(repr, tasks.names()))}, got {task!r}")
-    return task
 
 
 def _names(field: str, given: Any, allowed: Sequence[str]) -> tuple[str, ...]:
