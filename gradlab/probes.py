@@ -44,6 +44,8 @@ class Probes:
     def __init__(self, run: Run) -> None:
         """Be ready to look at a run; ``Run.reset`` needs no new probes."""
         self.run = run
+        self.card: tuple[str, int] | None = None
+        """Name and usable bytes of the card that memory is held against, where one was chosen."""
         self._plane: Plane | None = None
         self._grid: Grid | None = None
 
@@ -89,10 +91,20 @@ class Probes:
         on_cuda = self.run.task.device.startswith("cuda")
         return Memory(
             statements=[word for word, _ in timeline],
+            starts=range(len(timeline)),
             categories={name: [sizes[name] for _, sizes in timeline] for name in timeline[0][1]},
+            updates=[(0, self.run.updates + (not self.run.at_boundary))] if self.run.timeline else [],
+            capacity=self.capacity(),
             allocated=torch.cuda.memory_allocated() if on_cuda else None,
             reserved=torch.cuda.memory_reserved() if on_cuda else None,
         )
+
+    def capacity(self) -> tuple[str, int] | None:
+        """Name and bytes of the card that was chosen, else of the GPU that the run is on; None on a CPU."""
+        if self.card is not None or not self.run.task.device.startswith("cuda"):
+            return self.card
+        gpu = torch.cuda.get_device_properties(self.run.task.device)
+        return gpu.name.removeprefix("NVIDIA ").removeprefix("Tesla "), gpu.total_memory
 
     def scaler(self) -> ScalerHistory:
         """The loss scale and what it saves."""

@@ -135,16 +135,41 @@ class Samples:
 
 @dataclass(frozen=True)
 class Memory:
-    """Bytes by category after each statement of one watched update."""
+    """Bytes by category over the last watched updates, statement by statement.
+
+    A statement holds one point or more: what was alive while one module was at work. Where both are known, the points
+    of a stretch come in pairs, its highest moment and then its end. All bytes count each storage once.
+    """
 
     statements: Sequence[str]
-    """A short word for each statement, in the order in which they ran: "zero_grad", "backward", ..."""
+    """A short word for each statement of all shown updates, in the order in which they ran: "zero_grad", ..."""
+    starts: Sequence[int] = ()
+    """The index of each statement's first point."""
     categories: dict[str, Sequence[int]] = field(default_factory=dict)
-    """"weights", "gradients", "optimizer" -> bytes after each statement."""
+    """"weights", "gradients", ... -> bytes at every point."""
+    updates: Sequence[tuple[int, int]] = ()
+    """(index of its first statement, number of the update) for each shown update, oldest first."""
+    modules: Sequence[str] = ()
+    """The dotted name of the module at work at each point, "" outside of all."""
+    capacity: tuple[str, int] | None = None
+    """Name and usable bytes of the card that the peak is held against."""
     allocated: int | None = None
     """CUDA only: bytes that the allocator has handed out now."""
     reserved: int | None = None
     """CUDA only: bytes that the allocator holds from the driver now."""
+    note: str = ""
+    """What else the learner should know: "1 update in 12 is watched"."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Peaks of memory against cards: will it fit?"""
+
+    bars: Sequence[tuple[str, dict[str, int]]]
+    """(label, bytes by category at the peak), drawn from left to right; the last one is what is asked about."""
+    cards: Sequence[tuple[str, int]]
+    """(name, usable bytes) of each card that is drawn as a line."""
+    title: str = ""
 
 
 Scene = Curve | Arrows | Bars | Landscape | Slice | ScalerHistory | Boundary | Samples | Memory

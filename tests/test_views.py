@@ -67,12 +67,14 @@ def memory(peak: int = 90_000) -> Memory:
     """Return one update of four statements."""
     return Memory(
         ["zero_grad", "forward", "backward", "step"],
+        range(4),
         {
             "weights": [40_000] * 4,
             "gradients": [0, 0, 40_000, 40_000],
             "activations": [0, peak, 100, 0],
             "odd": [9] * 4,
         },
+        [(0, 41)],
         allocated=150_000,
         reserved=200_000,
     )
@@ -134,9 +136,10 @@ DEGENERATE: list[Any] = [
     Samples(DIGITS * 9, list(range(54)), list(range(54)), 1.0),
     Samples([[[NAN] * 8] * 8], [1], [2], 0.0),
     Memory([]),
-    Memory(["step"], {}),
-    Memory(["a", "b"], {"weights": [0, 0], "gradients": []}),
-    Memory(["a"] * 70, {"weights": [10**15] * 70, "optimizer": [10**30] * 70}, 10**18, 0),
+    Memory(["step"]),
+    Memory(["step"], [0], {}, [(0, 1)]),
+    Memory(["a", "b"], [0, 1], {"weights": [0, 0], "gradients": []}),
+    Memory(["a"] * 70, range(70), {"weights": [10**15] * 70, "optimizer": [10**30] * 70}, allocated=10**18, reserved=0),
 ]
 
 
@@ -217,7 +220,9 @@ def test_a_bar_is_shared_out_by_counts() -> None:
 def test_memory_areas_have_the_area_of_their_bytes() -> None:
     """Twice the bytes fill twice the pixels."""
     tint = "#{:02x}{:02x}{:02x}".format(*(round(255 * c) for c in style.tint(style.WEIGHTS, 0.5)))
-    both = [near(draw(Memory(["a", "b"], {"weights": [n] * 2, "other": [200 - n] * 2})), tint, 2) for n in (50, 100)]
+    both = [
+        near(draw(Memory(["a", "b"], [0, 1], {"weights": [n] * 2, "other": [200 - n] * 2})), tint, 2) for n in (50, 100)
+    ]
     assert both[1] == pytest.approx(2 * both[0], rel=0.06)
 
 

@@ -50,7 +50,11 @@ def scenes(update: int) -> list[Any]:
         "optimizer": [80_000] * len(STATEMENTS),
         "activations": [0, 90_000, int(92_000 * wave), 900, 90_000, 92_000, 900, 0],
     }
-    return [curve(update, 400), Bars(bars, [(update - update % 9, update)]), Memory(STATEMENTS, memory)]
+    return [
+        curve(update, 400),
+        Bars(bars, [(update - update % 9, update)]),
+        Memory(STATEMENTS, range(len(STATEMENTS)), memory, [(0, update)]),
+    ]
 
 
 def per_frame(draw: Callable[[int], Any], frames: int) -> float:
