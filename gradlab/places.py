@@ -1,0 +1,119 @@
+"""Places: which module and which line of the reader's code is at work, forward and backward."""
+
+from __future__ import annotations
+
+import linecache
+import sys
+from bisect import bisect_right
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+
+_MOST_MARKS = 50_000
+_OURS = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
+
+
+class Modules:
+    """The innermost module at work. A node of the graph belongs to the module in whose forward it was made.
+
+    Nodes are numbered in the order in which they are made, so it is enough to note the number at which each module
+    began and ended.
+    """
+
+    def __init__(self, on_call: Callable[[nn.Module, tuple[Any, ...]], None]) -> None:
+        """Call ``on_call(module, inputs)`` whenever the reader's code calls a module."""
+        self._on_call = on_call
+        self._stack: list[str] = []
+        self._names: WeakKeyDictionary[nn.Module, dict[nn.Module, str]] = WeakKeyDictionary()
+        self._here: dict[nn.Module, str] = {}
+        self._starts: list[int] = []
+        self._started: list[str] = []
+        self._last = ""
+
+    def hooks(self) -> list[Any]:
+        """Watch every module from now on; return the handles that end it."""
+        module = torch.nn.modules.module
+        return [
+            module.register_module_forward_pre_hook(self._enter),  # type: ignore[arg-type]
+            module.register_module_forward_hook(self._leave, always_call=True),  # type: ignore[arg-type]
+        ]
+
+    def forget(self) -> None:
+        """Leave every module: an error may have ended the one that was at work."""
+        self._stack.clear()
+
+    def now(self, node: Any) -> str:
+        """Return the name of the module at work; ``node`` is the graph's node that is, None outside of backward."""
+        if self._stack:  # forward, also when it runs again inside backward
+            return self._stack[-1]
+        if node is None:
+            self._last = ""
+        elif (number := node._sequence_nr()) < 2**63:  # AccumulateGrad has no number of its own: its place is the last
+            at = bisect_right(self._starts, number) - 1
+            self._last = self._started[at] if at >= 0 else ""
+        return self._last
+
+    def _enter(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        if not self._stack:
+            self._here = self._named(module)
+            self._on_call(module, inputs)
+        self._stack.append(self._here.get(module, self._stack[-1] if self._stack else type(module).__name__))
+        self._mark()
+
+    def _leave(self, module: nn.Module, inputs: object, output: object) -> None:
+        if self._stack:  # it may have been entered before anybody watched
+            self._stack.pop()
+            self._mark()
+
+    def _mark(self) -> None:
+        if len(self._starts) >= _MOST_MARKS:
+            del self._starts[: _MOST_MARKS // 2], self._started[: _MOST_MARKS // 2]
+        self._starts.append(torch._C._autograd._get_sequence_nr())
+        self._started.append(self._stack[-1] if self._stack else "")
+
+    def _named(self, root: nn.Module) -> dict[nn.Module, str]:
+        if root not in self._names:
+            self._names[root] = {module: name or type(root).__name__ for name, module in root.named_modules()}
+        return self._names[root]
+
+
+class Lines:
+    """The line of the reader's own code from which PyTorch is being used."""
+
+    def __init__(self) -> None:
+        """Start outside of any code."""
+        self._home: FrameType | None = None
+        self._words: dict[tuple[str, int], str] = {}
+        self._last = ""
+
+    def enter(self, frame: FrameType | None) -> None:
+        """Look no further out than this frame, the one that opened the ledger; None forgets it."""
+        self._home = frame
+
+    def now(self) -> str:
+        """Return the line as "train.py:12: loss.backward()"; on a thread of autograd's own, the last one."""
+        frame, found = sys._getframe(1), None
+        while frame is not None:
+            if frame.f_code.co_filename.startswith(_OURS):
+                found = None  # whoever stands further in was called by PyTorch: a forward, a hook
+            elif found is None:
+                found = frame
+            if frame is self._home:
+                break
+            frame = frame.f_back  # type: ignore[assignment]
+        if found is not None and frame is not None:
+            self._last = self._word(found.f_code.co_filename, found.f_lineno)
+        return self._last
+
+    def _word(self, file: str, line: int) -> str:
+        word = self._words.get((file, line))
+        if word is None:
+            name = "" if file.startswith("<") or "ipykernel" in file else Path(file).name
+            where = f"{name}:{line}" if name else f"line {line}"
+            word = self._words[file, line] = f"{where}: {linecache.getline(file, line).strip()}".rstrip(": ")
+        return word

@@ -1,0 +1,101 @@
+"""Saving: which storages autograd's graph keeps for backward, seen where PyTorch lets one see it, in the pack hook.
+
+What is packed is the tensor itself, so nothing is copied and backward computes what it would have computed. A hook
+switches off PyTorch's own check that a saved tensor was not modified in place, so ``_unpack`` makes that check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
+
+from .storages import Entry, Storages, tensors
+
+
+class _Saved:
+    """A tensor in the hands of the graph; when the graph lets go of it, the storages hear of it."""
+
+    __slots__ = ("entries", "storages", "tensor", "version")
+
+    def __init__(self, tensor: Tensor, storages: Storages) -> None:
+        # An output saved by its own node must not hold on to that node: the two would keep each other for ever.
+        self.tensor = tensor if tensor.grad_fn is None else tensor.detach()
+        self.version = tensor._version
+        self.storages = storages
+        self.entries: list[Entry] = storages.see(tensor)
+        for entry in self.entries:
+            storages.save(entry)
+
+    def __del__(self) -> None:
+        for entry in getattr(self, "entries", ()):
+            self.storages.save(entry, -1)
+
+
+def _unpack(saved: _Saved) -> Tensor:
+    now = saved.tensor._version
+    if now != saved.version:  # the words are PyTorch's own, so that a search finds its explanations
+        raise RuntimeError(
+            "one of the variables needed for gradient computation has been modified by an inplace operation: "
+            f"[{saved.tensor.type()} {list(saved.tensor.shape)}] is at version {now}; expected version {saved.version} "
+            "instead. Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True)."
+        )
+    return saved.tensor
+
+
+@contextmanager
+def saving(storages: Storages) -> Iterator[None]:
+    """Tell ``storages`` what the graph saves and lets go of, in this thread; hooks of others keep working.
+
+    The hooks on top of the stack are the only ones that PyTorch calls. So what others put on top (checkpointing,
+    ``save_on_cpu``, a second ledger) is wrapped to see what it keeps.
+    """
+    enter, disable = saved_tensors_hooks.__enter__, torch._C._autograd._saved_tensors_hooks_disable
+    enable = torch._C._autograd._saved_tensors_hooks_enable
+    own = saved_tensors_hooks(lambda tensor: _Saved(tensor, storages), _unpack)
+
+    def watched_enter(hooks: Any) -> None:
+        pack = hooks.pack_hook
+        hooks.pack_hook = _watched(pack, storages)
+        try:
+            enter(hooks)
+        finally:
+            hooks.pack_hook = pack
+
+    own.__enter__()
+    saved_tensors_hooks.__enter__ = watched_enter  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        saved_tensors_hooks.__enter__ = enter  # type: ignore[method-assign]
+        own.__exit__()
+
+
+def _watched(pack: Callable[[Tensor], Any], storages: Storages) -> Callable[[Tensor], Any]:
+    """Wrap somebody's pack hook: a storage that it keeps, or a copy that it makes, counts as saved until it dies."""
+
+    def watched(tensor: Tensor) -> Any:
+        before = _uses(tensor)
+        packed = pack(tensor)
+        if _uses(tensor) > before:
+            _keep(tensor, storages)
+        for kept in tensors(packed):
+            _keep(kept, storages)
+        return packed
+
+    return watched
+
+
+def _keep(tensor: Tensor, storages: Storages) -> None:
+    for entry in storages.see(tensor):
+        if not entry.saved:
+            storages.save(entry)
+
+
+def _uses(tensor: Tensor) -> int:
+    return int(torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)) if torch._C._has_storage(tensor) else 0

@@ -1,0 +1,123 @@
+"""Tally: bytes by category on one device, as they are, at their peak, and stretch by stretch.
+
+Numbers only: which storage is what, and when it lives and dies, is for others to say (see storages.py).
+"""
+
+from __future__ import annotations
+
+from .timeline import CATEGORIES, MOST_POINTS, Point, named
+
+
+class Stretch:
+    """Work on one statement in one module, while it is being measured."""
+
+    __slots__ = ("end", "high", "module", "statement", "top", "when")
+
+    def __init__(self, statement: str, module: str, now: list[int], when: int) -> None:
+        """Begin with what is alive ``now``; ``when`` is the number of the newest storage."""
+        self.statement, self.module = statement, module
+        self.end = now.copy()
+        self.high = now.copy()
+        self.top = sum(now)
+        self.when = when  # number of the newest storage at the highest moment
+
+    def point(self) -> Point:
+        """Return the stretch as it is shown."""
+        return Point(self.statement, self.module, named(self.end), named(self.high))
+
+
+class Tally:
+    """Bytes by category on one device."""
+
+    def __init__(self, statement: str = "", module: str = "") -> None:
+        """Start with nothing alive."""
+        self.now = [0] * len(CATEGORIES)
+        self.total = 0
+        self._newest = 0
+        self._stretch = Stretch(statement, module, self.now, 0)
+        self._past: list[Stretch] = []
+        self._peak = Stretch(statement, module, self.now, 0)
+        self._peak_in = self._stretch
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that were alive at one moment."""
+        return self._peak.top
+
+    @property
+    def at_peak(self) -> dict[str, int]:
+        """What was alive at that moment."""
+        return named(self._peak.high)
+
+    @property
+    def peak_at(self) -> Point:
+        """The stretch in which that moment came."""
+        return self._ended(self._peak_in)
+
+    def points(self) -> list[Point]:
+        """Return all stretches up to now, oldest first."""
+        return [self._ended(stretch) for stretch in (*self._past, self._stretch)]
+
+    def add(self, category: int, size: int, number: int) -> None:
+        """Count a storage that has just come to life; numbers rise with every storage."""
+        self._newest = number
+        self.change(category, size)
+
+    def change(self, category: int, size: int) -> None:
+        """Count bytes that came or, with a negative ``size``, went."""
+        self.now[category] += size
+        self.total += size
+        if self.total > self._stretch.top:
+            self._stretch.top, self._stretch.high, self._stretch.when = self.total, self.now.copy(), self._newest
+            if self.total > self._peak.top:
+                self._peak.top, self._peak.high, self._peak.when = self.total, self.now.copy(), self._newest
+                self._peak_in = self._stretch
+
+    def move(self, before: int, after: int, size: int, number: int | None = None) -> None:
+        """Count bytes as something else from now on; with its ``number`` also at the highest moments before."""
+        marks = [self.now]
+        if number is not None:
+            marks += [mark.high for mark in (self._stretch, self._peak) if number <= mark.when]
+        for amounts in marks:
+            amounts[before] -= size
+            amounts[after] += size
+
+    def turn(self, statement: str, module: str) -> None:
+        """Begin another stretch."""
+        self._stretch.end = self.now.copy()
+        self._past.append(self._stretch)
+        self._stretch = Stretch(statement, module, self.now, self._newest)
+        if len(self._past) >= 2 * MOST_POINTS:
+            self._thin()
+
+    def say(self, statement: str, since: int) -> None:
+        """Give the stretches from number ``since`` on, and the one under way, the name of their statement."""
+        for stretch in self._past[since:]:
+            stretch.statement = statement
+        self._stretch.statement = statement
+
+    def __len__(self) -> int:
+        return len(self._past)
+
+    def forget(self) -> None:
+        """Begin the timeline and the peak anew with what is alive now."""
+        self._past.clear()
+        self._stretch = Stretch(self._stretch.statement, self._stretch.module, self.now, self._newest)
+        self._peak = Stretch("", "", self.now, self._newest)
+        self._peak_in = self._stretch
+
+    def _ended(self, stretch: Stretch) -> Point:
+        if stretch is self._stretch:
+            stretch.end = self.now.copy()
+        return stretch.point()
+
+    def _thin(self) -> None:
+        """Halve the number of stretches: neighbours become one, which keeps its highest moment."""
+        kept = []
+        for first, second in zip(self._past[::2], self._past[1::2], strict=True):
+            higher = first if first.top > second.top else second
+            higher.end = second.end
+            if self._peak_in in (first, second):
+                self._peak_in = higher
+            kept.append(higher)
+        self._past = kept
