@@ -1,0 +1,129 @@
+"""A decoder-only transformer in plain PyTorch, of either family of ``sizes.py``: the model behind a named forecast.
+
+No dropout: it is switched off in today's pretraining. Attention is PyTorch's own fused one, so that no matrix of
+(context, context) is kept; the loss is taken in float32, as training code does.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, gelu, scaled_dot_product_attention, silu
+
+from .sizes import Size
+
+
+class Attention(nn.Module):
+    """Causal self-attention; several query heads may share one pair of key and value heads."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.size = size
+        kv = size.kv_heads * size.head_width
+        biased = size.family == "gpt2"
+        self.queries = nn.Linear(size.width, size.width, bias=biased)
+        self.keys = nn.Linear(size.width, kv, bias=biased)
+        self.values = nn.Linear(size.width, kv, bias=biased)
+        self.out = nn.Linear(size.width, size.width, bias=biased)
+
+    def forward(self, x: Tensor, turn: tuple[Tensor, Tensor] | None) -> Tensor:
+        """Map (batch, context, width) to the same; ``turn`` holds the cosines and sines of the rotary positions."""
+        heads = (*x.shape[:2], -1, self.size.head_width)
+        q, k, v = (part(x).view(heads).transpose(1, 2) for part in (self.queries, self.keys, self.values))
+        if turn is not None:
+            q, k = rotated(q, *turn), rotated(k, *turn)
+        mixed = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=k.shape[1] != q.shape[1])
+        return self.out(mixed.transpose(1, 2).flatten(2))
+
+
+class GatedMLP(nn.Module):
+    """SwiGLU: one half of the hidden units opens or closes the other."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.gate = nn.Linear(size.width, size.hidden, bias=False)
+        self.up = nn.Linear(size.width, size.hidden, bias=False)
+        self.down = nn.Linear(size.hidden, size.width, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (batch, context, width) to the same."""
+        return self.down(silu(self.gate(x)) * self.up(x))
+
+
+class MLP(nn.Module):
+    """Two layers with GELU between them, in the approximation that GPT-2 was trained with."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.up = nn.Linear(size.width, size.hidden)
+        self.down = nn.Linear(size.hidden, size.width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (batch, context, width) to the same."""
+        return self.down(gelu(self.up(x), approximate="tanh"))
+
+
+class Block(nn.Module):
+    """One layer: attention, then an MLP, each added to what came in (pre-norm)."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = norm(size), norm(size)
+        self.attention = Attention(size)
+        self.mlp = GatedMLP(size) if size.family == "llama" else MLP(size)
+
+    def forward(self, x: Tensor, turn: tuple[Tensor, Tensor] | None) -> Tensor:
+        """Map (batch, context, width) to the same."""
+        x = x + self.attention(self.norm1(x), turn)
+        return x + self.mlp(self.norm2(x))
+
+
+class Decoder(nn.Module):
+    """Tokens in, scores of the next token out."""
+
+    def __init__(self, size: Size) -> None:
+        super().__init__()
+        self.size = size
+        self.tokens = nn.Embedding(size.vocabulary, size.width)
+        self.places = nn.Embedding(size.longest, size.width) if size.family == "gpt2" else None
+        self.blocks = nn.ModuleList(Block(size) for _ in range(size.layers))
+        self.norm = norm(size)
+        self.head = nn.Linear(size.width, size.vocabulary, bias=False)
+        if size.family == "gpt2":
+            self.head.weight = self.tokens.weight
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (batch, context) int64 tokens to (batch, context, vocabulary) scores."""
+        place = torch.arange(x.shape[1], device=x.device)
+        x, turn = self.tokens(x), None
+        if self.places is not None:
+            x = x + self.places(place)
+        else:
+            turn = angles(place, self.size)
+        for block in self.blocks:
+            x = block(x, turn)
+        return self.head(self.norm(x))
+
+
+def next_token_loss(output: Tensor, y: Tensor) -> Tensor:
+    """Return the mean cross-entropy in float32: output (batch, context, vocabulary), y (batch, context) int64."""
+    return cross_entropy(output.float().flatten(0, 1), y.flatten())
+
+
+def norm(size: Size) -> nn.Module:
+    """Return the family's normalisation over the width."""
+    return nn.RMSNorm(size.width, eps=1e-5) if size.family == "llama" else nn.LayerNorm(size.width, eps=1e-5)
+
+
+def angles(place: Tensor, size: Size) -> tuple[Tensor, Tensor]:
+    """Return the cosines and sines, each (context, head width), by which rotary positions turn queries and keys."""
+    each = torch.arange(0, size.head_width, 2, device=place.device) / size.head_width
+    turns = place[:, None] * size.rope_base ** -each
+    turns = torch.cat((turns, turns), dim=1)
+    return turns.cos(), turns.sin()
+
+
+def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Turn each pair (i, i + half) of x, (batch, heads, context, head width), by its angle (RoFormer, 2104.09864)."""
+    left, right = x.chunk(2, dim=-1)
+    return x * cos.to(x.dtype) + torch.cat((-right, left), dim=-1) * sin.to(x.dtype)
