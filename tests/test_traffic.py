@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradlab import tasks
-from gradlab.traffic import WAYS, traffic
+from gradlab.traffic import WAYS, _bytes, _kernels, _moving, traffic
 
 WRITES_ONLY = ("zero_", "copy_", "fill_")  # these do not read what they write over
 
@@ -255,3 +256,22 @@ def test_kernels_on_a_gpu() -> None:
     together = traffic(model, lambda: model(x).square().mean(), ways=["zero-fill"], foreach=True)["zero-fill"]
     assert 0 < together.kernels < 4
     assert together.written == together.arithmetic
+
+
+def test_foreach_reaches_the_optimizer(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    real = torch._foreach_zero_
+    monkeypatch.setattr(torch, "_foreach_zero_", lambda grads: (calls.append(len(grads)), real(grads))[1])
+    model, loss = perceptron(torch.float32)
+    traffic(model, loss, foreach=False)
+    assert calls == []
+    traffic(model, loss, foreach=True)
+    assert set(calls) == {4}
+
+
+def test_many_tensors_in_one_kernel_count_all_of_grad() -> None:
+    # What a GPU's profile shows: the operation on the list, its kernels, and nothing below it.
+    event = SimpleNamespace(name="aten::_foreach_zero_", cpu_children=[], kernels=["fill"], input_shapes=[[]])
+    assert _moving(event) == [event]
+    assert _kernels(event) == 1
+    assert _bytes(event, ["TensorList"], 4096) == (0, 4096)
