@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .kernels import highest
 from .places import Modules
 from .storages import Storages
 from .timeline import INPUTS, OTHER, WEIGHTS
@@ -19,9 +20,12 @@ _ACCUMULATE = "torch::autograd::AccumulateGrad"
 class Counting(TorchDispatchMode):
     """Hands what every operation reads and makes to ``storages``, with the place at which it happens."""
 
-    def __init__(self, storages: Storages, modules: Modules, statement: Callable[[], str]) -> None:
-        """``statement()`` tells the statement at work."""
+    def __init__(
+        self, storages: Storages, modules: Modules, statement: Callable[[], str], *, kernels: bool = False
+    ) -> None:
+        """``statement()`` tells the statement at work; ``kernels`` has a look inside each operation, too."""
         super().__init__()
+        self._kernels = kernels
         self._storages, self._modules, self._statement = storages, modules, statement
         self._pending: Tensor | None = None  # a leaf whose .grad is just being set
 
@@ -38,12 +42,16 @@ class Counting(TorchDispatchMode):
         given = [*_in(args), *_in(kwargs.values())]
         for tensor in given:
             self._read(tensor, func)
-        result = func(*args, **kwargs)
+        if self._kernels:
+            result, most = highest(func, args, kwargs)
+            storages.burst("cpu", most)
+        else:
+            result = func(*args, **kwargs)
         moved = func is torch.ops.aten._to_copy.default and self._is_batch(given)
         for tensor in _in((result,)):
             storages.see(tensor, INPUTS if moved and tensor.device != given[0].device else OTHER)
         if node is not None and node.name() == _ACCUMULATE:
-            self._pending = node.variable
+            self._pending = node.variable  # type: ignore[attr-defined]  # only this kind of node has it
         return result
 
     def settle(self) -> None:

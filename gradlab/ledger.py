@@ -28,9 +28,11 @@ class Ledger:
     ``with Ledger() as ledger: train()``; then ``current``, ``peak`` (bytes), ``at_peak`` (category to bytes),
     ``timeline`` (a list of ``Point``, at most about 4,000). What is alive when the block begins is found and counted,
     too, unless ``model``, ``optimizers`` and ``inputs`` say what there is. Entering it again goes on with the same
-    counts. Sizes are what storages ask for: on CUDA the allocator rounds up and keeps more, see ``allocator`` and
-    ``outside``. Code on other threads is not seen, but autograd's own threads are. Raises TypeError for arguments of
-    the wrong kind.
+    counts.
+
+    Sizes are what storages ask for: on CUDA the allocator rounds up and keeps more, see ``allocator`` and ``outside``.
+    ``kernels=True`` also counts, as "other", what a CPU kernel takes for itself while it works; that is slower. Code on
+    other threads is not seen, except autograd's own. Raises TypeError for arguments of the wrong kind.
     """
 
     def __init__(
@@ -38,6 +40,8 @@ class Ledger:
         model: nn.Module | None = None,
         optimizers: Iterable[torch.optim.Optimizer] = (),
         inputs: Any = (),
+        *,
+        kernels: bool = False,
     ) -> None:
         """Be ready to count."""
         optimizers = [optimizers] if isinstance(optimizers, torch.optim.Optimizer) else list(optimizers)
@@ -51,7 +55,7 @@ class Ledger:
         self._storages = Storages()
         self._modules = Modules(self._called)
         self._lines = Lines()
-        self._counting = Counting(self._storages, self._modules, lambda: self.place())
+        self._counting = Counting(self._storages, self._modules, lambda: self.place(), kernels=kernels)
         self._depth = 0
         self._said = 0
         self._open = ExitStack()
@@ -88,8 +92,9 @@ class Ledger:
     @property
     def device(self) -> str:
         """The device that the numbers are about: "cuda" if anything was there, else "cpu"."""
-        others = [name for name, tally in self._storages.tallies.items() if name != "cpu" and tally.peak]
-        return others[0] if others else "cpu"
+        return next(
+            (n for n, tally in self._storages.tallies.items() if n not in ("cpu", "meta") and tally.peak), "cpu"
+        )
 
     @property
     def current(self) -> int:
@@ -184,18 +189,15 @@ class Ledger:
     def _find(self) -> None:
         """Look for modules, optimizers and tensors that are alive: no op has told of them."""
         fake = any(isinstance(mode, FakeTensorMode) for mode in _get_current_dispatch_mode_stack())
-        kinds = {nn.Module: self._weights, torch.optim.Optimizer: self._storages.call_state}
         alive = gc.get_objects()
-        for kind, note in kinds.items():
-            for thing in alive:
-                if issubclass(type(thing), kind) and "__dict__" in dir(thing):
-                    note(thing)
         for thing in alive:
-            if (
-                issubclass(type(thing), Tensor)
-                and isinstance(thing, FakeTensor) == fake
-                and thing.device.type != "meta"
-            ):
+            # By type(), since isinstance() would wake up proxies; a module without parts has not been initialised.
+            if issubclass(type(thing), nn.Module) and "_parameters" in vars(thing):
+                self._weights(thing)
+        for thing in alive:
+            if issubclass(type(thing), torch.optim.Optimizer) and "param_groups" in vars(thing):
+                self._storages.call_state(thing)
+            elif issubclass(type(thing), Tensor) and isinstance(thing, FakeTensor) == fake:
                 self._storages.see(thing, found=True)
                 if thing.requires_grad and thing.is_leaf:
                     self._storages.call_weight(thing)

@@ -39,8 +39,8 @@ class Modules:
         """Watch every module from now on; return the handles that end it."""
         module = torch.nn.modules.module
         return [
-            module.register_module_forward_pre_hook(self._enter),  # type: ignore[arg-type]
-            module.register_module_forward_hook(self._leave, always_call=True),  # type: ignore[arg-type]
+            module.register_module_forward_pre_hook(self._enter),
+            module.register_module_forward_hook(self._leave, always_call=True),
         ]
 
     def forget(self) -> None:

@@ -6,6 +6,7 @@ switches off PyTorch's own check that a saved tensor was not modified in place, 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -52,28 +53,76 @@ def _unpack(saved: _Saved) -> Tensor:
 def saving(storages: Storages) -> Iterator[None]:
     """Tell ``storages`` what the graph saves and lets go of, in this thread; hooks of others keep working.
 
-    The hooks on top of the stack are the only ones that PyTorch calls. So what others put on top (checkpointing,
-    ``save_on_cpu``, a second ledger) is wrapped to see what it keeps.
+    PyTorch calls only the hooks on top of the stack. So what others put on top (checkpointing, ``save_on_cpu``, a
+    second ledger) is wrapped to see what it keeps, and ours step aside for ``torch.func``, which allows none.
     """
-    enter, disable = saved_tensors_hooks.__enter__, torch._C._autograd._saved_tensors_hooks_disable
-    enable = torch._C._autograd._saved_tensors_hooks_enable
-    own = saved_tensors_hooks(lambda tensor: _Saved(tensor, storages), _unpack)
-
-    def watched_enter(hooks: Any) -> None:
-        pack = hooks.pack_hook
-        hooks.pack_hook = _watched(pack, storages)
-        try:
-            enter(hooks)
-        finally:
-            hooks.pack_hook = pack
-
-    own.__enter__()
-    saved_tensors_hooks.__enter__ = watched_enter  # type: ignore[method-assign]
+    own = _OwnHooks(storages)
+    own.install()
     try:
         yield
     finally:
-        saved_tensors_hooks.__enter__ = enter  # type: ignore[method-assign]
-        own.__exit__()
+        own.remove()
+
+
+class _OwnHooks:
+    """Our pack and unpack hooks at the bottom of this thread's stack, and a watch on what comes on top."""
+
+    def __init__(self, storages: Storages) -> None:
+        self._storages = storages
+        self._hooks = saved_tensors_hooks(lambda tensor: _Saved(tensor, storages), _unpack)
+        self._enter, self._exit = saved_tensors_hooks.__enter__, saved_tensors_hooks.__exit__
+        self._disable, self._enable = _AUTOGRAD._saved_tensors_hooks_disable, _AUTOGRAD._saved_tensors_hooks_enable
+        self._thread = threading.get_ident()
+        self._above = 0  # hooks of others on top of ours
+        self._aside = False
+
+    def install(self) -> None:
+        self._enter(self._hooks)
+        own = self
+
+        def entered(hooks: saved_tensors_hooks) -> None:
+            pack = hooks.pack_hook
+            hooks.pack_hook = _watched(pack, own._storages)
+            try:
+                own._enter(hooks)
+            finally:
+                hooks.pack_hook = pack
+            own._above += own._here()
+
+        def left(hooks: saved_tensors_hooks, *error: object) -> None:
+            own._above -= own._here()
+            own._exit(hooks, *error)
+
+        saved_tensors_hooks.__enter__ = entered  # type: ignore[method-assign]
+        saved_tensors_hooks.__exit__ = left  # type: ignore[method-assign]
+        _AUTOGRAD._saved_tensors_hooks_disable = self._disabled
+        _AUTOGRAD._saved_tensors_hooks_enable = self._enabled
+
+    def remove(self) -> None:
+        saved_tensors_hooks.__enter__ = self._enter  # type: ignore[method-assign]
+        saved_tensors_hooks.__exit__ = self._exit  # type: ignore[method-assign]
+        _AUTOGRAD._saved_tensors_hooks_disable = self._disable
+        _AUTOGRAD._saved_tensors_hooks_enable = self._enable
+        if not self._aside:
+            self._exit(self._hooks)
+
+    def _here(self) -> bool:
+        return threading.get_ident() == self._thread
+
+    def _disabled(self, *message: Any) -> None:
+        if self._here() and not self._above and not self._aside:
+            self._exit(self._hooks)
+            self._aside = True
+        self._disable(*message)
+
+    def _enabled(self) -> None:
+        self._enable()
+        if self._here() and self._aside:
+            self._enter(self._hooks)
+            self._aside = False
+
+
+_AUTOGRAD: Any = torch._C._autograd
 
 
 def _watched(pack: Callable[[Tensor], Any], storages: Storages) -> Callable[[Tensor], Any]:

@@ -113,8 +113,9 @@ class Storages:
 
     def leaf(self, tensor: Tensor) -> None:
         """Watch the ``.grad`` of a leaf, and see what is in it now."""
-        if id(tensor) not in self._leaves:
-            self._leaves[id(tensor)] = weakref.ref(tensor, lambda _, key=id(tensor): self._leaves.pop(key, None))
+        key = id(tensor)
+        if key not in self._leaves:
+            self._leaves[key] = weakref.ref(tensor, lambda _: self._leaves.pop(key, None) and None)
         self._grad(tensor)
 
     def _grad(self, leaf: Tensor) -> list[Entry]:
@@ -136,6 +137,12 @@ class Storages:
                 self._become(entry, OTHER)
         self._grads = now
 
+    def burst(self, device: str, size: int) -> None:
+        """Count bytes that came and went within one operation."""
+        tally = self._tally(device)
+        tally.change(OTHER, size)
+        tally.change(OTHER, -size)
+
     def turn(self, statement: str, module: str) -> None:
         """Begin another stretch of the timeline."""
         self.statement, self.module = statement, module
@@ -156,11 +163,12 @@ def tensors(values: Any) -> Iterator[Tensor]:
 
 def parts(tensor: Tensor) -> tuple[Tensor, ...]:
     """Return the tensors that hold a tensor's bytes: itself, or what a sparse or wrapping one is made of."""
-    if tensor.layout is torch.strided and not is_traceable_wrapper_subclass(tensor):
-        return (tensor,) if torch._C._has_storage(tensor) else ()
-    if is_traceable_wrapper_subclass(tensor):
-        inner = (getattr(tensor, name) for name in tensor.__tensor_flatten__()[0])
+    whole: Any = tensor
+    if is_traceable_wrapper_subclass(whole):
+        inner = [getattr(tensor, name) for name in whole.__tensor_flatten__()[0]]
         return tuple(part for one in inner if isinstance(one, Tensor) for part in parts(one))
+    if tensor.layout is torch.strided:
+        return (tensor,) if torch._C._has_storage(tensor) else ()
     if tensor.layout is torch.sparse_coo:
         return (tensor._indices(), tensor._values())
     if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):

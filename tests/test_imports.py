@@ -16,7 +16,7 @@ HOME = Path(gradlab.__file__).parent
 CORE = {
     *("recipe", "source", "stepper", "entry", "provenance", "record", "recorder", "loop", "engine", "snapshot"),
     *("batches", "footprint", "holdings", "run", "scene", "tasks"),
-    *("timeline", "tally", "storages", "saving", "places", "counting", "ledger"),
+    *("timeline", "tally", "storages", "saving", "places", "counting", "kernels", "ledger"),
 }
 
 

@@ -1,0 +1,38 @@
+"""Kernels: what one operation takes from the CPU's allocator while it works, scratch memory included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+_AUTOGRAD: Any = torch._C._autograd
+
+
+def highest(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, int]:
+    """Call a function; return its result and the most bytes that it had allocated at one moment.
+
+    The allocator tells of every allocation while a profile is taken. Within somebody else's profile there can be no
+    second one: then the bytes are 0.
+    """
+    if _AUTOGRAD._profiler_enabled():
+        return function(*args, **kwargs), 0
+    _AUTOGRAD._enable_profiler_legacy(_config())
+    try:
+        result = function(*args, **kwargs)
+    finally:
+        threads = _AUTOGRAD._disable_profiler_legacy()
+    now = most = 0
+    for event in (event for events in threads for event in events):
+        if event.kind() == "memory_alloc":
+            now += event.cpu_memory_usage()
+            most = max(most, now)
+    return result, most
+
+
+def _config() -> Any:
+    profiler: Any = torch._C._profiler
+    state, extra = profiler.ProfilerState.CPU, profiler._ExperimentalConfig()
+    shapes, memory, stack, flops, modules = False, True, False, False, False
+    return profiler.ProfilerConfig(state, shapes, memory, stack, flops, modules, extra)
