@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
+from contextlib import nullcontext
 from typing import Any
 
 from torch import nn
 
+from .ledger import Ledger
 from .loop import Loop
 from .provenance import Provenance
 from .snapshot import OwnRandomness, Snapshot
@@ -69,17 +71,19 @@ class Engine:
         self._take(loop)
         return fresh
 
-    def run(self, most: int) -> None:
-        """Run statements until an update is complete, ``most`` at the most."""
+    def run(self, most: int, ledger: Ledger | None = None) -> None:
+        """Run statements until an update is complete, ``most`` at the most; ``ledger`` counts bytes after each."""
         loop = self.loop
         loop.updated = False
         self.at_boundary = False
         left = most
         try:
-            with self.randomness:
+            with self.randomness, ledger or nullcontext():
                 for self.index in self._statements:  # noqa: B020 - an attribute, so that it is right at any moment
                     left -= 1
                     loop.mark.unpaused = 0
+                    if ledger is not None:
+                        ledger.mark(loop.program.statements[self.index].word)
                     if loop.updated or not left:
                         break
                 else:

@@ -26,7 +26,7 @@ class Ledger:
     """A context manager that counts bytes by category, storage by storage, while any PyTorch code runs in its block.
 
     ``with Ledger() as ledger: train()``; then ``current``, ``peak`` (bytes), ``at_peak`` (category to bytes),
-    ``timeline`` (a list of ``Point``, at most about 4,000). What is alive when the block begins is found and counted,
+    ``timeline`` (a list of ``Point``, at most 2,000). What is alive when the block begins is found and counted,
     too, unless ``model``, ``optimizers`` and ``inputs`` say what there is. Entering it again goes on with the same
     counts.
 
@@ -57,7 +57,6 @@ class Ledger:
         self._lines = Lines()
         self._counting = Counting(self._storages, self._modules, lambda: self.place(), kernels=kernels)
         self._depth = 0
-        self._said = 0
         self._open = ExitStack()
         self._began = False
         self.place: Callable[[], str] = self._lines.now
@@ -150,15 +149,13 @@ class Ledger:
         self._counting.settle()
         self._storages.look_at_gradients()
         for tally in self._storages.tallies.values():
-            tally.say(statement, self._said)
-        self._storages.turn("", "")
-        self._said = len(self._tally)
+            tally.say(statement)
+        self._storages.turn("", "", anew=True)
 
     def forget(self) -> None:
         """Begin the timeline and the peak anew; what is alive stays counted."""
         for tally in self._storages.tallies.values():
             tally.forget()
-        self._said = 0
 
     def __repr__(self) -> str:
         rows = "".join(f"\n  {name:12}{size:>16,}" for name, size in self.at_peak.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 import torch
@@ -30,6 +30,7 @@ from .scene import (
     Slice,
     Span,
 )
+from .timeline import CATEGORIES, Point, named
 
 PANELS = ("loss", "gradient", "picture", "landscape", "scaler", "memory")
 """The panels there are; "picture" is what the task has to show: a decision boundary, or digits with predictions."""
@@ -86,17 +87,33 @@ class Probes:
         return Landscape(self._contours(), list(zip(path["x"], path["y"], strict=True)))
 
     def memory(self) -> Memory:
-        """Bytes after each statement of the update that was watched last, or as they are now."""
-        timeline = self.run.timeline or [("now", self.run.footprint())]
-        on_cuda = self.run.task.device.startswith("cuda")
+        """Bytes by category over the updates that were watched last, or as they are now."""
+        run = self.run
+        now = {**named([0] * len(CATEGORIES)), **run.footprint()}
+        watched = [entry for entry in run.watched if entry[1]] or [(run.updates, [Point("now", "", now, now)])]
+        statements: list[str] = []
+        starts: list[int] = []
+        updates: list[tuple[int, int]] = []
+        points: list[Point] = []
+        for number, timeline in watched:
+            updates.append((len(statements), number))
+            for _, group in groupby(timeline, key=lambda point: point.number):
+                stretch = list(group)
+                statements.append(stretch[0].statement)
+                starts.append(2 * len(points))
+                points += stretch
+        gaps = [later - earlier for (earlier, _), (later, _) in pairwise(watched)]
+        on_cuda = run.task.device.startswith("cuda")
         return Memory(
-            statements=[word for word, _ in timeline],
-            starts=range(len(timeline)),
-            categories={name: [sizes[name] for _, sizes in timeline] for name in timeline[0][1]},
-            updates=[(0, self.run.updates + (not self.run.at_boundary))] if self.run.timeline else [],
+            statements=statements,
+            starts=starts,
+            categories={c: [size for p in points for size in (p.high[c], p.bytes[c])] for c in CATEGORIES},
+            updates=updates if run.watched else [],
+            modules=[module for point in points for module in (point.module, point.module)],
             capacity=self.capacity(),
             allocated=torch.cuda.memory_allocated() if on_cuda else None,
             reserved=torch.cuda.memory_reserved() if on_cuda else None,
+            note=f"1 update in {max(gaps):,} is watched" if gaps and max(gaps) > 1 else "",
         )
 
     def capacity(self) -> tuple[str, int] | None:

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from .entry import Entry
 from .holdings import Holdings, take
+from .looking import aside
 from .scene import Span
 
 _FOLD_EVERY = 64
@@ -129,7 +130,9 @@ class Provenance:
                     doubtful.append(entry)
                     grads.append(_plain(grad))
         if grads:  # the 1-norm: squares of tiny gradients round to 0, and would look cleared
-            for entry, norm in zip(doubtful, torch._foreach_norm(grads, 1), strict=True):
+            with aside():
+                norms = torch._foreach_norm(grads, 1)
+            for entry, norm in zip(doubtful, norms, strict=True):
                 entry.events.append(("doubt", norm))
 
     def _number(self) -> None:
@@ -154,7 +157,8 @@ class Provenance:
             if grad is not None:
                 entry.events.append(event)
         if self.on_step is not None and (self.measure or self.steps % _SHOW_EVERY == 1):
-            self.on_step([_plain(grad) for _, grad in pages if grad is not None])
+            with aside():
+                self.on_step([_plain(grad) for _, grad in pages if grad is not None])
 
 
 def _before_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Tensor], None]:
@@ -164,10 +168,11 @@ def _before_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Ten
             return
         if (number := _current_pass()) != alive._pass:
             alive._begin(number)
-        if alive.measure:
-            entry.arriving = torch.linalg.vector_norm(_plain(grad)) if entry.occupied else None
-        if alive.vectors is not None:
-            entry.vector = grad.detach().clone()
+        with aside():
+            if alive.measure:
+                entry.arriving = torch.linalg.vector_norm(_plain(grad)) if entry.occupied else None
+            if alive.vectors is not None:
+                entry.vector = grad.detach().clone()
 
     return hook
 
@@ -184,7 +189,8 @@ def _after_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Tens
         entry.remember(grad)
         entry.events.append(alive._added)
         if alive.vectors is not None and entry.vector is not None:
-            alive.vectors.append((alive.backwards, entry.vector / alive.loss_scale()))
+            with aside():
+                alive.vectors.append((alive.backwards, entry.vector / alive.loss_scale()))
 
     return hook
 

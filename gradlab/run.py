@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import deque
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from .engine import MOST_STATEMENTS, Engine
 from .footprint import footprint
+from .ledger import Ledger
 from .provenance import Provenance
 from .recipe import Recipe
 from .record import Record
 from .recorder import Recorder
 from .stepper import Program, Statement
+from .timeline import Point
 
-_MOST_SAMPLES = 1000  # statements of one update whose bytes are kept; the longest window of a recipe has about 100
+_UPDATES_KEPT = 3  # of those whose memory was watched
 
 
 class Run:
@@ -39,7 +42,7 @@ class Run:
         self.seed = seed
         self.recipe = _checked(Recipe(lr=getattr(task, "lr", 0.1)) if recipe is None else recipe)
         self.watch_memory = False
-        """Sample bytes after each statement of the last update of every ``advance``, into ``timeline``."""
+        """Count bytes with a Ledger during the last update of every ``advance``, into ``watched``."""
         self._start(Program(self.recipe.source()))
 
     @property
@@ -90,6 +93,11 @@ class Run:
         return self.record.updates
 
     @property
+    def timeline(self) -> list[Point]:
+        """What was alive during the update that was watched last."""
+        return self.watched[-1][1] if self.watched else []
+
+    @property
     def at_boundary(self) -> bool:
         """True between two updates, where a switch takes effect at once."""
         return self._engine.at_boundary
@@ -121,7 +129,7 @@ class Run:
         """Run whole updates, ``updates`` of them or as many as begin within ``seconds``; return how many were run.
 
         An update that was begun statement by statement is finished first and counts as one. At least one update runs
-        when ``seconds`` are given; the last one is looked at more closely (``timeline``).
+        when ``seconds`` are given; the last one is looked at more closely (``watched``).
         """
         _check_amounts(updates, seconds)
         before, end = self.updates, time.perf_counter() + (seconds or 0.0)
@@ -179,8 +187,10 @@ class Run:
         self.model: nn.Module = model
         self.provenance = book
         self._recorder, self._engine = recorder, engine
-        self.timeline: list[tuple[str, dict[str, int]]] = []
-        """(word, bytes by category) after each statement of the update that was looked at last."""
+        self.watched: deque[tuple[int, list[Point]]] = deque(maxlen=_UPDATES_KEPT)
+        """The updates whose memory was watched last, oldest first, as (number of the update, what was alive)."""
+        self.ledger: Ledger | None = None
+        """The newest of them as the Ledger that watched it."""
         self._pending = None
 
     def _apply_pending(self) -> None:
@@ -196,24 +206,28 @@ class Run:
         self.recipe = recipe or self.recipe
 
     def _closely(self, most: int) -> None:
-        """Run up to an update while the norm of each contribution is taken, and bytes after each statement."""
+        """Run up to an update while the norm of each contribution is taken, and bytes are counted."""
         self.provenance.measure = True
+        ledger = self._open_ledger() if self.watch_memory else None
         try:
-            if not self.watch_memory:
-                self._engine.run(most)
-                return
-            if self.at_boundary:
-                self.timeline = [("start", self.footprint())]
-            before = self.updates
-            for _ in range(min(most, _MOST_SAMPLES)):
-                self._engine.run(1)
-                self.timeline.append((self.statement.word, self.footprint()))
-                if self.updates > before or self.done:
-                    return
-            if most > _MOST_SAMPLES:
-                self._engine.run(most)
+            self._engine.run(most, ledger)
         finally:
             self.provenance.measure = False
+            if ledger is not None:  # a stretch without a statement is the pause after the last one
+                self.watched[-1] = self.watched[-1][0], [point for point in ledger.timeline if point.statement]
+
+    def _open_ledger(self) -> Ledger:
+        """Return the ledger of this update; a fresh one counts what the loop holds when the update begins."""
+        if self.ledger is None or self.at_boundary:
+            names = self.namespace.values()
+            self.ledger = Ledger(
+                self.model,
+                self._engine.loop.optimizers.values(),
+                [value for value in names if isinstance(value, Tensor) and not value.requires_grad],
+            )
+            self.ledger.place = lambda: ""  # the engine tells it what has run
+            self.watched.append((self.updates + 1, []))
+        return self.ledger
 
     fresh_optimizers: list[str] = []  # noqa: RUF012 - replaced, never changed
     """Names of the optimizers whose state began empty at the newest switch."""

@@ -7,11 +7,13 @@ from collections.abc import Iterator, ValuesView
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from .tally import Tally
 from .timeline import ACTIVATIONS, GRADIENTS, INPUTS, OPTIMIZER, OTHER, WEIGHTS
+
+_PLAIN = (Tensor, nn.Parameter)
 
 
 class Entry:
@@ -42,9 +44,12 @@ class Storages:
         self._leaves: dict[int, weakref.ref[Tensor]] = {}
         self._grads: dict[int, Entry] = {}
         self.statement = self.module = ""
+        self._statements = 1
 
     def see(self, tensor: Tensor, base: int = OTHER, *, found: bool = False) -> list[Entry]:
         """Count the storages of a tensor if they are new, and return their entries; sparse tensors have several."""
+        if type(tensor) in _PLAIN and tensor.layout is torch.strided and torch._C._has_storage(tensor):  # nearly always
+            return [self._entry(tensor, base, found)]
         return [self._entry(part, base, found) for part in parts(tensor)]
 
     def _entry(self, tensor: Tensor, base: int, found: bool) -> Entry:
@@ -65,7 +70,7 @@ class Storages:
 
     def _tally(self, device: str) -> Tally:
         if device not in self.tallies:
-            self.tallies[device] = Tally(self.statement, self.module)
+            self.tallies[device] = Tally((self.statement, self.module, self._statements))
         return self.tallies[device]
 
     def _died(self, key: int) -> None:
@@ -143,11 +148,12 @@ class Storages:
         tally.change(OTHER, size)
         tally.change(OTHER, -size)
 
-    def turn(self, statement: str, module: str) -> None:
-        """Begin another stretch of the timeline."""
+    def turn(self, statement: str, module: str, *, anew: bool = False) -> None:
+        """Begin another stretch of the timeline; ``anew`` says that the same statement runs once more."""
+        self._statements += anew or statement != self.statement
         self.statement, self.module = statement, module
         for tally in self.tallies.values():
-            tally.turn(statement, module)
+            tally.turn((statement, module, self._statements))
 
 
 def tensors(values: Any) -> Iterator[Tensor]:

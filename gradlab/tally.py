@@ -11,32 +11,32 @@ from .timeline import CATEGORIES, MOST_POINTS, Point, named
 class Stretch:
     """Work on one statement in one module, while it is being measured."""
 
-    __slots__ = ("end", "high", "module", "statement", "top", "when")
+    __slots__ = ("end", "high", "module", "number", "statement", "top", "when")
 
-    def __init__(self, statement: str, module: str, now: list[int], when: int) -> None:
-        """Begin with what is alive ``now``; ``when`` is the number of the newest storage."""
-        self.statement, self.module = statement, module
+    def __init__(self, place: tuple[str, str, int], now: list[int], when: int) -> None:
+        """Begin with what is alive ``now``; a place is statement, module and the number of the statement."""
+        self.statement, self.module, self.number = place
         self.end = now.copy()
         self.high = now.copy()
         self.top = sum(now)
-        self.when = when  # number of the newest storage at the highest moment
+        self.when = when  # the number of the newest storage, at the highest moment
 
     def point(self) -> Point:
         """Return the stretch as it is shown."""
-        return Point(self.statement, self.module, named(self.end), named(self.high))
+        return Point(self.statement, self.module, named(self.end), named(self.high), self.number)
 
 
 class Tally:
     """Bytes by category on one device."""
 
-    def __init__(self, statement: str = "", module: str = "") -> None:
-        """Start with nothing alive."""
+    def __init__(self, place: tuple[str, str, int] = ("", "", 1)) -> None:
+        """Start with nothing alive; a place is statement, module and the number of the statement."""
         self.now = [0] * len(CATEGORIES)
         self.total = 0
         self._newest = 0
-        self._stretch = Stretch(statement, module, self.now, 0)
+        self._stretch = Stretch(place, self.now, 0)
         self._past: list[Stretch] = []
-        self._peak = Stretch(statement, module, self.now, 0)
+        self._peak = Stretch(place, self.now, 0)
         self._peak_in = self._stretch
 
     @property
@@ -82,28 +82,28 @@ class Tally:
             amounts[before] -= size
             amounts[after] += size
 
-    def turn(self, statement: str, module: str) -> None:
-        """Begin another stretch."""
+    def turn(self, place: tuple[str, str, int]) -> None:
+        """Begin another stretch at a place: statement, module and the number of the statement."""
         self._stretch.end = self.now.copy()
         self._past.append(self._stretch)
-        self._stretch = Stretch(statement, module, self.now, self._newest)
-        if len(self._past) >= 2 * MOST_POINTS:
+        self._stretch = Stretch(place, self.now, self._newest)
+        if len(self._past) >= MOST_POINTS:
             self._thin()
 
-    def say(self, statement: str, since: int) -> None:
-        """Give the stretches from number ``since`` on, and the one under way, the name of their statement."""
-        for stretch in self._past[since:]:
-            stretch.statement = statement
+    def say(self, statement: str) -> None:
+        """Give the stretches of the statement under way its name."""
         self._stretch.statement = statement
-
-    def __len__(self) -> int:
-        return len(self._past)
+        for stretch in reversed(self._past):
+            if stretch.number != self._stretch.number:
+                break
+            stretch.statement = statement
 
     def forget(self) -> None:
         """Begin the timeline and the peak anew with what is alive now."""
         self._past.clear()
-        self._stretch = Stretch(self._stretch.statement, self._stretch.module, self.now, self._newest)
-        self._peak = Stretch("", "", self.now, self._newest)
+        place = self._stretch.statement, self._stretch.module, self._stretch.number
+        self._stretch = Stretch(place, self.now, self._newest)
+        self._peak = Stretch(place, self.now, self._newest)
         self._peak_in = self._stretch
 
     def _ended(self, stretch: Stretch) -> Point:

@@ -25,6 +25,8 @@ class Point:
     """Alive at the end of the stretch."""
     high: dict[str, int]
     """Alive at its highest moment."""
+    number: int = 0
+    """Which statement it belongs to, counted from 1: the same line may run twice in a row."""
 
     @property
     def total(self) -> int:

@@ -15,7 +15,7 @@ HEAVY = ("torch", "matplotlib", "ipywidgets", "numpy", "PIL", "IPython")
 HOME = Path(gradlab.__file__).parent
 CORE = {
     *("recipe", "source", "stepper", "entry", "provenance", "record", "recorder", "loop", "engine", "snapshot"),
-    *("batches", "footprint", "holdings", "run", "scene", "tasks"),
+    *("batches", "footprint", "holdings", "looking", "run", "scene", "tasks"),
     *("timeline", "tally", "storages", "saving", "places", "counting", "kernels", "ledger"),
 }
 

@@ -9,6 +9,7 @@ import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run, tasks
+from gradlab.ledger import Ledger
 from gradlab.stepper import LoopError
 from gradlab.tasks import Task
 
@@ -132,17 +134,57 @@ def test_slices_add_up() -> None:
     assert state(whole) == state(parts)
 
 
-def test_the_timeline_has_a_sample_for_each_statement_of_the_last_update() -> None:
+def ends(run: Run) -> list[tuple[str, dict[str, int]]]:
+    """What was alive at the end of each statement of the update that was watched last."""
+    groups = groupby(run.timeline, key=lambda point: point.number)
+    return [(points[-1].statement, points[-1].bytes) for points in (list(group) for _, group in groups)]
+
+
+def test_the_timeline_has_every_statement_of_the_last_update() -> None:
     run = Run(SPIRAL, Recipe(optimizer="adam"))
     run.watch_memory = True
     run.advance(updates=3)
-    words = [word for word, _ in run.timeline]
-    assert words == ["start", "for", "x, y", "zero_grad", "output", "loss", "backward", "step"]
+    assert [word for word, _ in ends(run)] == ["for", "x, y", "zero_grad", "output", "loss", "backward", "step"]
     size = sum(p.numel() for p in run.model.parameters()) * 4
-    held = dict(run.timeline)
+    held = dict(ends(run))
     assert held["zero_grad"]["gradients"] == 0
     assert held["backward"]["gradients"] == held["backward"]["weights"] == size
     assert held["step"]["optimizer"] == 2 * size + 4 * len(list(run.model.parameters()))  # two moments, a count each
+    assert held["output"]["activations"] > 0 == held["backward"]["activations"]
+
+
+def test_watched_updates_have_their_numbers_and_only_the_last_three_are_kept() -> None:
+    run = Run(SPIRAL, Recipe())
+    run.watch_memory = True
+    for updates in (1, 5, 2, 4):
+        run.advance(updates=updates)
+    assert [number for number, _ in run.watched] == [6, 8, 12]
+    run.step()
+    assert [number for number, _ in run.watched] == [8, 12, 13]
+    assert [word for word, _ in ends(run)] == ["for"]
+    run.advance(updates=1)  # the same update goes on, in the same ledger
+    assert run.watched[-1][0] == 13
+    assert [word for word, _ in ends(run)] == ["for", "x, y", "zero_grad", "output", "loss", "backward", "step"]
+
+
+@pytest.mark.parametrize("recipe", [Recipe(), Recipe(accumulate=4, amp="bf16", clip=1.0), Recipe(zero_grad=False)])
+def test_what_gradlab_itself_computes_is_in_nobodys_bytes(recipe: Recipe) -> None:
+    run = Run(SPIRAL, recipe)
+    run.watch_memory = True
+    run.advance(updates=3)
+    assert run.ledger is not None
+
+    setup, loop = recipe.source().split("\n\n")
+    model = SPIRAL.build(0)
+    names = {"torch": torch, "model": model, "loss_fn": SPIRAL.loss_fn, "device": SPIRAL.device, "epochs": 1}
+    exec(setup, names)
+    for update in range(3):
+        names["batches"] = SPIRAL.batches[update * recipe.accumulate : (update + 1) * recipe.accumulate]
+        held = [value for value in names.values() if isinstance(value, Tensor) and not value.requires_grad]
+        with Ledger(model, [names["optimizer"]], held) as ledger:
+            exec(loop, names)
+    # A Run keeps the losses of a window until it has written them down: a few bytes each.
+    assert ledger.peak <= run.ledger.peak <= ledger.peak + 4 * recipe.accumulate
 
 
 # Seeds and random numbers
@@ -194,6 +236,7 @@ def test_reset_brings_back_the_first_state(recipe: Recipe) -> None:
     run.reset()
     assert (state(run), run.line, run.updates, len(run.record.rows)) == (first, line, 0, 0)
     assert run.timeline == []
+    assert run.ledger is None
     run.advance(updates=12)
     assert state(run) == after
 
@@ -430,7 +473,7 @@ def test_an_endless_loop_without_a_step_is_stopped_and_named(
         run.advance(updates=1)
     assert caught.value.line in lines
     assert state(run) == before
-    assert len(run.timeline) < 2000
+    assert len(run.timeline) <= 2000
     goes_on_like(run, untouched)
 
 
