@@ -38,13 +38,9 @@ def percent(share: float) -> str:
 
 def times(ratio: float) -> str:
     """Write how many times as much: ``1.3 times``, ``82 times``."""
-    return (
-        f"{ratio:,.0f} times"
-        if ratio >= 9.95
-        else f"{max(ratio, 1.01):.2g} times"
-        if ratio >= 1.1
-        else f"{max(ratio, 1.01):.2f} times"
-    )
+    if ratio >= 9.95:
+        return f"{ratio:,.0f} times"
+    return f"{ratio:.2g} times" if ratio >= 1.1 else f"{max(ratio, 1.01):.2f} times"
 
 
 def fits(bars: Mapping[str, float], cards: Sequence[tuple[str, int]]) -> str:
