@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -70,6 +71,23 @@ class Counting(TorchDispatchMode):
 
     def _is_batch(self, given: list[Tensor]) -> bool:
         return not given[0].requires_grad and all(e.base == INPUTS for e in self._storages.see(given[0]))
+
+
+@contextmanager
+def random_states(storages: Storages) -> Iterator[None]:
+    """Count the states of the random numbers (5 kB each, checkpointing keeps some): no operation makes them."""
+    get_rng_state = torch.get_rng_state
+
+    def watched() -> Tensor:
+        state = get_rng_state()
+        storages.see(state)
+        return state
+
+    torch.get_rng_state = watched
+    try:
+        yield
+    finally:
+        torch.get_rng_state = get_rng_state
 
 
 def _in(values: Any) -> Iterator[Tensor]:

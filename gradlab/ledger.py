@@ -14,7 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from .counting import Counting
+from .counting import Counting, random_states
 from .places import Lines, Modules
 from .saving import saving
 from .storages import Storages, tensors
@@ -72,6 +72,7 @@ class Ledger:
             self._begin()
         with ExitStack() as stack:
             stack.enter_context(saving(self._storages))
+            stack.enter_context(random_states(self._storages))
             for handle in (*self._modules.hooks(), *self._hooks()):
                 stack.callback(handle.remove)
             stack.enter_context(self._counting)
