@@ -172,4 +172,4 @@ class Fit:
     title: str = ""
 
 
-Scene = Curve | Arrows | Bars | Landscape | Slice | ScalerHistory | Boundary | Samples | Memory
+Scene = Curve | Arrows | Bars | Landscape | Slice | ScalerHistory | Boundary | Samples | Memory | Fit

@@ -23,6 +23,7 @@ from gradlab.scene import (
     Boundary,
     Contours,
     Curve,
+    Fit,
     Landscape,
     Memory,
     Samples,
@@ -94,6 +95,10 @@ PAIRS: list[tuple[Any, Any]] = [
     (boundary(), boundary(2)),
     (Samples(DIGITS, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 7], 0.8), Samples(DIGITS, [1] * 6, [1, 2, 3, 4, 5, 7], 0.2)),
     (memory(), memory(70_000)),
+    (
+        Fit([("now", {"weights": 9})], [("T4", 20)]),
+        Fit([("before", {"weights": 9}), ("now", {"odd": 12})], [("T4", 20)]),
+    ),
 ]
 NAMES = [type(first).__name__ for first, _ in PAIRS]
 DEGENERATE: list[Any] = [
@@ -140,6 +145,10 @@ DEGENERATE: list[Any] = [
     Memory(["step"], [0], {}, [(0, 1)]),
     Memory(["a", "b"], [0, 1], {"weights": [0, 0], "gradients": []}),
     Memory(["a"] * 70, range(70), {"weights": [10**15] * 70, "optimizer": [10**30] * 70}, allocated=10**18, reserved=0),
+    Memory(["a", "b"], [5, -3], {"weights": [1, NAN, INF]}, [(-1, 1), (1, 2), (9, 3)], ["m"], ("T4", 0)),
+    Fit([], []),
+    Fit([("a" * 80, {})] * 9, [("T4", 0), ("b" * 80, 10**30)]),
+    Fit([("a", {"weights": 10**300, "odd": 1}), ("", {"other": -5})], [("T4", 1)] * 30, "a title" * 40),
 ]
 
 

@@ -11,6 +11,7 @@ from gradlab.views.boundary import BoundaryPanel
 from gradlab.views.canvas import Canvas
 from gradlab.views.comparison import comparison_figure
 from gradlab.views.compose import compose
+from gradlab.views.fit import FitPanel
 from gradlab.views.landscape import LandscapePanel
 from gradlab.views.loss import LossPanel
 from gradlab.views.memory import MemoryPanel
@@ -33,6 +34,7 @@ def panel_for(scene_type: type) -> type[Canvas[Any]]:
         scene.Boundary: BoundaryPanel,
         scene.Samples: SamplesPanel,
         scene.Memory: MemoryPanel,
+        scene.Fit: FitPanel,
     }
     try:
         return panels[scene_type]
