@@ -1,0 +1,101 @@
+"""Fakes: tensors with a shape and a dtype but without memory, so that a model of any size can be run.
+
+PyTorch's FakeTensorMode, with short ways for the few operations that a large model is made of: it spends most of its
+time on looking up what it already knows.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, in_kernel_invocation_manager
+from torch.overrides import TorchFunctionMode
+
+_aten = torch.ops.aten
+_DEVICE = torch.ops.prim.device.default
+# These change their first argument in place and give it back, so there is nothing to work out.
+_IN_PLACE = {
+    *(_aten.add_.Tensor, _aten.mul_.Tensor, _aten.lerp_.Scalar, _aten.addcmul_.default, _aten.addcdiv_.default),
+    *(_aten.zero_.default, _aten.mul_.Scalar),
+}
+# These have one result, on the device of their arguments: what PyTorch's own shape functions say is all there is to it.
+_SHAPES = {
+    *(_aten.t.default, _aten.view.default, _aten._unsafe_view.default, _aten.transpose.int, _aten.expand.default),
+    *(_aten.slice.Tensor, _aten.detach.default, _aten.mm.default, _aten.addmm.default, _aten.add.Tensor),
+    *(_aten.mul.Tensor, _aten.mul.Scalar, _aten.div.Tensor, _aten.div.Scalar, _aten.neg.default, _aten.sqrt.default),
+    *(_aten.rsqrt.default, _aten.pow.Tensor_Scalar, _aten.mean.dim, _aten.sum.dim_IntList, _aten.silu.default),
+    *(_aten.silu_backward.default, _aten.gelu.default, _aten.gelu_backward.default),
+}
+
+
+class Fakes(FakeTensorMode):
+    """While it is entered, new tensors are fake ones on the CPU; real ones that an operation reads count as fake."""
+
+    def __init__(self) -> None:
+        """Take real tensors as arguments, too: models keep constants where nobody finds them."""
+        super().__init__(allow_non_fake_inputs=True)
+        self.calls = 0
+        self.on_calls: Callable[[int], None] | None = None
+        """Told now and then how many operations have run."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Say what an operation would return."""
+        if func is _DEVICE:
+            return args[0].fake_device
+        self.calls += 1
+        if self.on_calls is not None and not self.calls % 500:
+            self.on_calls(self.calls)
+        if func in _IN_PLACE:
+            if self._plain(args) and all(a.shape == args[0].shape for a in args if isinstance(a, Tensor)):
+                return args[0]
+        elif func in _SHAPES and self._plain(args):
+            with in_kernel_invocation_manager(self):
+                result = func(*args, **(kwargs or {}))
+            return FakeTensor(self, result, torch.device("cpu"))
+        return super().__torch_dispatch__(func, types, args, kwargs or {})
+
+    def _plain(self, args: Any) -> bool:
+        """Whether all tensors are fakes of ours on the CPU, of which no value is known."""
+        return all(
+            type(a) is FakeTensor and a.constant is None and a.fake_mode is self and a.fake_device.type == "cpu"
+            for a in args
+            if isinstance(a, Tensor)
+        )
+
+    def fake(self, tensor: Tensor) -> Tensor:
+        """Return a fake of a tensor on the CPU, wherever it is; views and tied ones share their storage as before."""
+        if tensor.device.type == "cpu" and not isinstance(tensor, FakeTensor):
+            result: Tensor = self.from_tensor(tensor)
+            result.grad = None
+            return result
+        with self:  # a meta tensor, a fake of another mode, or one on a GPU
+            made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
+            if isinstance(tensor, nn.Parameter):
+                return nn.Parameter(made, requires_grad=tensor.requires_grad)
+            return made.requires_grad_(tensor.requires_grad)
+
+    def copy(self, model: nn.Module) -> nn.Module:
+        """Return a copy of a model on fake tensors; the model's own memory is neither copied nor changed."""
+        memo = {id(t): self.fake(t) for t in (*model.parameters(), *model.buffers())}
+        with _CopyAsFake(self):
+            return copy.deepcopy(model, memo)
+
+
+class _CopyAsFake(TorchFunctionMode):
+    """Copies of tensors that a model keeps as plain attributes are fake, too."""
+
+    def __init__(self, fakes: Fakes) -> None:
+        super().__init__()
+        self._fakes = fakes
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is Tensor.__deepcopy__:
+            tensor, memo = args
+            if id(tensor) not in memo:
+                memo[id(tensor)] = self._fakes.fake(tensor)
+            return memo[id(tensor)]
+        return func(*args, **(kwargs or {}))

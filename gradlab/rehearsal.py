@@ -1,0 +1,205 @@
+"""Rehearsal: a recipe's own text run on fake tensors under a ledger, up to and through its second update.
+
+The first update makes the optimizer's state and leaves behind what a loop leaves behind: ``.grad``, ``output``,
+``loss``. The second one is the steady state, and the one that is measured.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
+
+from .checkpointing import checkpointing
+from .counting import Counting
+from .fakes import Fakes
+from .ledger import Ledger
+from .recipe import Recipe
+from .stepper import Program
+from .subjects import Subject
+from .timeline import Point
+
+LARGE = 100_000_000
+"""Parameters from which on a long window is cut short."""
+MICRO_BATCHES = 3
+"""Micro-batches of a large model's window that are run; the others would repeat the third."""
+_AMP = {"off": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+
+class _Counting(Counting):
+    """Passes on the question where a fake tensor is: autograd asks it all the time, and of real ones without a word."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Count all else."""
+        if func is torch.ops.prim.device.default:
+            return func(*args)
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+
+class ForecastError(ValueError):
+    """A model that cannot be run on tensors without memory; the message says where and what to do."""
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What the ledger said of the measured update."""
+
+    peak: int
+    at_peak: dict[str, int]
+    peak_at: Point
+    timeline: list[Point]
+    parameters: int
+    micro_batches: int
+    """How many of the window were run."""
+
+
+def rehearse(
+    subject: Subject,
+    recipe: Recipe,
+    *,
+    checkpoint: bool,
+    device: str,
+    prime: bool | None = None,
+    on_calls: Callable[[int, int], None] | None = None,
+) -> Rehearsal:
+    """Run a subject through a recipe; ``device`` "cuda" updates all parameters at once, as PyTorch does on a GPU.
+
+    ``prime`` puts the state that a first update leaves behind in place instead of running it; that is known for the
+    published sizes only, where it is the default. Raises ForecastError.
+    """
+    program = Program(recipe.source())
+    prime = subject.size is not None if prime is None else prime
+    with ExitStack() as stack:
+        stack.enter_context(torch.random.fork_rng(devices=()))
+        stack.enter_context(torch.enable_grad())
+        fakes = Fakes()
+        try:
+            model = subject.build(fakes)
+            stack.enter_context(checkpointing(model) if checkpoint else nullcontext())
+            stage = _Stage(subject, recipe, program, fakes, model, device)
+            if on_calls is not None:
+                expected = stage.expected(prime=prime)
+                fakes.on_calls = lambda calls: on_calls(calls, expected)
+            return stage.measured(prime=prime)
+        except Exception as error:
+            raise _explained(subject, program, error) from error
+
+
+class _Stage:
+    """The names that the loop sees, all of them fake."""
+
+    def __init__(
+        self, subject: Subject, recipe: Recipe, program: Program, fakes: Fakes, model: nn.Module, device: str
+    ) -> None:
+        self.subject, self.recipe, self.program, self.fakes, self.model = subject, recipe, program, fakes, model
+        self.parameters = sum(p.numel() for p in model.parameters())
+        window = recipe.accumulate
+        self.run = min(window, MICRO_BATCHES) if self.parameters >= LARGE else window
+        pairs, epochs = subject.batches(fakes, window)
+        self.inputs = pairs
+        cut = self.run < window
+        self.namespace: dict[str, Any] = {
+            "torch": torch,
+            "model": model,
+            "loss_fn": subject.loss_fn,
+            "batches": pairs[: self.run] if cut else pairs,
+            "device": "cpu",
+            "epochs": 2 if cut else epochs,
+        }
+        self.device = device
+
+    def expected(self, *, prime: bool) -> int:
+        """Guess how many operations there are to run, from what a transformer takes for each parameter tensor."""
+        tensors = sum(1 for _ in self.model.parameters())
+        return tensors * (60 * self.run * (1 if prime else 2) + 10)
+
+    def measured(self, *, prime: bool) -> Rehearsal:
+        """Run the loop's own set-up and updates, and return what the ledger saw of the last one."""
+        with self.fakes:
+            for _ in self.program.setup(self.namespace):
+                pass
+            optimizer, scaler = self.namespace["optimizer"], self.namespace.get("scaler")
+            if self.device == "cuda":
+                for group in optimizer.param_groups:
+                    group["foreach"] = True
+            if scaler is not None:  # whether a gradient is infinite cannot be asked here, so every step is taken
+                scaler._maybe_opt_step = lambda optimizer, state, *args, **kwargs: optimizer.step(*args, **kwargs)
+            ledger = Ledger(self.model, [optimizer], self.inputs)
+            ledger.place = lambda: ""  # statements are named as they end
+            ledger._counting = _Counting(ledger._storages, ledger._modules, ledger.place)
+            with ledger:
+                if prime:
+                    self._prime(optimizer, scaler)
+                self._run(ledger, updates=1 if prime else 2)
+        points = [point for point in ledger.timeline if point.statement]
+        timeline = [replace(point, number=point.number - points[0].number + 1) for point in points]
+        return Rehearsal(ledger.peak, ledger.at_peak, ledger.peak_at, timeline, self.parameters, self.run)
+
+    def _run(self, ledger: Ledger, updates: int) -> None:
+        statements = self.program.statements
+        if updates == 1:
+            ledger.forget()
+        loop = self.program.loop(self.namespace)
+        for index in loop:
+            ledger.mark(statements[index].word)
+            if index == len(statements) - 1:  # the loop's last line completes an update
+                updates -= 1
+                if updates == 0:
+                    break
+                if updates == 1:
+                    ledger.forget()
+        loop.close()
+
+    def _prime(self, optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler | None) -> None:
+        """Leave behind what a first update does: the states of optimizer and scaler, ``.grad``, ``output``, ``loss``."""
+        assert self.subject.size is not None
+        for parameter in self.model.parameters():
+            parameter.grad = torch.empty_like(parameter)
+        at_once = [group["foreach"] for group in optimizer.param_groups]
+        for group in optimizer.param_groups:
+            group["foreach"] = True  # the quickest way to the same state
+        loss = torch.empty(())
+        if scaler is None:
+            optimizer.step()
+        else:
+            scaler.scale(loss)
+            scaler.step(optimizer)
+            scaler.update()
+        for group, before in zip(optimizer.param_groups, at_once, strict=True):
+            group["foreach"] = before
+        tokens = self.inputs[0][0]
+        output = torch.empty(*tokens.shape, self.subject.size.vocabulary, dtype=_AMP[self.recipe.amp])
+        self.namespace.update(output=output, loss=loss)
+
+
+def _explained(subject: Subject, program: Program, error: Exception) -> ForecastError:
+    """Say which line failed, why, and what to do."""
+    where = program.explain(error)
+    place = _place(error)
+    if isinstance(error, DataDependentOutputException):
+        said = f"asks for a value ({error.func}: .item(), float(), or an if on a tensor)"
+        advice = "A forecast knows shapes and no values: leave it out, or decide with torch.where"
+    elif isinstance(error, DynamicOutputShapeException):
+        said = f"has a shape that depends on values ({error.func}: nonzero, unique, or a mask as an index)"
+        advice = "A forecast knows shapes and no values: use torch.where or a fixed number of entries"
+    else:
+        said = f"fails without memory: {where.problem}"
+        advice = "Check that model(x) and loss_fn(output, y) run on a real batch of this shape, all of it on one device"
+    line = f" at `{program.text.splitlines()[where.line - 1].strip()}`" if where.line else " while it is built"
+    return ForecastError(f"forecast: {subject.name} {said}{line}{place}. {advice}")
+
+
+def _place(error: Exception) -> str:
+    """Name the innermost line of the model's own code that the error came through."""
+    ours = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<")
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(ours)]
+    if not frames:
+        return ""
+    return f", in {frames[-1].name}() at {Path(frames[-1].filename).name}:{frames[-1].lineno}"

@@ -1,0 +1,153 @@
+"""Subjects: what a forecast can be about, a task, a module with a sample batch, or a published size."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from . import sizes, tasks
+from .fakes import Fakes
+from .sizes import Size
+
+Pair = tuple[Tensor, Tensor]
+LARGEST_BATCH = 2**20
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model that can be built on fake tensors, samples of its batches, and its loss."""
+
+    name: str
+    build: Callable[[Fakes], nn.Module]
+    samples: list[Pair]
+    """Real batches, or tensors on "meta" where only the shape is known."""
+    loss_fn: Callable[[Any, Any], Tensor]
+    device: str
+    batch: int | None = None
+    """Rows of every batch; None leaves them as the samples have them."""
+    size: Size | None = None
+
+    def resized(self, batch: int) -> Subject:
+        """Return the same with another number of rows in each batch."""
+        return dataclasses.replace(self, batch=batch)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the first batch."""
+        return self.batch or len(self.samples[0][0])
+
+    def batches(self, fakes: Fakes, window: int) -> tuple[list[Pair], int]:
+        """Return fake batches for two updates and the epochs that these take.
+
+        A task's are its own, the first two windows; one sample stands for a window of batches of its kind.
+        """
+        if len(self.samples) == 1:
+            return [self._fake(fakes, self.samples[0], first=i == 0) for i in range(window)], 2
+        samples = self.samples[: 2 * window]
+        return [self._fake(fakes, sample, first=True) for sample in samples], 1 if len(samples) == 2 * window else 2
+
+    def _fake(self, fakes: Fakes, sample: Pair, *, first: bool) -> Pair:
+        x, y = sample
+        if self.batch is None and first:
+            return fakes.fake(x), fakes.fake(y)
+        with fakes:
+            rows = (len(x), len(y)) if self.batch is None else (self.batch, self.batch)
+            return (
+                torch.empty((rows[0], *x.shape[1:]), dtype=x.dtype),
+                torch.empty((rows[1], *y.shape[1:]), dtype=y.dtype),
+            )
+
+
+def subject(what: Any, batch: Any, context: Any, loss_fn: Any) -> Subject:
+    """Return what a forecast was asked about; a TypeError or ValueError names what is wrong and what is allowed."""
+    if isinstance(what, str):
+        if what in sizes.names():
+            return _size(sizes.get(what), batch, context, loss_fn)
+        if what not in tasks.names():
+            allowed = ", ".join(map(repr, [*sizes.names(), *tasks.names()]))
+            raise ValueError(f"forecast: the name must be one of {allowed}, got {what!r}")
+        what = tasks.get(what, device="cpu")
+    if context is not None:
+        raise ValueError(
+            f"forecast: context is for the sizes {', '.join(map(repr, sizes.names()))}, got context={context!r}; "
+            "the samples of a task or a module say how long theirs is"
+        )
+    if isinstance(what, tasks.Task):
+        if loss_fn is not None:
+            raise ValueError(f"forecast: a task has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
+        return _task(what, batch)
+    if isinstance(what, nn.Module):
+        return _module(what, batch, loss_fn)
+    raise TypeError(
+        "forecast: give a Task, the name of one, a torch.nn.Module with batch=(x, y), or one of "
+        f"{', '.join(map(repr, sizes.names()))}, got {what!r}"
+    )
+
+
+def whole(name: str, value: object, most: int) -> int:
+    """Return a whole number from 1 to ``most``; anything else is a TypeError or ValueError that names it."""
+    allowed = f"a whole number from 1 to {most:,}"
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"forecast: {name} must be {allowed}, got {value!r}")
+    if not 1 <= value <= most:
+        raise ValueError(f"forecast: {name} must be {allowed}, got {value!r}")
+    return value
+
+
+def _size(size: Size, batch: Any, context: Any, loss_fn: Any) -> Subject:
+    from .decoder import Decoder, next_token_loss
+
+    if loss_fn is not None:
+        raise ValueError(f"forecast: {size.name!r} has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
+    rows = whole("batch", 1 if batch is None else batch, LARGEST_BATCH)
+    long = whole(f"context of {size.name!r}", min(2048, size.longest) if context is None else context, size.longest)
+    tokens = torch.empty(rows, long, dtype=torch.int64, device="meta")
+
+    def build(fakes: Fakes) -> nn.Module:
+        with fakes:
+            return Decoder(size)
+
+    return Subject(size.name, build, [(tokens, tokens)], next_token_loss, "cuda", rows, size)
+
+
+def _task(task: tasks.Task, batch: Any) -> Subject:
+    rows = None if batch is None else whole("batch of a task", batch, LARGEST_BATCH)
+
+    def build(fakes: Fakes) -> nn.Module:
+        with fakes:  # a fake model cannot be moved, so it is built on the CPU
+            return dataclasses.replace(task, device="cpu").build(0)
+
+    # With a batch size of one's own all batches are alike, so one stands for all.
+    samples = task.batches if rows is None else task.batches[:1]
+    return Subject(task.name, build, samples, task.loss_fn, task.device, rows)
+
+
+def _module(module: nn.Module, batch: Any, loss_fn: Any) -> Subject:
+    name = type(module).__name__
+    if not isinstance(batch, (tuple, list)) or len(batch) != 2 or not all(isinstance(t, Tensor) for t in batch):
+        raise TypeError(f"forecast: a module needs a sample batch, batch=(x, y) of two tensors, got batch={batch!r}")
+    if not all(t.ndim and t.numel() for t in batch):
+        raise ValueError("forecast: x and y of batch=(x, y) must have at least one row, got an empty one or a number")
+    if loss_fn is not None and not callable(loss_fn):
+        raise TypeError(f"forecast: loss_fn must be a function (output, y) -> loss, got {loss_fn!r}")
+    if not any(p.requires_grad for p in module.parameters()):
+        raise ValueError(f"forecast: {name} has no parameter that wants a gradient, so there is nothing to train")
+    x, y = batch
+    on_gpu = any(p.is_cuda for p in module.parameters())
+    return Subject(
+        name, lambda fakes: fakes.copy(module), [(x, y)], loss_fn or default_loss, "cuda" if on_gpu else "cpu"
+    )
+
+
+def default_loss(output: Tensor, y: Tensor) -> Tensor:
+    """Return the cross-entropy where y holds whole numbers, with the classes last or second; else the squared error."""
+    if y.is_floating_point():
+        return nn.functional.mse_loss(output, y)
+    if output.shape[:-1] == y.shape:
+        return nn.functional.cross_entropy(output.flatten(0, -2), y.flatten())
+    return nn.functional.cross_entropy(output, y)
