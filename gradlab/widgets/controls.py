@@ -1,4 +1,4 @@
-"""The switches: one labelled control for each field of the Recipe, and one for the task."""
+"""The switches: one labelled control for each field of the Recipe, one for the task and one for the card."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from ..cards import CARDS
 from ..recipe import AMP, LONGEST_WINDOW, OPTIMIZERS, Recipe
 
 NAMES = (
@@ -20,10 +21,14 @@ NAMES = (
     "clip",
     "optimizer",
     "lr",
+    "card",
     "edit",
     "speed",
 )
-"""What ``controls=[...]`` may ask for; "edit" is the button under the code, "speed" the choice beside Play."""
+"""What ``controls=[...]`` may ask for; "card" is the graphics card that memory is held against, "edit" the button under
+the code, "speed" the choice beside Play."""
+USUAL = tuple(name for name in NAMES if name != "card")
+"""What a Lab has unless it is asked for something else."""
 _CLIPS = (0.1, 0.5, 1.0, 5.0)
 _NO_CLIP = 0.0  # stands for None, which a Dropdown shows as an empty field
 
@@ -31,8 +36,10 @@ _NO_CLIP = 0.0  # stands for None, which a Dropdown shows as an empty field
 class Controls:
     """A bar of switches that shows a recipe and calls ``on_change(field, value)`` when the learner turns one."""
 
-    def __init__(self, names: Sequence[str], tasks: Sequence[str], on_change: Callable[[str, Any], None]) -> None:
-        """Make the controls that were asked for, in the usual order."""
+    def __init__(
+        self, names: Sequence[str], tasks: Sequence[str], on_change: Callable[[str, Any], None], *, own: str = "none"
+    ) -> None:
+        """Make the controls that were asked for, in the usual order; ``own`` is the word for no card chosen."""
         self._on_change = on_change
         self._quiet = False
         self._showing = threading.RLock()  # a click may come on another thread than the one that shows
@@ -48,6 +55,7 @@ class Controls:
             "clip": lambda: _choice("clip", _clips(_CLIPS), 115),
             "optimizer": lambda: _choice("optimizer", OPTIMIZERS, 180),
             "lr": lambda: widgets.FloatText(description="lr", step=0.01, layout=_wide(110), style=_fitting()),
+            "card": lambda: _choice("card", [(own, ""), *((name, name) for name in CARDS)], 130),
         }
         self.widgets = {name: make() for name, make in makers.items() if name in names}
         for name, widget in self.widgets.items():
@@ -55,13 +63,14 @@ class Controls:
         self.widget = widgets.Box(list(self.widgets.values()))
         self.widget.add_class("gradlab-bar")
 
-    def show(self, task: str, recipe: Recipe) -> None:
-        """Set every control to what runs, without calling anybody."""
+    def show(self, task: str, recipe: Recipe, card: str = "") -> None:
+        """Set every control to what is the case, without calling anybody; ``card`` is a name, "" for none chosen."""
         with self._showing:
             self._quiet = True
             try:
+                others = {"task": task, "card": card}
                 for name, widget in self.widgets.items():
-                    value: Any = task if name == "task" else getattr(recipe, name)
+                    value: Any = others[name] if name in others else getattr(recipe, name)
                     if name == "clip":
                         value = value or _NO_CLIP
                         if value not in (_NO_CLIP, *_CLIPS):

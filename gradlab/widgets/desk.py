@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import html
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -12,16 +11,19 @@ from typing import Any
 import ipywidgets as widgets
 
 from .. import tasks
+from ..cards import capacity
 from ..probes import Probes
 from ..readout import readout, warning
 from ..recipe import Recipe
 from ..run import Run
 from ..stepper import LoopError
+from ..views.style import bytes_text
 from .code import CodePane
 from .controls import Controls
 from .player import Player
 from .screen import Screen
 from .theme import style_sheet
+from .words import words
 
 _SLICE = 0.01  # seconds of training between two frames
 
@@ -35,12 +37,14 @@ class Desk:
         # JupyterLab hands clicks to a second thread of the kernel while a cell, or an early click, runs in the first.
         self.alone = threading.RLock()
         """Held by whoever trains, draws or reads what is drawn."""
-        self.controls = Controls(controls, tasks.names(), self.turn)
+        own = "this GPU" if runner.task.device.startswith("cuda") else "none"
+        self.controls = Controls(controls, tasks.names(), self.turn, own=own)
         self.player = Player(self._tick, self.draw, self.step, self.update, self.reset, with_speed="speed" in controls)
         self.code = CodePane(self.edit, editable="edit" in controls)
         self.words = widgets.HTML()
         self._panels = panels
         self._note = runner.task.title
+        self._card = ""  # the one that was chosen
         self._last = self._owed = 0.0  # when the last tick came, and what it left over of an update
         self._probes = Probes(runner)
         self.screen = Screen(self._probes)
@@ -67,9 +71,11 @@ class Desk:
         self._act(self._begin_again)
 
     def turn(self, name: str, value: Any) -> None:
-        """Turn a switch, or choose another task."""
+        """Turn a switch, or choose another task or card."""
         if name == "task":
             self._act(lambda: self._new_task(value))
+        elif name == "card":
+            self._act(lambda: self.hold_against(value))
         else:
             self._act(lambda: self.switch(self.runner.recipe.replace(**{name: value})))
 
@@ -97,6 +103,15 @@ class Desk:
             words += "; the optimizer is new, its state starts empty; weights and .grad stay"
         self.say(words)
 
+    def hold_against(self, card: str) -> None:
+        """Hold memory against a card by its name, or against none (""); ValueError for a name that is unknown."""
+        self._probes.card = (card, capacity(card)) if card else None
+        self._card = card
+        held = self._probes.capacity()
+        self.say(
+            f"Memory is held against {held[0]}: {bytes_text(held[1])}." if held else "Memory is held against no card."
+        )
+
     # What is shown ----------------------------------------------------------------------------------------------------
 
     def panels(self) -> list[str]:
@@ -118,18 +133,13 @@ class Desk:
     def draw(self, *, hurried: bool = False, wrong: int = 0) -> None:
         """Bring everything up to date; ``wrong`` marks a line of the loop, ``hurried`` leaves out costly pictures."""
         with self.alone:
-            self.controls.show(self.runner.task.name, self.runner.recipe)
+            self.controls.show(self.runner.task.name, self.runner.recipe, self._card)
             self.code.show(self.runner.source, self.runner.statement, wrong)
             self.screen.draw(self.panels(), hurried=hurried)
-            alarm = warning(self.runner)
-            chip = f'<div><span class="gl-chip" role="alert">⚠ {html.escape(alarm)}</span></div>' if alarm else ""
-            live = "off" if self.player.playing else "polite"
-            words = (
-                f'<div class="gl-words"><div role="status" aria-live="{live}">{html.escape(readout(self.runner))}</div>'
-                f'{chip}<div class="gl-note">{html.escape(self._note)}</div></div>'
-            )
-            if words != self.words.value:
-                self.words.value = words
+            state, alarm = readout(self.runner), warning(self.runner)
+            said = words(state, alarm, self._note, live=not self.player.playing)
+            if said != self.words.value:
+                self.words.value = said
 
     # How it is done ---------------------------------------------------------------------------------------------------
 
@@ -198,6 +208,7 @@ class Desk:
 
     def _start_showing(self, words: str) -> None:
         self.code.forget_changes()
-        self._probes = Probes(self.runner)
+        card, self._probes = self._probes.card, Probes(self.runner)
+        self._probes.card = card
         self.screen.renew(self._probes)
         self.say(words)

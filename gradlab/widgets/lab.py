@@ -38,7 +38,7 @@ class Lab:
         panels: Sequence[str] | None = None,
     ) -> None:
         """Build the run and its widgets."""
-        chosen = switches.NAMES if controls is None else _names("controls", controls, switches.NAMES)
+        chosen = switches.USUAL if controls is None else _names("controls", controls, switches.NAMES)
         shown = None if panels is None else _names("panels", panels, PANELS)
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
         if shown is not None and not shown:
@@ -102,9 +102,17 @@ class Lab:
         return self
 
     def switch(self, **changes: Any) -> Lab:
-        """Turn switches as a learner would: ``lab.switch(zero_grad=False)``; a bad value is a ValueError."""
+        """Turn switches as a learner would: ``lab.switch(zero_grad=False)``; a bad value is a ValueError.
+
+        ``card="T4"`` holds memory against a graphics card, ``card=""`` against none.
+        """
         with self.desk.alone:
-            self.desk.switch(self.runner.recipe.replace(**changes))
+            card = changes.pop("card", None)
+            recipe = self.runner.recipe.replace(**changes)
+            if card is not None:
+                self.desk.hold_against(card)
+            if changes or card is None:
+                self.desk.switch(recipe)
             self.desk.draw()
         return self
 
