@@ -3,7 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
+
+_TOLD: ContextVar[Callable[[int, int], None] | None] = ContextVar("told", default=None)
+
+
+@contextmanager
+def telling(told: Callable[[int, int], None]) -> Iterator[None]:
+    """Have ``told(calls, expected)`` called as a forecast goes on, in the place of a bar: for a widget with its own."""
+    token = _TOLD.set(told)
+    try:
+        yield
+    finally:
+        _TOLD.reset(token)
 
 
 class Progress:
@@ -15,6 +30,9 @@ class Progress:
         self._bar: Any = None
 
     def __call__(self, calls: int, expected: int) -> None:
+        if (told := _TOLD.get()) is not None:
+            told(calls, expected)
+            return
         if self._bar is None and time.monotonic() - self._began > 1.0:
             self._bar = _tqdm()(total=expected, desc=f"forecast {self._name}", leave=False, unit=" operations")
         if self._bar is not None:
