@@ -16,20 +16,32 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, in_kernel_
 from torch.overrides import TorchFunctionMode
 
 _aten = torch.ops.aten
+_CPU = torch.device("cpu")
 _DEVICE = torch.ops.prim.device.default
 # These change their first argument in place and give it back, so there is nothing to work out.
 _IN_PLACE = {
     *(_aten.add_.Tensor, _aten.mul_.Tensor, _aten.lerp_.Scalar, _aten.addcmul_.default, _aten.addcdiv_.default),
     *(_aten.zero_.default, _aten.mul_.Scalar),
 }
-# These have one result, on the device of their arguments: what PyTorch's own shape functions say is all there is to it.
-_SHAPES = {
-    *(_aten.t.default, _aten.view.default, _aten._unsafe_view.default, _aten.transpose.int, _aten.expand.default),
-    *(_aten.slice.Tensor, _aten.detach.default, _aten.mm.default, _aten.addmm.default, _aten.add.Tensor),
-    *(_aten.mul.Tensor, _aten.mul.Scalar, _aten.div.Tensor, _aten.div.Scalar, _aten.neg.default, _aten.sqrt.default),
-    *(_aten.rsqrt.default, _aten.pow.Tensor_Scalar, _aten.mean.dim, _aten.sum.dim_IntList, _aten.silu.default),
-    *(_aten.silu_backward.default, _aten.gelu.default, _aten.gelu_backward.default),
+_ALL_IN_PLACE = {
+    *(_aten._foreach_mul_.Scalar, _aten._foreach_lerp_.Scalar, _aten._foreach_addcmul_.Scalar),
+    *(_aten._foreach_div_.ScalarList, _aten._foreach_add_.Scalar, _aten._foreach_add_.List),
+    *(_aten._foreach_addcdiv_.ScalarList, _aten._foreach_zero_.default),
 }
+# These give back a view of their first argument: PyTorch's own shape functions say which.
+_VIEWS = {
+    *(_aten.t.default, _aten.view.default, _aten._unsafe_view.default, _aten.transpose.int, _aten.expand.default),
+    *(_aten.slice.Tensor, _aten.detach.default),
+}
+# These make one new tensor, whose shape depends on nothing but the shapes of what they are given.
+_NEW = {
+    *(_aten.mm.default, _aten.addmm.default, _aten.add.Tensor, _aten.mul.Tensor, _aten.mul.Scalar, _aten.div.Tensor),
+    *(_aten.div.Scalar, _aten.neg.default, _aten.sqrt.default, _aten.rsqrt.default, _aten.pow.Tensor_Scalar),
+    *(_aten.mean.dim, _aten.sum.dim_IntList, _aten.silu.default, _aten.silu_backward.default, _aten.gelu.default),
+    *(_aten.gelu_backward.default, _aten._to_copy.default),
+}
+# A CPU keeps the statistics of these in float32 if the weights are; FakeTensorMode says that they are like the input.
+_NORMS = {_aten.native_batch_norm.default, _aten.native_layer_norm.default, _aten.native_group_norm.default}
 
 
 class Fakes(FakeTensorMode):
@@ -38,9 +50,15 @@ class Fakes(FakeTensorMode):
     def __init__(self) -> None:
         """Take real tensors as arguments, too: models keep constants where nobody finds them."""
         super().__init__(allow_non_fake_inputs=True)
+        self._made: dict[Any, tuple[Any, Any, Any]] = {}
         self.calls = 0
         self.on_calls: Callable[[int], None] | None = None
         """Told now and then how many operations have run."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Leave ``__torch_dispatch__`` as it is: nobody compiles in here, and the wrapper costs more than the work."""
+        return False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Say what an operation would return."""
@@ -52,16 +70,36 @@ class Fakes(FakeTensorMode):
         if func in _IN_PLACE:
             if self._plain(args) and all(a.shape == args[0].shape for a in args if isinstance(a, Tensor)):
                 return args[0]
-        elif func in _SHAPES and self._plain(args):
-            with in_kernel_invocation_manager(self):
-                result = func(*args, **(kwargs or {}))
-            return FakeTensor(self, result, torch.device("cpu"))
-        return super().__torch_dispatch__(func, types, args, kwargs or {})
+        elif func in _VIEWS:
+            if self._plain(args):
+                with in_kernel_invocation_manager(self):
+                    result = func(*args, **(kwargs or {}))
+                return FakeTensor(self, result, _CPU)
+        elif func in _ALL_IN_PLACE:
+            if all(self._plain(each) for each in args if isinstance(each, (list, tuple))):
+                return None
+        elif func is _aten._foreach_sqrt.default and self._plain(args[0]):
+            return [self._new(_aten.sqrt.default, types, (each,), {}) for each in args[0]]
+        elif func in _NEW and self._plain(args):
+            return self._new(func, types, args, kwargs or {})
+        result = super().__torch_dispatch__(func, types, args, kwargs or {})
+        return _in_float32(result, args) if func in _NORMS else result
+
+    def _new(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Return what an operation makes, from memory if it was given the like before."""
+        key = (func, *map(_likeness, args), *((name, _likeness(value)) for name, value in kwargs.items()))
+        if key in self._made:
+            shape, stride, dtype = self._made[key]
+            return FakeTensor(self, torch.empty_strided(shape, stride, dtype=dtype, device="meta"), _CPU)
+        result = super().__torch_dispatch__(func, types, args, kwargs)
+        if type(result) is FakeTensor and result.fake_device == _CPU and result.constant is None:
+            self._made[key] = (result.shape, result.stride(), result.dtype)
+        return result
 
     def _plain(self, args: Any) -> bool:
         """Whether all tensors are fakes of ours on the CPU, of which no value is known."""
         return all(
-            type(a) is FakeTensor and a.constant is None and a.fake_mode is self and a.fake_device.type == "cpu"
+            type(a) is FakeTensor and a.constant is None and a.fake_mode is self and a.fake_device == _CPU
             for a in args
             if isinstance(a, Tensor)
         )
@@ -99,3 +137,18 @@ class _CopyAsFake(TorchFunctionMode):
                 memo[id(tensor)] = self._fakes.fake(tensor)
             return memo[id(tensor)]
         return func(*args, **(kwargs or {}))
+
+
+def _likeness(value: Any) -> Any:
+    """What of an argument decides the shape of a result: numbers with their type, since 1 and 1.0 promote otherwise."""
+    if isinstance(value, Tensor):
+        return value.shape, value.stride(), value.dtype
+    return (type(value), tuple(value)) if isinstance(value, (list, tuple)) else (type(value), value)
+
+
+def _in_float32(result: Any, args: Any) -> Any:
+    output, *statistics = result
+    weights = (a for a in args[1:] if isinstance(a, Tensor))
+    if output.dtype == torch.float32 or not any(w.dtype == torch.float32 for w in weights):
+        return result
+    return (output, *(torch.empty_like(each, dtype=torch.float32) for each in statistics))
