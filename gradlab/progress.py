@@ -30,6 +30,7 @@ class Progress:
         self._bar: Any = None
 
     def __call__(self, calls: int, expected: int) -> None:
+        """Move on: ``calls`` of about ``expected`` operations are done."""
         if (told := _TOLD.get()) is not None:
             told(calls, expected)
             return
