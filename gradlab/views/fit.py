@@ -135,7 +135,7 @@ class FitPanel(Canvas[Fit]):
         self._leaders.set_segments(leaders)
 
     def _tell(self, bars: list[tuple[str, dict[str, int]]], cards: list[tuple[str, int]], seen: int) -> None:
-        words = fits(bars[-1][1], cards) if bars else ""
+        words = fits(bars[-1][1], cards) if bars else "nothing is forecast yet"
         if bars and len(cards) == 1 and not seen:
             words = against(*cards[0], sum(bars[-1][1].values()))
         self._told.set_text(words)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from ..recipe import Recipe
 from ..run import Run
 from . import controls as switches
 from .desk import Desk
-from .page import page
+from .page import bundle, page
 
 _AT_ONCE = 20  # updates between two moves of the progress bar
 
@@ -137,18 +136,7 @@ class Lab:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
         with self.desk.alone:
-            sheet, text = self.desk.screen.sheet(), self.text
-        data = {
-            "application/vnd.jupyter.widget-view+json": {
-                "version_major": 2,
-                "version_minor": 0,
-                "model_id": self.desk.widget.model_id,
-            },
-            "image/png": base64.b64encode(sheet).decode(),
-            "text/plain": text,
-        }
-        # The picture is drawn at twice the density of the page; a PNG holds its width in bytes 16 to 20.
-        return data, {"image/png": {"width": int.from_bytes(sheet[16:20], "big") // 2}}
+            return bundle(self.desk.widget.model_id, self.desk.screen.sheet(), self.text)
 
 
 def _names(field: str, given: Any, allowed: Sequence[str]) -> tuple[str, ...]:

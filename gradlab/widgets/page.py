@@ -1,9 +1,10 @@
-"""A Lab as a page of its own: the loop, the pictures and the words, in one HTML file that needs nothing else."""
+"""What is kept of a widget: a page of its own, and the picture and the words in a saved notebook."""
 
 from __future__ import annotations
 
 import base64
 import html
+from typing import Any
 
 
 def page(source: str, line: int, png: bytes, words: str) -> str:
@@ -24,3 +25,14 @@ pre {{ border: 1px solid #ccc; padding: .5em; overflow-x: auto; }} mark {{ backg
 <p>{html.escape(words)}</p>
 </html>
 """
+
+
+def bundle(model_id: str, png: bytes, words: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the rich output of a widget: its live view, with a picture and words for where there is no kernel."""
+    data = {
+        "application/vnd.jupyter.widget-view+json": {"version_major": 2, "version_minor": 0, "model_id": model_id},
+        "image/png": base64.b64encode(png).decode(),
+        "text/plain": words,
+    }
+    # The picture is drawn at twice the density of the page; a PNG holds its width in bytes 16 to 20.
+    return data, {"image/png": {"width": int.from_bytes(png[16:20], "big") // 2}}
