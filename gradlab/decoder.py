@@ -118,7 +118,7 @@ def norm(size: Size) -> nn.Module:
 def angles(place: Tensor, size: Size) -> tuple[Tensor, Tensor]:
     """Return the cosines and sines, each (context, head width), by which rotary positions turn queries and keys."""
     each = torch.arange(0, size.head_width, 2, device=place.device) / size.head_width
-    turns = place[:, None] * size.rope_base ** -each
+    turns = place[:, None] * size.rope_base**-each
     turns = torch.cat((turns, turns), dim=1)
     return turns.cos(), turns.sin()
 

@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, in_kernel_invocation_manager
 from torch.overrides import TorchFunctionMode
 
+from .quirks import QUIRKS
+
 _aten = torch.ops.aten
 _CPU = torch.device("cpu")
 _DEVICE = torch.ops.prim.device.default
@@ -40,8 +42,6 @@ _NEW = {
     *(_aten.mean.dim, _aten.sum.dim_IntList, _aten.silu.default, _aten.silu_backward.default, _aten.gelu.default),
     *(_aten.gelu_backward.default, _aten._to_copy.default),
 }
-# A CPU keeps the statistics of these in float32 if the weights are; FakeTensorMode says that they are like the input.
-_NORMS = {_aten.native_batch_norm.default, _aten.native_layer_norm.default, _aten.native_group_norm.default}
 
 
 class Fakes(FakeTensorMode):
@@ -83,7 +83,7 @@ class Fakes(FakeTensorMode):
         elif func in _NEW and self._plain(args):
             return self._new(func, types, args, kwargs or {})
         result = super().__torch_dispatch__(func, types, args, kwargs or {})
-        return _in_float32(result, args) if func in _NORMS else result
+        return QUIRKS[func](result, args) if func in QUIRKS else result
 
     def _new(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """Return what an operation makes, from memory if it was given the like before."""
@@ -144,11 +144,3 @@ def _likeness(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.shape, value.stride(), value.dtype
     return (type(value), tuple(value)) if isinstance(value, (list, tuple)) else (type(value), value)
-
-
-def _in_float32(result: Any, args: Any) -> Any:
-    output, *statistics = result
-    weights = (a for a in args[1:] if isinstance(a, Tensor))
-    if output.dtype == torch.float32 or not any(w.dtype == torch.float32 for w in weights):
-        return result
-    return (output, *(torch.empty_like(each, dtype=torch.float32) for each in statistics))

@@ -89,9 +89,9 @@ class _Family:
     def largest(self, switch: str, limit: int) -> int:
         if switch not in ("batch", "window"):
             raise ValueError(f"Forecast.largest: the switch must be 'batch' or 'window', got {switch!r}")
-        if switch == "window":
-            return largest(lambda n: self.rehearsal(self.subject.batch, n), limit, LONGEST_WINDOW, 1)
         window = self.recipe.accumulate
+        if switch == "window":
+            return largest(lambda n: self.rehearsal(self.subject.batch, n), limit, LONGEST_WINDOW, window)
         return largest(lambda n: self.rehearsal(n, window), limit, LARGEST_BATCH, self.subject.rows)
 
 
@@ -117,8 +117,8 @@ def forecast(
     loss_fn: (output, y) -> loss, for a module; without one it is the cross-entropy where y holds whole numbers, and
         the mean squared error elsewhere.
     device: "cpu" or "cuda", whose optimizer is meant: PyTorch updates one parameter after another on a CPU and all at
-        once on a GPU, for which Adam needs a temporary copy as large as the weights. None is the task's or module's
-        own device, and "cuda" for a size.
+        once on a GPU (``foreach``), for which Adam needs passing results as large as the weights; see the note on
+        peak memory in the documentation of torch.optim. None is the task's or module's own device, "cuda" for a size.
 
     Raises TypeError or ValueError that names what is wrong and what is allowed, and ForecastError (a ValueError) for a
     model that cannot be run without values.

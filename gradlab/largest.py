@@ -6,30 +6,33 @@ from collections.abc import Callable
 
 from .rehearsal import Rehearsal
 
+_GUESSES = 8  # after so many the search halves what is left
+
 
 def largest(at: Callable[[int], Rehearsal], limit: int, most: int, near: int) -> int:
-    """Return the largest n up to ``most`` whose peak is within ``limit``, 0 if none; ``near`` is a first guess.
+    """Return the largest n up to ``most`` whose peak is within ``limit``, 0 if none; ``near`` is where to begin.
 
-    Every stretch of the timeline grows about linearly with n, but not all equally, so that the peak bends: the guess
-    comes from all stretches of two forecasts and is then checked by forecasts of its own.
+    Every stretch of the timeline grows about linearly with n, but not all of them equally, so that the peak bends. The
+    guess comes from all stretches of two forecasts; what is returned was forecast itself, and so was the next one.
     """
-    low, high = 0, most + 1  # low fits, high does not
-    guess = min(max(near, 1), most)
+    seen: dict[int, Rehearsal] = {}
+    low, high, guess = 0, most + 1, near  # low fits, high does not
     while high - low > 1:
         n = min(max(guess, low + 1), high - 1)
-        if at(n).peak <= limit:
+        seen[n] = at(n)
+        if seen[n].peak <= limit:
             low = n
         else:
             high = n
-        if low == 0 and high > 1:
+        if low == 0:
             guess = 1
-        elif low == most:
-            break
+        elif len(seen) == 1:
+            guess = 2 * low
+        elif len(seen) > _GUESSES:
+            guess = (low + high) // 2
         else:
-            first, second = (low, high) if high <= most else (max(1, low // 2), low)
-            guess = _crossing(first, at(first), second, at(second), limit) if first != second else 2 * low
-            if guess == low and high - low > 1:
-                guess = low + 1
+            first, second = [*sorted(n for n in seen if n <= low)[-2:], *sorted(n for n in seen if n >= high)[:1]][-2:]
+            guess = _crossing(first, seen[first], second, seen[second], limit)
     return low
 
 
@@ -37,6 +40,6 @@ def _crossing(n: int, at_n: Rehearsal, m: int, at_m: Rehearsal, limit: int) -> i
     """Return the last number at which no stretch is above the limit, if each grows along a line."""
     pairs = [(at_n.peak, at_m.peak)]
     if len(at_n.timeline) == len(at_m.timeline):
-        pairs = [(a.top, b.top) for a, b in zip(at_n.timeline, at_m.timeline, strict=True)]
+        pairs += [(a.top, b.top) for a, b in zip(at_n.timeline, at_m.timeline, strict=True)]
     room = [n + (limit - a) * (m - n) // (b - a) for a, b in pairs if b > a]
     return min(room, default=2 * m)

@@ -50,7 +50,7 @@ class Progress:
 def _tqdm() -> Any:
     from tqdm.auto import tqdm
 
-    class Quiet(tqdm):  # type: ignore[misc]
+    class Quiet(tqdm):
         monitor_interval = 0  # no thread that watches the bar
 
     return Quiet

@@ -88,6 +88,8 @@ def rehearse(
                 expected = stage.expected(prime=prime)
                 fakes.on_calls = lambda calls: on_calls(calls, expected)
             return stage.measured(prime=prime)
+        except ForecastError:
+            raise
         except Exception as error:
             raise _explained(subject, program, error) from error
 
@@ -138,6 +140,11 @@ class _Stage:
                 if prime:
                     self._prime(optimizer, scaler)
                 self._run(ledger, updates=1 if prime else 2)
+        if any(p.grad is not None and p.grad.is_sparse for p in self.model.parameters()):
+            raise ForecastError(
+                f"forecast: {self.subject.name} has sparse gradients, whose size depends on values. A forecast knows "
+                "shapes and no values: use nn.Embedding(sparse=False)"
+            )
         points = [point for point in ledger.timeline if point.statement]
         timeline = [replace(point, number=point.number - points[0].number + 1) for point in points]
         return Rehearsal(ledger.peak, ledger.at_peak, ledger.peak_at, timeline, self.parameters, self.run)
@@ -158,7 +165,7 @@ class _Stage:
         loop.close()
 
     def _prime(self, optimizer: torch.optim.Optimizer, scaler: torch.amp.GradScaler | None) -> None:
-        """Leave behind what a first update does: the states of optimizer and scaler, ``.grad``, ``output``, ``loss``."""
+        """Leave behind what a first update does: both states, ``.grad``, ``output`` and ``loss``."""
         assert self.subject.size is not None
         for parameter in self.model.parameters():
             parameter.grad = torch.empty_like(parameter)

@@ -1,0 +1,98 @@
+"""The command line: ``python -m gradlab forecast llama-8b --batch 4 --amp bf16 --on H100``.
+
+Exit codes: 0 it fits (or no card was named), 1 it does not fit, 2 bad input, told in one line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from .cards import CARDS, capacity
+from .recipe import AMP, LONGEST_WINDOW, OPTIMIZERS, Recipe
+from .sizes import names
+
+FITS, TOO_SMALL, BAD_INPUT = 0, 1, 2
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line; the usage is for --help."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(BAD_INPUT, f"{self.prog}: {message} (see --help)\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; ``arguments`` are those of the command line unless given."""
+    parser = _Parser(prog="python -m gradlab", description="What happens to .grad, and to memory, in a training loop.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=_Parser)
+    _add_forecast(commands)
+    options = parser.parse_args(arguments)
+    try:
+        return int(options.run(options))
+    except (ValueError, TypeError) as error:
+        print(f"{parser.prog} {options.command}: {_one_line(error)}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        return 130  # as a shell says it
+
+
+def _add_forecast(commands: Any) -> None:
+    parser = commands.add_parser(
+        "forecast",
+        help="how much memory will this training need, and will it fit?",
+        description="Runs one update of the loop on tensors without memory and says what it would take.",
+    )
+    parser.set_defaults(run=_forecast)
+    parser.add_argument("what", help=f"{', '.join(names())}, or the name of a task such as digits")
+    parser.add_argument("--batch", type=int, metavar="N", help="rows in a batch")
+    parser.add_argument("--context", type=int, metavar="N", help="tokens in a row, for a language model")
+    parser.add_argument("--window", type=int, default=1, metavar="N", help=f"micro-batches, 1 to {LONGEST_WINDOW}")
+    parser.add_argument("--amp", default="off", choices=AMP)
+    parser.add_argument("--optimizer", default="sgd", choices=OPTIMIZERS)
+    parser.add_argument("--clip", type=float, metavar="NORM", help="clip gradients to this norm")
+    flag = argparse.BooleanOptionalAction
+    parser.add_argument("--zero-grad", action=flag, default=True)
+    parser.add_argument("--set-to-none", action=flag, default=True)
+    parser.add_argument("--checkpoint", action="store_true", help="keep the inputs of blocks, compute the rest again")
+    parser.add_argument("--on", metavar="CARD", help=f"{', '.join(CARDS)}, or a number of bytes")
+    parser.add_argument("--largest", choices=("batch", "window"), help="the largest that fits on the card")
+
+
+def _forecast(options: argparse.Namespace) -> int:
+    recipe = Recipe(
+        zero_grad=options.zero_grad,
+        set_to_none=options.set_to_none,
+        accumulate=options.window,
+        amp=options.amp,
+        clip=options.clip,
+        optimizer=options.optimizer,
+    )
+    card = int(options.on) if options.on is not None and options.on.lstrip("-").isdecimal() else options.on
+    if card is None and options.largest:
+        raise ValueError("--largest needs a card: --on H100")
+    usable = None if card is None else capacity(card)
+
+    from .forecast import forecast  # torch, at last
+
+    device = None if card is None else "cuda"
+    asked = {"batch": options.batch, "context": options.context, "checkpoint": options.checkpoint, "device": device}
+    found = forecast(options.what, recipe, **asked)
+    print(found.table())
+    if usable is None:
+        return FITS
+    if options.largest:
+        print(f"\nlargest {options.largest} on {options.on}: {found.largest(options.largest, on=usable)}")
+    fits = found.fits(usable)
+    print(f"\n{'fits' if fits else 'does not fit'} on {options.on}")
+    return FITS if fits else TOO_SMALL
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()).removeprefix("forecast: ")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
