@@ -1,0 +1,261 @@
+"""The book: which backward passes are in which ``.grad``, and which steps have used them.
+
+Parameters that have had the same fate share a *cell*, so a loop over a thousand parameters is judged like one over two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from .events import Added, Backward, Clear, Clip, Edit, ScalerStep, Step, Unscale
+from .pages import numbers
+
+_MOST_HELD = 128
+_MOST_REMEMBERED = 512
+
+
+class Held:
+    """A backward pass inside a ``.grad``."""
+
+    __slots__ = ("backward", "unscaled", "used_by")
+
+    def __init__(self, backward: Backward, used_by: int = -1, *, unscaled: bool = False) -> None:
+        """``used_by`` is the optimizer whose step has used it last, -1 for none."""
+        self.backward, self.used_by, self.unscaled = backward, used_by, unscaled
+
+    def copy(self) -> Held:
+        """Return another one with the same fate."""
+        return Held(self.backward, self.used_by, unscaled=self.unscaled)
+
+
+class Cell:
+    """Pages with the same contents."""
+
+    __slots__ = ("edited", "held", "pages")
+
+    def __init__(self, pages: int, held: list[Held] | None = None, *, edited: bool = False) -> None:
+        """``edited`` says that somebody has written to ``.grad`` by hand since it was last cleared or used."""
+        self.pages, self.held, self.edited = pages, held or [], edited
+
+    @property
+    def fresh(self) -> list[Held]:
+        """What no step has used yet."""
+        return [held for held in self.held if held.used_by < 0]
+
+    def part(self, pages: int) -> Cell:
+        """Take some pages out into a cell of their own."""
+        self.pages &= ~pages
+        return Cell(pages, [held.copy() for held in self.held], edited=self.edited)
+
+
+@dataclass
+class Wipe:
+    """A clearing of what no step had used."""
+
+    clear: Clear
+    lost: list[Backward]
+
+
+@dataclass
+class Cycle:
+    """What has happened to an optimizer's parameters since its last step."""
+
+    backwards: list[Backward] = field(default_factory=list)
+    wipes: list[Wipe] = field(default_factory=list)
+    others: int = 0
+    """Backward passes that added to none of its parameters."""
+    cleared: bool = False
+
+
+@dataclass
+class Stepped:
+    """A step, with what it found in ``.grad``."""
+
+    step: Step
+    number: int
+    """Which step of this optimizer it is, counted from 1."""
+    cells: list[Cell]
+    cycle: Cycle
+
+    @property
+    def held(self) -> list[Held]:
+        """All that is in the gradients, without repeats by page."""
+        return [held for cell in self.cells for held in cell.held]
+
+    @property
+    def edited(self) -> bool:
+        """Has somebody changed these gradients by hand?"""
+        return any(cell.edited for cell in self.cells)
+
+    @property
+    def fresh(self) -> list[Backward]:
+        """The backward passes that no step has used yet, oldest first, each once."""
+        return once([held.backward for cell in self.cells for held in cell.fresh])
+
+
+class Book:
+    """Follows the events and tells ``rules`` what they mean."""
+
+    def __init__(self, rules: Any) -> None:
+        """``rules`` has a method for each kind of fact: see rules.Rule."""
+        self._rules = rules
+        self._cells: list[Cell] = []
+        self._known = 0
+        self.cycles: dict[int, Cycle] = {}
+        self.steps: dict[int, int] = {}
+        self.attempts: dict[int, int] = {}
+        """Steps of each optimizer, those that its scaler skipped included."""
+        self.covers: dict[int, int] = {}
+        """Pages of each optimizer, as far as it was seen at work."""
+        self._last_taken = -1
+
+    def take(self, event: Any) -> None:
+        """Enter one event."""
+        handler = _HANDLERS.get(type(event))
+        if handler is not None:
+            handler(self, event)
+
+    def cells(self, pages: int) -> list[Cell]:
+        """Return the cells of some pages, split off where a cell covers others, too."""
+        if missing := pages & ~self._known:
+            self._cells.append(Cell(missing))
+            self._known |= missing
+        found = []
+        for cell in list(self._cells):
+            common = cell.pages & pages
+            if common == cell.pages:
+                found.append(cell)
+            elif common:
+                found.append(part := cell.part(common))
+                self._cells.append(part)
+        return found
+
+    def _backward(self, event: Backward) -> None:
+        if event.values is not None and event.values[1] is not None:  # zeros that no version has told of
+            pages, norms = event.values
+            zeros = _zeros(pages, norms)
+            event.values = None
+            event.found &= ~zeros
+            if zeros:
+                self._clear(Clear(("", 0), zeros))
+            self._rules.verified(event, pages & ~zeros)
+        self._rules.backward(event)
+        for cycle in self.cycles.values():
+            cycle.others += 1
+
+    def _added(self, event: Added) -> None:
+        backward, pages = event.backward, event.pages
+        if not pages:
+            return
+        cells = self.cells(pages)
+        self._rules.adding(backward, cells)
+        backward.added |= pages
+        for cell in cells:
+            cell.held.append(Held(backward))
+            if len(cell.held) > _MOST_HELD:
+                del cell.held[4 : _MOST_HELD // 2]
+        for optimizer, cover in self.covers.items():
+            if cover & pages:
+                cycle = self.cycles[optimizer]
+                if backward not in cycle.backwards[-1:]:
+                    cycle.others -= 1
+                    if len(cycle.backwards) < _MOST_REMEMBERED:
+                        cycle.backwards.append(backward)
+        self._merge()
+
+    def _clear(self, event: Clear) -> None:
+        lost: list[Backward] = []
+        for cell in self.cells(event.pages):
+            for held in cell.fresh:
+                held.backward.wiped |= cell.pages
+                lost.append(held.backward)
+            cell.held, cell.edited = [], False
+        wipe = Wipe(event, once(lost))
+        for optimizer, cover in self.covers.items():
+            if cover & event.pages:
+                self.cycles[optimizer].cleared = True
+                if wipe.lost and len(self.cycles[optimizer].wipes) < _MOST_REMEMBERED:
+                    self.cycles[optimizer].wipes.append(wipe)
+        self._merge()
+
+    def _edit(self, event: Edit) -> None:
+        zeros = _zeros(event.pages, event.norms) if event.norms is not None else 0
+        if zeros:
+            self._clear(Clear(("", 0), zeros))
+        for cell in self.cells(event.pages & ~zeros):
+            cell.edited = True
+
+    def _made(self, event: Any) -> None:
+        self._cover(event.optimizer, event.pages)
+        self._rules.made(event)
+
+    def _cover(self, optimizer: int, pages: int) -> None:
+        self.covers[optimizer] = pages
+        self.cycles.setdefault(optimizer, Cycle())
+
+    def _step(self, event: Step) -> None:
+        optimizer = event.optimizer
+        self._cover(optimizer, event.pages)
+        self.steps[optimizer] = self.steps.get(optimizer, 0) + 1
+        if not event.scaler:
+            self.attempts[optimizer] = self.attempts.get(optimizer, 0) + 1
+        cells = self.cells(event.present)
+        if not event.closure:
+            self._rules.step(Stepped(event, self.steps[optimizer], cells, self.cycles[optimizer]))
+        for cell in cells:
+            for held in cell.held:
+                held.used_by = optimizer
+                held.backward.used |= cell.pages
+            cell.edited = False
+        self.cycles[optimizer] = Cycle()
+
+    def _scaler_step(self, event: ScalerStep) -> None:
+        self.attempts[event.optimizer] = self.attempts.get(event.optimizer, 0) + 1
+        if not event.taken:  # the gradients were inf or NaN; it has had its chance to use them
+            for cell in self.cells(event.pages):
+                for held in cell.held:
+                    held.backward.offered = True
+            self.cycles[event.optimizer] = Cycle()
+        self._rules.scaler_step(event, self.cells(event.pages))
+
+    def _unscale(self, event: Unscale) -> None:
+        for cell in self.cells(event.pages):
+            for held in cell.held:
+                held.unscaled = True
+
+    def _clip(self, event: Clip) -> None:
+        self._rules.clip(event, self.cells(event.pages))
+
+    def _merge(self) -> None:
+        """Put cells together that hold nothing: most of a loop's life they all do."""
+        empty = [cell for cell in self._cells if not cell.held and not cell.edited]
+        if len(empty) > 1:
+            pages = 0
+            for cell in empty:
+                pages |= cell.pages
+            self._cells = [cell for cell in self._cells if cell.held or cell.edited] + [Cell(pages)]
+
+
+def once(backwards: list[Backward]) -> list[Backward]:
+    """Return backward passes without repeats, oldest first."""
+    return sorted({backward.number: backward for backward in backwards}.values(), key=lambda one: one.number)
+
+
+def _zeros(pages: int, norms: Any) -> int:
+    """Return the pages whose norm is exactly 0."""
+    if norms is None:
+        return 0
+    return sum(1 << number for number, norm in zip(numbers(pages), norms, strict=True) if not float(norm))
+
+
+_HANDLERS: dict[type, Any] = {
+    Backward: Book._backward,
+    Added: Book._added,
+    Clear: Book._clear,
+    Edit: Book._edit,
+    Step: Book._step,
+    ScalerStep: Book._scaler_step,
+    Unscale: Book._unscale,
+    Clip: Book._clip,
+}

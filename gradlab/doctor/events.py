@@ -1,0 +1,173 @@
+"""What happened in a loop, in the order in which it happened; written while it runs, judged later.
+
+A set of parameters is a whole number with a bit for each parameter (its *pages*), so that sets of thousands are
+compared and combined at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+Site = tuple[str, int]
+"""File and line of the learner's code."""
+NOWHERE: Site = ("", 0)
+
+
+@dataclass(slots=True, eq=False)
+class Backward:
+    """A backward pass that adds to ``.grad``."""
+
+    number: int
+    site: Site
+    found: int = 0
+    """Pages that had a gradient when it began ..."""
+    values: Any = None
+    """... and, now and then, the norms of those, to see whether they were zeros: (pages, norms)."""
+    retain: bool = False
+    create: bool = False
+    autocast: bool = False
+    mean: bool = False
+    """Is the loss a mean that nothing divides?"""
+    scaled: bool = False
+    """Was the loss multiplied by a GradScaler?"""
+    nodes: int = 0
+    """Nodes of the graph, counted now and then for passes that retain it."""
+    alive: int = 0
+    """How many of the newest graphs' roots are still alive, this one not counted."""
+    keeper: Site = NOWHERE
+    """The line that keeps them."""
+    inside: int = -1
+    """The optimizer whose step called it as a closure, -1 without."""
+    given: bool = False
+    """Was it called with ``gradient=`` or ``inputs=``?"""
+    old: bool = False
+    """Only known when it fails: does its graph reach back to before the last step?"""
+    added: int = 0
+    """Pages that it added to; this and what follows is filled in by the book."""
+    used: int = 0
+    """Pages on which a step used it."""
+    wiped: int = 0
+    """Pages on which it was cleared before any step used it."""
+    offered: bool = False
+    """A step that a scaler skipped would have used it."""
+
+
+@dataclass(slots=True, eq=False)
+class Added:
+    """What a backward pass has added to, as far as it has come."""
+
+    backward: Backward
+    pages: int
+
+
+@dataclass(slots=True, eq=False)
+class Clear:
+    """``zero_grad()`` of an optimizer or a module, or ``.grad`` found empty."""
+
+    site: Site
+    pages: int
+
+
+@dataclass(slots=True, eq=False)
+class Edit:
+    """``.grad`` written to or exchanged by something that is none of PyTorch's own calls."""
+
+    pages: int
+    norms: Any
+    """Norms of those gradients, on their device, in the order of the pages: zeros are a clearing."""
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """``optimizer.step()``."""
+
+    site: Site
+    optimizer: int
+    pages: int
+    """Pages of the optimizer."""
+    present: int
+    """Those that have a gradient."""
+    norms: Any = None
+    """Norms of those that no backward pass has added to since they were cleared: they should be zeros."""
+    frozen: int = 0
+    """Those whose parameter requires none."""
+    closure: bool = False
+    scaler: bool = False
+    """Called by a GradScaler."""
+    backward: bool = False
+    """Called while a backward pass runs."""
+
+
+@dataclass(slots=True, eq=False)
+class ScalerStep:
+    """``scaler.step(optimizer)``, after it has run."""
+
+    site: Site
+    optimizer: int
+    pages: int
+    taken: bool
+
+
+@dataclass(slots=True, eq=False)
+class Unscale:
+    """``scaler.unscale_(optimizer)``."""
+
+    pages: int
+
+
+@dataclass(slots=True, eq=False)
+class Clip:
+    """``clip_grad_norm_`` or ``clip_grad_value_``."""
+
+    site: Site
+    pages: int
+    measures: bool
+    """True if its bound is infinite: then it only measures."""
+
+
+@dataclass(slots=True, eq=False)
+class Schedule:
+    """``scheduler.step()``."""
+
+    site: Site
+    scheduler: int
+    optimizer: int
+
+
+@dataclass(slots=True, eq=False)
+class Mode:
+    """``model.train()`` or ``model.eval()``."""
+
+    site: Site
+    module: int
+    training: bool
+
+
+@dataclass(slots=True, eq=False)
+class Forward:
+    """A call of a module by the learner's code."""
+
+    site: Site
+    module: int
+    training: bool
+    grad: bool
+    moody: str
+    """The kind of a module in it that has two moods and is in training, such as "Dropout"; "" if none."""
+    calm: str
+    """The kind of one that is in evaluation mode; "" if none."""
+    first: int
+    """id of its first argument."""
+    pages: int
+    again: bool = False
+    """Called from PyTorch's own code, as by ``update_bn``."""
+
+
+@dataclass(slots=True, eq=False)
+class Made:
+    """An optimizer, when it was made or first seen."""
+
+    site: Site
+    optimizer: int
+    kind: str
+    pages: int = 0

@@ -1,0 +1,118 @@
+"""What the doctor says: findings, and the report that holds them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+SEVERITIES = ("error", "warning", "hint")
+"""error: proven from what happened. warning: very likely a mistake. hint: worth a look, and perhaps meant so."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong with a loop."""
+
+    code: str
+    """A short stable name, such as "missing-zero-grad"."""
+    severity: str
+    message: str
+    """What happens, in one sentence."""
+    evidence: str
+    """What was seen, with the numbers of updates and batches."""
+    file: str
+    line: int
+    """Where, in the learner's own code; "" and 0 if there is no place."""
+    fix: str
+    """The fix as a line of code."""
+    lesson: str
+    """The notebook that explains it."""
+
+    @property
+    def where(self) -> str:
+        """File and line, as an editor takes them."""
+        return f"{_short(self.file)}:{self.line}" if self.line else ""
+
+
+@dataclass
+class Report:
+    """All findings of one watch, the gravest first; empty and falsy when nothing was found."""
+
+    findings: list[Finding] = field(default_factory=list)
+    watched: str = ""
+    """What was seen: "120 updates of Adam over 6 parameters"."""
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self.findings)
+
+    def __len__(self) -> int:
+        return len(self.findings)
+
+    @property
+    def codes(self) -> list[str]:
+        """The codes of all findings."""
+        return [finding.code for finding in self.findings]
+
+    @property
+    def wrong(self) -> bool:
+        """True if anything was found that is more than a hint."""
+        return any(finding.severity != "hint" for finding in self.findings)
+
+    @property
+    def text(self) -> str:
+        """The report to read, a paragraph a finding."""
+        if not self.findings:
+            return f"No findings. {self.watched}".strip()
+        count = f"{len(self.findings)} finding{'s' if len(self.findings) > 1 else ''}. {self.watched}".strip()
+        return "\n\n".join([count, *(_paragraph(finding) for finding in self.findings)])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as plain data, for ``--json``."""
+        return {"watched": self.watched, "findings": [asdict(finding) for finding in self.findings]}
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        cards = "".join(_card(finding) for finding in self.findings)
+        head = self.watched if self.findings else f"No findings. {self.watched}"
+        return f'<div style="font-family: sans-serif; max-width: 56em">{cards}<p>{html.escape(head)}</p></div>'
+
+
+def _paragraph(finding: Finding) -> str:
+    lines = [
+        f"{finding.severity}: {finding.code}" + (f"  at {finding.where}" if finding.where else ""),
+        f"  {finding.message}",
+        f"  seen: {finding.evidence}",
+        f"  fix:  {finding.fix}",
+        f"  more: {finding.lesson}",
+    ]
+    return "\n".join(line for line in lines if not line.rstrip().endswith(":"))
+
+
+_COLOURS = {"error": "#D55E00", "warning": "#E69F00", "hint": "#0072B2"}  # Okabe and Ito's
+_SIGNS = {"error": "✖", "warning": "⚠", "hint": "ℹ"}
+
+
+def _card(finding: Finding) -> str:
+    say = html.escape
+    return (
+        f'<div style="border-left: 6px solid {_COLOURS[finding.severity]}; padding: 4px 12px; margin: 8px 0">'
+        f"<div><b>{_SIGNS[finding.severity]} {say(finding.severity)}: {say(finding.code)}</b> "
+        f"<code>{say(finding.where)}</code></div><div>{say(finding.message)}</div>"
+        f'<div style="opacity: 0.8">Seen: {say(finding.evidence)}</div>'
+        f"<div>Fix: <code>{say(finding.fix)}</code></div>"
+        f'<div style="opacity: 0.8">More: {say(finding.lesson)}</div></div>'
+    )
+
+
+def _short(file: str) -> str:
+    if "ipykernel" in file or file.startswith("<"):  # a cell of a notebook: its file name tells nobody anything
+        return "cell"
+    try:
+        return str(Path(file).resolve().relative_to(Path.cwd()))
+    except ValueError:
+        return file

@@ -1,0 +1,408 @@
+"""The recorder: stands between the learner's loop and PyTorch, and writes down what happens."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+
+from . import graphs
+from .events import NOWHERE, Added, Backward, Clear, Clip, Edit, Made, Mode, ScalerStep, Schedule, Step, Unscale
+from .events import Forward as ForwardEvent
+from .models import Models
+from .pages import Pages
+from .patches import Patches
+from .sites import learner, rank, site
+
+_FIRST_FLUSH, _FLUSH = 24, 512
+_LOOKS = 12  # how often gradients that were there when a backward began are looked at
+
+
+class Recorder:
+    """Writes events and hands them on in batches; ``start()`` and ``stop()`` put PyTorch's names out and back."""
+
+    def __init__(self, judge: Callable[[list[Any]], None]) -> None:
+        """``judge(events)`` gets the events, in order, some hundred at a time."""
+        self._judge = judge
+        self._patches = Patches()
+        self._handles: list[Any] = []
+        self._thread = threading.get_ident()
+        self.pages = Pages()
+        self.models = Models(self.pages)
+        self.optimizers: list[weakref.ref[Optimizer]] = []
+        self._indices: dict[int, int] = {}
+        self._covers: dict[int, tuple[int, int]] = {}
+        self._roots = graphs.Roots()
+        self._events: list[Any] = []
+        self._flush_at = _FIRST_FLUSH
+        self._depth = 0  # of module calls
+        self._backwards = self._retained = 0
+        self._current: Backward | None = None
+        self.newest: Backward | None = None
+        """The pass that began last."""
+        self._stepping: list[int] = []
+        self._in_scaler = self._in_schedule = 0
+        self._last_step = 0  # autograd's number for the first node made after it
+        self._scaling = False
+        self._given = False
+        self._full = 0  # pages that a backward pass has added to, and that were not cleared since
+        self._absorbed = 0  # pages whose change is a clipping
+        self._looks = _LOOKS
+        self.suspects = 0
+        """Pages on which the judge would like the values to be looked at."""
+
+    def start(self) -> None:
+        """Begin to listen."""
+        put = self._patches.replace
+        put(torch.autograd, "_engine_run_backward", self._run_backward)
+        put(torch.autograd, "_make_grads", self._make_grads)
+        put(nn.Module, "__call__", self._call)
+        put(nn.Module, "zero_grad", self._module_zero_grad)
+        put(nn.Module, "train", self._train)
+        put(Optimizer, "__init__", self._optimizer_init)
+        put(Optimizer, "zero_grad", self._zero_grad)
+        clipping = sys.modules["torch.nn.utils.clip_grad"]
+        put(clipping, "_clip_grads_with_norm_", self._clip)
+        put(clipping, "_group_tensors_by_device_and_dtype", self._clip_value)
+        scaler = torch.amp.GradScaler
+        put(scaler, "scale", self._scale)
+        put(scaler, "unscale_", self._unscale)
+        put(scaler, "step", self._scaler_step)
+        for kind in _with_subclasses(LRScheduler, ReduceLROnPlateau):
+            if "step" in vars(kind):
+                put(kind, "step", self._schedule)
+        self._handles = [
+            register_optimizer_step_pre_hook(self._before_step),
+            register_optimizer_step_post_hook(self._after_step),
+        ]
+
+    def stop(self) -> None:
+        """Put everything back, and hand on what is left."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self._patches.undo()
+        self._scan()
+        self.flush()
+
+    def flush(self) -> None:
+        """Hand on the events."""
+        events, self._events = self._events, []
+        self._judge(events)
+
+    def optimizer(self, optimizer: Optimizer, where: Any = NOWHERE) -> int:
+        """Return the number of an optimizer, which is watched from now on."""
+        index = self._indices.get(id(optimizer))
+        if index is None or self.optimizers[index]() is not optimizer:
+            index = self._indices[id(optimizer)] = len(self.optimizers)
+            self.optimizers.append(weakref.ref(optimizer))
+            self._covers.pop(id(optimizer), None)  # of one that had this id before
+            self._emit(Made(where, index, type(optimizer).__name__, self._cover(optimizer)))
+        return index
+
+    @property
+    def seen(self) -> int:
+        """How many backward passes there were."""
+        return self._backwards
+
+    def _emit(self, event: Any) -> None:
+        self._events.append(event)
+
+    def _rest(self) -> None:
+        """Hand events on when there are many, and nothing is half done."""
+        if len(self._events) >= self._flush_at and self._current is None and not self._stepping:
+            self._flush_at = min(_FLUSH, 2 * self._flush_at)
+            self.flush()
+
+    def _mine(self) -> bool:
+        return threading.get_ident() == self._thread or self._current is not None
+
+    def _cover(self, optimizer: Optimizer) -> int:
+        """Return the pages of an optimizer; its groups are gone through again when their number has changed."""
+        count = sum(len(group["params"]) for group in optimizer.param_groups)
+        known = self._covers.get(id(optimizer))
+        if known is None or known[0] != count:
+            known = (count, self.pages.of(p for group in optimizer.param_groups for p in group["params"]))
+            self._covers[id(optimizer)] = known
+        return known[1]
+
+    def _scan(self, pages: int = -1) -> int:
+        """See what has happened to gradients outside of PyTorch's own calls; return the pages that have one."""
+        present, lost, changed = self.pages.look(pages)
+        if lost:
+            self._full &= ~lost
+            self._emit(Clear(NOWHERE, lost))
+        edited = changed & ~self._absorbed
+        self._absorbed &= ~changed
+        if edited:
+            self._emit(Edit(edited, self.pages.norms(edited)))
+        return present
+
+    # Backward ---------------------------------------------------------------------------------------------------------
+
+    def _make_grads(self, original: Any) -> Any:
+        def make_grads(outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
+            self._given = any(grad is not None for grad in grads)
+            return original(outputs, grads, *args, **kwargs)
+
+        return make_grads
+
+    def _run_backward(self, original: Any) -> Any:
+        def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            if not kwargs.get("accumulate_grad") or self._current is not None or not self._mine():
+                return original(outputs, *args, **kwargs)
+            backward = self._begin(outputs, args)
+            try:
+                return original(outputs, *args, **kwargs)
+            except RuntimeError:
+                backward.old = any(graphs.older(one.grad_fn, self._last_step) for one in _tensors(outputs))
+                raise
+            finally:
+                _, _, changed = self.pages.look()
+                self._full |= changed
+                self._emit(Added(backward, changed))
+                self._current = None
+
+        return run_backward
+
+    def _begin(self, outputs: Any, args: Any) -> Backward:
+        self._backwards += 1
+        backward = Backward(self._backwards, site(3), found=self._scan())
+        retain, backward.create, inputs = args[1], args[2], args[3]
+        backward.retain, backward.given = bool(retain) and not backward.create, self._given or bool(inputs)
+        if self._stepping:
+            backward.inside = self._stepping[-1]
+        root = outputs[0] if isinstance(outputs[0], Tensor) else None
+        node = None if root is None else root.grad_fn
+        if root is not None and node is not None:
+            backward.autocast = graphs.enabled_autocast(root)
+            backward.mean = len(outputs) == 1 and graphs.mean(node)
+            backward.scaled = self._scaling and graphs.scaled(node)
+            self._look_at_graph(backward, node)
+        if backward.found and (self._looks or self.suspects & backward.found):
+            self._looks = max(0, self._looks - 1)
+            backward.values = (backward.found, self.pages.norms(backward.found))
+        self.newest = self._current = backward
+        self._emit(backward)
+        return backward
+
+    def _look_at_graph(self, backward: Backward, node: Any) -> None:
+        number = backward.number
+        if number in (1, 2, 8) or number % 512 == 0:  # parameters that no module and no optimizer has told of
+            self.pages.of(leaf for leaf in graphs.leaves(node) if isinstance(leaf, nn.Parameter))
+            self.models.reach(node)
+        if backward.retain:
+            self._retained += 1
+            if self._retained <= 16 or self._retained & (self._retained - 1) == 0:
+                backward.nodes = sum(1 for _ in graphs.nodes(node))
+        if number % 4 == 0:
+            backward.alive = self._roots.alive()
+            if backward.alive >= 6:
+                backward.keeper = self._roots.keeper(sys._getframe(4))
+        self._roots.add(node)
+
+    # Optimizers -------------------------------------------------------------------------------------------------------
+
+    def _optimizer_init(self, original: Any) -> Any:
+        def init(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
+            original(optimizer, *args, **kwargs)
+            self.optimizer(optimizer, site())
+
+        return init
+
+    def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if not self._mine():
+            return
+        index = self.optimizer(optimizer)
+        pages = self._cover(optimizer)
+        if self._current is not None:
+            present, _, changed = self.pages.look(pages)
+            self._full |= changed
+            self._emit(Added(self._current, changed))
+        else:
+            present = self._scan(pages)
+        closure = (args[1] if len(args) > 1 else None) is not None or kwargs.get("closure") is not None
+        step = Step(site(), index, pages, present, closure=closure)
+        if present and not present & self._full and not closure:
+            step.norms = self.pages.norms(present)
+        step.frozen = self.pages.frozen(pages) if not present else 0
+        step.scaler, step.backward = self._in_scaler > 0, self._current is not None
+        self._stepping.append(index)
+        self._last_step = torch._C._autograd._get_sequence_nr()
+        self._emit(step)
+
+    def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if self._mine() and self._stepping:
+            self._stepping.pop()
+            self._rest()
+
+    def _zero_grad(self, original: Any) -> Any:
+        def zero_grad(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
+            if not self._mine():
+                return original(optimizer, *args, **kwargs)
+            self.optimizer(optimizer)
+            pages = self._cover(optimizer)
+            return self._cleared(pages, lambda: original(optimizer, *args, **kwargs))
+
+        return zero_grad
+
+    def _module_zero_grad(self, original: Any) -> Any:
+        def zero_grad(module: nn.Module, *args: Any, **kwargs: Any) -> None:
+            if not self._mine():
+                return original(module, *args, **kwargs)
+            pages = self.pages.of(module.parameters())
+            return self._cleared(pages, lambda: original(module, *args, **kwargs))
+
+        return zero_grad
+
+    def _cleared(self, pages: int, clear: Callable[[], None]) -> None:
+        before = self._scan(pages)
+        clear()
+        self.pages.look(pages)
+        self._full &= ~pages
+        self._emit(Clear(site(3), before))
+
+    # Clipping ---------------------------------------------------------------------------------------------------------
+
+    def _clip(self, original: Any) -> Any:
+        def clip(parameters: Any, max_norm: float, *args: Any, **kwargs: Any) -> None:
+            params = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+            if not self._mine():
+                return original(params, max_norm, *args, **kwargs)
+            pages = self.pages.of(p for p in params if isinstance(p, Tensor) and p.is_leaf)
+            self._scan(pages)
+            self._emit(Clip(site(), pages, measures=float(max_norm) == float("inf")))
+            result = original(params, max_norm, *args, **kwargs)
+            self.pages.look(pages)
+            return result
+
+        return clip
+
+    def _clip_value(self, original: Any) -> Any:
+        def group(lists: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._mine() and sys._getframe(1).f_code.co_name == "clip_grad_value_":
+                pages = self.pages.holding(lists[0])
+                self._scan(pages)
+                self._absorbed |= pages
+                self._emit(Clip(site(), pages, measures=False))
+            return original(lists, *args, **kwargs)
+
+        return group
+
+    # Scalers and schedulers -------------------------------------------------------------------------------------------
+
+    def _scale(self, original: Any) -> Any:
+        def scale(scaler: Any, outputs: Any) -> Any:
+            result = original(scaler, outputs)
+            if scaler.is_enabled():
+                self._scaling = True
+                for one in [result] if isinstance(result, Tensor) else _tensors(result):
+                    graphs.mark_scaled(one)
+            return result
+
+        return scale
+
+    def _unscale(self, original: Any) -> Any:
+        def unscale_(scaler: Any, optimizer: Optimizer) -> None:
+            pages = self._cover(optimizer)
+            self._scan(pages)
+            original(scaler, optimizer)
+            self.pages.look(pages)
+            if scaler.is_enabled():
+                self._emit(Unscale(pages))
+
+        return unscale_
+
+    def _scaler_step(self, original: Any) -> Any:
+        def step(scaler: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
+            if not scaler.is_enabled():
+                return original(scaler, optimizer, *args, **kwargs)
+            index, before = self.optimizer(optimizer), len(self._events)
+            self._in_scaler += 1
+            self._scan(self._cover(optimizer))
+            try:
+                result = original(scaler, optimizer, *args, **kwargs)
+            finally:
+                self._in_scaler -= 1
+            taken = any(isinstance(event, Step) for event in self._events[before:]) or len(self._events) < before
+            self._emit(ScalerStep(site(), index, self._cover(optimizer), taken))
+            self._rest()
+            return result
+
+        return step
+
+    def _schedule(self, original: Any) -> Any:
+        def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            outermost = not self._in_schedule and sys._getframe(1).f_code.co_name != "_initial_step"
+            self._in_schedule += 1
+            try:
+                return original(scheduler, *args, **kwargs)
+            finally:
+                self._in_schedule -= 1
+                optimizer = getattr(scheduler, "optimizer", None)
+                if outermost and self._mine() and isinstance(optimizer, Optimizer):
+                    self._emit(Schedule(site(), id(scheduler), self.optimizer(optimizer)))
+
+        return step
+
+    # Modules ----------------------------------------------------------------------------------------------------------
+
+    def _call(self, original: Any) -> Any:
+        compiling = torch.compiler.is_compiling
+
+        def call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if self._depth or compiling() or not self._mine():
+                return original(module, *args, **kwargs)
+            self._depth = 1
+            try:
+                self._emit_forward(module, args)
+                return original(module, *args, **kwargs)
+            finally:
+                self._depth = 0
+
+        return call
+
+    def _emit_forward(self, module: nn.Module, args: Any) -> None:
+        model = self.models.see(module)
+        if model.pages or model.sensitive:
+            where = sys._getframe(2)
+            frame = learner(where)
+            place = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NOWHERE
+            moody, calm = model.moods()
+            first = id(args[0]) if args else 0
+            again = rank(where.f_code.co_filename) == 0
+            grad = torch.is_grad_enabled()
+            self._emit(
+                ForwardEvent(place, id(module), module.training, grad, moody, calm, first, model.pages, again=again)
+            )
+
+    def _train(self, original: Any) -> Any:
+        def train(module: nn.Module, mode: bool = True) -> nn.Module:
+            if self._depth or not self._mine():
+                return original(module, mode)
+            self._depth = 1  # the modules inside are not called by the learner
+            try:
+                return original(module, mode)
+            finally:
+                self._depth = 0
+                self._emit(Mode(site(), id(module), bool(mode)))
+
+        return train
+
+
+def _with_subclasses(*kinds: type) -> set[type]:
+    found = set(kinds)
+    for kind in kinds:
+        found |= _with_subclasses(*kind.__subclasses__()) if kind.__subclasses__() else set()
+    return found
+
+
+def _tensors(values: Iterable[Any]) -> list[Tensor]:
+    return [value for value in values if isinstance(value, Tensor)]

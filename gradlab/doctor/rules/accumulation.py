@@ -1,0 +1,161 @@
+"""Windows of micro-batches: wiped inside, dropped at the end, or summed instead of averaged."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from ..book import Stepped
+from ..events import NOWHERE
+from .base import Case, Rule, batches
+
+_MOST_WINDOWS = 256
+
+
+def lost_in(stepped: Stepped) -> list[Any]:
+    """Return the passes of this window's own line that were cleared everywhere before any step could use them."""
+    fresh = stepped.fresh
+    if not fresh:
+        return []
+    lines = {one.site for one in fresh}
+    lost = [one for wipe in stepped.cycle.wipes for one in wipe.lost]
+    return [one for one in lost if one.site in lines and not one.used and not one.offered and not one.retain]
+
+
+class ZeroGradInMicroBatch(Rule):
+    """``zero_grad()`` runs for every micro-batch, so a step applies only the last one of its window."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with no windows seen."""
+        super().__init__(case)
+        self._row: Counter[int] = Counter()
+
+    def step(self, stepped: Stepped) -> None:
+        """Was all but the last pass of this window cleared?"""
+        optimizer, lost = stepped.step.optimizer, lost_in(stepped)
+        sites = {wipe.clear.site for wipe in stepped.cycle.wipes if any(one in lost for one in wipe.lost)}
+        if not lost or len(stepped.fresh) != 1 or len(sites) != 1:
+            self._row[optimizer] = 0
+            return
+        self._row[optimizer] += 1
+        if self._row[optimizer] >= 2:
+            (site,) = sites
+            self.case.find(
+                "zero-grad-in-micro-batch",
+                "error",
+                site if site != NOWHERE else stepped.step.site,
+                "The gradients are cleared for every micro-batch, so each update applies only the last of its window.",
+                f"update {stepped.number} applied {batches(stepped.fresh)} alone; {batches(lost)} had been cleared",
+                "optimizer.zero_grad()  # once a window: right after optimizer.step()",
+            )
+
+
+class WindowDropped(Rule):
+    """The last, shorter window of an epoch gets no step: it is wiped, or it leaks into the next epoch's first one."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with no windows seen."""
+        super().__init__(case)
+        self._sizes: defaultdict[int, list[int]] = defaultdict(list)
+        self._wiped: defaultdict[int, list[Any]] = defaultdict(list)
+        self._site: dict[int, Any] = {}
+        self._odd: dict[int, str] = {}
+
+    def step(self, stepped: Stepped) -> None:
+        """Note how many passes of one line this step applies, and how many of them were lost before."""
+        optimizer, fresh = stepped.step.optimizer, stepped.fresh
+        if not fresh or len({one.site for one in fresh}) > 1 or stepped.step.backward:
+            return
+        sizes = self._sizes[optimizer]
+        if len(sizes) >= _MOST_WINDOWS:
+            return
+        sizes.append(len(fresh))
+        self._site[optimizer] = stepped.step.site
+        if lost := lost_in(stepped):
+            self._wiped[optimizer].append((len(fresh), lost))
+        if len(fresh) > sizes[0]:
+            self._odd[optimizer] = f"update {stepped.number} applied {len(fresh)} batches ({batches(fresh)})"
+
+    def end(self, *, normal: bool) -> None:
+        """Judge each optimizer's windows as a whole."""
+        for optimizer, sizes in self._sizes.items():
+            if leaks(sizes):
+                words = (
+                    f"{self._odd[optimizer]} where a window has {sizes[0]}: some were left over from the epoch before"
+                )
+                self._say(optimizer, words)
+                continue
+            window, often = Counter(sizes).most_common(1)[0]
+            if window < 2 or often < 2:
+                continue
+            wiped = [lost for size, lost in self._wiped[optimizer] if size == window and len(lost) < window]
+            if wiped and len(wiped) < often and all(len(lost) == len(wiped[0]) for lost in wiped):
+                self._say(optimizer, f"{batches(wiped[-1])} was cleared before any step; a window has {window}")
+                continue
+            left = self._left(optimizer)
+            if normal and 0 < len(left) < window and often == len(sizes) < _MOST_WINDOWS:
+                self._say(optimizer, f"{batches(left)} was never applied: training ended inside a window of {window}")
+
+    def _left(self, optimizer: int) -> list[Any]:
+        book = self.case.book
+        cells = book.cells(book.covers[optimizer])
+        left = {held.backward.number: held.backward for cell in cells for held in cell.fresh if not cell.edited}
+        return [one for one in left.values() if not one.offered]
+
+    def _say(self, optimizer: int, evidence: str) -> None:
+        self.case.find(
+            "last-accumulation-window-dropped",
+            "warning",
+            self._site[optimizer],
+            "The last window of an epoch has fewer micro-batches and gets no step of its own.",
+            evidence,
+            "if (i + 1) % window == 0 or i + 1 == len(loader): optimizer.step(); optimizer.zero_grad()",
+        )
+
+
+def leaks(sizes: list[int]) -> bool:
+    """Do longer windows come once an epoch, from the second epoch on?
+
+    An epoch that leaves some micro-batches over has always the same number of steps, k, and the first step of the next
+    one finds them: steps k + 1, 2 k + 1, ... are the longer ones. A short window that gets a step of its own comes last.
+    """
+    window = sizes[0]
+    longer = [at for at, size in enumerate(sizes) if size != window]
+    if window < 2 or not longer or len({sizes[at] for at in longer}) > 1 or not window < sizes[longer[0]] < 2 * window:
+        return False
+    period = longer[0]
+    return longer == list(range(period, len(sizes), period)) and (len(longer) > 1 or len(sizes) >= 2 * period)
+
+
+class LossNotDivided(Rule):
+    """Several mean losses are added up for one step, and nothing divides them by their number."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with no windows seen."""
+        super().__init__(case)
+        self._windows: Counter[int] = Counter()
+        self._others: Counter[int] = Counter()
+
+    def step(self, stepped: Stepped) -> None:
+        """Is this a window of undivided means, all of one line and over the same parameters?"""
+        optimizer, fresh = stepped.step.optimizer, stepped.fresh
+        if len(fresh) < 2:
+            self._others[optimizer] += len(fresh)
+            return
+        plain = all(one.mean and not one.given and not one.retain and not one.create for one in fresh)
+        alike = len({(one.site, one.added) for one in fresh}) == 1
+        if not plain or not alike or stepped.edited or any(held.used_by >= 0 for held in stepped.held):
+            self._others[optimizer] += 2
+            return
+        self._windows[optimizer] += 1
+        if self._windows[optimizer] >= 2 and self._windows[optimizer] > self._others[optimizer]:
+            count = len(fresh)
+            self.case.find(
+                "loss-not-divided",
+                "warning",
+                fresh[-1].site,
+                f"The mean losses of {count} micro-batches are added up, so the step is {count} times as long as that "
+                "of one large batch.",
+                f"update {stepped.number} applied {batches(fresh)}, each a mean, without a division",
+                f"(loss / {count}).backward()  # or divide by the number of batches in this window",
+            )

@@ -1,0 +1,120 @@
+"""What a rule is, and the case that it works on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..finding import Finding
+
+if TYPE_CHECKING:
+    from ..book import Book, Cell, Stepped
+    from ..events import Backward, Clip, Forward, Made, Mode, ScalerStep, Schedule, Site
+    from ..recorder import Recorder
+
+_LESSONS = {
+    "missing-zero-grad": "03_forgetting_zero_grad",
+    "double-step": "06_optimizer_step",
+    "foreign-gradients-in-step": "04_zero_grad",
+    "zero-grad-between-backward-and-step": "04_zero_grad",
+    "zero-grad-in-micro-batch": "07_gradient_accumulation",
+    "last-accumulation-window-dropped": "07_gradient_accumulation",
+    "loss-not-divided": "07_gradient_accumulation",
+    "never-steps": "06_optimizer_step",
+    "step-without-backward": "06_optimizer_step",
+    "params-missing-from-optimizer": "04_zero_grad",
+    "optimizer-holds-stale-params": "04_zero_grad",
+    "optimizer-params-frozen": "01_autograd",
+    "graph-broken": "01_autograd",
+    "carried-state-not-detached": "02_backward_adds",
+    "backward-twice": "01_autograd",
+    "modified-in-place": "01_autograd",
+    "retain-graph-growth": "02_backward_adds",
+    "graph-retained-memory-leak": "09_gpu_memory",
+    "grad-none-after-zero-grad": "05_set_to_none",
+    "out-of-memory": "09_gpu_memory",
+}
+"""The notebook that explains a code; all others are explained in 08_mixed_precision or 10_loop_doctor."""
+
+
+class Case:
+    """What the rules share: what was recorded, the book, and the findings so far."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        """Start without findings."""
+        self.recorder = recorder
+        self.findings: dict[tuple[str, Site], Finding] = {}
+        self.book: Book
+        self.made: dict[int, Made] = {}
+
+    def find(
+        self, code: str, severity: str, site: Site, message: str, evidence: str, fix: str, *, lesson: str = ""
+    ) -> None:
+        """Note a finding; one that is known at this place gets the newer evidence."""
+        file, line = site
+        notebook = f"notebooks/{lesson or _LESSONS.get(code, '10_loop_doctor')}.ipynb"
+        self.findings[code, site] = Finding(code, severity, message, evidence, file, line, fix, notebook)
+
+    def found(self, code: str) -> bool:
+        """Is there a finding with this code?"""
+        return any(known == code for known, _ in self.findings)
+
+    def name(self, optimizer: int) -> str:
+        """Return what to call an optimizer: "Adam", or "Adam (the second optimizer)"."""
+        kind = self.made[optimizer].kind if optimizer in self.made else "the optimizer"
+        words = ("first", "second", "third")
+        if len(self.made) < 2 or optimizer >= len(words):
+            return kind
+        return f"{kind} (the {words[optimizer]} optimizer)"
+
+
+class Rule:
+    """A rule; it overrides the facts that it wants to hear of."""
+
+    def __init__(self, case: Case) -> None:
+        """Start knowing nothing."""
+        self.case = case
+
+    def backward(self, backward: Backward) -> None:
+        """A backward pass begins."""
+
+    def verified(self, backward: Backward, pages: int) -> None:
+        """A backward pass found gradients on these pages that are not zeros."""
+
+    def adding(self, backward: Backward, cells: list[Cell]) -> None:
+        """A backward pass adds to the gradients of these cells, which are as they were before it."""
+
+    def step(self, stepped: Stepped) -> None:
+        """An optimizer takes a step, without a closure."""
+
+    def scaler_step(self, event: ScalerStep, cells: list[Cell]) -> None:
+        """A scaler has taken a step, or skipped it."""
+
+    def clip(self, event: Clip, cells: list[Cell]) -> None:
+        """Gradients are clipped."""
+
+    def made(self, event: Made) -> None:
+        """An optimizer was made or is seen for the first time."""
+
+    def schedule(self, event: Schedule) -> None:
+        """A scheduler takes a step."""
+
+    def mode(self, event: Mode) -> None:
+        """A module was put into training or evaluation mode."""
+
+    def forward(self, event: Forward) -> None:
+        """The learner's code calls a module."""
+
+    def end(self, *, normal: bool) -> None:
+        """The watch is over; ``normal`` is False if an exception ended it."""
+
+
+def batches(backwards: list[Any]) -> str:
+    """Write backward passes as words: "batch 3", "batches 3 to 6", "batches 3 and 5"."""
+    numbers = sorted({one.number for one in backwards})
+    if not numbers:
+        return "no batch"
+    if len(numbers) == 1:
+        return f"batch {numbers[0]}"
+    if numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"batches {numbers[0]} to {numbers[-1]}"
+    return f"batches {', '.join(map(str, numbers[:-1][:3]))}{', ...' if len(numbers) > 4 else ''} and {numbers[-1]}"

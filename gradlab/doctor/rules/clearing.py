@@ -1,0 +1,125 @@
+"""Steps that use gradients which are not theirs to use: used before, or left by somebody else."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import Any
+
+from ..book import Stepped
+from .base import Case, Rule, batches
+
+
+class MissingZeroGrad(Rule):
+    """A step applies batches again that a step of the same optimizer has applied before, beside a new one."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with no suspicion."""
+        super().__init__(case)
+        self._times: Counter[int] = Counter()
+        self._real = 0  # pages whose gradients were seen not to be zeros when a backward added to them
+        self._last: dict[int, tuple[Stepped, list[Any]]] = {}
+
+    def verified(self, backward: Any, pages: int) -> None:
+        """Old gradients that are not zeros: nobody has cleared them behind our back."""
+        self._real |= pages
+        self.case.recorder.suspects &= ~pages
+
+    def step(self, stepped: Stepped) -> None:
+        """Look for what this optimizer has used before."""
+        optimizer = stepped.step.optimizer
+        again, pages = [], 0
+        for cell in stepped.cells:
+            used = [held for held in cell.held if held.used_by == optimizer]
+            if used and cell.fresh and not cell.edited:
+                again += [held.backward for held in used]
+                pages |= cell.pages
+        if not again:
+            return
+        if not pages & self._real:
+            self.case.recorder.suspects |= pages
+            return
+        self._times[optimizer] += 1
+        self._last[optimizer] = stepped, again
+        if self._times[optimizer] >= 2:
+            self._say(optimizer)
+
+    def _say(self, optimizer: int) -> None:
+        stepped, again = self._last[optimizer]
+        times = self._times[optimizer]
+        self.case.find(
+            "missing-zero-grad",
+            "error",
+            stepped.step.site,
+            "`.grad` is never cleared, so every step applies the gradients of earlier batches again.",
+            f"update {stepped.number} of {self.case.name(optimizer)} applied {batches(again)} again; "
+            f"{times} updates did so",
+            "optimizer.zero_grad()  # before loss.backward()",
+        )
+
+
+class DoubleStep(Rule):
+    """Two steps on the same gradients."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with no suspicion."""
+        super().__init__(case)
+        self._times: Counter[Any] = Counter()
+
+    def step(self, stepped: Stepped) -> None:
+        """Is there nothing in the gradients but what this optimizer used in its last step?"""
+        optimizer, held = stepped.step.optimizer, stepped.held
+        if not held or stepped.edited or any(one.used_by != optimizer for one in held) or stepped.cycle.backwards:
+            return
+        self._times[stepped.step.site] += 1
+        if (times := self._times[stepped.step.site]) >= 2:
+            self.case.find(
+                "double-step",
+                "error",
+                stepped.step.site,
+                "Two steps are taken on one gradient: the second applies the same batches once more.",
+                f"step {stepped.number} of {self.case.name(optimizer)} found nothing but "
+                f"{batches([one.backward for one in held])}, applied by the step before; {times} times",
+                "# take one of the two step() calls out",
+            )
+
+
+class ForeignGradients(Rule):
+    """A step applies what another loss has left in the gradients, although that loss has its own optimizer."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with no suspicion."""
+        super().__init__(case)
+        self._times: Counter[Any] = Counter()
+        self._alone: defaultdict[int, set[Any]] = defaultdict(set)  # optimizer -> lines whose passes it used at once
+
+    def step(self, stepped: Stepped) -> None:
+        """Look for a pass of another line that another optimizer had used before this one's own pass began."""
+        optimizer = stepped.step.optimizer
+        own = [held.backward for held in stepped.held if held.used_by < 0]
+        if not own or stepped.edited:
+            return
+        newest = own[-1]
+        self._alone[optimizer].add(newest.site)
+        foreign = [
+            held.backward
+            for held in stepped.held
+            if held.used_by != optimizer
+            and held.backward.site != newest.site
+            and held.backward.used & ~stepped.step.pages
+            and held.backward.used & stepped.step.pages == 0
+            and held.backward.site not in self._alone[optimizer]
+        ]
+        if not foreign:
+            return
+        self._times[stepped.step.site] += 1
+        if (times := self._times[stepped.step.site]) >= 2:
+            line = foreign[-1].site[1]
+            self.case.find(
+                "foreign-gradients-in-step",
+                "error",
+                stepped.step.site,
+                "This step also applies the gradients that another optimizer's loss has left in these parameters.",
+                f"step {stepped.number} of {self.case.name(optimizer)} applied {batches(foreign)} of the loss in line "
+                f"{line}, which another optimizer had already stepped on; {times} times",
+                "optimizer.zero_grad()  # of this optimizer, right before its own loss.backward()",
+            )

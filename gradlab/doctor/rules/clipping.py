@@ -1,0 +1,77 @@
+"""Clipping at the wrong moment."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ..book import Cell
+from .base import Case, Rule, batches
+
+_FIX = "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)  # after the last backward(), right before step()"
+
+
+class Clipping(Rule):
+    """Gradients are clipped while scaled, after the step, before there are any, or in the middle of a window."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with nothing seen."""
+        super().__init__(case)
+        self._times: Counter[Any] = Counter()
+        self._calls: Counter[Any] = Counter()
+        self._clipped: dict[int, Any] = {}  # pages -> the clip that is followed by no step yet
+
+    def clip(self, event: Any, cells: list[Cell]) -> None:
+        """Look at what there is to clip."""
+        if event.measures:
+            return
+        self._calls[event.site] += 1
+        held = [one for cell in cells for one in cell.held]
+        fresh = [one for cell in cells for one in cell.fresh]
+        if any(cell.edited for cell in cells):
+            return
+        if any(one.backward.scaled and not one.unscaled for one in fresh):
+            self._say("clip-before-unscale", event, "error", 1, *_SCALED, batches([one.backward for one in fresh]))
+        elif any(wipe.lost for cycle in self.case.book.cycles.values() for wipe in cycle.wipes):
+            return  # there is a reason why there is nothing left to clip
+        elif not held:
+            self._say("clip-before-backward", event, "error", 2, *_EMPTY, "no gradient")
+        elif not fresh:
+            self._say("clip-after-step", event, "error", 2, *_LATE, batches([one.backward for one in held]))
+        else:
+            self._clipped = {cell.pages: event for cell in cells if cell.fresh}
+
+    def adding(self, backward: Any, cells: list[Cell]) -> None:
+        """Does another micro-batch come after a clip, with no step between them?"""
+        for pages, event in list(self._clipped.items()):
+            if any(cell.pages & pages and cell.fresh and not cell.edited for cell in cells):
+                self._say(
+                    "clip-inside-accumulation", event, "warning", 2, *_INSIDE, f"batch {backward.number} after it"
+                )
+        self._clipped.clear()
+
+    def step(self, stepped: Any) -> None:
+        """The clipped gradients are used."""
+        self._clipped.clear()
+
+    def _say(self, code: str, event: Any, severity: str, least: int, message: str, fix: str, seen: str) -> None:
+        self._times[code, event.site] += 1
+        times, calls = self._times[code, event.site], self._calls[event.site]
+        if times >= least and 2 * times >= calls:
+            self.case.find(code, severity, event.site, message, f"{times} of {calls} calls: {seen}", fix)
+
+
+_SCALED = (
+    "The gradients are clipped while they are still multiplied by the loss scale, so nearly all of each is cut off.",
+    "scaler.unscale_(optimizer)  # before clip_grad_norm_",
+)
+_EMPTY = (
+    "There is no gradient to clip yet: the call comes before backward(), and what is stepped on is not clipped.",
+    _FIX,
+)
+_LATE = ("The gradients are clipped after the step that has used them, which changes nothing.", _FIX)
+_INSIDE = (
+    "The sum so far is clipped after each micro-batch, and the next one is added on top: the window's gradient is "
+    "distorted, and what is stepped on is not clipped.",
+    _FIX,
+)

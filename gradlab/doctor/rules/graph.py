@@ -1,0 +1,59 @@
+"""Graphs that live too long: retained and growing, or kept by a variable that only wants the number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..events import NOWHERE
+from .base import Case, Rule
+
+
+class CarriedGraph(Rule):
+    """The graph grows from update to update, or the graphs of past updates stay alive."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with nothing seen."""
+        super().__init__(case)
+        self._nodes: dict[Any, list[tuple[int, int]]] = {}
+        self._kept: list[Any] = []
+
+    def backward(self, backward: Any) -> None:
+        """Look at the counts that the recorder has taken now and then."""
+        if backward.nodes:
+            counts = self._nodes.setdefault(backward.site, [])
+            counts.append((backward.number, backward.nodes))
+            del counts[:-16]
+            self._growing(backward.site, counts)
+        if backward.alive >= 6:
+            self._kept.append(backward)
+            del self._kept[:-3]
+            self._leaking()
+
+    def _growing(self, site: Any, counts: list[tuple[int, int]]) -> None:
+        sizes = [size for _, size in counts]
+        rising = all(later > earlier for earlier, later in zip(sizes[-5:], sizes[-4:], strict=False))
+        if len(sizes) >= 5 and rising and sizes[-1] >= 2 * sizes[-5] - sizes[-5] // 2:
+            (first, few), (last, many) = counts[0], counts[-1]
+            self.case.find(
+                "retain-graph-growth",
+                "error",
+                site,
+                "Each backward() goes back through all earlier batches: retain_graph=True keeps their graphs, and a "
+                "state that is carried along is never detached.",
+                f"the graph had {few} nodes at batch {first} and {many} at batch {last}",
+                "state = state.detach()  # after each batch, and no retain_graph=True",
+            )
+
+    def _leaking(self) -> None:
+        newest = self._kept[-1]
+        if len(self._kept) < 2 or self._kept[-1].alive < self._kept[0].alive or self.case.found("retain-graph-growth"):
+            return
+        known = next((one.keeper for one in reversed(self._kept) if one.keeper != NOWHERE), NOWHERE)
+        self.case.find(
+            "graph-retained-memory-leak",
+            "error" if known != NOWHERE else "warning",
+            known if known != NOWHERE else newest.site,
+            "The graphs of past updates are kept alive: a loss is stored or summed with its graph attached.",
+            f"at batch {newest.number} the graphs of at least {newest.alive} earlier losses were still there",
+            "total += loss.item()  # or losses.append(loss.detach())",
+        )

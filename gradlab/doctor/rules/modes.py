@@ -1,0 +1,111 @@
+"""Training and evaluation mode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..book import Stepped
+from ..events import NOWHERE
+from .base import Case, Rule
+
+_ENOUGH = 3
+
+
+class EvalLeftOn(Rule):
+    """Training goes on in evaluation mode after the model was put there to be validated."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with nothing seen."""
+        super().__init__(case)
+        self._trained: set[int] = set()  # modules that were trained in training mode
+        self._eval: dict[int, Any] = {}  # module -> where it was put into evaluation mode
+        self._calls: list[Any] = []
+        self._updates = 0
+
+    def mode(self, event: Any) -> None:
+        """Remember where evaluation mode was switched on."""
+        if event.training:
+            self._eval.pop(event.module, None)
+            self._updates = 0
+        else:
+            self._eval[event.module] = event.site
+
+    def forward(self, event: Any) -> None:
+        """Remember the calls that may be part of an update."""
+        if event.grad and event.pages:
+            self._calls.append(event)
+            del self._calls[:-16]
+
+    def step(self, stepped: Stepped) -> None:
+        """Was this update computed in evaluation mode, although earlier ones were not?"""
+        calls = [call for call in self._calls if call.pages & stepped.step.pages]
+        self._calls.clear()
+        if not calls or not stepped.fresh:
+            return
+        call = calls[-1]
+        if call.training:
+            if call.moody:
+                self._trained.add(call.module)
+            self._updates = 0
+            return
+        if call.module not in self._trained or call.moody or not call.calm:
+            return
+        self._updates += 1
+        if self._updates >= _ENOUGH:
+            where = self._eval.get(call.module) or next(iter(self._eval.values()), NOWHERE)
+            self.case.find(
+                "eval-mode-left-on",
+                "error",
+                where if where != NOWHERE else call.site,
+                f"Training goes on in evaluation mode: {call.calm} no longer works as it does in training.",
+                f"{self._updates} updates after model.eval() without a model.train(); earlier ones were in training mode",
+                "model.train()  # before the training loop goes on",
+            )
+
+
+class ValidationInTrainMode(Rule):
+    """The model is validated, under no_grad, in training mode."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with nothing seen."""
+        super().__init__(case)
+        self._row: list[Any] = []
+        self._stepped = 0
+        self._phases = 0
+
+    def forward(self, event: Any) -> None:
+        """Collect calls without gradients that follow one another with no training between them."""
+        if event.grad:
+            self._end_of_row()
+        elif event.moody and event.training and not event.again and event.pages & self._stepped:
+            self._row.append(event)
+            del self._row[:-64]
+
+    def backward(self, backward: Any) -> None:
+        """Training goes on."""
+        self._end_of_row()
+
+    def step(self, stepped: Stepped) -> None:
+        """Note what is being trained."""
+        self._stepped |= stepped.step.pages
+
+    def end(self, *, normal: bool) -> None:
+        """The last row has ended, too."""
+        self._end_of_row()
+
+    def _end_of_row(self) -> None:
+        row, self._row = self._row, []
+        if len(row) < 2 or len({call.site for call in row}) > 1 or len({call.first for call in row}) == 1:
+            return  # one call is a target or a sample; the same input again and again is Monte Carlo dropout
+        self._phases += 1
+        if self._phases < 2 and len(row) < 4:
+            return
+        call = row[-1]
+        self.case.find(
+            "validation-in-train-mode",
+            "warning",
+            call.site,
+            f"The model is evaluated in training mode: {call.moody} works here as it does in training.",
+            f"{len(row)} calls in a row without gradients, with model.training True",
+            "model.eval()  # before validation, and model.train() after it",
+        )

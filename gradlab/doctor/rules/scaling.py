@@ -1,0 +1,76 @@
+"""Loss scaling and autocast."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ..book import Stepped
+from .base import Case, Rule, batches
+
+
+class Scaling(Rule):
+    """A step that goes round the scaler, or a scaler that divides what was never multiplied."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with nothing seen."""
+        super().__init__(case)
+        self._times: Counter[Any] = Counter()
+
+    def step(self, stepped: Stepped) -> None:
+        """Look for scaled gradients in a step, and for unscaled ones in a step of a scaler's."""
+        fresh = [held for held in stepped.held if held.used_by < 0 and not stepped.edited]
+        if not fresh:
+            return
+        if not stepped.step.scaler and all(held.backward.scaled and not held.unscaled for held in fresh):
+            self.case.find(
+                "scaler-bypassed",
+                "error",
+                stepped.step.site,
+                "The loss was multiplied by the scaler, but the step goes round it: it applies gradients that are "
+                "thousands of times too large.",
+                f"update {stepped.number} applied {batches([held.backward for held in fresh])} without unscaling",
+                "scaler.step(optimizer); scaler.update()  # instead of optimizer.step()",
+                lesson="08_mixed_precision",
+            )
+        elif stepped.step.scaler and not any(held.backward.scaled for held in fresh):
+            self._unscaled(fresh[-1].backward, stepped.number)
+
+    def _unscaled(self, backward: Any, number: int) -> None:
+        self._times[backward.site] += 1
+        if self._times[backward.site] >= 2:
+            self.case.find(
+                "scaler-bypassed",
+                "error",
+                backward.site,
+                "scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
+                f"update {number} divided the gradient of batch {backward.number}, whose loss was not scaled",
+                "scaler.scale(loss).backward()",
+                lesson="08_mixed_precision",
+            )
+
+
+class Autocast(Rule):
+    """backward() inside the autocast block."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with nothing seen."""
+        super().__init__(case)
+        self._times: Counter[Any] = Counter()
+
+    def backward(self, backward: Any) -> None:
+        """Was autocast on when it began?"""
+        if not backward.autocast:
+            return
+        self._times[backward.site] += 1
+        if (times := self._times[backward.site]) >= 2:
+            self.case.find(
+                "backward-inside-autocast",
+                "warning",
+                backward.site,
+                "backward() runs inside the autocast block; PyTorch advises against it: backward picks its types by "
+                "itself.",
+                f"{times} backward passes began with autocast on",
+                "# take loss.backward() out of the `with torch.autocast(...)` block",
+                lesson="08_mixed_precision",
+            )

@@ -1,0 +1,65 @@
+"""Learning-rate schedulers: too early, or too often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .base import Case, Rule
+
+
+class _Schedule:
+    """How one scheduler and its optimizer have taken turns."""
+
+    def __init__(self, base: int) -> None:
+        """Start at ``base`` steps of the optimizer."""
+        self.base = base
+        self.count = 0
+        self.early = 0  # before the optimizer's first step
+        self.early_site: Any = None
+        self.extra = 0
+        self.at = base  # attempts when it stepped last
+        self.told = False
+
+
+class Scheduling(Rule):
+    """A scheduler that steps before the optimizer, or more often than it."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with no schedulers."""
+        super().__init__(case)
+        self._schedules: dict[int, _Schedule] = {}
+
+    def schedule(self, event: Any) -> None:
+        """Compare with the steps of its optimizer so far."""
+        attempts = self.case.book.attempts.get(event.optimizer, 0)
+        schedule = self._schedules.setdefault(event.scheduler, _Schedule(attempts))
+        schedule.count += 1
+        if attempts == 0:
+            schedule.early += 1
+            schedule.early_site = event.site
+            return
+        # Several at once before the first step fast-forward a schedule to where training was interrupted.
+        if schedule.early == 1 and not schedule.told:
+            schedule.told = True
+            self.case.find(
+                "scheduler-before-optimizer",
+                "warning",
+                schedule.early_site,
+                "The scheduler steps before the optimizer does, so the first value of its schedule is skipped.",
+                "its first step came before any step of " + self.case.name(event.optimizer),
+                "scheduler.step()  # move it below optimizer.step()",
+            )
+        if attempts == schedule.at and schedule.count > 1:
+            schedule.extra += 1
+        schedule.at = attempts
+        regular = attempts - schedule.base
+        if schedule.extra >= 4 and 2 * schedule.extra > regular > 0:
+            self.case.find(
+                "scheduler-outpaces-optimizer",
+                "warning",
+                event.site,
+                "The scheduler steps more often than the optimizer: the learning rate runs through its schedule too "
+                "fast.",
+                f"{schedule.count} steps of the scheduler, {attempts} of {self.case.name(event.optimizer)}",
+                "scheduler.step()  # once an update: right after optimizer.step()",
+            )

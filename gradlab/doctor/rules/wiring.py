@@ -1,0 +1,139 @@
+"""How model and optimizer are wired: parameters that nobody steps, and parameters that nothing reaches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ..book import Stepped
+from ..events import NOWHERE
+from ..pages import numbers
+from .base import Case, Rule
+
+
+class MissingParams(Rule):
+    """Parameters that get gradients and are in no optimizer, while others of the same loss are stepped."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with nothing seen."""
+        super().__init__(case)
+        self._together: Counter[int] = Counter()  # pages of a pass -> how many had these
+        self._site: dict[int, Any] = {}
+
+    def step(self, stepped: Stepped) -> None:
+        """Note which parameters got gradients together with those that are stepped here."""
+        for backward in stepped.fresh:
+            missing = backward.added & ~self._covered()
+            if missing:
+                self._together[missing] += 1
+                self._site[missing] = stepped.step
+
+    def _covered(self) -> int:
+        covered = 0
+        for cover in self.case.book.covers.values():
+            covered |= cover
+        return covered
+
+    def end(self, *, normal: bool) -> None:
+        """Judge what was seen at least three times and has never moved."""
+        pages = self.case.recorder.pages
+        for missing, times in self._together.items():
+            missing &= ~self._covered()
+            missing &= ~pages.moved(missing)
+            if times >= 3 and missing:
+                self._judge(missing, times, self._site.get(missing))
+
+    def _judge(self, missing: int, times: int, step: Any) -> None:
+        if step is None:
+            step = next(iter(self._site.values()))
+        models = self.case.recorder.models.all()
+        registered = 0
+        for model in models:
+            registered |= model.pages
+        same = any(model.pages & missing and model.pages & step.pages for model in models)
+        stray = missing & ~registered  # such as layers in a plain Python list
+        order = self.case.recorder.models.order
+        near = [order[n] for n in numbers(missing) if n in order]
+        stepped = [order[n] for n in numbers(step.pages) if n in order]
+        # What lies before all that is stepped may be a backbone that is meant to stay as it is.
+        upstream = bool(near and stepped and min(near) > max(stepped))
+        severity = "warning" if stray or (same and not upstream) else "hint"
+        if self._stale(step):
+            return
+        made = self.case.made[step.optimizer].site
+        count = missing.bit_count()
+        self.case.find(
+            "params-missing-from-optimizer",
+            severity,
+            made if made != NOWHERE else step.site,
+            f"{count} parameter{'s get' if count > 1 else ' gets'} gradients and {'are' if count > 1 else 'is'} in no "
+            "optimizer, so they never learn.",
+            f"{times} backward passes reached them: shapes {_shapes(self.case, missing)}",
+            "optimizer.add_param_group({'params': new_part.parameters()})  # or requires_grad_(False) if meant so",
+        )
+
+    def _stale(self, step: Any) -> bool:
+        """The optimizer still holds the parameters that these have replaced: say that instead."""
+        models = self.case.recorder.models.all()
+        registered = 0
+        for model in models:
+            if model.pages & step.pages:
+                registered |= model.pages
+        gone = step.pages & ~registered
+        if not registered or not gone or self.case.book.cells(gone)[0].held:
+            return False
+        made = self.case.made[step.optimizer].site
+        self.case.find(
+            "optimizer-holds-stale-params",
+            "error",
+            made if made != NOWHERE else step.site,
+            "The optimizer holds parameters that the model no longer has, and not those that took their place.",
+            f"{gone.bit_count()} of {step.pages.bit_count()} parameters of {self.case.name(step.optimizer)} belong to "
+            "no module that runs",
+            "optimizer = ...(model.parameters())  # make it after the model has its final parts",
+        )
+        return True
+
+
+class PartsWithoutGradient(Rule):
+    """Some parameters of an optimizer never get a gradient, although others of it do."""
+
+    def __init__(self, case: Case) -> None:
+        """Start with nothing seen."""
+        super().__init__(case)
+        self._reached = 0
+        self._passes = 0
+        self._site: Any = NOWHERE
+
+    def adding(self, backward: Any, cells: list[Any]) -> None:
+        """Note what is reached."""
+        self._passes += 1
+        self._site = backward.site
+        for cell in cells:
+            self._reached |= cell.pages
+
+    def end(self, *, normal: bool) -> None:
+        """Say which parts were never reached: perhaps unused, perhaps cut off."""
+        if self._passes < 5 or self.case.found("optimizer-holds-stale-params"):
+            return
+        pages = self.case.recorder.pages
+        for optimizer, cover in self.case.book.covers.items():
+            never = cover & ~self._reached
+            never &= ~pages.frozen(never)
+            if never and never != cover and self.case.book.steps.get(optimizer):
+                self.case.find(
+                    "graph-broken",
+                    "hint",
+                    self._site,
+                    "Some of the optimizer's parameters never get a gradient: they are unused, or the graph is cut "
+                    "before them.",
+                    f"{never.bit_count()} of {cover.bit_count()} parameters of {self.case.name(optimizer)} in "
+                    f"{self._passes} backward passes: shapes {_shapes(self.case, never)}",
+                    "# look for .detach(), .data or no_grad() after the parts that do not learn",
+                )
+
+
+def _shapes(case: Case, pages: int) -> str:
+    params = [case.recorder.pages.param(number) for number in numbers(pages)[:3]]
+    shown = ", ".join(str(tuple(param.shape)) for param in params if param is not None)
+    return shown + (", ..." if pages.bit_count() > 3 else "")

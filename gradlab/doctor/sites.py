@@ -1,0 +1,46 @@
+"""Sites: the line of the learner's own code that is at work."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from functools import cache
+from pathlib import Path
+from types import FrameType
+
+import torch
+
+from .events import NOWHERE, Site
+
+_MOST_FRAMES = 80
+_OURS = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<frozen")
+_STANDARD = str(Path(sysconfig.get_paths()["stdlib"]))
+
+
+@cache
+def rank(file: str) -> int:
+    """Return 0 for PyTorch's code and ours, 1 for other libraries and Python itself, 2 for the learner's."""
+    if file.startswith(_OURS):
+        return 0
+    return 1 if "site-packages" in file or "dist-packages" in file or file.startswith(_STANDARD) else 2
+
+
+def learner(frame: FrameType | None) -> FrameType | None:
+    """Return the innermost frame of the learner's code, or else of a library that is not PyTorch."""
+    library = None
+    for _ in range(_MOST_FRAMES):
+        if frame is None:
+            break
+        kind = rank(frame.f_code.co_filename)
+        if kind == 2:
+            return frame
+        if kind == 1 and library is None:
+            library = frame
+        frame = frame.f_back
+    return library
+
+
+def site(depth: int = 2) -> Site:
+    """Return file and line of the learner's code that led here."""
+    frame = learner(sys._getframe(depth))
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NOWHERE

@@ -1,0 +1,77 @@
+"""watch: the doctor listens to a loop of the learner's own."""
+
+from __future__ import annotations
+
+import os
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import nn
+
+from .explaining import explain
+from .finding import Report
+from .judge import Judge
+
+
+class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like torch.no_grad()
+    """A context manager that watches a training loop and says in plain words what is wrong with it.
+
+    ``with watch(model, optimizer) as report: train()``, then read ``report``; it is a Report. With nothing named,
+    models and optimizers are found as they are used. The loop computes what it would have computed, bit for bit; when
+    the block ends, also by an exception, everything is as it was before. Raises TypeError for what is neither a module
+    nor an optimizer.
+    """
+
+    def __init__(self, *model_and_optimizers: Any) -> None:
+        """Check what is to be watched."""
+        super().__init__()
+        for one in model_and_optimizers:
+            if not isinstance(one, (nn.Module, torch.optim.Optimizer)):
+                raise TypeError(
+                    f"watch: give it modules and optimizers (torch.nn.Module, torch.optim.Optimizer), got {one!r}"
+                )
+        self._given = model_and_optimizers
+        self._judge: Judge | None = None
+        self._process = 0
+
+    def __enter__(self) -> watch:
+        """Begin to watch, with an empty report."""
+        if self._judge is not None:
+            raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
+        self.findings, self.watched = [], ""
+        judge = self._judge = Judge()
+        self._process = os.getpid()
+        for one in self._given:
+            if isinstance(one, nn.Module):
+                judge.recorder.models.see(one)
+            else:
+                judge.recorder.optimizer(one)
+        judge.recorder.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Stop watching and write the report."""
+        judge, self._judge = self._judge, None
+        if judge is None:
+            return
+        judge.recorder.stop()
+        if os.getpid() != self._process:  # a forked worker: its parent reports
+            return
+        judge.end(normal=error is None)
+        if error is not None:
+            explain(judge.case, error)
+        self.findings = judge.findings()
+        self.watched = _summary(judge)
+
+
+def _summary(judge: Judge) -> str:
+    book, case = judge.case.book, judge.case
+    if not case.recorder.seen:
+        return "Nothing was trained in this block: no backward pass and no step."
+    steps = [f"{book.attempts.get(at, 0):,} updates of {case.name(at)}" for at in case.made]
+    return f"Watched {case.recorder.seen:,} backward passes" + (
+        f", {', '.join(steps)}." if steps else ", no optimizer."
+    )
