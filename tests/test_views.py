@@ -232,7 +232,7 @@ def test_memory_areas_have_the_area_of_their_bytes() -> None:
     both = [
         near(draw(Memory(["a", "b"], [0, 1], {"weights": [n] * 2, "other": [200 - n] * 2})), tint, 2) for n in (50, 100)
     ]
-    assert both[1] == pytest.approx(2 * both[0], rel=0.06)
+    assert both[1] == pytest.approx(2 * both[0], rel=0.08)  # the outlines cover some of each
 
 
 def test_a_broken_curve_ends_and_says_so() -> None:

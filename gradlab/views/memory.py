@@ -25,7 +25,7 @@ SIGHT = {"capacity": 2.0, "allocated": 1.5, "reserved": 1.5}
 """A level that lies higher than so many times the peak is said in words instead of drawn."""
 _MOST_UPDATES = 3
 _NUMBER, _VALUE = 24, 16  # CSS pixels above the peak for the number of its update, and for its bytes
-_RIGHT, _TOP, _BOTTOM, _ROW = 92, 46, 64, 18  # CSS pixels
+_RIGHT, _TOP, _BOTTOM, _ROW = 92, 48, 64, 18  # CSS pixels
 
 Edges = dict[str, tuple[Numbers, Numbers]]
 

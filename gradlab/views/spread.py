@@ -20,7 +20,7 @@ _GAP = 7.0  # CSS pixels between two updates
 _STILL = 0.4  # how wide a statement is in which no byte moves, such as the head of a ``for``; one that does counts 1
 LETTER = 7.2  # CSS pixels that a letter takes on average at size 9
 _APART = 15.0  # CSS pixels that a slanted word needs
-_FIRST = ("backward", "step", "zero_grad", "output", "autocast")  # whose word is written if there is any room
+FIRST = ("backward", "step", "zero_grad", "output", "autocast")  # whose word is written if there is any room
 _LAST = ("for", "while", "if", "window", "x, y")
 
 
@@ -115,10 +115,10 @@ def repeated(words: Sequence[str]) -> tuple[int, int, int] | None:
 
 def named(words: Sequence[str], places: Sequence[tuple[float, float]], left_out: set[int], *, flat: bool) -> list[int]:
     """Choose the statements that get their word, written flat or slanted: those that matter most, if they have room."""
-    rank = {word: at for at, word in enumerate(_FIRST)} | {word: len(_FIRST) + 1 for word in _LAST}
+    rank = {word: at for at, word in enumerate(FIRST)} | {word: len(FIRST) + 1 for word in _LAST}
     order = sorted(
         (at for at in range(len(words)) if at not in left_out),
-        key=lambda at: (rank.get(words[at], len(_FIRST)), places[at][0] - places[at][1]),
+        key=lambda at: (rank.get(words[at], len(FIRST)), places[at][0] - places[at][1]),
     )
     chosen: list[int] = []
     for at in order:

@@ -9,7 +9,7 @@ from matplotlib.collections import LineCollection
 
 from gradlab.scene import Memory
 from gradlab.views.canvas import Canvas
-from gradlab.views.spread import LETTER, Spread, named, repeated, spread
+from gradlab.views.spread import FIRST, LETTER, Spread, named, repeated, spread
 from gradlab.views.style import GREY, INK, own_look
 
 _LONGEST = 11  # letters of a word
@@ -61,7 +61,7 @@ class Statements:
                 said.append(((left + right) / 2, _many(words[at : at + length], count, right - left)))
         short = [word if len(word) <= _LONGEST else word[: _LONGEST - 1] + "\u2026" for word in words]
         chosen = named(short, places, covered, flat=True)
-        flat = bool(lines) or {"backward", "step", "zero_grad"} & set(words) <= {words[at] for at in chosen}
+        flat = bool(lines) or set(FIRST) & set(words) <= {words[at] for at in chosen}
         if not flat:
             chosen = named(short, places, covered, flat=False)
         with own_look():

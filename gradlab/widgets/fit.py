@@ -66,9 +66,10 @@ class FitLab:
         buttons.add_class("gradlab-bar")
         self._images = widgets.Box()
         self._images.add_class("gradlab-panels")
+        body = widgets.Box([self._images])
+        body.add_class("gradlab-body")
         self.words = widgets.HTML()
-        style = widgets.HTML(style_sheet())
-        self.widget = widgets.VBox([style, self.knobs.widget, buttons, self._images, self.words])
+        self.widget = widgets.VBox([widgets.HTML(style_sheet()), self.knobs.widget, buttons, body, self.words])
         self.widget.add_class("gradlab")
         self._draw()
 
