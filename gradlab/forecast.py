@@ -9,7 +9,8 @@ from .cards import CARDS, capacity
 from .largest import largest
 from .progress import Progress
 from .recipe import LONGEST_WINDOW, Recipe
-from .rehearsal import ForecastError, Rehearsal, rehearse
+from .refusals import ForecastError
+from .rehearsal import Rehearsal, rehearse
 from .subjects import LARGEST_BATCH, Subject, subject
 from .timeline import Point
 

@@ -6,22 +6,20 @@ The first update makes the optimizer's state and leaves behind what a loop leave
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
-from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 
 from .checkpointing import checkpointing
 from .counting import Counting
 from .fakes import Fakes
 from .ledger import Ledger
 from .recipe import Recipe
+from .refusals import ForecastError, explaining, hushed
 from .stepper import Program
 from .subjects import Subject
 from .timeline import Point
@@ -41,10 +39,6 @@ class _Counting(Counting):
         if func is torch.ops.prim.device.default:
             return func(*args)
         return super().__torch_dispatch__(func, types, args, kwargs)
-
-
-class ForecastError(ValueError):
-    """A model that cannot be run on tensors without memory; the message says where and what to do."""
 
 
 @dataclass(frozen=True)
@@ -79,19 +73,17 @@ def rehearse(
     with ExitStack() as stack:
         stack.enter_context(torch.random.fork_rng(devices=()))
         stack.enter_context(torch.enable_grad())
+        stack.enter_context(hushed())
         fakes = Fakes()
-        try:
+        with explaining(subject.name, program):
             model = subject.build(fakes)
-            stack.enter_context(checkpointing(model) if checkpoint else nullcontext())
+        stack.enter_context(checkpointing(model) if checkpoint else nullcontext())
+        with explaining(subject.name, program):
             stage = _Stage(subject, recipe, program, fakes, model, device)
             if on_calls is not None:
                 expected = stage.expected(prime=prime)
                 fakes.on_calls = lambda calls: on_calls(calls, expected)
             return stage.measured(prime=prime)
-        except ForecastError:
-            raise
-        except Exception as error:
-            raise _explained(subject, program, error) from error
 
 
 class _Stage:
@@ -146,8 +138,13 @@ class _Stage:
                 "shapes and no values: use nn.Embedding(sparse=False)"
             )
         points = [point for point in ledger.timeline if point.statement]
-        timeline = [replace(point, number=point.number - points[0].number + 1) for point in points]
-        return Rehearsal(ledger.peak, ledger.at_peak, ledger.peak_at, timeline, self.parameters, self.run)
+        first = points[0].number
+
+        def counted(point: Point) -> Point:  # the measured update's own statements, from 1
+            return replace(point, number=point.number - first + 1)
+
+        timeline = [counted(point) for point in points]
+        return Rehearsal(ledger.peak, ledger.at_peak, counted(ledger.peak_at), timeline, self.parameters, self.run)
 
     def _run(self, ledger: Ledger, updates: int) -> None:
         statements = self.program.statements
@@ -184,29 +181,3 @@ class _Stage:
         tokens = self.inputs[0][0]
         output = torch.empty(*tokens.shape, self.subject.size.vocabulary, dtype=_AMP[self.recipe.amp])
         self.namespace.update(output=output, loss=loss)
-
-
-def _explained(subject: Subject, program: Program, error: Exception) -> ForecastError:
-    """Say which line failed, why, and what to do."""
-    where = program.explain(error)
-    place = _place(error)
-    if isinstance(error, DataDependentOutputException):
-        said = f"asks for a value ({error.func}: .item(), float(), or an if on a tensor)"
-        advice = "A forecast knows shapes and no values: leave it out, or decide with torch.where"
-    elif isinstance(error, DynamicOutputShapeException):
-        said = f"has a shape that depends on values ({error.func}: nonzero, unique, or a mask as an index)"
-        advice = "A forecast knows shapes and no values: use torch.where or a fixed number of entries"
-    else:
-        said = f"fails without memory: {where.problem}"
-        advice = "Check that model(x) and loss_fn(output, y) run on a real batch of this shape, all of it on one device"
-    line = f" at `{program.text.splitlines()[where.line - 1].strip()}`" if where.line else " while it is built"
-    return ForecastError(f"forecast: {subject.name} {said}{line}{place}. {advice}")
-
-
-def _place(error: Exception) -> str:
-    """Name the innermost line of the model's own code that the error came through."""
-    ours = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<")
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(ours)]
-    if not frames:
-        return ""
-    return f", in {frames[-1].name}() at {Path(frames[-1].filename).name}:{frames[-1].lineno}"

@@ -130,7 +130,8 @@ def _task(task: tasks.Task, batch: Any) -> Subject:
 def _module(module: nn.Module, batch: Any, loss_fn: Any) -> Subject:
     name = type(module).__name__
     if not isinstance(batch, (tuple, list)) or len(batch) != 2 or not all(isinstance(t, Tensor) for t in batch):
-        raise TypeError(f"forecast: a module needs a sample batch, batch=(x, y) of two tensors, got batch={batch!r}")
+        got = " ".join(repr(batch).split())[:80]
+        raise TypeError(f"forecast: a module needs a sample batch, batch=(x, y) of two tensors, got batch={got}")
     if not all(t.ndim and t.numel() for t in batch):
         raise ValueError("forecast: x and y of batch=(x, y) must have at least one row, got an empty one or a number")
     if loss_fn is not None and not callable(loss_fn):

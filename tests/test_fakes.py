@@ -1,0 +1,165 @@
+"""Fake tensors: what they say of an operation is what the operation does, and a model that is copied is left alone."""
+
+from __future__ import annotations
+
+import copy
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from gradlab.fakes import Fakes
+
+F = nn.functional
+WIDE, NARROW = torch.float32, torch.bfloat16
+
+
+def in_place(function: Callable[..., Any], tensors: list[Tensor], *others: Any) -> Tensor:
+    """The first of the tensors after the function has changed them all."""
+    function(tensors, *others)
+    return tensors[0]
+
+
+# Every operation that has a short way or a correction, each with plain, transposed and broadcast arguments.
+OPERATIONS: dict[str, Callable[..., Any]] = {
+    "add_": lambda a, b: a.add_(b),
+    "mul_": lambda a, b: a.mul_(b),
+    "mul_ scalar": lambda a, b: a.mul_(0.5),
+    "lerp_": lambda a, b: a.lerp_(b, 0.1),
+    "addcmul_": lambda a, b: a.addcmul_(a, b),
+    "addcdiv_": lambda a, b: a.addcdiv_(a, b, value=2),
+    "zero_": lambda a, b: a.zero_(),
+    "views": lambda a, b: (a.t(), a.view(-1), a.transpose(0, 1), a[1:3], a[:, None].expand(4, 2, 6), a.detach()),
+    "mm": lambda a, b: (a.mm(b.t()), a.t() @ b),
+    "linear": lambda a, b: (F.linear(a, b, b[:, 0]), F.linear(a, b)),
+    "sums": lambda a, b: (a + b, a + 1, a + 1.0, a + b[0], a.t() + b.t(), a + b.double()),
+    "products": lambda a, b: (a * b, a * 2, a * b.t()[:, :1].t(), a / b, a / 3, -a, a.t() * b.t(), a.to(NARROW) * b),
+    "powers": lambda a, b: (a.sqrt(), a.rsqrt(), a**2, a.t() ** 0.5),
+    "reductions": lambda a, b: (a.mean(1), a.mean(-1, keepdim=True), a.sum(0), a.sum((0, 1)), a.to(NARROW).sum(1)),
+    "units": lambda a, b: (F.silu(a), F.gelu(a), F.gelu(a.t(), approximate="tanh")),
+    "types": lambda a, b: (a.to(NARROW), a.t().to(torch.float64), a.long(), a.to(NARROW).float()),
+    "whole numbers": lambda a, b: (a.long() + 1, a.long() * 1.0, a.long() / 2, a.long().sum(0), (a > b) + a),
+    "foreach": lambda a, b: [*torch._foreach_sqrt([a, b.t()]), in_place(torch._foreach_add_, [a], 1.0)],
+    "foreach with numbers": lambda a, b: [in_place(torch._foreach_mul_, [a], 2.0), in_place(torch._foreach_zero_, [b])],
+    "foreach with lists": lambda a, b: [
+        in_place(torch._foreach_lerp_, [a], [b], 0.1),
+        in_place(torch._foreach_addcmul_, [a], [b], [b]),
+        in_place(torch._foreach_addcdiv_, [a], [b], [b], [0.5]),
+        in_place(torch._foreach_div_, [a], [2.0]),
+    ],
+    "losses": lambda a, b: (F.mse_loss(a, b), F.smooth_l1_loss(a, b), F.soft_margin_loss(a, b), F.l1_loss(a, b)),
+    "summed losses": lambda a, b: (F.mse_loss(a, b, reduction="sum"), F.mse_loss(a, b, reduction="none")),
+    "entropy": lambda a, b: F.binary_cross_entropy(a.sigmoid(), b.sigmoid()),
+    "layer norm": lambda a, b: torch.ops.aten.native_layer_norm(a.to(NARROW), [6], b[0], b[1], 1e-5),
+    "narrow layer norm": lambda a, b: torch.ops.aten.native_layer_norm(a.to(NARROW), [6], b[0].to(NARROW), None, 1e-5),
+    "batch norm": lambda a, b: torch.ops.aten.native_batch_norm(
+        a.to(NARROW), b[0], b[1], b[2].clone(), b[3].clone(), True, 0.1, 1e-5
+    ),
+}
+
+
+def told(result: Any) -> list[Any]:
+    """Type, shape, layout in memory and size of memory of every tensor."""
+    if isinstance(result, Tensor):
+        memory = result.untyped_storage().nbytes()
+        return [(result.dtype, tuple(result.shape), result.stride(), result.storage_offset(), memory)]
+    return [entry for each in result for entry in told(each)]
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_fake_operation_makes_what_the_real_one_makes(name: str) -> None:
+    operation = OPERATIONS[name]
+    real = told(operation(torch.rand(4, 6), torch.rand(4, 6)))
+    fakes = Fakes()
+    with fakes:
+        once, again = (told(operation(torch.rand(4, 6), torch.rand(4, 6))) for _ in range(2))
+    assert once == real
+    assert again == real  # from memory
+
+
+@pytest.mark.parametrize("layer", ["batch", "group", "layer"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_gradients_of_norms_are_of_the_right_type(layer: str, dtype: torch.dtype) -> None:
+    def run() -> list[Any]:
+        norm = {"batch": nn.BatchNorm2d(4), "group": nn.GroupNorm(2, 4), "layer": nn.LayerNorm([3, 3])}[layer]
+        x = torch.rand(2, 4, 3, 3, dtype=dtype, requires_grad=True)
+        seen: list[Any] = []
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: seen.append(told(t.detach())) or t, lambda t: t):
+            output = norm(x)
+        output.sum().backward()
+        return [told(output.detach()), seen, *(told(t.grad) for t in (x, *norm.parameters()))]
+
+    real = run()
+    with Fakes():
+        assert run() == real
+
+
+def test_a_wrong_shape_is_an_error_as_it_is_with_memory() -> None:
+    with Fakes():
+        for wrong in (lambda: torch.rand(2, 3) @ torch.rand(4, 5), lambda: torch.rand(3) + torch.rand(4)):
+            with pytest.raises(RuntimeError):
+                wrong()
+        with pytest.raises(RuntimeError):
+            torch.rand(3).add_(torch.rand(4))
+
+
+class Odd(nn.Module):
+    """Tied weights, a view of a buffer, a constant that is no buffer, a frozen layer, a gradient and a hook."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b, self.frozen = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 8).requires_grad_(False)
+        self.b.weight = self.a.weight
+        self.register_buffer("whole", torch.rand(16, 8))
+        self.register_buffer("part", self.whole[4:6])  # type: ignore[index]
+        self.constant = torch.rand(1000)
+        self.calls: list[int] = []
+        self.register_forward_hook(lambda *_: self.calls.append(1))
+        self.a.weight.grad = torch.ones(8, 8)
+
+
+def test_a_copied_model_shares_what_was_shared_and_takes_no_memory() -> None:
+    model = Odd().double()
+    model.b.weight = model.a.weight
+    model.part = model.whole[4:6]
+    fakes = Fakes()
+    twin = fakes.copy(model)
+    assert twin.b.weight is twin.a.weight
+    assert twin.part.untyped_storage()._cdata == twin.whole.untyped_storage()._cdata
+    assert twin.whole.untyped_storage()._cdata != model.whole.untyped_storage()._cdata
+    assert [(n, p.shape, p.dtype, p.requires_grad) for n, p in twin.named_parameters()] == [
+        (n, p.shape, p.dtype, p.requires_grad) for n, p in model.named_parameters()
+    ]
+    kinds = {type(t) for t in (*twin.parameters(), *twin.buffers(), twin.constant)}
+    assert {kind.__name__ for kind in kinds} == {"FakeTensor"}
+    assert isinstance(twin.a.weight, nn.Parameter)
+    assert twin.a.weight.grad is None
+    with torch.device("meta"):
+        large = nn.Linear(2**20, 2**20)
+    assert fakes.copy(large).weight.device.type == "cpu"
+
+
+def test_a_copied_model_is_left_as_it_was() -> None:
+    model = Odd()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    grad, constant = model.a.weight.grad, model.constant
+    attributes = {n: set(vars(m)) for n, m in model.named_modules()}
+    hooks, rng = copy.copy(model._forward_hooks), torch.get_rng_state()
+    fakes = Fakes()
+    twin = fakes.copy(model)
+    with fakes:
+        twin.a(torch.rand(2, 8)).sum().backward()
+        torch.optim.SGD(twin.parameters(), lr=0.1).step()
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert model.a.weight.grad is grad
+    assert model.constant is constant
+    assert {n: set(vars(m)) for n, m in model.named_modules()} == attributes
+    assert model._forward_hooks == hooks
+    assert model.calls == []
+    assert torch.equal(rng, torch.get_rng_state())
+    del twin
+    gc.collect()
+    assert torch.ones(2).sum() == 2  # the mode is off again

@@ -1,0 +1,270 @@
+"""The forecast against a real run: the same text on real tensors under a Ledger, byte for byte, point for point."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from gradlab import Recipe, tasks
+from gradlab.checkpointing import checkpointing
+from gradlab.decoder import Decoder, next_token_loss
+from gradlab.forecast import Forecast, forecast
+from gradlab.ledger import Ledger
+from gradlab.rehearsal import Rehearsal, rehearse
+from gradlab.sizes import Size
+from gradlab.stepper import Program
+from gradlab.subjects import Subject, subject
+from gradlab.timeline import CATEGORIES, Point
+
+LLAMA = Size("tiny-llama", "llama", 2, 32, 4, kv_heads=2, hidden=48, vocabulary=61, longest=64)
+GPT2 = Size("tiny-gpt2", "gpt2", 2, 32, 4, kv_heads=4, hidden=128, vocabulary=61, longest=16)
+
+
+class Conv(nn.Module):
+    """A conv net with BatchNorm and dropout, in two blocks of a kind."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = (self._block(i, o) for i, o in ((3, 8), (8, 8)))
+        self.head = nn.Linear(8 * 4 * 4, 10)
+
+    def _block(self, i: int, o: int) -> nn.Sequential:
+        parts = (nn.Conv2d(i, o, 3, padding=1), nn.BatchNorm2d(o), nn.ReLU(inplace=True), nn.MaxPool2d(2))
+        return nn.Sequential(*parts, nn.Dropout(0.1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.second(self.first(x)).flatten(1))
+
+
+def tokens() -> tuple[Tensor, Tensor]:
+    return torch.randint(0, 61, (2, 16)), torch.randint(0, 61, (2, 16))
+
+
+# name -> (what, one sample or None for a task's own batches, loss)
+SUBJECTS: dict[str, Callable[[], tuple[Any, Any, Any]]] = {
+    "digits": lambda: (tasks.digits(device="cpu"), None, None),
+    "text": lambda: (tasks.text(batch=4, device="cpu"), None, None),
+    "conv": lambda: (
+        Conv(),
+        (torch.rand(4, 3, 16, 16), torch.randint(0, 10, (4,))),
+        nn.functional.cross_entropy,
+    ),
+    "llama": lambda: (Decoder(LLAMA), tokens(), next_token_loss),
+    "gpt2": lambda: (Decoder(GPT2), tokens(), next_token_loss),
+}
+SWITCHES = {
+    "zero_grad": (True, False),
+    "set_to_none": (True, False),
+    "accumulate": (1, 4),
+    "divide_loss": (True, False),
+    "amp": ("off", "bf16", "fp16"),
+    "clip": (None, 1.0),
+    "optimizer": ("sgd", "momentum", "adam", "adamw"),
+}
+
+
+def recipes(name: str) -> list[tuple[Recipe, bool, str]]:
+    """A choice of recipe, checkpointing and device for one subject, in which any two values of switches meet."""
+    every = [
+        (Recipe(lr=1e-3, **dict(zip(SWITCHES, values, strict=True))), checkpoint, device)
+        for values in itertools.product(*SWITCHES.values())
+        for checkpoint in ((True, False) if name != "conv" else (False,))
+        for device in ("cpu", "cuda")
+    ]
+    torch.manual_seed(len(name))
+    chosen, met = [], set()
+    for i in torch.randperm(len(every)).tolist():
+        recipe, *rest = every[i]
+        pairs = set(itertools.combinations(enumerate([*dataclasses.astuple(recipe), *rest]), 2))
+        if len(pairs - met) >= 3 or len(chosen) < 6:
+            met |= pairs
+            chosen.append(every[i])
+    return chosen
+
+
+def batches_of(what: Any, sample: Any, window: int) -> tuple[list[Any], int]:
+    """Real batches for the same updates, and the epochs."""
+    if sample is None:
+        return [(x.clone(), y.clone()) for x, y in what.batches[: 2 * window]], 2
+    return [(sample[0].clone(), sample[1].clone()) for _ in range(window)], 3
+
+
+def lived(
+    model: nn.Module, loss_fn: Any, batches: list[Any], epochs: int, recipe: Recipe, updates: int, *, at_once: bool
+) -> Ledger:
+    """A Ledger over the last of a real run's updates."""
+    program = Program(recipe.source())
+    names = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": batches, "device": "cpu", "epochs": epochs}
+    for _ in program.setup(names):
+        pass
+    if at_once:
+        for group in names["optimizer"].param_groups:
+            group["foreach"] = True
+    if "scaler" in names:
+        names["scaler"] = torch.amp.GradScaler("cpu", init_scale=1.0)  # nothing overflows, as in a forecast
+    ledger = Ledger(model, [names["optimizer"]], batches)
+    ledger.place = lambda: ""  # statements are named as they end
+    last = len(program.statements) - 1
+    with ledger:
+        loop = program.loop(names)
+        for index in loop:
+            ledger.mark(program.statements[index].word)
+            if index == last:
+                updates -= 1
+                if updates == 0:
+                    break
+                if updates == 1:
+                    ledger.forget()
+        loop.close()
+    return ledger
+
+
+def told(points: list[Point]) -> list[Point]:
+    points = [point for point in points if point.statement]
+    return [dataclasses.replace(point, number=point.number - points[0].number) for point in points]
+
+
+def assert_equal(foretold: Rehearsal | Forecast, ledger: Ledger) -> None:
+    assert foretold.peak == ledger.peak
+    assert foretold.at_peak == ledger.at_peak
+    assert (foretold.peak_at.statement, foretold.peak_at.module) == (ledger.peak_at.statement, ledger.peak_at.module)
+    assert told(foretold.timeline) == told(ledger.timeline)
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_a_forecast_is_a_real_run_byte_for_byte(name: str) -> None:
+    torch.manual_seed(0)
+    what, sample, loss_fn = SUBJECTS[name]()
+    about = subject(what, sample, None, loss_fn)
+    for recipe, checkpoint, device in recipes(name):
+        foretold = rehearse(about, recipe, checkpoint=checkpoint, device=device)
+        batches, epochs = batches_of(what, sample, recipe.accumulate)
+        for updates in (2, 3) if sample is not None else (2,):
+            model = what.build(0) if sample is None else copy.deepcopy(what)
+            with checkpointing(model) if checkpoint else nullcontext():
+                ledger = lived(model, about.loss_fn, batches, epochs, recipe, updates, at_once=device == "cuda")
+            assert_equal(foretold, ledger)
+
+
+@pytest.mark.parametrize("size", [LLAMA, GPT2], ids=lambda s: s.name)
+def test_putting_the_state_of_a_first_update_in_place_is_running_it(size: Size) -> None:
+    """The published sizes are too large to run two updates; these two are not."""
+    about = subject(Decoder(size), tokens(), None, next_token_loss)
+    about = dataclasses.replace(about, size=size, batch=2)
+    for recipe, checkpoint, device in recipes(size.family):
+        whole, primed = (
+            rehearse(about, recipe, checkpoint=checkpoint, device=device, prime=prime) for prime in (False, True)
+        )
+        assert primed == whole
+
+
+def test_only_the_window_of_a_large_model_is_cut_and_the_peak_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    about = subject(Decoder(LLAMA), tokens(), None, next_token_loss)
+    for zero_grad, set_to_none in itertools.product((True, False), repeat=2):
+        recipe = Recipe(accumulate=9, optimizer="adamw", amp="bf16", zero_grad=zero_grad, set_to_none=set_to_none)
+        whole = rehearse(about, recipe, checkpoint=False, device="cuda")
+        assert whole.micro_batches == 9
+        monkeypatch.setattr("gradlab.rehearsal.LARGE", 1)
+        cut = rehearse(about, recipe, checkpoint=False, device="cuda")
+        monkeypatch.undo()
+        assert cut.micro_batches == 3
+        assert (cut.peak, cut.at_peak) == (whole.peak, whole.at_peak)
+        assert max(p.top for p in cut.timeline if p.number > 1) <= whole.peak
+
+
+def test_a_billion_parameters_under_amp_take_sixteen_bytes_each() -> None:
+    """ZeRO (arXiv 1910.02054), section 3.1: 24 GB of model states for 1.5 billion parameters with mixed precision."""
+    found = forecast("gpt2-1.5b", Recipe(amp="bf16", optimizer="adamw"))
+    states = sum(found.at_peak[name] for name in ("weights", "gradients", "optimizer"))
+    tensors = 4 + 48 * 16  # embeddings and the last norm; 4 norm, 8 attention and 4 MLP tensors a layer
+    assert found.parameters == 1_557_611_200
+    assert states == 16 * found.parameters + 4 * tensors  # Adam counts its steps in 4 bytes a tensor
+    assert round(states / 1e9) == 25
+    assert states / found.parameters * 1.5e9 == pytest.approx(24e9, rel=1e-4)
+
+
+def test_logits_and_checkpointing_of_a_large_model() -> None:
+    recipe = Recipe(amp="bf16", optimizer="sgd")
+    plain, less = (forecast("gpt2-1.5b", recipe, batch=4, checkpoint=checkpoint) for checkpoint in (False, True))
+    logits = 4 * 1024 * 50_257
+    saved = max(point.high["activations"] for point in plain.timeline)
+    assert saved > 4 * logits  # their logarithms are kept in float32
+    assert less.peak < 0.6 * plain.peak
+    assert {p.statement for p in plain.timeline} == {"for", "x, y", "zero_grad", "autocast", "backward", "step"}
+    assert any(p.module == "blocks.47.mlp.up" for p in plain.timeline if p.statement == "backward")
+
+
+def test_a_card_has_room_for_exactly_what_it_holds() -> None:
+    found = forecast("digits", Recipe(optimizer="adam"))
+    assert found.fits(found.peak)
+    assert not found.fits(found.peak - 1)
+    assert found.fits("T4")
+    assert found.at_peak.keys() == set(CATEGORIES)
+    assert sum(found.at_peak.values()) == found.peak == found.peak_at.top == max(p.top for p in found.timeline)
+    for word in ("digits, batch 64", "17,226 parameters", "weights", "T4", "fits", "fragmentation"):
+        assert word in repr(found)
+
+
+@pytest.mark.parametrize("recipe", [Recipe(), Recipe(accumulate=4, optimizer="adamw", amp="bf16")])
+def test_the_largest_batch_fits_and_the_next_does_not(recipe: Recipe) -> None:
+    found = forecast("digits", recipe, batch=8)
+    for card in (found.peak, found.peak + 1_000_000, 50_000_000):
+        best = found.largest("batch", on=card)
+        assert forecast("digits", recipe, batch=best).fits(card)
+        assert not forecast("digits", recipe, batch=best + 1).fits(card)
+    assert found.largest("batch", on=1000) == 0
+    assert len(found._family.known) <= 16  # for four searches
+
+
+def test_the_largest_window_is_one_or_all_of_them() -> None:
+    recipe = Recipe(set_to_none=True)
+    one, two = (forecast("digits", recipe.replace(accumulate=n), batch=64) for n in (1, 2))
+    assert one.peak < two.peak
+    assert one.largest("window", on=one.peak) == 1
+    assert one.largest("window", on="T4") == 16
+    assert one.largest("window", on=one.peak - 1) == 0
+    assert two.largest("window", on=two.peak - 1) == 1
+
+
+def test_nothing_of_the_callers_is_touched() -> None:
+    model, sample = Conv().eval(), (torch.rand(4, 3, 16, 16), torch.randint(0, 10, (4,)))
+    model.head.weight.grad = torch.ones_like(model.head.weight)
+    before = copy.deepcopy(model.state_dict())
+    grad, attributes = model.head.weight.grad, {n: set(vars(m)) for n, m in model.named_modules()}
+    decoder, other = Decoder(LLAMA), tokens()
+    rng = torch.get_rng_state()
+    forecast(model, batch=sample)
+    forecast(decoder, batch=other, checkpoint=True)
+    forecast("text", Recipe(amp="fp16"))
+    assert torch.equal(rng, torch.get_rng_state())
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert model.head.weight.grad is grad
+    assert not model.training
+    assert {n: set(vars(m)) for n, m in model.named_modules()} == attributes
+    assert not any("forward" in vars(m) for m in decoder.modules())
+    assert not torch.nn.modules.module._global_forward_hooks
+    assert type(torch.ones(2)) is Tensor
+
+
+def test_a_model_without_memory_is_as_good_as_one_with() -> None:
+    with torch.device("meta"):
+        model = Decoder(LLAMA)
+    x = torch.empty(2, 16, dtype=torch.int64, device="meta")
+    recipe = Recipe(optimizer="adamw", amp="bf16")
+    real = forecast(Decoder(LLAMA), recipe, batch=tokens(), loss_fn=next_token_loss)
+    assert forecast(model, recipe, batch=(x, x), loss_fn=next_token_loss) == real
+
+
+def test_a_subject_stays_what_it_is_when_its_batch_is_resized() -> None:
+    about: Subject = subject("digits", None, None, None)
+    assert about.rows == 64
+    assert about.resized(7).rows == 7
+    assert forecast("digits", batch=64).peak == forecast(tasks.digits(device="cpu"), batch=64).peak

@@ -1,0 +1,109 @@
+"""The published sizes: their numbers against what was published, and against the models that are built from them."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from gradlab import cards, sizes
+from gradlab.decoder import Decoder, next_token_loss
+from gradlab.fakes import Fakes
+from gradlab.sizes import Size
+
+# What the checkpoints on the Hugging Face hub hold, to the last parameter (GPT-2 XL with its tied head counted once).
+PUBLISHED = {
+    "gpt2-1.5b": 1_557_611_200,
+    "llama-8b": 8_030_261_248,
+    "llama-70b": 70_553_706_496,
+    "llama-405b": 405_853_388_800,
+}
+TINY = [
+    Size("tiny-llama", "llama", 2, 32, 4, kv_heads=2, hidden=48, vocabulary=61, longest=64),
+    Size("tiny-gpt2", "gpt2", 2, 32, 4, kv_heads=4, hidden=128, vocabulary=61, longest=16),
+]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_size_has_as_many_parameters_as_was_published(name: str) -> None:
+    assert set(sizes.names()) == set(PUBLISHED)
+    size = sizes.get(name)
+    assert size.parameters == PUBLISHED[name]
+    with Fakes():
+        model = Decoder(size)
+    assert sum(p.numel() for p in model.parameters()) == PUBLISHED[name]
+    assert all(p.dtype == torch.float32 for p in model.parameters())
+
+
+@pytest.mark.parametrize("size", TINY, ids=lambda s: s.name)
+def test_a_decoder_learns_and_never_looks_ahead(size: Size) -> None:
+    torch.manual_seed(0)
+    model = Decoder(size)
+    assert sum(p.numel() for p in model.parameters()) == size.parameters
+    tokens = torch.randint(0, size.vocabulary, (2, 12))
+    output = model(tokens)
+    assert output.shape == (2, 12, size.vocabulary)
+    changed = tokens.clone()
+    changed[:, 7:] = (changed[:, 7:] + 1) % size.vocabulary
+    assert torch.allclose(model(changed)[:, :7], output[:, :7], atol=1e-6)
+    assert not torch.allclose(model(changed)[:, 7:], output[:, 7:], atol=1e-3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+    first = next_token_loss(model(tokens), tokens.roll(-1, 1))
+    for _ in range(30):
+        optimizer.zero_grad()
+        loss = next_token_loss(model(tokens), tokens.roll(-1, 1))
+        loss.backward()
+        optimizer.step()
+    assert loss < 0.3 * first
+    assert all(p.grad is not None for p in model.parameters())
+
+
+def test_rotary_positions_tell_only_how_far_apart_two_tokens_are() -> None:
+    from gradlab.decoder import angles, rotated
+
+    size = TINY[0]
+    cos, sin = angles(torch.arange(20), size)
+    q, k = torch.randn(2, 1, 1, 1, size.head_width).double().expand(2, 1, 1, 20, size.head_width)
+    scores = (rotated(q, cos.double(), sin.double()) @ rotated(k, cos.double(), sin.double()).transpose(-1, -2))[0, 0]
+    for apart in (0, 3, 11):
+        diagonal = scores.diagonal(apart)
+        assert torch.allclose(diagonal, diagonal[0].expand_as(diagonal), atol=1e-5)
+    assert torch.allclose(rotated(q, cos.double(), sin.double()).norm(dim=-1), q.norm(dim=-1), atol=1e-5)
+
+
+def test_the_two_families_have_what_they_are_known_for() -> None:
+    llama, gpt2 = (Decoder(size) for size in TINY)
+    assert gpt2.head.weight is gpt2.tokens.weight
+    assert llama.head.weight is not llama.tokens.weight
+    assert not any(name.endswith("bias") for name, _ in llama.named_parameters())
+    assert gpt2.blocks[0].attention.queries.bias is not None
+    assert llama.blocks[0].attention.keys.out_features == 16  # 2 key heads of width 8 for 4 query heads
+
+
+def test_a_size_is_frozen_and_an_unknown_name_is_refused() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        sizes.get("llama-8b").layers = 1  # type: ignore[misc]
+    for wrong in ("llama-7b", "", None, 8):
+        with pytest.raises(ValueError, match=r"one of 'gpt2-1.5b', 'llama-8b', 'llama-70b', 'llama-405b', got"):
+            sizes.get(wrong)  # type: ignore[arg-type]
+
+
+def test_cards_hold_a_little_less_than_their_names_say() -> None:
+    marketed = {"T4": 16, "L4": 24, "A100-40": 40, "A100-80": 80, "H100": 80}
+    assert cards.CARDS.keys() == marketed.keys()
+    for name, gigabytes in marketed.items():
+        assert 0.9 * gigabytes < cards.capacity(name) / 1024**3 < gigabytes
+    assert cards.capacity(123) == 123
+
+
+@pytest.mark.parametrize("wrong", ["T5", "", "h100", 0, -1])
+def test_an_unknown_card_is_refused_with_those_that_exist(wrong: object) -> None:
+    with pytest.raises(ValueError, match=r"card must be one of T4, L4, A100-40, A100-80, H100, or a whole number"):
+        cards.capacity(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("wrong", [True, 1.5, None, ["T4"]])
+def test_a_card_that_is_neither_a_name_nor_bytes_is_refused(wrong: object) -> None:
+    with pytest.raises(TypeError, match="card must be one of T4"):
+        cards.capacity(wrong)  # type: ignore[arg-type]
