@@ -6,6 +6,7 @@ Parameters that have had the same fate share a *cell*, so a loop over a thousand
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from .events import Added, Backward, Clear, Clip, Edit, ScalerStep, Step, Unscale
@@ -78,17 +79,17 @@ class Stepped:
     cells: list[Cell]
     cycle: Cycle
 
-    @property
+    @cached_property
     def held(self) -> list[Held]:
         """All that is in the gradients, without repeats by page."""
         return [held for cell in self.cells for held in cell.held]
 
-    @property
+    @cached_property
     def edited(self) -> bool:
         """Has somebody changed these gradients by hand?"""
         return any(cell.edited for cell in self.cells)
 
-    @property
+    @cached_property
     def fresh(self) -> list[Backward]:
         """The backward passes that no step has used yet, oldest first, each once."""
         return once([held.backward for cell in self.cells for held in cell.fresh])
@@ -239,6 +240,8 @@ class Book:
 
 def once(backwards: list[Backward]) -> list[Backward]:
     """Return backward passes without repeats, oldest first."""
+    if len(backwards) < 2:
+        return backwards
     return sorted({backward.number: backward for backward in backwards}.values(), key=lambda one: one.number)
 
 

@@ -6,7 +6,7 @@ import linecache
 from types import TracebackType
 from typing import Any
 
-from .events import Site
+from .events import NOWHERE, Site
 from .rules import Case
 from .sites import rank
 
@@ -38,6 +38,18 @@ def _text(site: Site) -> str:
 
 
 def _no_graph(case: Case, site: Site, said: str) -> None:
+    for optimizer, cover in case.book.covers.items():
+        if cover and case.recorder.pages.frozen(cover) == cover:
+            made = case.made[optimizer].site
+            case.find(
+                "optimizer-params-frozen",
+                "error",
+                made if made != NOWHERE else site,
+                "None of this optimizer's parameters requires a gradient, so backward() has nowhere to go.",
+                f"all {cover.bit_count()} parameters of {case.name(optimizer)} have requires_grad=False",
+                "p.requires_grad_(True)  # for the parameters that should learn",
+            )
+            return
     case.find(
         "graph-broken",
         "error",

@@ -13,6 +13,9 @@ from . import graphs
 from .pages import Pages
 
 
+_MOST = 500  # models, some of them long gone
+
+
 class Model:
     """A module that is called from outside of any other."""
 
@@ -53,6 +56,8 @@ class Models:
         """Return the model of a module, looked at again now and then: parts can be exchanged."""
         model = self._models.get(id(module))
         if model is None or model.module() is not module:
+            if len(self._models) >= _MOST:
+                self._models = {key: one for key, one in self._models.items() if one.module() is not None}
             model = self._models[id(module)] = Model(module, self._pages)
         model.calls += 1
         if model.calls <= 4 or model.calls & (model.calls - 1) == 0 or model.calls % 256 == 0:
@@ -60,13 +65,11 @@ class Models:
         return model
 
     def all(self) -> list[Model]:
-        """Return the models that are alive, looked at once more."""
-        alive = []
+        """Return all models, those that are alive looked at once more."""
         for model in self._models.values():
             if (module := model.module()) is not None:
                 model.look(module, self._pages)
-                alive.append(model)
-        return alive
+        return list(self._models.values())
 
     def reach(self, node: Any) -> None:
         """Note in which order backward reaches the parameters."""

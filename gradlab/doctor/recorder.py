@@ -263,11 +263,10 @@ class Recorder:
         return zero_grad
 
     def _cleared(self, pages: int, clear: Callable[[], None]) -> None:
-        before = self._scan(pages)
         clear()
-        self.pages.look(pages)
+        self.pages.look(pages)  # what happened to them before does not matter any more
         self._full &= ~pages
-        self._emit(Clear(site(3), before))
+        self._emit(Clear(site(3), pages))
 
     # Clipping ---------------------------------------------------------------------------------------------------------
 

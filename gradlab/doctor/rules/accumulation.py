@@ -117,7 +117,7 @@ def leaks(sizes: list[int]) -> bool:
     """Do longer windows come once an epoch, from the second epoch on?
 
     An epoch that leaves some micro-batches over has always the same number of steps, k, and the first step of the next
-    one finds them: steps k + 1, 2 k + 1, ... are the longer ones. A short window that gets a step of its own comes last.
+    one finds them: steps k + 1, 2 k + 1, ... are the longer ones. A short window with a step of its own comes last.
     """
     window = sizes[0]
     longer = [at for at, size in enumerate(sizes) if size != window]

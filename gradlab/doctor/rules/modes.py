@@ -58,7 +58,7 @@ class EvalLeftOn(Rule):
                 "error",
                 where if where != NOWHERE else call.site,
                 f"Training goes on in evaluation mode: {call.calm} no longer works as it does in training.",
-                f"{self._updates} updates after model.eval() without a model.train(); earlier ones were in training mode",
+                f"{self._updates} updates after model.eval() without a model.train(); earlier ones were in training",
                 "model.train()  # before the training loop goes on",
             )
 

@@ -23,7 +23,11 @@ class EmptyStep(Rule):
         """Look for the reason in what has happened since the last step."""
         optimizer = stepped.step.optimizer
         self._steps[optimizer] += 1
-        if stepped.held or stepped.edited or stepped.step.backward:
+        if stepped.edited or stepped.step.backward or any(held.used_by != optimizer for held in stepped.held):
+            return
+        if stepped.held:  # all of it applied before
+            if stepped.cycle.others > 0 and not stepped.cycle.backwards:
+                self._unreached(stepped)
             return
         if stepped.step.present and (stepped.step.norms is None or any(float(norm) for norm in stepped.step.norms)):
             return  # somebody has filled the gradients in a way that no version tells of, as through .data
