@@ -12,7 +12,6 @@ from torch.nn.modules.dropout import _DropoutNd
 from . import graphs
 from .pages import Pages
 
-
 _MOST = 500  # models, some of them long gone
 
 
