@@ -14,6 +14,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from . import tasks as tasks
     from .comparison import compare as compare
+    from .doctor import watch as watch
+    from .forecast import forecast as forecast
+    from .ledger import Ledger as Ledger
     from .recipe import Recipe as Recipe
     from .run import Run as Run
     from .widgets.lab import Lab as Lab
@@ -21,13 +24,16 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Lab": ".widgets.lab",
+    "Ledger": ".ledger",
     "Recipe": ".recipe",
     "Run": ".run",
     "compare": ".comparison",
+    "forecast": ".forecast",
     "predict": ".widgets.predict",
+    "watch": ".doctor",
 }
 
-__all__ = ["Lab", "Recipe", "Run", "compare", "predict", "tasks"]
+__all__ = ["Lab", "Ledger", "Recipe", "Run", "compare", "forecast", "predict", "tasks", "watch"]
 
 
 def __getattr__(name: str) -> Any:

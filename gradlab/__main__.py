@@ -1,6 +1,7 @@
-"""The command line: ``python -m gradlab forecast llama-8b --batch 4 --amp bf16 --on H100``.
+"""The command line: ``python -m gradlab forecast llama-8b --on H100`` and ``python -m gradlab doctor train.py``.
 
-Exit codes: 0 it fits (or no card was named), 1 it does not fit, 2 bad input, told in one line.
+Exit codes of forecast: 0 it fits (or no card was named), 1 it does not fit, 2 bad input, told in one line. Of doctor:
+0 nothing is wrong, 1 there are findings, 2 the script could not be run.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _Parser(prog="python -m gradlab", description="What happens to .grad, and to memory, in a training loop.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=_Parser)
     _add_forecast(commands)
+    _add_doctor(commands)
     options = parser.parse_args(arguments)
     try:
         return int(options.run(options))
@@ -59,6 +61,24 @@ def _add_forecast(commands: Any) -> None:
     parser.add_argument("--checkpoint", action="store_true", help="keep the inputs of blocks, compute the rest again")
     parser.add_argument("--on", metavar="CARD", help=f"{', '.join(CARDS)}, or a number of bytes")
     parser.add_argument("--largest", choices=("batch", "window"), help="the largest that fits on the card")
+
+
+def _add_doctor(commands: Any) -> None:
+    parser = commands.add_parser(
+        "doctor",
+        help="run a training script and say what is wrong with its loop",
+        description="Runs a script, unchanged, as python would, and prints what is wrong with its training loop.",
+    )
+    parser.set_defaults(run=_doctor)
+    parser.add_argument("--json", action="store_true", help="print the report alone, as JSON")
+    parser.add_argument("script", help="the path of a Python script")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the script itself is given")
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from .doctor.script import examine  # torch, at last
+
+    return examine(options.script, options.arguments, as_json=options.json)
 
 
 def _forecast(options: argparse.Namespace) -> int:
