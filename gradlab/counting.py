@@ -12,7 +12,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .kernels import highest
 from .places import Modules
-from .storages import Storages
+from .storages import Storages, is_wrapping
 from .timeline import INPUTS, OTHER, WEIGHTS
 
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
@@ -63,7 +63,8 @@ class Counting(TorchDispatchMode):
 
     def _read(self, tensor: Tensor, func: Any) -> None:
         """A tensor that no operation made is a weight if it wants a gradient, and a batch if it is only read."""
-        leaf = tensor.requires_grad and tensor.is_leaf
+        # Autograd asks a wrapping tensor (torch.nested) for its size under a lock that ``is_leaf`` would wait for, too.
+        leaf = tensor.requires_grad and not is_wrapping(tensor) and tensor.is_leaf
         base = WEIGHTS if leaf else OTHER if func._schema.is_mutable else INPUTS
         for entry in self._storages.see(tensor, base):
             if entry.found and entry.base == OTHER and base == INPUTS:

@@ -167,10 +167,15 @@ def tensors(values: Any) -> Iterator[Tensor]:
             yield from tensors(value)
 
 
+def is_wrapping(tensor: Any) -> bool:
+    """Tell whether a tensor has no bytes of its own but is made of others, as in torch.nested."""
+    return is_traceable_wrapper_subclass(tensor)
+
+
 def parts(tensor: Tensor) -> tuple[Tensor, ...]:
     """Return the tensors that hold a tensor's bytes: itself, or what a sparse or wrapping one is made of."""
-    whole: Any = tensor
-    if is_traceable_wrapper_subclass(whole):
+    if is_wrapping(tensor):
+        whole: Any = tensor
         inner = [getattr(tensor, name) for name in whole.__tensor_flatten__()[0]]
         return tuple(part for one in inner if isinstance(one, Tensor) for part in parts(one))
     if tensor.layout is torch.strided:
