@@ -104,7 +104,13 @@ def _forecast(options: argparse.Namespace) -> int:
     if usable is None:
         return FITS
     if options.largest:
-        print(f"\nlargest {options.largest} on {options.on}: {found.largest(options.largest, on=usable)}")
+        most = found.largest(options.largest, on=usable)
+        free = (
+            " (the longest there is: it does not matter)"
+            if (options.largest, most) == ("window", LONGEST_WINDOW)
+            else ""
+        )
+        print(f"\nlargest {options.largest} on {options.on}: {most}{free}")
     fits = found.fits(usable)
     print(f"\n{'fits' if fits else 'does not fit'} on {options.on}")
     return FITS if fits else TOO_SMALL

@@ -1,0 +1,54 @@
+"""How long a forecast takes and how much memory: each in a fresh interpreter, from ``forecast`` to its answer.
+
+    python tests/benchmarks/bench_forecast.py
+
+``import torch`` is not counted, and all else is; "again" is a second forecast in the same interpreter. Exits with 1 if
+a target is missed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+# (name, options of forecast, most seconds, most GiB resident)
+CASES = [
+    ("gpt2-1.5b", "", 3.0, 1.5),
+    ("llama-8b", "", 3.0, 1.5),
+    ("llama-8b", "batch=4, checkpoint=True", None, 1.5),
+    ("llama-70b", "", None, 1.5),
+    ("llama-405b", "", 20.0, 1.5),
+]
+PROGRAM = """
+import resource, time, torch
+began = time.perf_counter()
+from gradlab.forecast import forecast
+from gradlab.recipe import Recipe
+recipe = Recipe(optimizer="adamw", amp="bf16")
+found = forecast({name!r}, recipe, {options})
+first = time.perf_counter() - began
+forecast({name!r}, recipe, {options})
+again = time.perf_counter() - began - first
+resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+print(first, again, resident, found.peak / 1024**3)
+"""
+
+
+def main() -> int:
+    """Print the figures; return 1 when one misses its target."""
+    missed = 0
+    print(f"{'':34}{'first':>9}{'again':>9}{'resident':>12}{'the peak foretold':>20}")
+    for name, options, seconds, gigabytes in CASES:
+        program = PROGRAM.format(name=name, options=options)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        first, again, resident, peak = map(float, done.stdout.split())
+        met = (seconds is None or first <= seconds) and resident <= gigabytes
+        missed += not met
+        words = f"{first:7.1f} s{again:7.1f} s{resident:8.2f} GiB{peak:16,.1f} GiB"
+        target = f"  <= {seconds} s" if seconds else ""
+        print(f"{f'{name} {options}':34}{words}{target}{'' if met else '  MISSED'}")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,103 @@
+"""``python -m gradlab``: what it prints, its exit codes, and one line for what it refuses."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from gradlab.__main__ import main
+from gradlab.forecast import forecast
+from gradlab.recipe import Recipe
+
+
+def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    try:
+        code = main(arguments)
+    except SystemExit as stop:  # argparse's way out
+        code = int(stop.code or 0)
+    return code, *capfd.readouterr()
+
+
+def test_it_fits_or_it_does_not(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capfd, "forecast", "digits", "--optimizer", "adam", "--on", "T4")
+    assert (code, err) == (0, "")
+    assert out.rstrip().endswith("\nfits on T4")
+    code, out, err = run(capfd, "forecast", "digits", "--optimizer", "adam", "--on", "100000")
+    assert (code, err) == (1, "")
+    assert out.rstrip().endswith("\ndoes not fit on 100000")
+    code, out, _ = run(capfd, "forecast", "digits")
+    assert code == 0
+    assert forecast("digits").table() in out
+
+
+def test_every_option_reaches_the_recipe(capfd: pytest.CaptureFixture[str]) -> None:
+    options = "--batch 16 --window 4 --amp bf16 --optimizer adamw --clip 1 --no-zero-grad --no-set-to-none --checkpoint"
+    recipe = Recipe(zero_grad=False, set_to_none=False, accumulate=4, amp="bf16", clip=1.0, optimizer="adamw")
+    code, out, _ = run(capfd, "forecast", "text", *options.split(), "--on", "H100")
+    assert code == 0
+    expected = forecast("text", recipe, batch=16, checkpoint=True, device="cuda")
+    assert expected.table() in out
+    for other in (recipe.replace(zero_grad=True, set_to_none=True), recipe.replace(amp="off"), Recipe()):
+        assert forecast("text", other, batch=16, checkpoint=True, device="cuda").table() not in out
+
+
+def test_a_size_with_a_context(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capfd, *"forecast gpt2-1.5b --context 128 --amp bf16 --on T4".split())
+    assert code == (0 if forecast("gpt2-1.5b", Recipe(amp="bf16"), context=128).fits("T4") else 1)
+    assert "gpt2-1.5b, batch 1, context 128, sgd, AMP bf16, window 1\n1,557,611,200 parameters" in out
+
+
+def test_the_largest_that_fits(capfd: pytest.CaptureFixture[str]) -> None:
+    for what in ("batch", "window"):
+        code, out, _ = run(capfd, *f"forecast digits --on 1000000 --largest {what}".split())
+        assert code == 0
+        found = forecast("digits", device="cuda").largest(what, on=1_000_000)
+        assert f"\nlargest {what} on 1000000: {found}" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("", "the following arguments are required: command"),
+        ("forecast", "the following arguments are required: what"),
+        ("fly", "invalid choice: 'fly'"),
+        ("forecast llama-7b", "the name must be one of 'gpt2-1.5b'"),
+        ("forecast llama-8b --on T5", "card must be one of T4, L4, A100-40, A100-80, H100, or a whole number of bytes"),
+        ("forecast llama-8b --on -1", "got -1"),
+        ("forecast llama-8b --batch 0", "batch must be a whole number from 1 to 1,048,576, got 0"),
+        ("forecast llama-8b --batch many", "argument --batch: invalid int value: 'many'"),
+        ("forecast gpt2-1.5b --context 2048", "context of 'gpt2-1.5b' must be a whole number from 1 to 1,024"),
+        ("forecast digits --context 5", "context is for the sizes"),
+        ("forecast digits --window 17", "accumulate must be 1 to 16, got 17"),
+        ("forecast digits --clip -1", "clip must be"),
+        ("forecast digits --amp int8", "argument --amp: invalid choice: 'int8'"),
+        ("forecast digits --largest batch", "--largest needs a card"),
+        ("forecast bowl --checkpoint", "checkpointing needs blocks that repeat"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(capfd: pytest.CaptureFixture[str], arguments: str, said: str) -> None:
+    code, out, err = run(capfd, *arguments.split())
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert said in err
+    assert err.startswith("python -m gradlab")
+
+
+def test_help_needs_no_torch() -> None:
+    program = (
+        "import sys\nfrom gradlab.__main__ import main\n"
+        "try: main(['forecast', '--help'])\nexcept SystemExit: pass\nprint('torch' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert "--checkpoint" in result.stdout
+    assert result.stdout.splitlines()[-1] == "False"
+
+
+def test_it_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "gradlab", "forecast", "bowl", "--on", "10"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert "does not fit on 10" in result.stdout
