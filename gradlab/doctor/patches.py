@@ -7,22 +7,43 @@ from typing import Any
 
 
 class Patches:
-    """Replacements of attributes of modules and classes; ``undo`` puts back what was there, the newest first."""
+    """Replacements of attributes of modules and classes; ``undo`` takes them out, also from under newer ones."""
 
     def __init__(self) -> None:
         """Start with none."""
         self._done: list[tuple[Any, str, Any]] = []
 
     def replace(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-        """Put ``make(original)`` in the place of ``owner.name``; a name that this PyTorch has not is left out."""
+        """Put ``make(original)`` in the place of ``owner.name``; a name that this PyTorch has not is left out.
+
+        What ``make`` returns is a function that refers to its argument under the name ``original``.
+        """
         original = vars(owner).get(name)
         if original is None:
             return
-        self._done.append((owner, name, original))
-        setattr(owner, name, make(original))
+        replacement = make(original)
+        self._done.append((owner, name, replacement))
+        setattr(owner, name, replacement)
 
     def undo(self) -> None:
-        """Put everything back."""
+        """Put everything back, the newest first; under somebody else's patch a replacement stays, and does nothing."""
         while self._done:
-            owner, name, original = self._done.pop()
-            setattr(owner, name, original)
+            owner, name, replacement = self._done[-1]
+            below = _below(replacement).cell_contents
+            above = vars(owner).get(name)
+            if above is replacement:
+                setattr(owner, name, below)
+            else:  # two watches that end in another order than they began in: let the newer one call what is below us
+                while (cell := _below(above)) is not None and cell.cell_contents is not replacement:
+                    above = cell.cell_contents
+                if cell is not None:
+                    cell.cell_contents = below
+            self._done.pop()
+
+
+def _below(function: Any) -> Any:
+    """Return the cell in which a replacement keeps what it replaces, None for any other function."""
+    code = getattr(function, "__code__", None)
+    if code is None or "original" not in code.co_freevars:
+        return None
+    return function.__closure__[code.co_freevars.index("original")]

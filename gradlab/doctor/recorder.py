@@ -22,6 +22,7 @@ from .patches import Patches
 from .sites import learner, rank, site
 
 _FIRST_FLUSH, _FLUSH = 24, 512
+_NO_THREAD = 0
 _LOOKS = 12  # how often gradients that were there when a backward began are looked at
 
 
@@ -33,7 +34,7 @@ class Recorder:
         self._judge = judge
         self._patches = Patches()
         self._handles: list[Any] = []
-        self._thread = threading.get_ident()
+        self._thread = _NO_THREAD
         self.pages = Pages()
         self.models = Models(self.pages)
         self.optimizers: list[weakref.ref[Optimizer]] = []
@@ -59,7 +60,8 @@ class Recorder:
         """Pages on which the judge would like the values to be looked at."""
 
     def start(self) -> None:
-        """Begin to listen."""
+        """Begin to listen, to the thread that calls this."""
+        self._thread = threading.get_ident()
         put = self._patches.replace
         put(torch.autograd, "_engine_run_backward", self._run_backward)
         put(torch.autograd, "_make_grads", self._make_grads)
@@ -89,6 +91,7 @@ class Recorder:
             handle.remove()
         self._handles = []
         self._patches.undo()
+        self._thread = _NO_THREAD  # whoever has kept one of our functions gets what it stands for, and no more
         self._scan()
         self.flush()
 
@@ -122,7 +125,10 @@ class Recorder:
             self.flush()
 
     def _mine(self) -> bool:
-        return threading.get_ident() == self._thread or self._current is not None
+        """Is this the watching thread, or one of autograd's that works for it?"""
+        return threading.get_ident() == self._thread or (
+            self._current is not None and torch._C._current_graph_task_id() >= 0
+        )
 
     def _cover(self, optimizer: Optimizer) -> int:
         """Return the pages of an optimizer; its groups are gone through again when their number has changed."""

@@ -55,6 +55,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
     ) -> None:
         """Stop watching and write the report."""
         judge, self._judge = self._judge, None
+        self._given = ()  # a report keeps no model alive
         if judge is None:
             return
         judge.recorder.stop()
