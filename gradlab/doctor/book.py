@@ -67,6 +67,10 @@ class Cycle:
     others: int = 0
     """Backward passes that added to none of its parameters."""
     cleared: bool = False
+    called: int = 0
+    """Pages of the models that were called."""
+    elsewhere: int = 0
+    """Pages that backward passes have added to and that no optimizer holds."""
 
 
 @dataclass
@@ -109,7 +113,7 @@ class Book:
         """Steps of each optimizer, those that its scaler skipped included."""
         self.covers: dict[int, int] = {}
         """Pages of each optimizer, as far as it was seen at work."""
-        self._last_taken = -1
+        self._newest = 0
 
     def take(self, event: Any) -> None:
         """Enter one event."""
@@ -141,6 +145,7 @@ class Book:
             if zeros:
                 self._clear(Clear(("", 0), zeros))
             self._rules.verified(event, pages & ~zeros)
+        self._newest = event.number
         self._rules.backward(event)
         for cycle in self.cycles.values():
             cycle.others += 1
@@ -153,10 +158,16 @@ class Book:
         self._rules.adding(backward, cells)
         backward.added |= pages
         for cell in cells:
-            cell.held.append(Held(backward))
+            cell.held.append(Held(backward, backward.inside))  # a closure's pass is used by the step that calls it
+            if backward.inside >= 0:
+                backward.used |= cell.pages
             if len(cell.held) > _MOST_HELD:
                 del cell.held[4 : _MOST_HELD // 2]
+        covered = 0
+        for cover in self.covers.values():
+            covered |= cover
         for optimizer, cover in self.covers.items():
+            self.cycles[optimizer].elsewhere |= pages & ~covered
             if cover & pages:
                 cycle = self.cycles[optimizer]
                 if backward not in cycle.backwards[-1:]:
@@ -164,6 +175,11 @@ class Book:
                     if len(cycle.backwards) < _MOST_REMEMBERED:
                         cycle.backwards.append(backward)
         self._merge()
+
+    def called(self, event: Any) -> None:
+        """A model was called."""
+        for cycle in self.cycles.values():
+            cycle.called |= event.pages
 
     def _clear(self, event: Clear) -> None:
         lost: list[Backward] = []
@@ -208,6 +224,7 @@ class Book:
             for held in cell.held:
                 held.used_by = optimizer
                 held.backward.used |= cell.pages
+                held.backward.used_at = held.backward.used_at or self._newest
             cell.edited = False
         self.cycles[optimizer] = Cycle()
 

@@ -20,6 +20,8 @@ class Backward:
 
     number: int
     site: Site
+    route: int = 0
+    """A number for the line and those that called it."""
     found: int = 0
     """Pages that had a gradient when it began ..."""
     values: Any = None
@@ -47,6 +49,8 @@ class Backward:
     """Pages that it added to; this and what follows is filled in by the book."""
     used: int = 0
     """Pages on which a step used it."""
+    used_at: int = 0
+    """Number of the newest backward pass when a step used it for the first time."""
     wiped: int = 0
     """Pages on which it was cleared before any step used it."""
     offered: bool = False
@@ -171,3 +175,5 @@ class Made:
     optimizer: int
     kind: str
     pages: int = 0
+    own: bool = False
+    """Is it a kind of the learner's own, which may do anything in its step?"""

@@ -45,6 +45,7 @@ class Judge:
             elif kind is Mode:
                 self.mode(event)
             elif kind is Forward:
+                self._book.called(event)
                 self.forward(event)
             else:
                 self._book.take(event)

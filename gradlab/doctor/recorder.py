@@ -19,7 +19,7 @@ from .events import Forward as ForwardEvent
 from .models import Models
 from .pages import Pages
 from .patches import Patches
-from .sites import learner, rank, site
+from .sites import learner, rank, route, site
 
 _FIRST_FLUSH, _FLUSH = 24, 512
 _NO_THREAD = 0
@@ -107,7 +107,9 @@ class Recorder:
             index = self._indices[id(optimizer)] = len(self.optimizers)
             self.optimizers.append(weakref.ref(optimizer))
             self._covers.pop(id(optimizer), None)  # of one that had this id before
-            self._emit(Made(where, index, type(optimizer).__name__, self._cover(optimizer)))
+            kind = type(optimizer)
+            own = not kind.__module__.startswith("torch.optim")
+            self._emit(Made(where, index, kind.__name__, self._cover(optimizer), own))
         return index
 
     @property
@@ -180,7 +182,7 @@ class Recorder:
 
     def _begin(self, outputs: Any, args: Any) -> Backward:
         self._backwards += 1
-        backward = Backward(self._backwards, site(3), found=self._scan())
+        backward = Backward(self._backwards, site(3), route(sys._getframe(2)), self._scan())
         retain, backward.create, inputs = args[1], args[2], args[3]
         backward.retain, backward.given = bool(retain) and not backward.create, self._given or bool(inputs)
         if self._stepping:

@@ -17,9 +17,9 @@ def lost_in(stepped: Stepped) -> list[Any]:
     fresh = stepped.fresh
     if not fresh:
         return []
-    lines = {one.site for one in fresh}
+    routes = {one.route for one in fresh}
     lost = [one for wipe in stepped.cycle.wipes for one in wipe.lost]
-    return [one for one in lost if one.site in lines and not one.used and not one.offered and not one.retain]
+    return [one for one in lost if one.route in routes and not one.used and not one.offered and not one.retain]
 
 
 class ZeroGradInMicroBatch(Rule):
@@ -64,7 +64,7 @@ class WindowDropped(Rule):
     def step(self, stepped: Stepped) -> None:
         """Note how many passes of one line this step applies, and how many of them were lost before."""
         optimizer, fresh = stepped.step.optimizer, stepped.fresh
-        if not fresh or len({one.site for one in fresh}) > 1 or stepped.step.backward:
+        if not fresh or len({one.route for one in fresh}) > 1 or stepped.step.backward:
             return
         sizes = self._sizes[optimizer]
         if len(sizes) >= _MOST_WINDOWS:
@@ -143,16 +143,16 @@ class LossNotDivided(Rule):
             self._others[optimizer] += len(fresh)
             return
         plain = all(one.mean and not one.given and not one.retain and not one.create for one in fresh)
-        alike = len({(one.site, one.added) for one in fresh}) == 1
+        alike = len({(one.route, one.added) for one in fresh}) == 1
         if not plain or not alike or stepped.edited or any(held.used_by >= 0 for held in stepped.held):
             self._others[optimizer] += 2
             return
         self._windows[optimizer] += 1
         if self._windows[optimizer] >= 2 and self._windows[optimizer] > self._others[optimizer]:
             count = len(fresh)
-            self.case.find(
+            self.case.find(  # no more than a hint: a smaller lr makes up for it, and a sum over tasks looks the same
                 "loss-not-divided",
-                "warning",
+                "hint",
                 fresh[-1].site,
                 f"The mean losses of {count} micro-batches are added up, so the step is {count} times as long as that "
                 "of one large batch.",

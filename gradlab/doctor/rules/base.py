@@ -43,6 +43,8 @@ class Case:
         """Start without findings."""
         self.recorder = recorder
         self.findings: dict[tuple[str, Site], Finding] = {}
+        self.seen: dict[tuple[str, Site], int] = {}
+        """How many backward passes there had been when a finding was made or renewed last."""
         self.book: Book
         self.made: dict[int, Made] = {}
 
@@ -52,6 +54,7 @@ class Case:
         """Note a finding; one that is known at this place gets the newer evidence."""
         file, line = site
         notebook = f"notebooks/{lesson or _LESSONS.get(code, '10_loop_doctor')}.ipynb"
+        self.seen[code, site] = self.recorder.seen
         self.findings[code, site] = Finding(code, severity, message, evidence, file, line, fix, notebook)
 
     def found(self, code: str) -> bool:

@@ -109,6 +109,7 @@ class ForeignGradients(Rule):
             and held.backward.site != newest.site
             and held.backward.used & ~stepped.step.pages
             and held.backward.used & stepped.step.pages == 0
+            and held.backward.used_at < newest.number
             and held.backward.site not in self._alone[optimizer]
         ]
         if not foreign:

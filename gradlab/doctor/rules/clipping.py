@@ -19,6 +19,7 @@ class Clipping(Rule):
         super().__init__(case)
         self._times: Counter[Any] = Counter()
         self._calls: Counter[Any] = Counter()
+        self._called = False  # was a model called since the last step?
         self._clipped: dict[int, Any] = {}  # pages -> the clip that is followed by no step yet
 
     def clip(self, event: Any, cells: list[Cell]) -> None:
@@ -36,6 +37,8 @@ class Clipping(Rule):
             return  # there is a reason why there is nothing left to clip
         elif not held:
             self._say("clip-before-backward", event, "error", 2, *_EMPTY, "no gradient")
+        elif not fresh and self._called:
+            self._say("clip-before-backward", event, "error", 2, *_EMPTY, batches([one.backward for one in held]))
         elif not fresh:
             self._say("clip-after-step", event, "error", 2, *_LATE, batches([one.backward for one in held]))
         else:
@@ -53,6 +56,11 @@ class Clipping(Rule):
     def step(self, stepped: Any) -> None:
         """The clipped gradients are used."""
         self._clipped.clear()
+        self._called = False
+
+    def forward(self, event: Any) -> None:
+        """The next batch is at work."""
+        self._called = self._called or event.grad
 
     def _say(self, code: str, event: Any, severity: str, least: int, message: str, fix: str, seen: str) -> None:
         self._times[code, event.site] += 1
@@ -66,7 +74,7 @@ _SCALED = (
     "scaler.unscale_(optimizer)  # before clip_grad_norm_",
 )
 _EMPTY = (
-    "There is no gradient to clip yet: the call comes before backward(), and what is stepped on is not clipped.",
+    "The call comes before backward(), when there is no new gradient to clip; what is stepped on is not clipped.",
     _FIX,
 )
 _LATE = ("The gradients are clipped after the step that has used them, which changes nothing.", _FIX)

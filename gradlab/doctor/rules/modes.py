@@ -72,6 +72,11 @@ class ValidationInTrainMode(Rule):
         self._row: list[Any] = []
         self._stepped = 0
         self._phases = 0
+        self._meant = False  # has somebody said train() since the last backward?
+
+    def mode(self, event: Any) -> None:
+        """train() right before the calls: the statistics of BatchNorm are being taken, say."""
+        self._meant = event.training
 
     def forward(self, event: Any) -> None:
         """Collect calls without gradients that follow one another with no training between them."""
@@ -84,6 +89,7 @@ class ValidationInTrainMode(Rule):
     def backward(self, backward: Any) -> None:
         """Training goes on."""
         self._end_of_row()
+        self._meant = False
 
     def step(self, stepped: Stepped) -> None:
         """Note what is being trained."""
@@ -95,7 +101,7 @@ class ValidationInTrainMode(Rule):
 
     def _end_of_row(self) -> None:
         row, self._row = self._row, []
-        if len(row) < 2 or len({call.site for call in row}) > 1 or len({call.first for call in row}) == 1:
+        if self._meant or len(row) < 2 or len({call.site for call in row}) > 1 or len({call.first for call in row}) == 1:
             return  # one call is a target or a sample; the same input again and again is Monte Carlo dropout
         self._phases += 1
         if self._phases < 2 and len(row) < 4:

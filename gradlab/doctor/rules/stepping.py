@@ -74,6 +74,8 @@ class EmptyStep(Rule):
             )
 
     def _without(self, stepped: Stepped) -> None:
+        if self.case.made[stepped.step.optimizer].own:
+            return  # it may need no gradients: an average of weights, a search without them
         if times := self._repeats("without", stepped):
             self.case.find(
                 "step-without-backward",
@@ -90,7 +92,9 @@ class EmptyStep(Rule):
         if not times:
             return
         made = self.case.made[stepped.step.optimizer].site
-        strangers = self._outside(stepped.step.pages)
+        strangers = self._outside(stepped.step.pages) if stepped.cycle.elsewhere else 0
+        if not strangers and not stepped.cycle.called & stepped.step.pages:
+            return  # its model was not even called: this optimizer has a rest
         site = made if made != NOWHERE else stepped.step.site
         if strangers:
             self.case.find(
