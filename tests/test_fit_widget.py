@@ -1,0 +1,320 @@
+"""The FitLab without a browser: what is asked, what is shown, what is kept; the forecast itself mostly a stand-in."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+
+import gradlab.widgets.fit as fit_widget
+from gradlab import Recipe
+from gradlab.cards import CARDS
+from gradlab.forecast import Forecast, forecast
+from gradlab.foretold import foretold
+from gradlab.progress import Progress
+from gradlab.scene import Fit
+from gradlab.timeline import CATEGORIES, Point
+from gradlab.views.verdict import a, helps, verdict
+from gradlab.widgets.fit import FitLab
+
+torch.set_num_threads(1)
+GIB = 2**30
+
+
+def amounts(*gib: float) -> dict[str, int]:
+    return {name: int(size * GIB) for name, size in zip(CATEGORIES, [*gib, *[0] * 6], strict=False)}
+
+
+class StandIn:
+    """In the place of ``forecast``: counts calls; the peak is 10 GiB of weights and 5 GiB of activations a row."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[Any, ...]] = []
+        self.error: BaseException | None = None
+        self.during: Callable[[], None] = lambda: None
+
+    def __call__(self, what: str, recipe: Recipe, *, batch: int, context: int, checkpoint: bool) -> Any:
+        self.calls.append((what, recipe, batch, context, checkpoint))
+        if self.error is not None:
+            raise self.error
+        with Progress(what) as bar:
+            for at in range(5):
+                bar(at, 5)
+                self.during()
+        at_peak = amounts(10, 10, 0, 5 * batch / (10 if checkpoint else 1))
+        point = Point("backward", "layers.31", at_peak, at_peak, 2)
+        found = Forecast.__new__(Forecast)
+        vars(found).update(
+            at_peak=at_peak, peak=sum(at_peak.values()), peak_at=point, covers="Not counted: workspaces.",
+            timeline=[Point("zero_grad", "", amounts(10), amounts(10), 1), point], parameters=7,
+        )  # fmt: skip
+        vars(found)["largest"] = lambda switch, on: max(0, (CARDS[on] - 20 * GIB) // (5 * GIB))
+        return found
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> StandIn:
+    stand_in = StandIn()
+    monkeypatch.setattr(fit_widget, "forecast", stand_in)
+    return stand_in
+
+
+def bars(lab: FitLab) -> list[str]:
+    """What the bars add up to, with their names."""
+    panel: Any = lab._panels[Fit]
+    return [
+        f"{name.get_text()} {total.get_text()}"
+        for name, total in zip(panel._names, panel._sums, strict=True)
+        if total.get_text()
+    ]
+
+
+def alarm(lab: FitLab) -> str:
+    """What the warning says."""
+    return lab.words.value.split('role="alert">')[1].split("<")[0] if "gl-chip" in lab.words.value else ""
+
+
+def test_nothing_is_forecast_before_the_button(stand_in: StandIn) -> None:
+    lab = FitLab("llama-8b")
+    lab.knobs.widgets["batch"].value = 4
+    assert stand_in.calls == []
+    assert "press Forecast" in lab.text
+    lab._go.click()
+    assert stand_in.calls == [("llama-8b", Recipe(optimizer="adamw", amp="bf16", lr=1e-4), 4, 1024, False)]
+    assert lab.text.startswith("llama-8b with batch 4, context 1,024, adamw, AMP bf16 needs 40 GiB at its peak ")
+    assert "(while backward ran, in layers.31): fits an H100 (79.1 GiB), of which it takes 51 %." in lab.text
+    assert "Not counted: workspaces." in lab.words.value
+    assert bars(lab) == ["now 40 GiB"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "asked"),
+    [
+        ("model", "llama-70b", lambda call: call[0] == "llama-70b"),
+        ("batch", 3, lambda call: call[2] == 3),
+        ("context", 512, lambda call: call[3] == 512),
+        ("accumulate", 4, lambda call: call[1].accumulate == 4),
+        ("set_to_none", False, lambda call: call[1].set_to_none is False),
+        ("amp", "fp16", lambda call: call[1].amp == "fp16"),
+        ("optimizer", "sgd", lambda call: call[1].optimizer == "sgd"),
+        ("checkpoint", True, lambda call: call[4] is True),
+    ],
+)
+def test_every_control_changes_what_is_asked_once(stand_in: StandIn, name: str, value: Any, asked: Any) -> None:
+    lab = FitLab("llama-8b").run()
+    first = lab.text
+    lab.knobs.widgets[name].value = value
+    assert "settings have changed" in lab.text
+    assert lab.text.startswith(first)
+    assert len(stand_in.calls) == 1
+    lab._go.click()
+    assert len(stand_in.calls) == 2
+    assert asked(stand_in.calls[1])
+    assert not asked(stand_in.calls[0])
+    assert len(bars(lab)) == 2
+
+
+def test_a_known_answer_shows_at_once_and_the_one_before_stays_beside_it(stand_in: StandIn) -> None:
+    lab = FitLab("llama-8b").run().run(batch=2).run(batch=8)
+    assert bars(lab) == ["before 30 GiB", "now 60 GiB"]
+    lab.knobs.widgets["batch"].value = 1
+    assert bars(lab) == ["before 60 GiB", "now 25 GiB"]
+    assert "have changed" not in lab.text
+    assert len(stand_in.calls) == 3
+    lab._go.click()  # the same again is no change
+    assert bars(lab) == ["before 60 GiB", "now 25 GiB"]
+    assert len(stand_in.calls) == 3
+
+
+def test_another_card_needs_no_forecast(stand_in: StandIn) -> None:
+    lab = FitLab("llama-8b").run()
+    lab.knobs.widgets["card"].value = "T4"
+    assert "does not fit a T4 (14.6 GiB)" in lab.text
+    lab.knobs.widgets["card"].value = "every card"
+    assert "fits A100-40, A100-80 and H100, not T4 or L4" in lab.text
+    assert len(stand_in.calls) == 1
+
+
+def test_the_largest_batch_is_told_until_something_changes(stand_in: StandIn) -> None:
+    lab = FitLab("llama-8b", card="A100-40")
+    lab._most.click()
+    assert lab.text.endswith("The largest batch that fits an A100-40 with these settings: 3.")
+    lab.knobs.widgets["card"].value = "T4"
+    assert "largest" not in lab.text
+    lab._most.click()
+    assert lab.text.endswith("Not even a batch of 1 fits a T4 with these settings.")
+    assert len(stand_in.calls) == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("forecast: context must be 1 to 1024, got 4096"), "forecast: context must be 1 to 1024, got 4096"),
+        (RuntimeError("no such <kernel>"), "RuntimeError: no such &lt;kernel&gt;"),
+        (MemoryError(), "MemoryError: "),
+        (KeyboardInterrupt(), "Interrupted."),
+    ],
+)
+def test_what_goes_wrong_is_a_sentence_and_the_lab_lives_on(stand_in: StandIn, error: BaseException, said: str) -> None:
+    lab = FitLab("llama-8b").run()
+    stand_in.error = error
+    lab.knobs.widgets["batch"].value = 2
+    lab._go.click()
+    assert alarm(lab) == f"⚠ {said}"
+    assert bars(lab) == ["now 25 GiB"]
+    assert lab._bar.layout.visibility == "hidden"
+    assert not lab._go.disabled
+    stand_in.error = None
+    lab._go.click()
+    assert alarm(lab) == ""
+    assert bars(lab) == ["before 25 GiB", "now 30 GiB"]
+
+
+def test_progress_is_seen_in_the_widget_alone(
+    stand_in: StandIn, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = FitLab("llama-8b")
+    seen: list[tuple[float, str, bool]] = []
+    stand_in.during = lambda: seen.append((lab._bar.value, lab._bar.layout.visibility, lab._go.disabled))
+    monkeypatch.setattr(fit_widget, "_TOLD_EVERY", 0.0)
+    threads = threading.active_count()
+    lab._go.click()
+    assert seen == [(at / 5, "visible", True) for at in range(5)]
+    assert (lab._bar.layout.visibility, lab._go.disabled, lab._most.disabled) == ("hidden", False, False)
+    assert threading.active_count() == threads
+    assert capfd.readouterr().err == ""
+
+
+def test_no_more_context_is_offered_than_the_model_reads(stand_in: StandIn) -> None:
+    lab = FitLab("llama-8b", context=8192)
+    lab.knobs.widgets["model"].value = "gpt2-1.5b"
+    assert lab.knobs.widgets["context"].value == lab.settings.context == 1024
+    assert max(lab.knobs.widgets["context"].options) == 1024
+    lab.knobs.widgets["model"].value = "llama-405b"
+    assert max(lab.knobs.widgets["context"].options) == 131_072
+    assert FitLab("llama-8b", context=3000).knobs.widgets["context"].value == 3000
+
+
+def test_a_value_that_no_forecast_allows_is_told_and_taken_back(stand_in: StandIn) -> None:
+    lab = FitLab("llama-8b")
+    lab.turn("batch", 0)
+    assert "batch must be a whole number, 1 to 65,536, got 0" in alarm(lab)
+    assert lab.settings.batch == lab.knobs.widgets["batch"].value == 1
+
+
+BAD: list[tuple[Callable[[], object], str]] = [
+    (lambda: FitLab("llama-9b"), r"must be one of 'gpt2-1.5b', .*got 'llama-9b'"),
+    (lambda: FitLab(batch=0), r"batch must be a whole number, 1 to .*got 0"),
+    (lambda: FitLab(batch=True), r"batch must be .*got True"),
+    (lambda: FitLab(context=1.5), r"context must be a whole number.*got 1.5"),  # type: ignore[arg-type]
+    (lambda: FitLab(checkpoint="yes"), r"checkpoint must be True or False, got 'yes'"),  # type: ignore[arg-type]
+    (lambda: FitLab(recipe="fast"), r"recipe must be a gradlab.Recipe, got 'fast'"),  # type: ignore[arg-type]
+    (lambda: FitLab(card="RTX"), r"card must be one of T4, .*got 'RTX'"),
+    (lambda: FitLab().run(optimiser="sgd"), r"must be one of .*got 'optimiser'"),
+    (lambda: FitLab().run(amp="on"), r"amp must be one of .*got 'on'"),
+    (lambda: FitLab().save("x.gif"), r"path must end in .png, got 'x.gif'"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), BAD)
+def test_bad_input_is_named(call: Callable[[], object], words: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=words):
+        call()
+
+
+def test_the_saved_output_has_a_picture_and_words(stand_in: StandIn, tmp_path: Path) -> None:
+    lab = FitLab("llama-8b").run()
+    data, shown = lab._repr_mimebundle_()
+    picture = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
+    assert picture.size == (1600, 520)
+    assert shown["image/png"]["width"] == 800
+    assert data["text/plain"] == lab.text
+    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == lab.widget.model_id
+    assert lab.save(tmp_path / "fit.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_answers_are_kept_within_bounds(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fit_widget, "_KEPT", 3)
+    lab = FitLab("llama-8b")
+    for batch in (1, 2, 3, 1, 4):
+        lab.run(batch=batch)
+    assert [question[1] for question in lab._known] == [3, 1, 4]  # used last, kept longest
+
+
+RECIPE = Recipe(optimizer="adamw", lr=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("at_peak", "recipe", "more", "said"),
+    [
+        (amounts(100, 0, 0, 9), RECIPE, {}, r"The weights alone are 100 GiB"),
+        (amounts(50, 50, 0, 9), RECIPE, {}, r"Weights and gradients alone are 100 GiB, more than"),
+        (
+            amounts(20, 20, 40, 60),
+            RECIPE,
+            {},
+            r"help: checkpointing, AMP or a shorter context \(activations: 60 GiB\); sgd, .*\(optimizer: 40 GiB\)\.$",
+        ),
+        (amounts(20, 20, 0, 60), Recipe(amp="bf16"), {"checkpoint": True, "batch": 8}, r"help: a smaller batch with"),
+        (
+            amounts(20, 20, 0, 60),
+            Recipe(set_to_none=False, amp="bf16"),
+            {"statement": "autocast"},
+            r"set_to_none, so that .*\(gradients: 20 GiB\)",
+        ),
+        (
+            amounts(20, 20, 40, 0, 0, 20),
+            RECIPE,
+            {"statement": "step"},
+            r"help: sgd.*; foreach=False.*\(other: 20 GiB\)",
+        ),
+        (amounts(40, 39, 1, 1), RECIPE, {}, r"Nearly all of it is weights, gradients and optimizer state: 80 GiB"),
+    ],
+)
+def test_only_what_can_help_is_proposed(at_peak: Any, recipe: Recipe, more: Any, said: str) -> None:
+    told = helps(at_peak, 79 * GIB, recipe, **{"statement": "backward", "checkpoint": False, "batch": 1, **more})
+    assert re.search(said, told), told
+
+
+def test_what_is_said_to_help_does_help() -> None:
+    """Each proposal for a real forecast makes the real peak smaller."""
+    lab = FitLab("llama-8b", Recipe(optimizer="adamw", lr=1e-4), batch=8, context=1024, card="T4").run(card="A100-80")
+    assert "does not fit an A100-80" in lab.text
+    for words, changes in (
+        ("checkpointing", {"checkpoint": True}),
+        ("AMP", {"amp": "bf16"}),
+        ("a smaller batch with a longer window", {"batch": 4, "accumulate": 2}),
+        ("sgd", {"optimizer": "sgd"}),
+    ):
+        assert words in lab.text
+        asked = lab.settings.change(**changes)
+        other = forecast(asked.model, asked.recipe, batch=asked.batch, context=1024, checkpoint=asked.checkpoint)
+        assert other.peak < lab.result.peak, words
+
+
+def test_the_picture_of_a_forecast_has_its_points() -> None:
+    found = forecast("llama-8b", Recipe(lr=1e-4), batch=1, context=64)
+    scene = foretold(found.timeline, ("T4", CARDS["T4"]))
+    assert list(scene.statements)[-2:] == ["backward", "step"]
+    totals = [sum(values) for values in zip(*scene.categories.values(), strict=True)]
+    assert max(totals) == found.peak
+    assert totals[0::2] == [point.top for point in found.timeline]
+    assert totals[1::2] == [point.total for point in found.timeline]
+    first = scene.starts[list(scene.statements).index("backward")]
+    assert found.timeline[first // 2].statement == "backward"
+    assert found.timeline[first // 2 - 1].statement != "backward"
+    assert scene.capacity == ("T4", CARDS["T4"])
+
+
+def test_articles_and_verdicts() -> None:
+    assert [a(name) for name in CARDS] == ["a T4", "an L4", "an A100-40", "an A100-80", "an H100"]
+    assert verdict(amounts(79), [("H100", 79 * GIB)]) == "fits an H100 (79 GiB), of which it takes 100 %"
+    assert verdict(amounts(80), [("H100", 79 * GIB)]) == "does not fit an H100 (79 GiB)"
