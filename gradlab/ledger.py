@@ -187,15 +187,20 @@ class Ledger:
     def _find(self) -> None:
         """Look for modules, optimizers and tensors that are alive: no op has told of them."""
         fake = any(isinstance(mode, FakeTensorMode) for mode in _get_current_dispatch_mode_stack())
+
+        def ours(parameters: Iterable[Tensor]) -> bool:
+            return all(isinstance(parameter, FakeTensor) == fake for parameter in parameters)
+
         alive = gc.get_objects()
         for thing in alive:
             # By type(), since isinstance() would wake up proxies; a module without parts has not been initialised.
-            if issubclass(type(thing), nn.Module) and "_parameters" in vars(thing):
+            if issubclass(type(thing), nn.Module) and "_parameters" in vars(thing) and ours(thing.parameters()):
                 self._weights(thing)
         for thing in alive:
             if issubclass(type(thing), torch.optim.Optimizer) and "param_groups" in vars(thing):
-                self._storages.call_state(thing)
-            elif issubclass(type(thing), Tensor) and isinstance(thing, FakeTensor) == fake:
+                if ours(parameter for group in thing.param_groups for parameter in group["params"]):
+                    self._storages.call_state(thing)
+            elif issubclass(type(thing), Tensor) and ours([thing]):
                 self._storages.see(thing, found=True)
                 if thing.requires_grad and thing.is_leaf:
                     self._storages.call_weight(thing)

@@ -29,8 +29,8 @@ class Modules:
         """Call ``on_call(module, inputs)`` whenever the reader's code calls a module."""
         self._on_call = on_call
         self._stack: list[str] = []
-        self._names: WeakKeyDictionary[nn.Module, dict[nn.Module, str]] = WeakKeyDictionary()
-        self._here: dict[nn.Module, str] = {}
+        self._names: WeakKeyDictionary[nn.Module, WeakKeyDictionary[nn.Module, str]] = WeakKeyDictionary()
+        self._here: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
         self._starts: list[int] = []
         self._started: list[str] = []
         self._last = ""
@@ -76,9 +76,10 @@ class Modules:
         self._starts.append(torch._C._autograd._get_sequence_nr())
         self._started.append(self._stack[-1] if self._stack else "")
 
-    def _named(self, root: nn.Module) -> dict[nn.Module, str]:
+    def _named(self, root: nn.Module) -> WeakKeyDictionary[nn.Module, str]:
         if root not in self._names:
-            self._names[root] = {module: name or type(root).__name__ for name, module in root.named_modules()}
+            names = {module: name or type(root).__name__ for name, module in root.named_modules()}
+            self._names[root] = WeakKeyDictionary(names)
         return self._names[root]
 
 
