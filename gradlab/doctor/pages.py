@@ -111,12 +111,16 @@ class Pages:
 
     def norms(self, pages: int) -> list[Tensor] | None:
         """Return the norms of the gradients on some pages, left on their device; zeros give exactly 0."""
-        grads = [grad.detach() for number in numbers(pages) if (grad := self._grad(number)) is not None]
+        grads = [grad.detach() for grad in self.grads(pages)]
         if len(grads) < pages.bit_count():
             return None
         with torch.no_grad():
             plain = [grad if grad.layout is torch.strided else grad.to_dense() for grad in grads]
             return list(torch._foreach_norm(plain, 1))  # the 1-norm: squares of tiny numbers round to 0
+
+    def grads(self, pages: int) -> list[Tensor]:
+        """Return the gradients on some pages, as far as there are any."""
+        return [grad for number in numbers(pages) if (grad := self._grad(number)) is not None]
 
     def _grad(self, number: int) -> Tensor | None:
         param = self._params[number]()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 
@@ -39,6 +40,21 @@ class Patches:
                 if cell is not None:
                     cell.cell_contents = below
             self._done.pop()
+
+
+def carefully(look: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep a failure of ours out of the learner's loop: a method of an object with ``trouble`` and ``give_up(error)``."""
+
+    @wraps(look)
+    def careful(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.trouble:
+            return None
+        try:
+            return look(self, *args, **kwargs)
+        except Exception as error:
+            return self.give_up(error)
+
+    return careful
 
 
 def _below(function: Any) -> Any:

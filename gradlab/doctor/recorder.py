@@ -6,6 +6,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable
+from types import FrameType
 from typing import Any
 
 import torch
@@ -18,7 +19,7 @@ from .events import NOWHERE, Added, Backward, Clear, Clip, Edit, Made, Mode, Sca
 from .events import Forward as ForwardEvent
 from .models import Models
 from .pages import Pages
-from .patches import Patches
+from .patches import Patches, carefully
 from .sites import learner, rank, route, site
 
 _FIRST_FLUSH, _FLUSH = 24, 512
@@ -49,19 +50,22 @@ class Recorder:
         self.newest: Backward | None = None
         """The pass that began last."""
         self._stepping: list[int] = []
-        self._in_scaler = self._in_schedule = 0
+        self._in_scaler = self._in_schedule = self._steps = 0
         self._last_step = 0  # autograd's number for the first node made after it
         self._scaling = False
         self._given = False
         self._full = 0  # pages that a backward pass has added to, and that were not cleared since
         self._absorbed = 0  # pages whose change is a clipping
         self._looks = _LOOKS
+        self._replaced: list[Tensor] = []
         self.suspects = 0
         """Pages on which the judge would like the values to be looked at."""
+        self.trouble = ""
+        """What went wrong in here, "" if nothing did; then nothing is looked at any more."""
 
     def start(self) -> None:
         """Begin to listen, to the thread that calls this."""
-        self._thread = threading.get_ident()
+        self._thread = _NO_THREAD if self.trouble else threading.get_ident()
         put = self._patches.replace
         put(torch.autograd, "_engine_run_backward", self._run_backward)
         put(torch.autograd, "_make_grads", self._make_grads)
@@ -78,8 +82,8 @@ class Recorder:
         put(scaler, "unscale_", self._unscale)
         put(scaler, "step", self._scaler_step)
         for kind in _with_subclasses(LRScheduler, ReduceLROnPlateau):
-            if "step" in vars(kind):
-                put(kind, "step", self._schedule)
+            # LRScheduler.step itself says whose line is to blame for a warning: no frame may come between.
+            put(kind, "_update_lr" if kind is LRScheduler and hasattr(kind, "_update_lr") else "step", self._schedule)
         self._handles = [
             register_optimizer_step_pre_hook(self._before_step),
             register_optimizer_step_post_hook(self._after_step),
@@ -92,6 +96,10 @@ class Recorder:
         self._handles = []
         self._patches.undo()
         self._thread = _NO_THREAD  # whoever has kept one of our functions gets what it stands for, and no more
+        self._finish()
+
+    @carefully
+    def _finish(self) -> None:
         self._scan()
         self.flush()
 
@@ -99,6 +107,11 @@ class Recorder:
         """Hand on the events."""
         events, self._events = self._events, []
         self._judge(events)
+
+    def give_up(self, error: Exception) -> None:
+        """Look no further, after a failure of our own; the learner's loop goes on."""
+        self.trouble = f"{type(error).__name__}: {error}"
+        self._thread, self._current, self._events = _NO_THREAD, None, []
 
     def optimizer(self, optimizer: Optimizer, where: Any = NOWHERE) -> int:
         """Return the number of an optimizer, which is watched from now on."""
@@ -170,16 +183,26 @@ class Recorder:
             try:
                 return original(outputs, *args, **kwargs)
             except RuntimeError:
-                backward.old = any(graphs.older(one.grad_fn, self._last_step) for one in _tensors(outputs))
+                self._failed(backward, outputs)
                 raise
             finally:
-                _, _, changed = self.pages.look()
-                self._full |= changed
-                self._emit(Added(backward, changed))
-                self._current = None
+                self._ended(backward)
 
         return run_backward
 
+    @carefully
+    def _failed(self, backward: Backward, outputs: Any) -> None:
+        backward.old = any(graphs.older(one.grad_fn, self._last_step) for one in _tensors(outputs))
+
+    @carefully
+    def _ended(self, backward: Backward) -> None:
+        _, _, changed = self.pages.look()
+        self._full |= changed
+        self._emit(Added(backward, changed))
+        self._current, self._replaced = None, []
+        self._rest()
+
+    @carefully
     def _begin(self, outputs: Any, args: Any) -> Backward:
         self._backwards += 1
         backward = Backward(self._backwards, site(3), route(sys._getframe(2)), self._scan())
@@ -194,6 +217,8 @@ class Recorder:
             backward.mean = len(outputs) == 1 and graphs.mean(node)
             backward.scaled = self._scaling and graphs.scaled(node)
             self._look_at_graph(backward, node)
+        if backward.create:  # puts new tensors into .grad: while the old ones live, no new one can pass for one of them
+            self._replaced = self.pages.grads(backward.found)
         if backward.found and (self._looks or self.suspects & backward.found):
             self._looks = max(0, self._looks - 1)
             backward.values = (backward.found, self.pages.norms(backward.found))
@@ -221,10 +246,16 @@ class Recorder:
     def _optimizer_init(self, original: Any) -> Any:
         def init(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
             original(optimizer, *args, **kwargs)
-            self.optimizer(optimizer, site())
+            self._new(optimizer)
 
         return init
 
+    @carefully
+    def _new(self, optimizer: Optimizer) -> None:
+        if self._mine():
+            self.optimizer(optimizer, site())
+
+    @carefully
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if not self._mine():
             return
@@ -237,15 +268,19 @@ class Recorder:
         else:
             present = self._scan(pages)
         closure = (args[1] if len(args) > 1 else None) is not None or kwargs.get("closure") is not None
+        if index in self._stepping:  # its last step has ended in an exception
+            del self._stepping[self._stepping.index(index) :]
         step = Step(site(), index, pages, present, closure=closure)
         if present and not present & self._full and not closure:
             step.norms = self.pages.norms(present)
         step.frozen = self.pages.frozen(pages) if not present else 0
         step.scaler, step.backward = self._in_scaler > 0, self._current is not None
         self._stepping.append(index)
+        self._steps += 1
         self._last_step = torch._C._autograd._get_sequence_nr()
         self._emit(step)
 
+    @carefully
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self._mine() and self._stepping:
             self._stepping.pop()
@@ -253,25 +288,27 @@ class Recorder:
 
     def _zero_grad(self, original: Any) -> Any:
         def zero_grad(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
-            if not self._mine():
-                return original(optimizer, *args, **kwargs)
-            self.optimizer(optimizer)
-            pages = self._cover(optimizer)
-            return self._cleared(pages, lambda: original(optimizer, *args, **kwargs))
+            original(optimizer, *args, **kwargs)
+            if self._mine():
+                self._cleared(optimizer)
 
         return zero_grad
 
     def _module_zero_grad(self, original: Any) -> Any:
         def zero_grad(module: nn.Module, *args: Any, **kwargs: Any) -> None:
-            if not self._mine():
-                return original(module, *args, **kwargs)
-            pages = self.pages.of(module.parameters())
-            return self._cleared(pages, lambda: original(module, *args, **kwargs))
+            original(module, *args, **kwargs)
+            if self._mine():
+                self._cleared(module)
 
         return zero_grad
 
-    def _cleared(self, pages: int, clear: Callable[[], None]) -> None:
-        clear()
+    @carefully
+    def _cleared(self, what: Optimizer | nn.Module) -> None:
+        if isinstance(what, Optimizer):
+            self.optimizer(what)
+            pages = self._cover(what)
+        else:
+            pages = self.pages.of(what.parameters())
         self.pages.look(pages)  # what happened to them before does not matter any more
         self._full &= ~pages
         self._emit(Clear(site(3), pages))
@@ -283,32 +320,44 @@ class Recorder:
             params = [parameters] if isinstance(parameters, Tensor) else list(parameters)
             if not self._mine():
                 return original(params, max_norm, *args, **kwargs)
-            pages = self.pages.of(p for p in params if isinstance(p, Tensor) and p.is_leaf)
-            self._scan(pages)
-            self._emit(Clip(site(), pages, measures=float(max_norm) == float("inf")))
+            self._clipping(params, measures=max_norm == float("inf"))
             result = original(params, max_norm, *args, **kwargs)
-            self.pages.look(pages)
+            self._clipped(params)
             return result
 
         return clip
 
+    @carefully
+    def _clipping(self, params: list[Any], *, measures: bool) -> None:
+        pages = self.pages.of(p for p in params if isinstance(p, Tensor) and p.is_leaf)
+        self._scan(pages)
+        self._emit(Clip(site(), pages, measures=measures))
+
+    @carefully
+    def _clipped(self, params: list[Any]) -> None:
+        self.pages.look(self.pages.known(params))
+
     def _clip_value(self, original: Any) -> Any:
         def group(lists: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._mine() and sys._getframe(1).f_code.co_name == "clip_grad_value_":
-                pages = self.pages.holding(lists[0])
-                self._scan(pages)
-                self._absorbed |= pages
-                self._emit(Clip(site(), pages, measures=False))
+            if self._mine() and outside(sys._getframe(1)).f_code.co_name == "clip_grad_value_":
+                self._clipping_values(lists[0])
             return original(lists, *args, **kwargs)
 
         return group
+
+    @carefully
+    def _clipping_values(self, grads: list[Tensor]) -> None:
+        pages = self.pages.holding(grads)
+        self._scan(pages)
+        self._absorbed |= pages
+        self._emit(Clip(site(), pages, measures=False))
 
     # Scalers and schedulers -------------------------------------------------------------------------------------------
 
     def _scale(self, original: Any) -> Any:
         def scale(scaler: Any, outputs: Any) -> Any:
             result = original(scaler, outputs)
-            if scaler.is_enabled():
+            if scaler.is_enabled() and self._mine():
                 self._scaling = True
                 for one in [result] if isinstance(result, Tensor) else _tensors(result):
                     graphs.mark_scaled(one)
@@ -318,46 +367,65 @@ class Recorder:
 
     def _unscale(self, original: Any) -> Any:
         def unscale_(scaler: Any, optimizer: Optimizer) -> None:
-            pages = self._cover(optimizer)
-            self._scan(pages)
+            if not scaler.is_enabled() or not self._mine():
+                return original(scaler, optimizer)
+            self._unscaling(optimizer)
             original(scaler, optimizer)
-            self.pages.look(pages)
-            if scaler.is_enabled():
-                self._emit(Unscale(pages))
+            self._unscaled(optimizer)
 
         return unscale_
 
+    @carefully
+    def _unscaling(self, optimizer: Optimizer) -> None:
+        self._scan(self._cover(optimizer))
+
+    @carefully
+    def _unscaled(self, optimizer: Optimizer) -> None:
+        pages = self._cover(optimizer)
+        self.pages.look(pages)
+        self._emit(Unscale(pages))
+
     def _scaler_step(self, original: Any) -> Any:
         def step(scaler: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-            if not scaler.is_enabled():
+            if not scaler.is_enabled() or not self._mine():
                 return original(scaler, optimizer, *args, **kwargs)
-            index, before = self.optimizer(optimizer), len(self._events)
+            before = self._steps
             self._in_scaler += 1
-            self._scan(self._cover(optimizer))
             try:
+                self._unscaling(optimizer)
                 result = original(scaler, optimizer, *args, **kwargs)
             finally:
                 self._in_scaler -= 1
-            taken = any(isinstance(event, Step) for event in self._events[before:]) or len(self._events) < before
-            self._emit(ScalerStep(site(), index, self._cover(optimizer), taken))
-            self._rest()
+            self._scaler_stepped(optimizer, taken=self._steps > before)
             return result
 
         return step
 
+    @carefully
+    def _scaler_stepped(self, optimizer: Optimizer, *, taken: bool) -> None:
+        index = self.optimizer(optimizer)
+        self._emit(ScalerStep(site(), index, self._cover(optimizer), taken))
+        self._rest()
+
     def _schedule(self, original: Any) -> Any:
         def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-            outermost = not self._in_schedule and sys._getframe(1).f_code.co_name != "_initial_step"
-            self._in_schedule += 1
+            if self._in_schedule or not self._mine() or _initial(sys._getframe(1)):
+                return original(scheduler, *args, **kwargs)
+            self._in_schedule = True
             try:
                 return original(scheduler, *args, **kwargs)
             finally:
-                self._in_schedule -= 1
-                optimizer = getattr(scheduler, "optimizer", None)
-                if outermost and self._mine() and isinstance(optimizer, Optimizer):
-                    self._emit(Schedule(site(), id(scheduler), self.optimizer(optimizer)))
+                self._in_schedule = False
+                self._scheduled(scheduler)
 
         return step
+
+    @carefully
+    def _scheduled(self, scheduler: Any) -> None:
+        optimizer = getattr(scheduler, "optimizer", None)
+        if isinstance(optimizer, Optimizer):
+            self._emit(Schedule(site(), id(scheduler), self.optimizer(optimizer)))
+            self._rest()
 
     # Modules ----------------------------------------------------------------------------------------------------------
 
@@ -376,6 +444,7 @@ class Recorder:
 
         return call
 
+    @carefully
     def _emit_forward(self, module: nn.Module, args: Any) -> None:
         model = self.models.see(module)
         if model.pages or model.sensitive:
@@ -399,9 +468,24 @@ class Recorder:
                 return original(module, mode)
             finally:
                 self._depth = 0
-                self._emit(Mode(site(), id(module), bool(mode)))
+                self._turned(module, mode)
 
         return train
+
+    @carefully
+    def _turned(self, module: nn.Module, mode: bool) -> None:
+        self._emit(Mode(site(), id(module), bool(mode)))
+
+
+def _initial(frame: FrameType | None) -> bool:
+    """Is a scheduler's step the one that it takes when it is made?"""
+    for _ in range(4):
+        if frame is None or rank(frame.f_code.co_filename):
+            break
+        if frame.f_code.co_name in ("_initial_step", "__init__"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _with_subclasses(*kinds: type) -> set[type]:

@@ -13,7 +13,8 @@ import torch
 from .events import NOWHERE, Site
 
 _MOST_FRAMES = 80
-_OURS = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<frozen")
+_HERE = str(Path(__file__).parent)
+_OURS = (str(Path(torch.__file__).parent), _HERE, "<frozen")
 _STANDARD = str(Path(sysconfig.get_paths()["stdlib"]))
 
 
@@ -49,6 +50,13 @@ def route(frame: FrameType | None, most: int = 4) -> int:
             lines.append((id(frame.f_code), frame.f_lineno))
             frame = frame.f_back
     return hash(tuple(lines))
+
+
+def outside(frame: FrameType) -> FrameType:
+    """Return the innermost frame that is not the doctor's: of a watch around this one, perhaps."""
+    while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
 
 
 def site(depth: int = 2) -> Site:
