@@ -20,7 +20,7 @@ from .events import Forward as ForwardEvent
 from .models import Models
 from .pages import Pages
 from .patches import Patches, carefully
-from .sites import learner, rank, route, site
+from .sites import learner, outside, rank, route, site
 
 _FIRST_FLUSH, _FLUSH = 24, 512
 _NO_THREAD = 0
@@ -111,7 +111,7 @@ class Recorder:
     def give_up(self, error: Exception) -> None:
         """Look no further, after a failure of our own; the learner's loop goes on."""
         self.trouble = f"{type(error).__name__}: {error}"
-        self._thread, self._current, self._events = _NO_THREAD, None, []
+        self._thread, self._current, self._events, self._replaced = _NO_THREAD, None, [], []
 
     def optimizer(self, optimizer: Optimizer, where: Any = NOWHERE) -> int:
         """Return the number of an optimizer, which is watched from now on."""
@@ -448,7 +448,7 @@ class Recorder:
     def _emit_forward(self, module: nn.Module, args: Any) -> None:
         model = self.models.see(module)
         if model.pages or model.sensitive:
-            where = sys._getframe(2)
+            where = outside(sys._getframe(1))
             frame = learner(where)
             place = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NOWHERE
             moody, calm = model.moods()
