@@ -155,4 +155,5 @@ def mean(node: Any) -> bool:
 
 def enabled_autocast(tensor: Tensor) -> bool:
     """Is autocast on for the device of a tensor?"""
-    return torch.is_autocast_enabled(tensor.device.type)
+    kind = tensor.device.type
+    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)

@@ -6,7 +6,7 @@ import sys
 import sysconfig
 from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import FrameType, TracebackType
 
 import torch
 
@@ -57,6 +57,15 @@ def outside(frame: FrameType) -> FrameType:
     while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
         frame = frame.f_back
     return frame
+
+
+def without_ours(trace: TracebackType | None) -> TracebackType | None:
+    """Take the doctor's own frames out of a traceback: they say nothing to the learner."""
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_HERE):
+        trace = trace.tb_next
+    if trace is not None:
+        trace.tb_next = without_ours(trace.tb_next)
+    return trace
 
 
 def site(depth: int = 2) -> Site:

@@ -12,6 +12,9 @@ from torch import nn
 from .explaining import explain
 from .finding import Report
 from .judge import Judge
+from .sites import without_ours
+
+_MOST_NAMED = 4  # optimizers
 
 
 class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like torch.no_grad()
@@ -61,18 +64,31 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         judge.recorder.stop()
         if os.getpid() != self._process:  # a forked worker: its parent reports
             return
-        judge.end(normal=error is None)
+        self._conclude(judge, error)
         if error is not None:
-            explain(judge.case, error)
+            error.__traceback__ = without_ours(error.__traceback__)
+
+    def _conclude(self, judge: Judge, error: BaseException | None) -> None:
+        recorder = judge.recorder
+        try:
+            judge.end(normal=error is None)
+            if error is not None:
+                explain(judge.case, error)
+        except Exception as failure:
+            recorder.give_up(failure)
         self.findings = judge.findings()
         self.watched = _summary(judge)
+        if recorder.trouble:
+            self.watched += f" The doctor itself failed and stopped looking ({recorder.trouble})."
 
 
 def _summary(judge: Judge) -> str:
     book, case = judge.case.book, judge.case
     if not case.recorder.seen:
         return "Nothing was trained in this block: no backward pass and no step."
-    steps = [f"{book.attempts.get(at, 0):,} updates of {case.name(at)}" for at in case.made]
+    steps = [f"{book.attempts.get(at, 0):,} updates of {case.name(at)}" for at in list(case.made)[:_MOST_NAMED]]
+    if len(case.made) > _MOST_NAMED:
+        steps.append(f"{len(case.made) - _MOST_NAMED:,} more optimizers")
     return f"Watched {case.recorder.seen:,} backward passes" + (
         f", {', '.join(steps)}." if steps else ", no optimizer."
     )
