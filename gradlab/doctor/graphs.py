@@ -2,106 +2,53 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
-import textwrap
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from types import FrameType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from .events import NOWHERE, Site
-from .sites import learner
-
 _MOST_NODES = 20_000
-_ROOTS = 24
+ROOTS = 24
+LOOK = 4  # backward passes between two looks at what is alive
 _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
 _THROUGH = ("ViewBackward0", "ReshapeAliasBackward0", "SqueezeBackward0", "UnsqueezeBackward0", "ToCopyBackward0")
 
 
-class _Token:
-    """Lives as long as the node of the graph that carries it."""
+class Token:
+    """Lives as long as the node of the graph that carries it; ``born`` counts backward passes."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "born")
+
+    def __init__(self, born: int) -> None:
+        self.born = born
 
 
 class Roots:
-    """The newest losses' nodes: how many are alive although their backward is long over, and who keeps them."""
+    """The newest losses and outputs of models: how many of them are alive although their time is long over."""
 
     def __init__(self) -> None:
         """Start with none."""
-        self._tokens: deque[weakref.ref[_Token]] = deque(maxlen=_ROOTS)
+        self._tokens: deque[weakref.ref[Token]] = deque(maxlen=ROOTS)
 
-    def alive(self) -> int:
-        """Return how many are alive, the two newest not counted."""
-        return sum(reference() is not None for reference in list(self._tokens)[:-2])
+    def alive(self, now: int) -> int:
+        """Return how many are alive that were made before the last two backward passes, of which ``now`` is one."""
+        return sum((token := reference()) is not None and token.born < now - 2 for reference in self._tokens)
 
-    def add(self, node: Any) -> None:
-        """Note the node of a loss whose backward begins."""
-        token = _Token()
+    def add(self, node: Any, now: int) -> None:
+        """Note a node."""
+        token = Token(now)
         metadata: Any = node.metadata  # a property, which its stub calls a method
         metadata[_ROOT] = token
         self._tokens.append(weakref.ref(token))
 
-    def keeper(self, frame: FrameType | None) -> Site:
-        """Find the line that keeps old graphs alive: it adds to, or appends to, a variable that holds them."""
-        frame = learner(frame)
-        while frame is not None:
-            holders = {**frame.f_locals}
-            owner = holders.get("self")
-            if owner is not None and hasattr(owner, "__dict__"):
-                holders |= vars(owner)
-            for name, value in holders.items():
-                if _holds_roots(value) and (line := _line_that_keeps(frame, name)):
-                    return frame.f_code.co_filename, line
-            frame = learner(frame.f_back)
-        return NOWHERE
 
-
-def _holds_roots(value: Any) -> bool:
-    if isinstance(value, Tensor):
-        return sum(_ROOT in node.metadata for node in nodes(value.grad_fn, 200)) > 2
-    if isinstance(value, dict):
-        value = [one for held in value.values() for one in (held if isinstance(held, list) else [held])]
-    if isinstance(value, (list, tuple, deque)):
-        kept = [one for one in list(value)[-8:] if isinstance(one, Tensor) and one.grad_fn is not None]
-        return len(kept) > 2
-    return False
-
-
-def _line_that_keeps(frame: FrameType, name: str) -> int:
-    """Return the line in a frame's code that adds to a name, 0 if there is none."""
-    try:
-        lines, first = inspect.getsourcelines(frame.f_code)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
-    except (OSError, SyntaxError, TypeError):
-        return 0
-    offset = max(first, 1) - 1
-    for node in ast.walk(tree):
-        target: ast.AST | None = None
-        if isinstance(node, ast.AugAssign):
-            target = node.target
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _KEEP:
-            target = node.func.value
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
-            names = {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
-            target = node.targets[0] if name in names else None
-        if target is not None and _named(target, name):
-            return node.lineno + offset  # type: ignore[attr-defined]  # all three kinds have a line
-    return 0
-
-
-_KEEP = ("append", "appendleft", "add", "extend", "update")
-
-
-def _named(node: ast.AST, name: str) -> bool:
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)
+def old_roots(node: Any, now: int) -> int:
+    """Return how many losses and outputs of before the last two backward passes a graph reaches, near its root."""
+    tokens = [one.metadata[_ROOT] for one in nodes(node, 200) if _ROOT in one.metadata]
+    return sum(token.born < now - 2 for token in tokens)
 
 
 def mark_scaled(tensor: Tensor) -> None:

@@ -17,6 +17,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, 
 from . import graphs
 from .events import NOWHERE, Added, Backward, Clear, Clip, Edit, Made, Mode, ScalerStep, Schedule, Step, Unscale
 from .events import Forward as ForwardEvent
+from .keeping import keeper
 from .models import Models
 from .pages import Pages
 from .patches import Patches, carefully
@@ -41,7 +42,7 @@ class Recorder:
         self.optimizers: list[weakref.ref[Optimizer]] = []
         self._indices: dict[int, int] = {}
         self._covers: dict[int, tuple[int, int]] = {}
-        self._roots = graphs.Roots()
+        self._losses, self._outputs = graphs.Roots(), graphs.Roots()
         self._events: list[Any] = []
         self._flush_at = _FIRST_FLUSH
         self._depth = 0  # of module calls
@@ -235,11 +236,11 @@ class Recorder:
             self._retained += 1
             if self._retained <= 16 or self._retained & (self._retained - 1) == 0:
                 backward.nodes = sum(1 for _ in graphs.nodes(node))
-        if number % 4 == 0:
-            backward.alive = self._roots.alive()
+        if number % graphs.LOOK == 0:
+            backward.alive = max(self._losses.alive(number), self._outputs.alive(number))
             if backward.alive >= 6:
-                backward.keeper = self._roots.keeper(sys._getframe(4))
-        self._roots.add(node)
+                backward.keeper = keeper(sys._getframe(4), number)
+        self._losses.add(node, number)
 
     # Optimizers -------------------------------------------------------------------------------------------------------
 
@@ -438,7 +439,10 @@ class Recorder:
             self._depth = 1
             try:
                 self._emit_forward(module, args)
-                return original(module, *args, **kwargs)
+                result = original(module, *args, **kwargs)
+                if isinstance(result, Tensor) and result.grad_fn is not None:
+                    self._outputs.add(result.grad_fn, self._backwards)
+                return result
             finally:
                 self._depth = 0
 

@@ -43,7 +43,7 @@ def learner(frame: FrameType | None) -> FrameType | None:
 
 def route(frame: FrameType | None, most: int = 4) -> int:
     """Return a number for the learner's lines that led here, caller by caller: one helper can serve two purposes."""
-    lines = []
+    lines: list[tuple[int, int]] = []
     while frame is not None and len(lines) < most:
         frame = learner(frame)
         if frame is not None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..events import NOWHERE
+from ..graphs import LOOK, ROOTS
 from .base import Case, Rule
+
+_FEW, _ALL = 6, ROOTS - 4
 
 
 class CarriedGraph(Rule):
@@ -24,7 +27,7 @@ class CarriedGraph(Rule):
             counts.append((backward.number, backward.nodes))
             del counts[:-16]
             self._growing(backward.site, counts)
-        if backward.alive >= 6:
+        if backward.number % LOOK == 0:
             self._kept.append(backward)
             del self._kept[:-3]
             self._leaking()
@@ -45,9 +48,10 @@ class CarriedGraph(Rule):
             )
 
     def _leaking(self) -> None:
-        newest = self._kept[-1]
-        if len(self._kept) < 2 or self._kept[-1].alive < self._kept[0].alive or self.case.found("retain-graph-growth"):
-            return
+        newest, counts = self._kept[-1], [one.alive for one in self._kept]
+        more = len(counts) == 3 and counts[0] < counts[1] < counts[2] >= _FEW
+        if not (more or min(counts) >= _ALL) or self.case.found("retain-graph-growth"):
+            return  # as many as ever: what an update needs of the one before
         known = next((one.keeper for one in reversed(self._kept) if one.keeper != NOWHERE), NOWHERE)
         self.case.find(
             "graph-retained-memory-leak",

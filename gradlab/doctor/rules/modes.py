@@ -101,7 +101,12 @@ class ValidationInTrainMode(Rule):
 
     def _end_of_row(self) -> None:
         row, self._row = self._row, []
-        if self._meant or len(row) < 2 or len({call.site for call in row}) > 1 or len({call.first for call in row}) == 1:
+        if (
+            self._meant
+            or len(row) < 2
+            or len({call.site for call in row}) > 1
+            or len({call.first for call in row}) == 1
+        ):
             return  # one call is a target or a sample; the same input again and again is Monte Carlo dropout
         self._phases += 1
         if self._phases < 2 and len(row) < 4:

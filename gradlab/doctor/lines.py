@@ -1,0 +1,69 @@
+"""Reading the learner's source around a line."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from functools import lru_cache
+
+from .events import NOWHERE, Site
+
+
+@lru_cache(maxsize=64)
+def _tree(file: str) -> ast.Module | None:
+    try:
+        return ast.parse("".join(linecache.getlines(file)))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def adds_to(file: str, name: str) -> int:
+    """Return the first line of a file that adds to a variable or attribute of this name, 0 if there is none."""
+    tree = _tree(file)
+    for node in ast.walk(tree) if tree is not None else ():
+        target: ast.AST | None = None
+        if isinstance(node, ast.AugAssign):
+            target = node.target
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ADDS:
+            target = node.func.value
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            # total = total + loss, and losses[i] = loss
+            again = any(_named(one, name) for one in ast.walk(node.value))
+            target = node.targets[0] if again or isinstance(node.targets[0], ast.Subscript) else None
+        if target is not None and _named(target, name):
+            return int(node.lineno)  # type: ignore[attr-defined]  # all three kinds have a line
+    return 0
+
+
+_ADDS = ("append", "appendleft", "add", "extend", "insert", "setdefault", "update")
+
+
+def _named(node: ast.AST, name: str) -> bool:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)
+
+
+def updates_by_hand(site: Site) -> Site:
+    """Return the line that moves weights by their gradients in the file of another line, or that line itself."""
+    tree = _tree(site[0]) if site != NOWHERE else None
+    for node in ast.walk(tree) if tree is not None else ():
+        target: ast.AST | None = None
+        if isinstance(node, ast.AugAssign):
+            target = node.target
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+            target = node.func.value
+        elif isinstance(node, ast.Assign):
+            target = node.targets[0]
+        if target is None or _mentions_grad(target):
+            continue
+        if _mentions_grad(node):
+            return site[0], node.lineno  # type: ignore[attr-defined]  # all three kinds have a line
+    return site
+
+
+_MOVES = ("sub_", "add_", "copy_", "addcmul_", "addcdiv_")
+
+
+def _mentions_grad(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(node))
