@@ -196,6 +196,13 @@ class Book:
                     self.cycles[optimizer].wipes.append(wipe)
         self._merge()
 
+    def _reused(self, event: Reused) -> None:
+        for cell in self.cells(event.pages):
+            cell.held, cell.edited = [], False
+        for optimizer in self.covers:
+            self.covers[optimizer] &= ~event.pages
+        self._merge()
+
     def _edit(self, event: Edit) -> None:
         zeros = _zeros(event.pages, event.norms) if event.norms is not None else 0
         if zeros:
@@ -274,6 +281,7 @@ _HANDLERS: dict[type, Any] = {
     Added: Book._added,
     Clear: Book._clear,
     Edit: Book._edit,
+    Reused: Book._reused,
     Step: Book._step,
     ScalerStep: Book._scaler_step,
     Unscale: Book._unscale,

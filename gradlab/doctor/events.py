@@ -74,6 +74,13 @@ class Clear:
 
 
 @dataclass(slots=True, eq=False)
+class Reused:
+    """Pages whose parameters are gone, and that belong to new ones from now on."""
+
+    pages: int
+
+
+@dataclass(slots=True, eq=False)
 class Edit:
     """``.grad`` written to or exchanged by something that is none of PyTorch's own calls."""
 

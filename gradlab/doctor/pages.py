@@ -6,21 +6,27 @@ There are no hooks on the learner's tensors: to look means to compare ``.grad`` 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor
 
 _NONE = (0, -1)
+_MANY = 1024  # numbers; from then on those of parameters that are gone are given to new ones
 
 
 class Pages:
     """Watched parameters, each with a number; a set of them is a whole number with a bit for each."""
 
-    def __init__(self) -> None:
-        """Start with none."""
+    def __init__(self, reused: Callable[[int], None]) -> None:
+        """Start with none; ``reused(page)`` is told when the page of a parameter that is gone goes to a new one."""
+        self._reused = reused
         self._numbers: dict[int, int] = {}
         self._params: list[weakref.ref[Tensor]] = []
+        self._ids: list[int] = []
+        self._living: dict[int, weakref.ref[Tensor]] = {}
+        self._free: list[int] = []
+        self._many = _MANY
         self._seen: list[tuple[int, int]] = []
         self.versions: list[int] = []
         """Version of each parameter when it was first seen: it rises when somebody moves the weights."""
@@ -32,11 +38,31 @@ class Pages:
         """Return the bit of a parameter, which is watched from now on."""
         number = self._numbers.get(id(param))
         if number is None or self._params[number]() is not param:
-            number = self._numbers[id(param)] = len(self._params)
-            self._params.append(weakref.ref(param))
-            self._seen.append(_state(param))
-            self.versions.append(param._version)
+            number = self._number(param)
         return 1 << number
+
+    def _number(self, param: Tensor) -> int:
+        """Return a number for a new parameter."""
+        reference = weakref.ref(param)
+        if not self._free and len(self._params) >= self._many:
+            self._free = [number for number, known in enumerate(self._params) if known() is None]
+            self._many = max(_MANY, 2 * (len(self._params) - len(self._free)))
+        if self._free:
+            number = self._free.pop()
+            if self._numbers.get(self._ids[number]) == number:
+                del self._numbers[self._ids[number]]
+            self._params[number], self._ids[number] = reference, id(param)
+            self._seen[number], self.versions[number] = _state(param), _version(param)
+            self._reused(1 << number)
+        else:
+            number = len(self._params)
+            self._params.append(reference)
+            self._ids.append(id(param))
+            self._seen.append(_state(param))
+            self.versions.append(_version(param))
+        self._numbers[id(param)] = number
+        self._living[number] = reference
+        return number
 
     def of(self, params: Iterable[Tensor]) -> int:
         """Return the pages of some parameters; they are watched from now on."""
@@ -61,27 +87,28 @@ class Pages:
     def look(self, pages: int = -1) -> tuple[int, int, int]:
         """Return the pages that now have a gradient, those that lost theirs, and those whose gradient has changed."""
         present = lost = changed = 0
-        bit = 1
-        seen = self._seen
-        for number, reference in enumerate(self._params):
-            if pages & bit:
-                param = reference()
-                if param is None:  # gone, and its gradient with it: nobody has cleared anything
-                    bit <<= 1
-                    continue
-                grad = param.grad
-                before = seen[number]
-                if grad is None:
-                    if before is not _NONE:
-                        lost |= bit
-                        seen[number] = _NONE
-                else:
-                    present |= bit
-                    key, version = id(grad), grad._version
-                    if before[0] != key or before[1] != version:
-                        changed |= bit
-                        seen[number] = (key, version)
-            bit <<= 1
+        seen, gone = self._seen, []
+        for number, reference in self._living.items():
+            if not pages >> number & 1:
+                continue
+            param = reference()
+            if param is None:  # and its gradient with it: nobody has cleared anything
+                gone.append(number)
+                continue
+            grad = param.grad
+            before = seen[number]
+            if grad is None:
+                if before is not _NONE:
+                    lost |= 1 << number
+                    seen[number] = _NONE
+            else:
+                present |= 1 << number
+                key, version = id(grad), grad._version
+                if before[0] != key or before[1] != version:
+                    changed |= 1 << number
+                    seen[number] = (key, version)
+        for number in gone:
+            del self._living[number]
         return present, lost, changed
 
     def frozen(self, pages: int) -> int:
@@ -105,7 +132,7 @@ class Pages:
         found = 0
         for number in numbers(pages):
             param = self._params[number]()
-            if param is not None and param._version != self.versions[number]:
+            if param is not None and _version(param) != self.versions[number]:
                 found |= 1 << number
         return found
 
@@ -135,6 +162,10 @@ def numbers(pages: int) -> list[int]:
         found.append(low.bit_length() - 1)
         pages ^= low
     return found
+
+
+def _version(param: Tensor) -> int:
+    return 0 if param.is_inference() else param._version
 
 
 def _state(param: Tensor) -> tuple[int, int]:

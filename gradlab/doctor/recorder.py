@@ -15,7 +15,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from . import graphs
-from .events import NOWHERE, Added, Backward, Clear, Clip, Edit, Made, Mode, ScalerStep, Schedule, Step, Unscale
+from .events import NOWHERE, Added, Backward, Clear, Clip, Edit, Made, Mode, Reused, ScalerStep, Schedule, Step, Unscale
 from .events import Forward as ForwardEvent
 from .keeping import keeper
 from .models import Models
@@ -25,6 +25,8 @@ from .sites import learner, outside, rank, route, site
 
 _FIRST_FLUSH, _FLUSH = 24, 512
 _NO_THREAD = 0
+_MANY_OPTIMIZERS = 64
+_MOST_WAITING = 8192
 _LOOKS = 12  # how often gradients that were there when a backward began are looked at
 
 
@@ -37,9 +39,10 @@ class Recorder:
         self._patches = Patches()
         self._handles: list[Any] = []
         self._thread = _NO_THREAD
-        self.pages = Pages()
+        self.pages = Pages(self._reused_page)
         self.models = Models(self.pages)
         self.optimizers: list[weakref.ref[Optimizer]] = []
+        self._last_index = 0
         self._indices: dict[int, int] = {}
         self._covers: dict[int, tuple[int, int]] = {}
         self._losses, self._outputs = graphs.Roots(), graphs.Roots()
@@ -118,25 +121,45 @@ class Recorder:
         """Return the number of an optimizer, which is watched from now on."""
         index = self._indices.get(id(optimizer))
         if index is None or self.optimizers[index]() is not optimizer:
-            index = self._indices[id(optimizer)] = len(self.optimizers)
-            self.optimizers.append(weakref.ref(optimizer))
+            index = self._indices[id(optimizer)] = self._index()
+            self.optimizers[index : index + 1] = [weakref.ref(optimizer)]
             self._covers.pop(id(optimizer), None)  # of one that had this id before
             kind = type(optimizer)
             own = not kind.__module__.startswith("torch.optim")
             self._emit(Made(where, index, kind.__name__, self._cover(optimizer), own))
         return index
 
+    def _index(self) -> int:
+        """Return a number for an optimizer; when there have been many, that of one that is gone."""
+        count = len(self.optimizers)
+        if count >= _MANY_OPTIMIZERS:
+            for offset in range(1, count + 1):
+                index = (self._last_index + offset) % count
+                if self.optimizers[index]() is None:
+                    self._last_index = index
+                    return index
+        self._last_index = count
+        return count
+
     @property
     def seen(self) -> int:
         """How many backward passes there were."""
         return self._backwards
+
+    def _reused_page(self, page: int) -> None:
+        self._full &= ~page
+        self._absorbed &= ~page
+        self.suspects &= ~page
+        self._emit(Reused(page))
 
     def _emit(self, event: Any) -> None:
         self._events.append(event)
 
     def _rest(self) -> None:
         """Hand events on when there are many, and nothing is half done."""
-        if len(self._events) >= self._flush_at and self._current is None and not self._stepping:
+        waiting = len(self._events)
+        half_done = self._current is not None or self._stepping or self._in_scaler
+        if waiting >= self._flush_at and (not half_done or waiting >= _MOST_WAITING):
             self._flush_at = min(_FLUSH, 2 * self._flush_at)
             self.flush()
 

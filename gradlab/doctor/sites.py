@@ -61,11 +61,14 @@ def outside(frame: FrameType) -> FrameType:
 
 def without_ours(trace: TracebackType | None) -> TracebackType | None:
     """Take the doctor's own frames out of a traceback: they say nothing to the learner."""
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_HERE):
+    kept = []
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(_HERE):
+            kept.append(trace)
         trace = trace.tb_next
-    if trace is not None:
-        trace.tb_next = without_ours(trace.tb_next)
-    return trace
+    for one, following in zip(kept, [*kept[1:], None], strict=True):
+        one.tb_next = following
+    return kept[0] if kept else None
 
 
 def site(depth: int = 2) -> Site:
