@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from .events import Added, Backward, Clear, Clip, Edit, ScalerStep, Step, Unscale
+from .events import Added, Backward, Clear, Clip, Edit, Reused, ScalerStep, Step, Unscale
 from .pages import numbers
 
 _MOST_HELD = 128
@@ -211,6 +211,7 @@ class Book:
             cell.edited = True
 
     def _made(self, event: Any) -> None:
+        self.cycles[event.optimizer] = Cycle()
         self._cover(event.optimizer, event.pages)
         self._rules.made(event)
 
