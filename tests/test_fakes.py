@@ -41,7 +41,15 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "reductions": lambda a, b: (a.mean(1), a.mean(-1, keepdim=True), a.sum(0), a.sum((0, 1)), a.to(NARROW).sum(1)),
     "units": lambda a, b: (F.silu(a), F.gelu(a), F.gelu(a.t(), approximate="tanh")),
     "types": lambda a, b: (a.to(NARROW), a.t().to(torch.float64), a.long(), a.to(NARROW).float()),
-    "whole numbers": lambda a, b: (a.long() + 1, a.long() * 1.0, a.long() / 2, a.long().sum(0), (a > b) + a),
+    "whole numbers": lambda a, b: (
+        a.long() + 1,
+        a.long() + 1.0,
+        a.long() + True,
+        a.long() * 1.0,
+        a.long() / 2,
+        a.long().sum(0),
+        (a > b) + a,
+    ),
     "foreach": lambda a, b: [*torch._foreach_sqrt([a, b.t()]), in_place(torch._foreach_add_, [a], 1.0)],
     "foreach with numbers": lambda a, b: [in_place(torch._foreach_mul_, [a], 2.0), in_place(torch._foreach_zero_, [b])],
     "foreach with lists": lambda a, b: [

@@ -44,6 +44,18 @@ class Conv(nn.Module):
         return self.head(self.second(self.first(x)).flatten(1))
 
 
+class Seeding(nn.Module):
+    """Sets the seed in its forward, as some do for their noise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x: Tensor) -> Tensor:
+        torch.manual_seed(7)
+        return self.layer(x) + torch.randn_like(x)
+
+
 def tokens() -> tuple[Tensor, Tensor]:
     return torch.randint(0, 61, (2, 16)), torch.randint(0, 61, (2, 16))
 
@@ -240,10 +252,12 @@ def test_nothing_of_the_callers_is_touched() -> None:
     before = copy.deepcopy(model.state_dict())
     grad, attributes = model.head.weight.grad, {n: set(vars(m)) for n, m in model.named_modules()}
     decoder, other = Decoder(LLAMA), tokens()
+    seeding = Seeding()
     rng = torch.get_rng_state()
     forecast(model, batch=sample)
     forecast(decoder, batch=other, checkpoint=True)
     forecast("text", Recipe(amp="fp16"))
+    forecast(seeding, batch=(torch.ones(2, 4), torch.ones(2, 4)))
     assert torch.equal(rng, torch.get_rng_state())
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
     assert model.head.weight.grad is grad
