@@ -1,0 +1,136 @@
+"""Each category of the Ledger against a count by hand, at every statement, after every module and inside backward.
+
+Weights, gradients, the optimizer's state and batches are enumerated storage by storage. Activations are counted by
+saved-tensor hooks of the test's own in a second run of the same loop, and where a block is computed again in backward,
+by what PyTorch's checkpointing itself holds.
+"""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from ledger_cases import MODELS, Case, Loop
+from torch import Tensor
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils.checkpoint import _CheckpointFrame
+
+from gradlab import Ledger, Recipe
+
+CASES = [
+    Case(name, Recipe(accumulate=window, set_to_none=none, amp=amp, optimizer=optimizer, lr=0.01), again)
+    for (name, amp, again), (window, none, optimizer) in zip(
+        itertools.product(MODELS, ("off", "bf16"), (False, True)),
+        itertools.cycle(
+            [(1, True, "adamw"), (2, False, "momentum"), (3, True, "sgd"), (1, False, "adam"), (2, True, "adamw")]
+        ),
+        strict=False,
+    )
+]
+EACH = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def sizes(tensors: Iterable[Tensor]) -> dict[int, int]:
+    """Bytes of each storage behind some tensors."""
+    return {t.untyped_storage()._cdata: t.untyped_storage().nbytes() for t in tensors}
+
+
+def by_hand(loop: Loop) -> dict[str, dict[int, int]]:
+    """What every category but activations holds: the storages of tensors that we can name."""
+    optimizer = loop.names.get("optimizer")
+    parameters = list(loop.model.parameters())
+    state = optimizer.state.values() if optimizer else ()
+    return {
+        "weights": sizes([*parameters, *loop.model.buffers()]),
+        "gradients": sizes(p.grad for p in parameters if p.grad is not None),
+        "optimizer": sizes(t for part in state for t in part.values() if isinstance(t, Tensor)),
+        "inputs": sizes([loop.x, loop.y]),
+    }
+
+
+def run_with(case: Case, sample: Callable[[Loop], None]) -> Loop:
+    """Run a case with ``sample`` after every statement, every module, and every gradient of a weight."""
+    loop: Loop
+
+    def look(*_: Any) -> None:
+        sample(loop)
+
+    loop = case.ready(look)
+    for module in loop.model.modules():
+        module.register_forward_hook(look)
+    for p in loop.model.parameters():
+        p.register_post_accumulate_grad_hook(look)
+    return loop
+
+
+class Saved:
+    """A tensor in the hands of the graph."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor.detach() if tensor.grad_fn is not None else tensor
+
+
+class Pencil:
+    """Every saved tensor that the graph has not let go of, and what checkpointing holds."""
+
+    def __init__(self) -> None:
+        self.saved: weakref.WeakSet[Saved] = weakref.WeakSet()
+        self.frames: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.found: list[int] = []
+
+    def pack(self, tensor: Tensor) -> Saved:
+        saved = Saved(tensor)
+        self.saved.add(saved)
+        return saved
+
+    def look(self, loop: Loop) -> None:
+        named = set().union(*by_hand(loop).values())
+        again = [t for frame in self.frames for held in frame.recomputed.values() for t in held.values()]
+        held = sizes([*(saved.tensor for saved in list(self.saved)), *again])
+        self.found.append(sum(size for key, size in held.items() if key not in named))
+
+
+@EACH
+def test_each_category_is_what_a_count_by_hand_gives(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    pencil = Pencil()
+    loop = run_with(case, pencil.look)
+    begin = _CheckpointFrame.__init__
+
+    def noted(frame: Any, *args: Any) -> None:
+        begin(frame, *args)
+        pencil.frames.add(frame)
+
+    monkeypatch.setattr(_CheckpointFrame, "__init__", noted)
+    with saved_tensors_hooks(pencil.pack, lambda saved: saved.tensor):
+        loop.run()
+    monkeypatch.undo()
+    assert max(pencil.found) > 50_000
+    del loop
+    gc.collect()
+
+    activations = []
+
+    def compare(loop: Loop) -> None:
+        now = ledger.by_category
+        for name, storages in by_hand(loop).items():
+            assert now[name] == sum(storages.values()), name
+        activations.append(now["activations"])
+
+    loop = run_with(case, compare)
+    ledger = Ledger(loop.model, (), (loop.x, loop.y))
+    with ledger:
+        loop.run()
+    assert activations == pencil.found
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
