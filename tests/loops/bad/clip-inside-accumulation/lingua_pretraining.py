@@ -21,12 +21,10 @@ for step in range(steps):
         loss = nn.functional.cross_entropy(pred.flatten(0, 1).float(), batch[:, 1:].flatten())
         loss = loss / grad_acc_steps
         loss.backward()
-        grad_norm = nn.utils.clip_grad_norm_(
-            model.parameters(), max_norm=clip, foreach=True
-        )  # <- clip-inside-accumulation
+        norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm=clip)  # <- clip-inside-accumulation
         loss_log += loss.item()
         acc_step += 1
     optimizer.step()
     optimizer.zero_grad()
     if step % 3 == 0:
-        print(f"step: {step} loss: {loss_log:.4f} grad: {grad_norm.item():.2e}")
+        print(f"step: {step} loss: {loss_log:.4f} grad: {norm.item():.2e}")
