@@ -24,6 +24,7 @@ from gradlab.scene import Fit
 from gradlab.timeline import CATEGORIES, Point
 from gradlab.views.verdict import a, helps, verdict
 from gradlab.widgets.fit import FitLab
+from gradlab.widgets.settings import Knobs, Settings
 
 torch.set_num_threads(1)
 GIB = 2**30
@@ -91,8 +92,22 @@ def test_nothing_is_forecast_before_the_button(stand_in: StandIn) -> None:
     assert stand_in.calls == [("llama-8b", Recipe(optimizer="adamw", amp="bf16", lr=1e-4), 4, 1024, False)]
     assert lab.text.startswith("llama-8b with batch 4, context 1,024, adamw, AMP bf16 needs 40 GiB at its peak ")
     assert "(while backward ran, in layers.31): fits an H100 (79.1 GiB), of which it takes 51 %." in lab.text
+    assert "help" not in lab.text
+    assert [bytes(image.value) for image in lab._images.children] == lab._pngs
+    shown = list(lab._pngs)
+    lab.run(batch=2)
+    assert [bytes(image.value) for image in lab._images.children] == lab._pngs != shown
     assert "Not counted: workspaces." in lab.words.value
-    assert bars(lab) == ["now 40 GiB"]
+    assert bars(lab) == ["before 40 GiB", "now 30 GiB"]
+
+
+def test_showing_settings_is_no_turning() -> None:
+    turned: list[tuple[str, Any]] = []
+    knobs = Knobs(lambda name, value: turned.append((name, value)))
+    knobs.show(Settings("llama-70b", 4, 512, True, Recipe(optimizer="sgd", accumulate=2), "T4"))
+    assert turned == []
+    knobs.widgets["batch"].value = 5
+    assert turned == [("batch", 5)]
 
 
 @pytest.mark.parametrize(
@@ -151,6 +166,9 @@ def test_the_largest_batch_is_told_until_something_changes(stand_in: StandIn) ->
     assert "largest" not in lab.text
     lab._most.click()
     assert lab.text.endswith("Not even a batch of 1 fits a T4 with these settings.")
+    lab.knobs.widgets["card"].value = "every card"
+    lab._most.click()
+    assert "The largest batch that fits an A100-80 with these settings: 11." in lab.text
     assert len(stand_in.calls) == 1
 
 
@@ -275,6 +293,12 @@ RECIPE = Recipe(optimizer="adamw", lr=1e-4)
             RECIPE,
             {"statement": "step"},
             r"help: sgd.*; foreach=False.*\(other: 20 GiB\)",
+        ),
+        (
+            amounts(20, 20, 40, 0, 0, 9),
+            Recipe(set_to_none=False, optimizer="sgd"),
+            {"statement": "step"},  # where there are gradients whatever was done to the old ones
+            r"^Nearly all of it",
         ),
         (amounts(40, 39, 1, 1), RECIPE, {}, r"Nearly all of it is weights, gradients and optimizer state: 80 GiB"),
     ],

@@ -7,6 +7,7 @@ from typing import Any
 from gradlab import scene
 from gradlab.views.arrows import ArrowsPanel
 from gradlab.views.bars import BarsPanel
+from gradlab.views.blank import BlankPanel
 from gradlab.views.boundary import BoundaryPanel
 from gradlab.views.canvas import Canvas
 from gradlab.views.comparison import comparison_figure
@@ -19,7 +20,7 @@ from gradlab.views.samples import SamplesPanel
 from gradlab.views.scaler import ScalerPanel
 from gradlab.views.slice import SlicePanel
 
-__all__ = ["Canvas", "comparison_figure", "compose", "panel_for"]
+__all__ = ["BlankPanel", "Canvas", "comparison_figure", "compose", "panel_for"]
 
 
 def panel_for(scene_type: type) -> type[Canvas[Any]]:

@@ -12,6 +12,7 @@ import ipywidgets as widgets
 
 from .. import tasks
 from ..cards import capacity
+from ..exhausted import exhausted, explain, release
 from ..probes import Probes
 from ..readout import readout, warning
 from ..recipe import Recipe
@@ -45,6 +46,7 @@ class Desk:
         self._panels = panels
         self._note = runner.task.title
         self._card = ""  # the one that was chosen
+        self._mishap = ""
         self._last = self._owed = 0.0  # when the last tick came, and what it left over of an update
         self._probes = Probes(runner)
         self.screen = Screen(self._probes)
@@ -122,6 +124,11 @@ class Desk:
         third = next(name for name in ("scaler", "picture", "landscape") if name in available)
         return ["loss", "gradient", third, "memory"]
 
+    @property
+    def mishap(self) -> str:
+        """How memory ran out, "" if it did not or if other words have come since."""
+        return self._mishap if self._note == self._mishap else ""
+
     def watch(self) -> None:
         """Have the run sample memory if somebody looks at it."""
         self.runner.watch_memory = "memory" in self.panels()
@@ -151,14 +158,23 @@ class Desk:
                 action()
                 if self.runner.done:
                     self._stop("The loop has come to its end. Reset begins it again.")
-            except LoopError as error:
-                wrong = error.line
-                self._stop(f"Your loop stopped at {error}")
             except KeyboardInterrupt:
                 self._stop("Interrupted.")
             except Exception as error:  # whatever it is: a traceback under a notebook cell helps nobody
-                self._stop(f"{type(error).__name__}: {error}")
+                wrong = error.line if isinstance(error, LoopError) else 0
+                if not self.got_over(error):
+                    own = isinstance(error, LoopError)
+                    self._stop(f"Your loop stopped at {error}" if own else f"{type(error).__name__}: {error}")
             self.draw(hurried=self.player.playing, wrong=wrong)
+
+    def got_over(self, error: Exception) -> bool:
+        """Explain and clean up if memory ran out; return whether that was it."""
+        if exhausted(error) is None:
+            return False
+        self._mishap = explain(self.runner, error)
+        self._stop(self._mishap)
+        release(self.runner, error)
+        return True
 
     def _stop(self, words: str) -> None:
         self.player.pause()

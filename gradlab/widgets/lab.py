@@ -14,6 +14,7 @@ from ..probes import PANELS
 from ..readout import readout, warning
 from ..recipe import Recipe
 from ..run import Run
+from ..stepper import LoopError
 from . import controls as switches
 from .desk import Desk
 from .page import bundle, page
@@ -65,9 +66,9 @@ class Lab:
 
     @property
     def text(self) -> str:
-        """The state in words: one line, and a second one when something is wrong."""
+        """The state in words: one line, and more when something is wrong."""
         with self.desk.alone:
-            lines = (f"{self.runner.task.name}: {readout(self.runner)}", self.warning)
+            lines = (f"{self.runner.task.name}: {readout(self.runner)}", self.warning, self.desk.mishap)
         return "\n".join(line for line in lines if line)
 
     @property
@@ -77,7 +78,10 @@ class Lab:
             return warning(self.runner)
 
     def run(self, updates: int = 1) -> Lab:
-        """Run so many updates without a browser; a bar shows how far it is when it takes over a second."""
+        """Run so many updates without a browser; a bar shows how far it is when it takes over a second.
+
+        Where memory runs out it stops, and the words under the pictures say why.
+        """
         if not isinstance(updates, int) or isinstance(updates, bool) or updates < 0:
             raise ValueError(f"Lab.run: updates must be a whole number from 0, got {updates!r}")
         self.desk.watch()
@@ -89,6 +93,9 @@ class Lab:
                         some = self.runner.advance(updates=min(left, _AT_ONCE))
                     left -= some
                     bar.update(some)
+        except LoopError as error:
+            if not self.desk.got_over(error):
+                raise
         finally:
             self.desk.draw()
         return self

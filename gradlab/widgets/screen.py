@@ -8,8 +8,9 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from ..exhausted import exhausted
 from ..probes import Probes
-from ..views import Canvas, compose, panel_for
+from ..views import BlankPanel, Canvas, compose, panel_for
 
 _SHARE = 10.0  # a panel that takes 10 ms is redrawn every 100 ms at most while playing; the first panel at every frame
 
@@ -41,7 +42,7 @@ class Screen:
             began = time.perf_counter()
             if hurried and slot and began < self._due.get(name, 0.0):
                 continue
-            self._pngs[slot] = self._picture(name)
+            self._pngs[slot] = self._picture(name, self._pngs[slot])
             ended = time.perf_counter()
             self._due[name] = ended + _SHARE * (ended - began)
         self._send()
@@ -50,8 +51,17 @@ class Screen:
         """Return all panels on one PNG."""
         return compose(self._pngs, min(columns, len(self._pngs)))
 
-    def _picture(self, name: str) -> bytes:
-        scene = self._probes.scene(name)
+    def _picture(self, name: str, old: bytes) -> bytes:
+        try:
+            scene = self._probes.scene(name)
+        except Exception as error:  # a picture that needs a forward pass may find no memory for it
+            if exhausted(error) is None:
+                raise
+            if not old:
+                blank = BlankPanel()
+                blank.update("there is no memory left for this picture")
+                return blank.png()
+            return old
         canvas = self._canvases.get(type(scene))
         if canvas is None:
             canvas = self._canvases[type(scene)] = panel_for(type(scene))()

@@ -1,0 +1,17 @@
+"""BlankPanel: words in the place of a picture that could not be drawn."""
+
+from __future__ import annotations
+
+from gradlab.views.canvas import Canvas
+
+
+class BlankPanel(Canvas[str]):
+    """A sentence in the middle of an empty panel."""
+
+    def build(self) -> None:
+        """Make the sentence."""
+        self._said = self.words(0.5, 0.5, "", ha="center")
+
+    def place(self, scene: str) -> None:
+        """Say it."""
+        self._said.set_text(scene)

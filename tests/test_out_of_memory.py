@@ -1,0 +1,191 @@
+"""Out of memory inside the Lab: explained from the ledger, cleaned up, and the Lab lives on. The error is simulated."""
+
+from __future__ import annotations
+
+import dataclasses
+import gc
+import re
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.utils.weak import TensorWeakRef
+
+from gradlab import Lab, Recipe, tasks
+from gradlab.exhausted import exhausted
+from gradlab.stepper import LoopError
+
+torch.set_num_threads(1)
+SAID = (
+    "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 14.56 GiB of which 1.50 GiB is free."
+)
+
+
+class Hungry(nn.Module):
+    """Passes its input on while autocast is on or it is not armed, and else finds no memory."""
+
+    armed = False
+    where = "forward"
+    held: TensorWeakRef | None = None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.grad_fn is not None:  # ReLU keeps its result for backward
+            Hungry.held = TensorWeakRef(x)
+        if self.armed and not torch.is_autocast_enabled("cpu"):
+            if self.where == "forward":
+                raise torch.OutOfMemoryError(SAID)
+            if x.requires_grad:
+                x.register_hook(self._refuse)
+        return x
+
+    @staticmethod
+    def _refuse(grad: torch.Tensor) -> None:
+        raise torch.OutOfMemoryError(SAID)
+
+
+def build(seed: int) -> nn.Module:
+    return nn.Sequential(nn.Linear(64, 256), nn.ReLU(), Hungry(), nn.Linear(256, 10))
+
+
+@pytest.fixture
+def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
+    monkeypatch.setattr(Hungry, "armed", False)
+    monkeypatch.setattr(Hungry, "where", "forward")
+    return Lab(dataclasses.replace(tasks.digits(), builder=build), Recipe(lr=0.05, optimizer="adam")).run(3)
+
+
+def words(lab: Lab) -> str:
+    """What the Lab says under its state."""
+    return re.sub(r"<[^>]+>", " ", lab.desk.words.value.split("gl-note")[1]).removeprefix('">').strip()
+
+
+@pytest.mark.parametrize("where", ["forward", "backward"])
+def test_it_is_explained_with_what_was_alive(lab: Lab, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    monkeypatch.setattr(Hungry, "where", where)
+    monkeypatch.setattr(Hungry, "armed", True)
+    lab.desk.update()
+    said = words(lab)
+    module = {"forward": "2", "backward": "3"}[where]  # in backward the layer that made the gradient
+    line = {"forward": "line 7, output = model(x)", "backward": "line 9, loss.backward()"}[where]
+    assert said.startswith(f"Out of memory at {line}, in {module}. 2.00 GiB more could not be had. Alive then: ")
+    params = sum(p.numel() for p in lab.runner.model.parameters()) * 4
+    alive = dict(re.findall(r"(\w+) ([\d.]+ KiB)", said.split("Alive then: ")[1].split(". Try")[0]))
+    assert float(alive["weights"].split()[0]) == pytest.approx(params / 1024, rel=0.01)
+    assert float(alive["optimizer"].split()[0]) == pytest.approx(2 * params / 1024, rel=0.01)
+    # saved for backward: x, the mask of ReLU or its result, and in forward not yet what the last layer keeps
+    rows = len(lab.runner.task.batches[0][0])
+    assert float(alive["activations"].split()[0]) >= rows * 256 * 4 / 1024
+    assert "Try: " in said
+    assert "AMP" in said
+    assert lab.desk.code._view.value.count("wrong") >= 1
+
+
+def test_the_graph_is_let_go_and_weights_stay(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Hungry, "armed", True)
+    before = [p.detach().clone() for p in lab.runner.model.parameters()]
+    gc.disable()
+    try:
+        lab.desk.update()
+        assert "Out of memory" in words(lab)
+        assert Hungry.held is not None
+        assert Hungry.held() is None  # nobody holds the graph any more
+    finally:
+        gc.enable()
+    assert all(torch.equal(a, b) for a, b in zip(before, lab.runner.model.parameters(), strict=True))
+    assert not any(isinstance(v, torch.Tensor) and v.grad_fn for v in lab.runner.namespace.values())
+
+
+def test_the_lab_lives_on(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Hungry, "armed", True)
+    lab.desk.player._play.value = True
+    lab.desk.update()
+    assert not lab.desk.player.playing
+    lab.desk.update()  # it still does not fit, and says so again
+    assert "Out of memory" in words(lab)
+    assert lab.runner.updates == 3
+    lab.desk.controls.widgets["amp"].value = "bf16"
+    assert words(lab) == "AMP bf16"
+    lab.desk.update()
+    assert lab.runner.updates == 4
+    lab.desk.controls.widgets["amp"].value = "off"
+    lab.desk.step()
+    for _ in range(5):
+        lab.desk.step()
+    assert "Out of memory" in words(lab)
+    lab.reset()
+    assert lab.runner.updates == 0
+    monkeypatch.setattr(Hungry, "armed", False)
+    lab.run(2)
+    assert lab.runner.updates == 2
+    lab.desk.controls.widgets["task"].value = "line"
+    lab.desk.update()
+    assert lab.runner.updates == 1
+
+
+def test_it_trains_on_as_if_nothing_had_been(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Out of memory in forward, then room again: the same weights as without the mishap."""
+    other = Lab(dataclasses.replace(tasks.digits(), builder=build), Recipe(lr=0.05, optimizer="adam")).run(3)
+    for one, two in zip(lab.runner.model.parameters(), other.runner.model.parameters(), strict=True):
+        two.data.copy_(one.data)
+    for one, two in zip(lab.runner.optimizer.state.values(), other.runner.optimizer.state.values(), strict=True):
+        for key in one:
+            two[key].copy_(one[key])
+    monkeypatch.setattr(Hungry, "armed", True)
+    lab.desk.update()
+    monkeypatch.setattr(Hungry, "armed", False)
+    lab.run(4)
+    other.run(5)
+    # the batch that found no memory has been read; all others are the same
+    assert lab.runner.updates == other.runner.updates - 1
+
+
+def test_running_from_a_cell_is_explained_too(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Hungry, "armed", True)
+    assert lab.run(5) is lab
+    assert lab.runner.updates == 3
+    assert "Out of memory" in words(lab)
+    assert "Out of memory" in lab.text
+
+
+def test_without_a_ledger_it_tells_what_the_loop_keeps(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Lab(lab.runner.task, Recipe(lr=0.05, optimizer="adam"), panels=["loss"]).run(2)
+    monkeypatch.setattr(Hungry, "armed", True)
+    shown.desk.update()
+    assert "Alive of what the loop keeps: optimizer " in words(shown)
+
+
+def test_a_picture_that_finds_no_memory_stays_as_it_was(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    pictures = [bytes(image.value) for image in lab.desk.screen.widget.children]
+    monkeypatch.setattr(Hungry, "armed", True)  # held-out digits need a forward pass
+    lab.desk.draw()
+    assert [bytes(image.value) for image in lab.desk.screen.widget.children] == pictures
+
+
+def test_another_error_is_none_of_its_business(lab: Lab) -> None:
+    assert lab.desk.edit(lab.runner.source.replace("loss.backward()", "loss.bakward()"))
+    with pytest.raises(LoopError, match="bakward"):
+        lab.run(1)
+    lab.desk.update()
+    assert "Out of memory" not in words(lab)
+
+
+@pytest.mark.parametrize(
+    ("error", "yes"),
+    [
+        (torch.OutOfMemoryError(SAID), True),
+        (MemoryError(), True),
+        (
+            RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried to allocate 8 bytes"),
+            True,
+        ),
+        (RuntimeError("shapes do not match"), False),
+        (LoopError(3, "KeyError"), False),
+        (None, False),
+    ],
+)
+def test_it_is_recognised_however_deep(error: Any, yes: bool) -> None:
+    assert (exhausted(error) is error) == yes or error is None
+    with pytest.raises(LoopError) as outer:
+        raise LoopError(3, "what it said") from error
+    assert (exhausted(outer.value) is not None) == yes
