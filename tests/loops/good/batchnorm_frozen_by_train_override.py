@@ -32,7 +32,7 @@ class DeepLab(nn.Module):
         return self
 
 
-model = DeepLab()
+model = DeepLab().train()
 optimizer = optim.SGD((p for p in model.parameters() if p.requires_grad), lr=0.1, momentum=0.9)
 for step in range(25):
     model.train()
