@@ -154,6 +154,8 @@ class Recorder:
 
     def _emit(self, event: Any) -> None:
         self._events.append(event)
+        if len(self._events) >= self._flush_at:
+            self._rest()
 
     def _rest(self) -> None:
         """Hand events on when there are many, and nothing is half done."""
