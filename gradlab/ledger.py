@@ -44,12 +44,15 @@ class Ledger:
         kernels: bool = False,
     ) -> None:
         """Be ready to count."""
-        optimizers = [optimizers] if isinstance(optimizers, torch.optim.Optimizer) else list(optimizers)
+        optimizers = [optimizers] if isinstance(optimizers, torch.optim.Optimizer) else optimizers
+        optimizers = list(optimizers) if isinstance(optimizers, Iterable) else [optimizers]
         if model is not None and not isinstance(model, nn.Module):
             raise TypeError(f"Ledger: model must be a torch.nn.Module, got {model!r}")
         for optimizer in optimizers:
             if not isinstance(optimizer, torch.optim.Optimizer):
                 raise TypeError(f"Ledger: optimizers must be torch.optim.Optimizer, got {optimizer!r}")
+        if not isinstance(inputs, (Tensor, dict, list, tuple)):
+            raise TypeError(f"Ledger: inputs must be tensors, in lists, tuples or dicts if you like, got {inputs!r}")
         self._given = (model, optimizers, inputs)
         self._search = model is None and not optimizers
         self._storages = Storages()
