@@ -1,0 +1,87 @@
+"""The FitLab in a browser: ask, look, change, ask again; and it fits the screens that the Lab fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+import pytest
+
+from .driving import Notebook
+from .test_layout import VIEWPORT, boxes, contrast
+
+FIT = "from gradlab.widgets.fit import FitLab\nlab = FitLab('llama-8b', context=128{})\nlab"
+NAMES = ("model", "batch", "context", "window", "set_to_none", "AMP", "optimizer", "checkpointing", "card")
+
+
+def test_a_forecast_from_click_to_picture(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(FIT.format(""))
+    assert "press Forecast" in page.words()
+    page.button("Forecast").click()
+    page.wait_for_words(r"llama-8b with batch 1, context 128, adamw, AMP bf16 needs [\d.]+ GiB at its peak")
+    assert "does not fit an H100" in page.words()
+    assert "What would help" in page.words()
+    assert len(page.pictures()) == 2
+    first = page.pictures()
+    page.turn("optimizer", "sgd")
+    page.wait_for_words("settings have changed")
+    page.button("Forecast").click()
+    page.wait_for_words("sgd, AMP bf16 needs .* fits an H100")
+    assert page.pictures()[0] != first[0]
+    assert page.ask("[name.get_text() for name in lab._panels[__import__('gradlab').scene.Fit]._names][:2]") == [
+        "before",
+        "now",
+    ]
+    page.turn("card", "T4")
+    page.wait_for_words("does not fit a T4")
+    page.turn("optimizer", "adamw")  # was asked before: at once
+    page.wait_for_words("adamw, AMP bf16 needs")
+    assert "settings have changed" not in page.words()
+    assert page.page.locator(".gradlab .progress").is_hidden()
+
+
+def test_an_error_is_a_sentence(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(
+        "import gradlab.widgets.fit as fit\n"
+        "def broken(*args, **more): raise ValueError('forecast: no such thing')\n"
+        "real, fit.forecast = fit.forecast, broken",
+        FIT.format(""),
+    )
+    page.button("Forecast").click()
+    page.page.locator(".gl-chip").wait_for()
+    assert page.page.locator(".gl-chip").inner_text() == "⚠ forecast: no such thing"
+    page.ask("setattr(fit, 'forecast', real)")
+    page.button("Forecast").click()
+    page.wait_for_words("needs")
+    assert not page.page.locator(".gl-chip").is_visible()
+
+
+@pytest.mark.parametrize("width", [390, 768, 1366])
+def test_it_fits_and_nothing_covers_anything(lab_page: Callable[..., Notebook], width: int) -> None:
+    page = lab_page(f"{FIT.format('')}.run().run(checkpoint=True, batch=2)", width=width, height=768)
+    page.side_bar(width >= 1366)
+    page.page.wait_for_timeout(300)
+    seen = boxes(page)
+    assert len(seen) >= len(NAMES) + 2 + 2 + 1
+    for (one, a), (other, b) in combinations(seen.items(), 2):
+        across, down = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+        assert across <= 1 or down <= 1, f"{one} and {other} overlap by {across:.0f} x {down:.0f} px"
+    _, _, right, bottom = page.page.evaluate(VIEWPORT)
+    assert max(box[2] for box in seen.values()) <= right
+    if width == 1366:
+        assert max(box[3] for box in seen.values()) <= bottom
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_it_can_be_read_and_every_control_has_a_name(lab_page: Callable[..., Notebook], theme: str) -> None:
+    page = lab_page(f"{FIT.format('')}.run()")
+    page.theme(theme)
+    try:
+        for what in (".gl-words", ".gl-note", ".widget-label"):
+            assert contrast(page, f".gradlab {what}") >= 4.5, what
+    finally:
+        page.theme("Light")
+    lines = page.page.locator(".gradlab").aria_snapshot().splitlines()
+    for role in ("combobox", "checkbox", "spinbutton", "button"):
+        assert [line for line in lines if line.strip().startswith(f"- {role}") and f'- {role} "' not in line] == []
+    assert [name for name in NAMES if any(f' "{name}"' in line for line in lines)] == list(NAMES)
