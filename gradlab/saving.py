@@ -130,9 +130,11 @@ def _watched(pack: Callable[[Tensor], Any], storages: Storages) -> Callable[[Ten
 
     def watched(tensor: Tensor) -> Any:
         before = _uses(tensor)
-        packed = pack(tensor)
-        if _uses(tensor) > before:
-            _keep(tensor, storages)
+        try:
+            packed = pack(tensor)
+        finally:  # checkpointing ends its second forward with an error, once it has the last tensor that it wants
+            if _uses(tensor) > before:
+                _keep(tensor, storages)
         for kept in tensors(packed):
             _keep(kept, storages)
         return packed
