@@ -1,0 +1,249 @@
+"""A Ledger leaves weights, randomness, errors and hooks as they are, and keeps nothing alive."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import sys
+import weakref
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+import torch
+from ledger_cases import Case
+from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+
+from gradlab import Ledger, Recipe
+
+RECIPES = [
+    Case(name, Recipe(accumulate=window, set_to_none=none, amp=amp, optimizer=optimizer, clip=clip, lr=0.01), again)
+    for name, (window, none, amp, optimizer, clip, again) in itertools.product(
+        ("mlp", "conv", "transformer"),
+        (
+            (1, True, "off", "sgd", None, False),
+            (2, False, "bf16", "adamw", 0.5, True),
+            (2, True, "fp16", "momentum", 0.5, False),
+            (1, False, "off", "adam", None, True),
+        ),
+    )
+]
+
+
+def left_by(case: Case, watch: Callable[[], Any]) -> list[bytes]:
+    """The bits of everything after a run: weights, buffers, gradients, the loss and the random numbers to come."""
+    loop = case.ready()
+    loop.model.append(nn.Dropout(0.1)) if isinstance(loop.model, nn.Sequential) else None
+    with watch():
+        loop.run()
+    loss = loop.names["loss"].detach()
+    grads = [p.grad for p in loop.model.parameters() if p.grad is not None]
+    assert grads
+    tensors = [*loop.model.state_dict().values(), *grads, loss, torch.get_rng_state(), torch.rand(3)]
+    return [t.contiguous().numpy().tobytes() for t in tensors]
+
+
+class Nothing:
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+@pytest.mark.parametrize("case", RECIPES, ids=str)
+def test_weights_gradients_losses_and_randomness_are_the_same_bits(case: Case) -> None:
+    alone = left_by(case, Nothing)
+    assert left_by(case, Ledger) == alone
+    assert left_by(case, lambda: Ledger(kernels=True)) == alone
+
+
+def patched() -> list[Any]:
+    """Everything in PyTorch that a Ledger might hook into or replace."""
+    autograd, hooking = torch._C._autograd, (torch.nn.modules.module, sys.modules["torch.optim.optimizer"])
+    values = [value for module in hooking for name, value in vars(module).items() if name.startswith("_global")]
+    hooks = [dict(value) for value in values if isinstance(value, dict)]
+    assert len(hooks) >= 9
+    methods = [saved_tensors_hooks.__enter__, saved_tensors_hooks.__exit__, torch.get_rng_state]
+    functions = [autograd._saved_tensors_hooks_disable, autograd._saved_tensors_hooks_enable]
+    stack = [autograd._top_saved_tensors_default_hooks(False), *_get_current_dispatch_mode_stack()]
+    return [hooks, methods, functions, stack, autograd._saved_tensors_hooks_is_enabled(), autograd._profiler_enabled()]
+
+
+def model_and_batch() -> tuple[nn.Sequential, Tensor]:
+    return nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 8)), torch.randn(16, 32)
+
+
+class Failing(nn.Module):
+    def __init__(self, error: type[BaseException]) -> None:
+        super().__init__()
+        self.error = error
+
+    def forward(self, x: Tensor) -> Tensor:
+        raise self.error("stop")
+
+
+@pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt, GeneratorExit])
+def test_every_hook_and_patch_is_gone_afterwards_also_after_an_error(error: type[BaseException] | None) -> None:
+    before = patched()
+    model, x = model_and_batch()
+    if error:
+        model.append(nn.Sequential(Failing(error)))
+    outer = Ledger()
+    with pytest.raises(error) if error else nullcontext(), outer, Ledger(kernels=True), outer:
+        assert patched() != before
+        model(x).sum().backward()
+    assert patched() == before
+    with outer:  # and it works again: no module is thought to be at work still
+        torch.randn(10).sum()
+    assert outer.timeline[-1].module == ""
+    assert patched() == before
+
+
+def test_every_hook_and_patch_is_gone_after_an_error_inside_backward() -> None:
+    before = patched()
+    model, x = model_and_batch()
+
+    def fail(_: Tensor) -> None:
+        raise ValueError("stop")
+
+    model[0].weight.register_hook(fail)
+    with pytest.raises(ValueError, match="stop"), Ledger(kernels=True):
+        model(x).sum().backward()
+    assert patched() == before
+
+
+def test_torch_func_fails_as_ever_under_hooks_of_the_users_own() -> None:
+    model, x = model_and_batch()
+
+    def loss(x: Tensor) -> Tensor:
+        return model(x).sum()
+
+    messages = []
+    for watch in (Nothing, Ledger):
+        with watch(), saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError) as caught:
+            torch.func.grad(loss)(x)
+        messages.append(str(caught.value))
+    assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize("spoil", ["output", "view"])
+def test_a_saved_tensor_changed_in_place_is_still_an_error(spoil: str) -> None:
+    w = nn.Parameter(torch.randn(20))
+    messages = []
+    for watch in (Nothing, Ledger):
+        with watch():
+            h = w.exp()
+            loss = h.pow(2).sum()
+            with torch.no_grad():
+                (h if spoil == "output" else h[:3]).mul_(2)
+            with pytest.raises(RuntimeError, match="modified by an inplace operation") as caught:
+                loss.backward()
+        messages.append(str(caught.value).partition("]")[0])
+    assert messages[0] == messages[1]
+
+
+def test_using_a_graph_twice_is_still_an_error() -> None:
+    model, x = model_and_batch()
+    with Ledger():
+        loss = model(x).pow(2).sum()
+        loss.backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            loss.backward()
+
+
+def test_nothing_is_kept_alive() -> None:
+    gc.collect()
+    model, x = model_and_batch()
+    optimizer = torch.optim.Adam(model.parameters())
+    given, bystander = Ledger(model, optimizer, x), torch.randn(5)
+    with Ledger() as ledger, given:
+        y = model(x)
+        y.sum().backward()
+        optimizer.step()
+    things = [model, *model, *model.parameters(), optimizer, x, y, bystander, model[0].weight.grad]
+    alive = [weakref.ref(thing) for thing in things]
+    gc.disable()
+    try:
+        del things, x, y, bystander
+        assert [ref() is None for ref in alive[-4:]] == [True, True, True, False]
+    finally:
+        gc.enable()
+    del model, optimizer
+    gc.collect()
+    assert [ref() for ref in alive] == [None] * len(alive)
+    assert ledger.current < 5000  # and the Ledgers, that live on, know
+    assert given.current == 0
+
+
+def test_an_output_that_its_own_node_has_saved_dies_at_once() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        with Ledger() as ledger:
+            before = ledger.current
+            y = nn.Parameter(torch.randn(100, 100)).exp().tanh().sigmoid()
+            del y
+            assert ledger.current == before
+    finally:
+        gc.enable()
+
+
+def test_2000_updates_leave_no_more_behind_than_20() -> None:
+    model, x = nn.Sequential(nn.Linear(4, 4)), torch.randn(2, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def train(updates: int) -> None:
+        for _ in range(updates):
+            optimizer.zero_grad()
+            model(x).sum().backward()
+            optimizer.step()
+
+    ledger = Ledger(model, optimizer, x)
+    with ledger:
+        train(20)
+        entries, leaves, now = len(ledger._storages._entries), len(ledger._storages._leaves), ledger.current
+        train(400)
+        gc.collect()
+        objects, blocks = len(gc.get_objects()), sys.getallocatedblocks()
+        train(1580)
+        gc.collect()
+        assert len(ledger._storages._entries) == entries
+        assert len(ledger._storages._leaves) == leaves
+        assert ledger.current == now
+        # A stretch is an object with two lists, and a number for where each module began: both are bounded.
+        assert len(gc.get_objects()) - objects < 3 * 4000 + 1000
+        assert sys.getallocatedblocks() - blocks < 250_000
+    assert 1000 <= len(ledger.timeline) <= 4001
+
+
+def test_a_ledger_outlives_a_model() -> None:
+    gc.collect()
+    with Ledger() as ledger:
+        model, x = model_and_batch()
+        model(x).sum().backward()
+    weights, peak = sum(p.nbytes for p in model.parameters()), ledger.peak
+    before = ledger.by_category
+    assert before["weights"] >= weights
+    del model, x
+    gc.collect()
+    assert ledger.by_category["weights"] <= before["weights"] - weights
+    assert ledger.peak == peak
+
+
+def test_a_graph_outlives_its_ledger() -> None:
+    grads = []
+    for watch in (Nothing, Ledger):
+        torch.manual_seed(0)
+        model, x = model_and_batch()
+        with watch() as ledger:
+            loss = model(x).pow(2).sum()
+        saved = ledger.by_category["activations"] if ledger else 0
+        loss.backward()
+        assert ledger is None or ledger.by_category["activations"] == 0 < saved
+        grads.append([p.grad for p in model.parameters()])
+        del ledger
+    assert all(torch.equal(a, b) for a, b in zip(*grads, strict=True))
