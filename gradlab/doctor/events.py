@@ -118,6 +118,15 @@ class ScalerStep:
     optimizer: int
     pages: int
     taken: bool
+    scaler: int
+    """Which scaler it is."""
+
+
+@dataclass(slots=True, eq=False)
+class ScalerUpdate:
+    """``scaler.update()``."""
+
+    scaler: int
 
 
 @dataclass(slots=True, eq=False)
@@ -168,7 +177,9 @@ class Forward:
     calm: str
     """The kind of one that is in evaluation mode; "" if none."""
     first: int
-    """id of its first argument."""
+    """A number for its first argument, if that is a tensor; the same tensor has the same number."""
+    caller: str
+    """Name of the learner's function that calls it."""
     pages: int
     again: bool = False
     """Called from PyTorch's own code, as by ``update_bn``."""

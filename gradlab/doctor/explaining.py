@@ -140,6 +140,52 @@ def _out_of_memory(case: Case, site: Site, said: str) -> None:
     )
 
 
+def _never_scaled(case: Case, site: Site, said: str) -> None:
+    newest = case.recorder.newest
+    case.find(
+        "scaler-bypassed",
+        "error",
+        newest.site if newest is not None else site,
+        "scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
+        "PyTorch: " + said.splitlines()[0][:160],
+        "scaler.scale(loss).backward()",
+        lesson="08_mixed_precision",
+    )
+
+
+def _nothing_to_unscale(case: Case, site: Site, said: str) -> None:
+    wipes = [wipe for cycle in case.book.cycles.values() for wipe in cycle.wipes if wipe.clear.site != NOWHERE]
+    if wipes:
+        case.find(
+            "zero-grad-between-backward-and-step",
+            "error",
+            wipes[-1].clear.site,
+            "The gradients are cleared after backward() and before step(), so the step has nothing to apply.",
+            "PyTorch: " + said.splitlines()[0][:160],
+            "optimizer.zero_grad()  # move it above the backward pass, or below scaler.step(optimizer)",
+        )
+        return
+    case.find(
+        "step-without-backward",
+        "error",
+        site,
+        "scaler.step() finds no gradient: no backward() has reached this optimizer's parameters.",
+        "PyTorch: " + said.splitlines()[0][:160],
+        "scaler.scale(loss).backward()  # before scaler.step(optimizer)",
+    )
+
+
+def _schedule_at_its_end(case: Case, site: Site, said: str) -> None:
+    case.find(
+        "scheduler-outpaces-optimizer",
+        "error",
+        site,
+        "The scheduler has come to the end of its schedule while training goes on: it steps more often than planned.",
+        "PyTorch: " + said.splitlines()[0][:160],
+        "scheduler.step()  # once an update, and total_steps = number of updates",
+    )
+
+
 _KNOWN: tuple[tuple[str, Any], ...] = (
     ("does not require grad and does not have a grad_fn", _no_graph),
     ("Trying to backward through the graph a second time", _twice),
@@ -147,5 +193,9 @@ _KNOWN: tuple[tuple[str, Any], ...] = (
     ("step() has already been called since the last update()", _second_scaler_step),
     ("unscale_() has already been called", _second_unscale),
     ("unscale_() is being called after step()", _second_unscale),
+    ("Attempted step but _scale is None", _never_scaled),
+    ("Attempted unscale_ but _scale is None", _never_scaled),
+    ("No inf checks were recorded for this optimizer", _nothing_to_unscale),
+    ("The specified number of total steps is", _schedule_at_its_end),
     ("out of memory", _out_of_memory),
 )

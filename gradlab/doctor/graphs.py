@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 _MOST_NODES = 20_000
-ROOTS = 24
+_MOST_ROOTS = 512
 LOOK = 4  # backward passes between two looks at what is alive
 _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
 _THROUGH = ("ViewBackward0", "ReshapeAliasBackward0", "SqueezeBackward0", "UnsqueezeBackward0", "ToCopyBackward0")
@@ -27,18 +27,22 @@ class Token:
 
 
 class Roots:
-    """The newest losses and outputs of models: how many of them are alive although their time is long over."""
+    """Losses, or outputs of models: how many of them are alive although their time is long over."""
 
     def __init__(self) -> None:
         """Start with none."""
-        self._tokens: deque[weakref.ref[Token]] = deque(maxlen=ROOTS)
+        self._tokens: list[weakref.ref[Token]] = []
 
     def alive(self, now: int) -> int:
         """Return how many are alive that were made before the last two backward passes, of which ``now`` is one."""
-        return sum((token := reference()) is not None and token.born < now - 2 for reference in self._tokens)
+        tokens = [(reference, token) for reference in self._tokens if (token := reference()) is not None]
+        self._tokens = [reference for reference, _ in tokens[-_MOST_ROOTS:]]
+        return sum(token.born < now - 2 for _, token in tokens)
 
     def add(self, node: Any, now: int) -> None:
         """Note a node."""
+        if len(self._tokens) >= 2 * _MOST_ROOTS:
+            self.alive(now)
         token = Token(now)
         metadata: Any = node.metadata  # a property, which its stub calls a method
         metadata[_ROOT] = token

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .book import Book
-from .events import Forward, Made, Mode, Schedule
+from .events import Forward, Made, Mode, ScalerUpdate, Schedule
 from .finding import SEVERITIES, Finding
 from .recorder import Recorder
 from .rules import RULES, Case, Rule
@@ -30,6 +30,7 @@ class Judge:
     made: Any
     schedule: Any
     mode: Any
+    scaler_update: Any
     forward: Any
     end: Any
 
@@ -42,6 +43,8 @@ class Judge:
                 self._book._made(event)
             elif kind is Schedule:
                 self.schedule(event)
+            elif kind is ScalerUpdate:
+                self.scaler_update(event)
             elif kind is Mode:
                 self.mode(event)
             elif kind is Forward:

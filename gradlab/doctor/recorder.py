@@ -13,9 +13,25 @@ import torch
 from torch import Tensor, nn
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.utils.weak import WeakIdKeyDictionary
 
 from . import graphs
-from .events import NOWHERE, Added, Backward, Clear, Clip, Edit, Made, Mode, Reused, ScalerStep, Schedule, Step, Unscale
+from .events import (
+    NOWHERE,
+    Added,
+    Backward,
+    Clear,
+    Clip,
+    Edit,
+    Made,
+    Mode,
+    Reused,
+    ScalerStep,
+    ScalerUpdate,
+    Schedule,
+    Step,
+    Unscale,
+)
 from .events import Forward as ForwardEvent
 from .keeping import keeper
 from .models import Models
@@ -45,6 +61,8 @@ class Recorder:
         self._last_index = 0
         self._indices: dict[int, int] = {}
         self._covers: dict[int, tuple[int, int]] = {}
+        self._serials: Any = WeakIdKeyDictionary()
+        self._serial_count = 0
         self._losses, self._outputs = graphs.Roots(), graphs.Roots()
         self._events: list[Any] = []
         self._flush_at = _FIRST_FLUSH
@@ -85,6 +103,7 @@ class Recorder:
         put(scaler, "scale", self._scale)
         put(scaler, "unscale_", self._unscale)
         put(scaler, "step", self._scaler_step)
+        put(scaler, "update", self._scaler_update)
         for kind in _with_subclasses(LRScheduler, ReduceLROnPlateau):
             # LRScheduler.step itself says whose line is to blame for a warning: no frame may come between.
             put(kind, "_update_lr" if kind is LRScheduler and hasattr(kind, "_update_lr") else "step", self._schedule)
@@ -422,16 +441,24 @@ class Recorder:
                 result = original(scaler, optimizer, *args, **kwargs)
             finally:
                 self._in_scaler -= 1
-            self._scaler_stepped(optimizer, taken=self._steps > before)
+            self._scaler_stepped(scaler, optimizer, taken=self._steps > before)
             return result
 
         return step
 
     @carefully
-    def _scaler_stepped(self, optimizer: Optimizer, *, taken: bool) -> None:
+    def _scaler_stepped(self, scaler: Any, optimizer: Optimizer, *, taken: bool) -> None:
         index = self.optimizer(optimizer)
-        self._emit(ScalerStep(site(), index, self._cover(optimizer), taken))
+        self._emit(ScalerStep(site(), index, self._cover(optimizer), taken, id(scaler)))
         self._rest()
+
+    def _scaler_update(self, original: Any) -> Any:
+        def update(scaler: Any, *args: Any, **kwargs: Any) -> None:
+            original(scaler, *args, **kwargs)
+            if self._mine():
+                self._emit(ScalerUpdate(id(scaler)))
+
+        return update
 
     def _schedule(self, original: Any) -> Any:
         def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
@@ -481,12 +508,25 @@ class Recorder:
             frame = learner(where)
             place = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NOWHERE
             moody, calm = model.moods()
-            first = id(args[0]) if args else 0
+            first = self._serial(args[0] if args else None)
+            caller = frame.f_code.co_name if frame is not None else ""
             again = rank(where.f_code.co_filename) == 0
             grad = torch.is_grad_enabled()
             self._emit(
-                ForwardEvent(place, id(module), module.training, grad, moody, calm, first, model.pages, again=again)
+                ForwardEvent(
+                    place, id(module), module.training, grad, moody, calm, first, caller, model.pages, again=again
+                )
             )
+
+    def _serial(self, argument: Any) -> int:
+        """Return a number for a tensor; ids are given out again when a tensor is gone."""
+        number = self._serials.get(argument) if isinstance(argument, Tensor) else None
+        if number is None:
+            self._serial_count += 1
+            number = self._serial_count
+            if isinstance(argument, Tensor):
+                self._serials[argument] = number
+        return number
 
     def _train(self, original: Any) -> Any:
         def train(module: nn.Module, mode: bool = True) -> nn.Module:

@@ -8,7 +8,7 @@ from ..finding import Finding
 
 if TYPE_CHECKING:
     from ..book import Book, Cell, Stepped
-    from ..events import Backward, Clip, Forward, Made, Mode, ScalerStep, Schedule, Site
+    from ..events import Backward, Clip, Forward, Made, Mode, ScalerStep, ScalerUpdate, Schedule, Site
     from ..recorder import Recorder
 
 _LESSONS = {
@@ -91,6 +91,9 @@ class Rule:
 
     def scaler_step(self, event: ScalerStep, cells: list[Cell]) -> None:
         """A scaler has taken a step, or skipped it."""
+
+    def scaler_update(self, event: ScalerUpdate) -> None:
+        """A scaler has looked at how the steps went."""
 
     def clip(self, event: Clip, cells: list[Cell]) -> None:
         """Gradients are clipped."""

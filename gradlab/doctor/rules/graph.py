@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ..events import NOWHERE
-from ..graphs import LOOK, ROOTS
+from ..graphs import LOOK
 from .base import Case, Rule
 
-_FEW, _ALL = 6, ROOTS - 4
+_FEW = 6
 
 
 class CarriedGraph(Rule):
@@ -50,7 +50,7 @@ class CarriedGraph(Rule):
     def _leaking(self) -> None:
         newest, counts = self._kept[-1], [one.alive for one in self._kept]
         more = len(counts) == 3 and counts[0] < counts[1] < counts[2] >= _FEW
-        if not (more or min(counts) >= _ALL) or self.case.found("retain-graph-growth"):
+        if not more or self.case.found("retain-graph-growth"):
             return  # as many as ever: what an update needs of the one before
         known = next((one.keeper for one in reversed(self._kept) if one.keeper != NOWHERE), NOWHERE)
         self.case.find(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ..book import Stepped
@@ -9,6 +10,7 @@ from ..events import NOWHERE
 from .base import Case, Rule
 
 _ENOUGH = 3
+_VALIDATES = re.compile(r"valid|eval|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
 
 
 class EvalLeftOn(Rule):
@@ -74,12 +76,20 @@ class ValidationInTrainMode(Rule):
         self._phases = 0
         self._meant = False  # has somebody said train() since the last backward?
 
+        self._eval_just_now = False
+
     def mode(self, event: Any) -> None:
-        """train() right before the calls: the statistics of BatchNorm are being taken, say."""
-        self._meant = event.training
+        """train() right before the calls: the statistics of BatchNorm are being taken, say.
+
+        But not if eval() came right before it: then nobody can have meant both.
+        """
+        self._meant = event.training and not self._eval_just_now
+        self._eval_just_now = not event.training or (self._eval_just_now and bool(self._row))
 
     def forward(self, event: Any) -> None:
         """Collect calls without gradients that follow one another with no training between them."""
+        if not event.training:
+            self._eval_just_now = False
         if event.grad:
             self._end_of_row()
         elif event.moody and event.training and not event.again and event.pages & self._stepped:
@@ -101,13 +111,12 @@ class ValidationInTrainMode(Rule):
 
     def _end_of_row(self) -> None:
         row, self._row = self._row, []
-        if (
-            self._meant
-            or len(row) < 2
-            or len({call.site for call in row}) > 1
-            or len({call.first for call in row}) == 1
-        ):
-            return  # one call is a target or a sample; the same input again and again is Monte Carlo dropout
+        if not row or self._meant or len({call.site for call in row}) > 1:
+            return
+        if len(row) < 2 and not _VALIDATES.search(row[-1].caller):
+            return  # one call may be a target or a sample
+        if len(row) > 1 and len({call.first for call in row}) == 1:
+            return  # the same input again and again is Monte Carlo dropout
         self._phases += 1
         if self._phases < 2 and len(row) < 4:
             return

@@ -16,6 +16,27 @@ class Scaling(Rule):
         """Start with nothing seen."""
         super().__init__(case)
         self._times: Counter[Any] = Counter()
+        self._open: dict[int, int] = {}  # optimizer -> scaler whose update() has not come yet
+
+    def scaler_step(self, event: Any, cells: list[Any]) -> None:
+        """Has the update before this one been closed?"""
+        if event.optimizer in self._open:
+            self._times["open", event.site] += 1
+            if (times := self._times["open", event.site]) >= 2:
+                self.case.find(
+                    "scaler-step-without-update",
+                    "error",
+                    event.site,
+                    "scaler.step() is never followed by scaler.update(): the loss scale cannot adapt.",
+                    f"{times} steps of {self.case.name(event.optimizer)} came without an update() since the one before",
+                    "scaler.update()  # once an update, after the last scaler.step(); make the scaler once",
+                    lesson="08_mixed_precision",
+                )
+        self._open[event.optimizer] = event.scaler
+
+    def scaler_update(self, event: Any) -> None:
+        """An update is closed."""
+        self._open = {optimizer: scaler for optimizer, scaler in self._open.items() if scaler != event.scaler}
 
     def step(self, stepped: Stepped) -> None:
         """Look for scaled gradients in a step, and for unscaled ones in a step of a scaler's."""

@@ -6,13 +6,15 @@ from typing import Any
 
 from .base import Case, Rule
 
+_SETTLED = 6  # steps after which it is clear whether a scheduler is too fast
+
 
 class _Schedule:
     """How one scheduler and its optimizer have taken turns."""
 
-    def __init__(self, base: int) -> None:
+    def __init__(self, optimizer: int, base: int) -> None:
         """Start at ``base`` steps of the optimizer."""
-        self.base = base
+        self.optimizer, self.base = optimizer, base
         self.count = 0
         self.early = 0  # before the optimizer's first step
         self.early_site: Any = None
@@ -32,27 +34,18 @@ class Scheduling(Rule):
     def schedule(self, event: Any) -> None:
         """Compare with the steps of its optimizer so far."""
         attempts = self.case.book.attempts.get(event.optimizer, 0)
-        schedule = self._schedules.setdefault(event.scheduler, _Schedule(attempts))
+        schedule = self._schedules.setdefault(event.scheduler, _Schedule(event.optimizer, attempts))
         schedule.count += 1
         if attempts == 0:
             schedule.early += 1
             schedule.early_site = event.site
             return
-        # Several at once before the first step fast-forward a schedule to where training was interrupted.
-        if schedule.early == 1 and not schedule.told:
-            schedule.told = True
-            self.case.find(
-                "scheduler-before-optimizer",
-                "warning",
-                schedule.early_site,
-                "The scheduler steps before the optimizer does, so the first value of its schedule is skipped.",
-                "its first step came before any step of " + self.case.name(event.optimizer),
-                "scheduler.step()  # move it below optimizer.step()",
-            )
         if attempts == schedule.at and schedule.count > 1:
             schedule.extra += 1
         schedule.at = attempts
         regular = attempts - schedule.base
+        if schedule.count > _SETTLED:
+            self._early(schedule, event.optimizer)
         if schedule.extra >= 4 and 2 * schedule.extra > regular > 0:
             self.case.find(
                 "scheduler-outpaces-optimizer",
@@ -63,3 +56,26 @@ class Scheduling(Rule):
                 f"{schedule.count} steps of the scheduler, {attempts} of {self.case.name(event.optimizer)}",
                 "scheduler.step()  # once an update: right after optimizer.step()",
             )
+
+    def _early(self, schedule: _Schedule, optimizer: int) -> None:
+        """Say that it began too early, unless it is too fast altogether.
+
+        Several steps at once before the first update fast-forward a schedule to where training was interrupted.
+        """
+        if schedule.early != 1 or schedule.told or schedule.extra:
+            return
+        schedule.told = True
+        self.case.find(
+            "scheduler-before-optimizer",
+            "warning",
+            schedule.early_site,
+            "The scheduler steps before the optimizer does, so the first value of its schedule is skipped.",
+            "its first step came before any step of " + self.case.name(optimizer),
+            "scheduler.step()  # move it below optimizer.step()",
+        )
+
+    def end(self, *, normal: bool) -> None:
+        """Judge those that have taken few steps."""
+        for schedule in self._schedules.values():
+            if self.case.book.attempts.get(schedule.optimizer):
+                self._early(schedule, schedule.optimizer)
