@@ -10,7 +10,7 @@ from ..events import NOWHERE
 from .base import Case, Rule
 
 _ENOUGH = 3
-_VALIDATES = re.compile(r"valid|eval|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
+_VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
 
 
 class EvalLeftOn(Rule):
@@ -76,7 +76,7 @@ class ValidationInTrainMode(Rule):
         self._phases = 0
         self._meant = False  # has somebody said train() since the last backward?
 
-        self._eval_just_now = False
+        self._eval_just_now = self._row_meant = False
 
     def mode(self, event: Any) -> None:
         """train() right before the calls: the statistics of BatchNorm are being taken, say.
@@ -93,6 +93,8 @@ class ValidationInTrainMode(Rule):
         if event.grad:
             self._end_of_row()
         elif event.moody and event.training and not event.again and event.pages & self._stepped:
+            if not self._row:
+                self._row_meant = self._meant
             self._row.append(event)
             del self._row[:-64]
 
@@ -111,7 +113,7 @@ class ValidationInTrainMode(Rule):
 
     def _end_of_row(self) -> None:
         row, self._row = self._row, []
-        if not row or self._meant or len({call.site for call in row}) > 1:
+        if not row or self._row_meant or len({call.site for call in row}) > 1:
             return
         if len(row) < 2 and not _VALIDATES.search(row[-1].caller):
             return  # one call may be a target or a sample
