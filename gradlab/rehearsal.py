@@ -34,6 +34,11 @@ _AMP = {"off": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 class _Counting(Counting):
     """Passes on the question where a fake tensor is: autograd asks it all the time, and of real ones without a word."""
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Leave the method below as it is: the wrapper costs more than the answer."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Count all else."""
         if func is torch.ops.prim.device.default:
