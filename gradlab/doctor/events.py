@@ -12,6 +12,8 @@ from typing import Any
 Site = tuple[str, int]
 """File and line of the learner's code."""
 NOWHERE: Site = ("", 0)
+BY_HAND = 1_000_000
+"""Stands for an optimizer where the learner's own lines move the weights."""
 
 
 @dataclass(slots=True, eq=False)

@@ -14,6 +14,8 @@ from torch import Tensor
 _NONE = (0, -1)
 _MANY = 1024  # numbers; from then on those of parameters that are gone are given to new ones
 
+_SMALL = 100_000  # elements
+
 
 class Pages:
     """Watched parameters, each with a number; a set of them is a whole number with a bit for each."""
@@ -28,6 +30,7 @@ class Pages:
         self._free: list[int] = []
         self._many = _MANY
         self._seen: list[tuple[int, int]] = []
+        self._asked: dict[int, tuple[int, float]] = {}
         self.versions: list[int] = []
         """Version of each parameter when it was first seen: it rises when somebody moves the weights."""
 
@@ -126,6 +129,22 @@ class Pages:
         return sum(
             1 << n for n in range(len(self._params)) if (grad := self._grad(n)) is not None and id(grad) in wanted
         )
+
+    def stirred(self) -> int:
+        """Return the pages whose weights have changed since this was asked last, for loops without an optimizer.
+
+        A write through ``.data`` raises no version, so small weights on a CPU are told by their norm as well.
+        """
+        found = 0
+        for number, reference in enumerate(self._params):
+            if (param := reference()) is None:
+                continue
+            small = param.device.type == "cpu" and param.numel() <= _SMALL and param.layout is torch.strided
+            state = (_version(param), float(param.detach().norm()) if small else 0.0)
+            if state != self._asked.get(number, state):
+                found |= 1 << number
+            self._asked[number] = state
+        return found
 
     def moved(self, pages: int) -> int:
         """Return the pages whose weights were written to since they were first seen."""

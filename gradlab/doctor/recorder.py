@@ -17,6 +17,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from . import graphs
 from .events import (
+    BY_HAND,
     NOWHERE,
     Added,
     Backward,
@@ -29,11 +30,13 @@ from .events import (
     ScalerStep,
     ScalerUpdate,
     Schedule,
+    Site,
     Step,
     Unscale,
 )
 from .events import Forward as ForwardEvent
 from .keeping import keeper
+from .lines import updates_by_hand
 from .models import Models
 from .pages import Pages
 from .patches import Patches, carefully
@@ -250,7 +253,10 @@ class Recorder:
     @carefully
     def _begin(self, outputs: Any, args: Any) -> Backward:
         self._backwards += 1
-        backward = Backward(self._backwards, site(3), route(sys._getframe(2)), self._scan())
+        present, where = self._scan(), site(3)
+        if not self.optimizers:
+            self._moved_by_hand(present, where)
+        backward = Backward(self._backwards, where, route(sys._getframe(2)), present)
         retain, backward.create, inputs = args[1], args[2], args[3]
         backward.retain, backward.given = bool(retain) and not backward.create, self._given or bool(inputs)
         if self._stepping:
@@ -271,10 +277,18 @@ class Recorder:
         self._emit(backward)
         return backward
 
+    def _moved_by_hand(self, present: int, where: Site) -> None:
+        """The learner's own lines may step: weights have moved, and their gradients are still there."""
+        moved = self.pages.stirred() & present
+        if moved:
+            self._emit(Made(NOWHERE, BY_HAND, "your own update", moved, own=True))
+            self._emit(Step(updates_by_hand(where), BY_HAND, moved, moved))
+
     def _look_at_graph(self, backward: Backward, node: Any) -> None:
         number = backward.number
         if number in (1, 2, 8) or number % 512 == 0:  # parameters that no module and no optimizer has told of
-            self.pages.of(leaf for leaf in graphs.leaves(node) if isinstance(leaf, nn.Parameter))
+            leaves = graphs.leaves(node)
+            self.pages.of(leaf for leaf in leaves if isinstance(leaf, nn.Parameter) or not self.optimizers)
             self.models.reach(node)
         if backward.retain:
             self._retained += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..events import BY_HAND
 from ..finding import Finding
 
 if TYPE_CHECKING:
@@ -65,6 +66,8 @@ class Case:
         """Return what to call an optimizer: "Adam", or "Adam (the second optimizer)"."""
         kind = self.made[optimizer].kind if optimizer in self.made else "the optimizer"
         words = ("first", "second", "third")
+        if optimizer == BY_HAND:
+            return kind
         if len(self.made) < 2 or optimizer >= len(words):
             return kind
         return f"{kind} (the {words[optimizer]} optimizer)"
