@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 _NONE = (0, -1)
 _MANY = 1024  # numbers; from then on those of parameters that are gone are given to new ones
@@ -155,14 +156,22 @@ class Pages:
                 found |= 1 << number
         return found
 
-    def norms(self, pages: int) -> list[Tensor] | None:
-        """Return the norms of the gradients on some pages, left on their device; zeros give exactly 0."""
-        grads = [grad.detach() for grad in self.grads(pages)]
-        if len(grads) < pages.bit_count():
+    def norms(self, pages: int) -> Tensor | None:
+        """Return the norms of the gradients on some pages, left on their device; zeros give exactly 0, and only they.
+
+        None for what has no values to look at, as on the device "meta", or is not known to have them.
+        """
+        grads = self.grads(pages)
+        if not grads or len(grads) < pages.bit_count():
             return None
-        with torch.no_grad():
-            plain = [grad if grad.layout is torch.strided else grad.to_dense() for grad in grads]
-            return list(torch._foreach_norm(plain, 1))  # the 1-norm: squares of tiny numbers round to 0
+        if any(type(grad) is not Tensor or grad.device.type == "meta" for grad in grads):
+            return None
+        with torch.no_grad(), _disable_current_modes():  # the learner's own modes are not to see this
+            plain = [grad.detach() if grad.layout is torch.strided else grad.detach().to_dense() for grad in grads]
+            norms = torch._foreach_norm(plain, 1)  # the 1-norm: squares of tiny numbers round to 0
+            if len({(norm.device, norm.dtype) for norm in norms}) > 1:
+                norms = [(norm != 0).to(norms[0].device, non_blocking=True) for norm in norms]
+            return torch.stack(list(norms))
 
     def grads(self, pages: int) -> list[Tensor]:
         """Return the gradients on some pages, as far as there are any."""
@@ -184,7 +193,10 @@ def numbers(pages: int) -> list[int]:
 
 
 def _version(param: Tensor) -> int:
-    return 0 if param.is_inference() else param._version
+    try:
+        return param._version
+    except RuntimeError:  # made in inference mode
+        return 0
 
 
 def _state(param: Tensor) -> tuple[int, int]:

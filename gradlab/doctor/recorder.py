@@ -40,6 +40,7 @@ from .lines import updates_by_hand
 from .models import Models
 from .pages import Pages
 from .patches import Patches, carefully
+from .settling import settle
 from .sites import learner, outside, rank, route, site
 
 _FIRST_FLUSH, _FLUSH = 24, 512
@@ -132,6 +133,7 @@ class Recorder:
     def flush(self) -> None:
         """Hand on the events."""
         events, self._events = self._events, []
+        settle(events)
         self._judge(events)
 
     def give_up(self, error: Exception) -> None:

@@ -86,9 +86,10 @@ def _summary(judge: Judge) -> str:
     book, case = judge.case.book, judge.case
     if not case.recorder.seen:
         return "Nothing was trained in this block: no backward pass and no step."
-    steps = [f"{book.attempts.get(at, 0):,} updates of {case.name(at)}" for at in list(case.made)[:_MOST_NAMED]]
-    if len(case.made) > _MOST_NAMED:
-        steps.append(f"{len(case.made) - _MOST_NAMED:,} more optimizers")
+    if len(case.made) <= _MOST_NAMED:
+        steps = [f"{book.attempts.get(at, 0):,} updates of {case.name(at)}" for at in case.made]
+    else:
+        steps = [f"{sum(book.attempts.values()):,} updates of many optimizers"]
     return f"Watched {case.recorder.seen:,} backward passes" + (
         f", {', '.join(steps)}." if steps else ", no optimizer."
     )
