@@ -15,7 +15,6 @@ import torch
 from torch import nn
 
 from .checkpointing import checkpointing
-from .counting import Counting
 from .fakes import Fakes
 from .ledger import Ledger
 from .recipe import Recipe
@@ -29,21 +28,6 @@ LARGE = 100_000_000
 MICRO_BATCHES = 3
 """Micro-batches of a large model's window that are run; the others would repeat the third."""
 _AMP = {"off": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-
-
-class _Counting(Counting):
-    """Passes on the question where a fake tensor is: autograd asks it all the time, and of real ones without a word."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Leave the method below as it is: the wrapper costs more than the answer."""
-        return False
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Count all else."""
-        if func is torch.ops.prim.device.default:
-            return func(*args)
-        return super().__torch_dispatch__(func, types, args, kwargs)
 
 
 @dataclass(frozen=True)
@@ -132,7 +116,6 @@ class _Stage:
                 scaler._maybe_opt_step = lambda optimizer, state, *args, **kwargs: optimizer.step(*args, **kwargs)
             ledger = Ledger(self.model, [optimizer], self.inputs)
             ledger.place = lambda: ""  # statements are named as they end
-            ledger._counting = _Counting(ledger._storages, ledger._modules, ledger.place)
             with ledger:
                 if prime:
                     self._prime(optimizer, scaler)
