@@ -115,6 +115,7 @@ def test_the_lab_lives_on(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Out of memory" in words(lab)
     lab.reset()
     assert lab.runner.updates == 0
+    assert all(bytes(image.value).startswith(b"\x89PNG") for image in lab.desk.screen.widget.children)
     monkeypatch.setattr(Hungry, "armed", False)
     lab.run(2)
     assert lab.runner.updates == 2
@@ -153,6 +154,25 @@ def test_without_a_ledger_it_tells_what_the_loop_keeps(lab: Lab, monkeypatch: py
     monkeypatch.setattr(Hungry, "armed", True)
     shown.desk.update()
     assert "Alive of what the loop keeps: optimizer " in words(shown)
+
+
+def test_an_earlier_update_is_no_witness(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Hungry, "armed", True)
+    lab.run(20)  # only the last of these would have been watched
+    assert "Alive of what the loop keeps: optimizer " in words(lab)
+
+
+def test_a_loop_of_ones_own_is_got_over_too(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = lab.runner.source.replace("loss.backward()", "(loss * 1.0).backward()")
+    assert lab.desk.edit(source)
+    lab.run(2)
+    monkeypatch.setattr(Hungry, "armed", True)
+    lab.desk.update()
+    assert "Out of memory at line 7, output = model(x), in 2." in words(lab)
+    monkeypatch.setattr(Hungry, "armed", False)
+    lab.run(2)
+    assert lab.runner.source == source
+    assert lab.runner.updates == 7
 
 
 def test_a_picture_that_finds_no_memory_stays_as_it_was(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

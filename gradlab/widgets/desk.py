@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,8 +25,6 @@ from .screen import Screen
 from .theme import style_sheet
 from .words import words
 
-_SLICE = 0.01  # seconds of training between two frames
-
 
 class Desk:
     """Controls, player, code pane, screen and words around one Run; ``widget`` holds them all."""
@@ -47,7 +44,6 @@ class Desk:
         self._note = runner.task.title
         self._card = ""  # the one that was chosen
         self._mishap = ""
-        self._last = self._owed = 0.0  # when the last tick came, and what it left over of an update
         self._probes = Probes(runner)
         self.screen = Screen(self._probes)
         body = widgets.Box([self.code.widget, self.screen.widget])
@@ -183,24 +179,12 @@ class Desk:
     def _tick(self) -> None:
         """Do what is due since the last tick: a statement, some updates, or a slice of time."""
         with self.alone:
-            if not self.player.playing:  # any more: it had to wait for a Pause or a Reset
-                return
-            now = time.perf_counter()
-            passed, speed = min(now - self._last, 0.5), self.player.updates_per_second
-            if speed == 0.0:
-                if passed >= self.player.statement_every:
-                    self._last = now
-                    self.step()
-                return
-            self._last = now
-            self.watch()
-            if speed == float("inf"):
-                self._act(functools.partial(self.runner.advance, seconds=_SLICE))
-                return
-            self._owed += passed * speed
-            if (whole := int(self._owed)) > 0:
-                self._owed -= whole
-                self._act(functools.partial(self.runner.advance, updates=whole))
+            due = self.player.due() if self.player.playing else {}  # it may have waited for a Pause or a Reset
+            if "statements" in due:
+                self.step()
+            elif due:
+                self.watch()
+                self._act(functools.partial(self.runner.advance, **due))
 
     def _complete_update(self) -> bool:
         """Complete the update under way: a loop cannot change inside one, and the text shown must be what runs."""

@@ -6,7 +6,9 @@ buttons with words on them: its own have none.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from typing import Any
 
 import ipywidgets as widgets
 
@@ -19,6 +21,7 @@ SPEEDS = (
 )
 _USUAL = 60.0  # fast enough to flow, slow enough that a swing can be followed
 _STATEMENT_EVERY = 0.35  # seconds: slow enough to read along
+_SLICE = 0.01  # seconds of training between two frames at full speed
 
 
 class Player:
@@ -36,6 +39,7 @@ class Player:
     ) -> None:
         """Make the widgets; nothing plays yet."""
         self._on_tick, self._on_pause = on_tick, on_pause
+        self._last = self._owed = 0.0  # when the last tick came, and what it left over of an update
         self._clock = widgets.Play(min=0, max=2**31 - 1, interval=25, layout=widgets.Layout(display="none"))
         self._running = "playing" if self._clock.has_trait("playing") else "_playing"  # ipywidgets 8 and 7
         self._play = widgets.ToggleButton(description="Play", icon="play", layout=_auto(), button_style="primary")
@@ -65,15 +69,22 @@ class Player:
         """True between Play and Pause."""
         return bool(self._play.value)
 
-    @property
-    def updates_per_second(self) -> float:
-        """The speed that was chosen; 0 means statement by statement, inf as fast as it goes."""
-        return float(self._speed.value)
-
-    @property
-    def statement_every(self) -> float:
-        """Seconds a statement at the slowest speed."""
-        return _STATEMENT_EVERY
+    def due(self) -> dict[str, Any]:
+        """Return what is due since it was asked last: "statements", "updates" or "seconds" of training, or nothing."""
+        now, speed = time.perf_counter(), float(self._speed.value)
+        passed = min(now - self._last, 0.5)
+        if speed == 0.0:
+            if passed < _STATEMENT_EVERY:
+                return {}
+            self._last = now
+            return {"statements": 1}
+        self._last = now
+        if speed == float("inf"):
+            return {"seconds": _SLICE}
+        self._owed += passed * speed
+        whole = int(self._owed)
+        self._owed -= whole
+        return {"updates": whole} if whole else {}
 
     def pause(self) -> None:
         """Stop the clock."""
