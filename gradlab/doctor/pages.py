@@ -168,10 +168,10 @@ class Pages:
             return None
         with torch.no_grad(), _disable_current_modes():  # the learner's own modes are not to see this
             plain = [grad.detach() if grad.layout is torch.strided else grad.detach().to_dense() for grad in grads]
-            norms = torch._foreach_norm(plain, 1)  # the 1-norm: squares of tiny numbers round to 0
+            norms = list(torch._foreach_norm(plain, 1))  # the 1-norm: squares of tiny numbers round to 0
             if len({(norm.device, norm.dtype) for norm in norms}) > 1:
                 norms = [(norm != 0).to(norms[0].device, non_blocking=True) for norm in norms]
-            return torch.stack(list(norms))
+            return torch.stack(norms)
 
     def grads(self, pages: int) -> list[Tensor]:
         """Return the gradients on some pages, as far as there are any."""
