@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils.weak import WeakIdKeyDictionary
@@ -38,7 +39,7 @@ from .events import Forward as ForwardEvent
 from .keeping import keeper
 from .lines import updates_by_hand
 from .models import Models
-from .pages import Pages
+from .pages import Pages, numbers
 from .patches import Patches, carefully
 from .settling import settle
 from .sites import learner, outside, rank, route, site
@@ -66,6 +67,7 @@ class Recorder:
         self._indices: dict[int, int] = {}
         self._covers: dict[int, tuple[int, int]] = {}
         self._serials: Any = WeakIdKeyDictionary()
+        self._registrations: Any = WeakIdKeyDictionary()
         self._serial_count = 0
         self._losses, self._outputs = graphs.Roots(), graphs.Roots()
         self._events: list[Any] = []
@@ -114,6 +116,7 @@ class Recorder:
         self._handles = [
             register_optimizer_step_pre_hook(self._before_step),
             register_optimizer_step_post_hook(self._after_step),
+            register_module_parameter_registration_hook(self._registered),
         ]
 
     def stop(self) -> None:
@@ -140,6 +143,16 @@ class Recorder:
         """Look no further, after a failure of our own; the learner's loop goes on."""
         self.trouble = f"{type(error).__name__}: {error}"
         self._thread, self._current, self._events, self._replaced = _NO_THREAD, None, [], []
+
+    def younger(self, pages: int, optimizer: int) -> bool:
+        """Was one of these parameters made after an optimizer was?"""
+        params = (self.pages.param(number) for number in numbers(pages))
+        return any(self._registrations.get(param, 0) > optimizer for param in params if param is not None)
+
+    @carefully
+    def _registered(self, module: nn.Module, name: str, param: Any) -> None:
+        if isinstance(param, Tensor) and self._mine() and self._registrations.get(param) is None:
+            self._registrations[param] = len(self.optimizers)
 
     def optimizer(self, optimizer: Optimizer, where: Any = NOWHERE) -> int:
         """Return the number of an optimizer, which is watched from now on."""

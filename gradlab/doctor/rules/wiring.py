@@ -55,9 +55,10 @@ class MissingParams(Rule):
         order = self.case.recorder.models.order
         near = [order[n] for n in numbers(missing) if n in order]
         stepped = [order[n] for n in numbers(step.pages) if n in order]
-        # What lies before all that is stepped may be a backbone that is meant to stay as it is.
-        upstream = bool(near and stepped and min(near) > max(stepped))
-        severity = "warning" if stray or (same and not upstream) else "hint"
+        # A backbone may be meant to stay as it is, or all but the biases; a head that comes after all else is not.
+        downstream = bool(near and stepped and max(near) < min(stepped))
+        late = self.case.recorder.younger(missing, step.optimizer)
+        severity = "warning" if stray or late or (same and downstream) else "hint"
         if self._stale(step):
             return
         made = self.case.made[step.optimizer].site
