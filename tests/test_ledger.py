@@ -99,6 +99,16 @@ def test_the_life_of_one_update(parts: Any) -> None:
         assert ledger.by_category["gradients"] == 0
 
 
+def test_an_output_that_is_kept_is_no_activation_after_backward() -> None:
+    w = nn.Parameter(torch.randn(100))
+    with Ledger(nn.ParameterList([w])) as ledger:
+        y = w.exp()
+        assert ledger.by_category["activations"] == y.nbytes
+        y.sum().backward()
+        assert ledger.by_category["activations"] == 0
+        assert ledger.by_category["other"] == y.nbytes
+
+
 def test_a_tied_weight_and_its_gradient_count_once() -> None:
     token, head = nn.Embedding(100, 32), nn.Linear(32, 100, bias=False)
     head.weight = token.weight
