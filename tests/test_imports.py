@@ -18,7 +18,7 @@ CORE = {
     *("batches", "footprint", "holdings", "looking", "run", "scene", "tasks"),
     *("timeline", "tally", "storages", "saving", "places", "counting", "kernels", "ledger"),
     *("forecast", "rehearsal", "refusals", "subjects", "largest", "progress", "fakes", "quirks", "sizes", "cards"),
-    *("decoder", "checkpointing"),
+    *("decoder", "checkpointing", "foretold"),
 }
 
 
