@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .events import Backward, Edit, Step
 
@@ -24,7 +25,8 @@ def settle(events: list[Any]) -> None:
         if norms is not None:
             waiting[norms.device, norms.dtype].append((event, norms))
     for group in waiting.values():
-        values = torch.cat([norms for _, norms in group]).tolist()
+        with torch.no_grad(), _disable_current_modes():  # the learner's own modes are not to see this
+            values = torch.cat([norms for _, norms in group]).tolist()
         for event, norms in group:
             own, values = values[: len(norms)], values[len(norms) :]
             if type(event) is Backward:

@@ -66,7 +66,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             return
         self._conclude(judge, error)
         if error is not None:
-            error.__traceback__ = without_ours(error.__traceback__)
+            _forget_ours(error)
 
     def _conclude(self, judge: Judge, error: BaseException | None) -> None:
         recorder = judge.recorder
@@ -80,6 +80,18 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self.watched = _summary(judge)
         if recorder.trouble:
             self.watched += f" The doctor itself failed and stopped looking ({recorder.trouble})."
+
+
+def _forget_ours(error: BaseException) -> None:
+    """Take the doctor's frames out of the traceback of an error, and of those that have led to it."""
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        one = waiting.pop()
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            one.__traceback__ = without_ours(one.__traceback__)
+            waiting += [one.__cause__, one.__context__]
 
 
 def _summary(judge: Judge) -> str:
