@@ -98,7 +98,7 @@ def _second_scaler_step(case: Case, site: Site, said: str) -> None:
     case.find(
         "scaler-step-without-update",
         "error",
-        site,
+        case.recorder.scaler_step if "unscale_" in said else site,
         "scaler.step() is called again although scaler.update() has not closed the last update.",
         "PyTorch: " + said.splitlines()[0][:160],
         "scaler.update()  # once an update, after the last scaler.step()",
@@ -192,7 +192,7 @@ _KNOWN: tuple[tuple[str, Any], ...] = (
     ("modified by an inplace operation", _in_place),
     ("step() has already been called since the last update()", _second_scaler_step),
     ("unscale_() has already been called", _second_unscale),
-    ("unscale_() is being called after step()", _second_unscale),
+    ("unscale_() is being called after step()", _second_scaler_step),
     ("Attempted step but _scale is None", _never_scaled),
     ("Attempted unscale_ but _scale is None", _never_scaled),
     ("No inf checks were recorded for this optimizer", _nothing_to_unscale),

@@ -66,6 +66,8 @@ class Recorder:
         self._last_index = 0
         self._indices: dict[int, int] = {}
         self._covers: dict[int, tuple[int, int]] = {}
+        self.scaler_step: Site = NOWHERE
+        """Where a scaler has stepped last."""
         self._serials: Any = WeakIdKeyDictionary()
         self._registrations: Any = WeakIdKeyDictionary()
         self._serial_count = 0
@@ -478,7 +480,8 @@ class Recorder:
     @carefully
     def _scaler_stepped(self, scaler: Any, optimizer: Optimizer, *, taken: bool) -> None:
         index = self.optimizer(optimizer)
-        self._emit(ScalerStep(site(), index, self._cover(optimizer), taken, id(scaler)))
+        self.scaler_step = site()
+        self._emit(ScalerStep(self.scaler_step, index, self._cover(optimizer), taken, id(scaler)))
         self._rest()
 
     def _scaler_update(self, original: Any) -> Any:

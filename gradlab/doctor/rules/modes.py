@@ -50,11 +50,15 @@ class EvalLeftOn(Rule):
                 self._trained.add(call.module)
             self._updates = 0
             return
-        if call.module not in self._trained or call.moody or not call.calm:
+        if call.moody or not call.calm:
             return
         self._updates += 1
         if self._updates >= _ENOUGH:
             where = self._eval.get(call.module) or next(iter(self._eval.values()), NOWHERE)
+            if call.module not in self._trained:
+                if call.module in self._eval:
+                    self._never(call, where)
+                return
             self.case.find(
                 "eval-mode-left-on",
                 "error",
@@ -63,6 +67,17 @@ class EvalLeftOn(Rule):
                 f"{self._updates} updates after model.eval() without a model.train(); earlier ones were in training",
                 "model.train()  # before the training loop goes on",
             )
+
+    def _never(self, call: Any, where: Any) -> None:
+        """Training never was in training mode: some mean it so."""
+        self.case.find(
+            "eval-mode-left-on",
+            "hint",
+            where,
+            f"All training so far was in evaluation mode: {call.calm} works as it does in evaluation.",
+            f"{self._updates} updates after model.eval(), none in training mode",
+            "model.train()  # before training, unless it is meant so",
+        )
 
 
 class ValidationInTrainMode(Rule):

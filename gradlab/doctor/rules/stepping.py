@@ -92,8 +92,9 @@ class EmptyStep(Rule):
         if not times:
             return
         made = self.case.made[stepped.step.optimizer].site
-        strangers = self._outside(stepped.step.pages) if stepped.cycle.elsewhere else 0
-        if not strangers and not stepped.cycle.called & stepped.step.pages:
+        called, pages = stepped.cycle.called, stepped.step.pages
+        strangers = (pages & ~called).bit_count() if called & stepped.cycle.elsewhere else 0
+        if not strangers and not called & pages:
             return  # its model was not even called: this optimizer has a rest
         site = made if made != NOWHERE else stepped.step.site
         if strangers:
@@ -121,14 +122,6 @@ class EmptyStep(Rule):
     def backward(self, backward: Any) -> None:
         """Remember the newest line."""
         self._newest = backward.site
-
-    def _outside(self, pages: int) -> int:
-        """Return how many pages belong to no model that was called, 0 if none was."""
-        models = self.case.recorder.models.all()
-        inside = 0
-        for model in models:
-            inside |= model.pages
-        return (pages & ~inside).bit_count() if inside else 0
 
 
 class NeverSteps(Rule):
