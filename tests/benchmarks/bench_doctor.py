@@ -71,9 +71,8 @@ def memory(update: Callable[[], None], updates: int) -> None:
             gc.collect()
             used, peak = tracemalloc.get_traced_memory()
             waiting = len(report._judge.recorder._events) if report._judge else 0
-            print(
-                f"  {part * updates // 4:,} updates: {used / 1024:.0f} KiB, peak {peak / 1024:.0f}; {waiting} events wait"
-            )
+            size = f"{used / 1024:.0f} KiB, peak {peak / 1024:.0f}"
+            print(f"  {part * updates // 4:,} updates: {size}; {waiting} events wait")
     tracemalloc.stop()
 
 
