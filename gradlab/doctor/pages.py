@@ -27,7 +27,7 @@ class Pages:
         self._numbers: dict[int, int] = {}
         self._params: list[weakref.ref[Tensor]] = []
         self._ids: list[int] = []
-        self._living: dict[int, weakref.ref[Tensor]] = {}
+        self._living: dict[int, tuple[int, weakref.ref[Tensor]]] = {}
         self._free: list[int] = []
         self._many = _MANY
         self._seen: list[tuple[int, int]] = []
@@ -65,7 +65,7 @@ class Pages:
             self._seen.append(_state(param))
             self.versions.append(_version(param))
         self._numbers[id(param)] = number
-        self._living[number] = reference
+        self._living[number] = 1 << number, reference
         return number
 
     def of(self, params: Iterable[Tensor]) -> int:
@@ -92,8 +92,8 @@ class Pages:
         """Return the pages that now have a gradient, those that lost theirs, and those whose gradient has changed."""
         present = lost = changed = 0
         seen, gone = self._seen, []
-        for number, reference in self._living.items():
-            if not pages >> number & 1:
+        for number, (bit, reference) in self._living.items():
+            if not pages & bit:
                 continue
             param = reference()
             if param is None:  # and its gradient with it: nobody has cleared anything
@@ -103,13 +103,13 @@ class Pages:
             before = seen[number]
             if grad is None:
                 if before is not _NONE:
-                    lost |= 1 << number
+                    lost |= bit
                     seen[number] = _NONE
             else:
-                present |= 1 << number
+                present |= bit
                 key, version = id(grad), grad._version
                 if before[0] != key or before[1] != version:
-                    changed |= 1 << number
+                    changed |= bit
                     seen[number] = (key, version)
         for number in gone:
             del self._living[number]
