@@ -69,6 +69,8 @@ class Cycle:
     cleared: bool = False
     called: int = 0
     """Pages of the models that were called."""
+    after: int = 0
+    """Pages of those that were called, with gradients, since the newest backward pass."""
     elsewhere: int = 0
     """Pages that backward passes have added to and that no optimizer holds."""
 
@@ -113,7 +115,8 @@ class Book:
         """Steps of each optimizer, those that its scaler skipped included."""
         self.covers: dict[int, int] = {}
         """Pages of each optimizer, as far as it was seen at work."""
-        self._newest = 0
+        self.newest = 0
+        """Number of the newest backward pass."""
 
     def take(self, event: Any) -> None:
         """Enter one event."""
@@ -145,10 +148,11 @@ class Book:
             if zeros:
                 self._clear(Clear(("", 0), zeros))
             self._rules.verified(event, pages & ~zeros)
-        self._newest = event.number
+        self.newest = event.number
         self._rules.backward(event)
         for cycle in self.cycles.values():
             cycle.others += 1
+            cycle.after = 0
 
     def _added(self, event: Added) -> None:
         backward, pages = event.backward, event.pages
@@ -180,6 +184,7 @@ class Book:
         """A model was called."""
         for cycle in self.cycles.values():
             cycle.called |= event.pages
+            cycle.after |= event.pages if event.grad else 0
 
     def _clear(self, event: Clear) -> None:
         lost: list[Backward] = []
@@ -232,7 +237,7 @@ class Book:
             for held in cell.held:
                 held.used_by = optimizer
                 held.backward.used |= cell.pages
-                held.backward.used_at = held.backward.used_at or self._newest
+                held.backward.used_at = held.backward.used_at or self.newest
             cell.edited = False
         self.cycles[optimizer] = Cycle()
 

@@ -186,6 +186,18 @@ def _schedule_at_its_end(case: Case, site: Site, said: str) -> None:
     )
 
 
+def _nothing_to_clip(case: Case, site: Site, said: str) -> None:
+    if "clip" in _text(site):
+        case.find(
+            "clip-before-backward",
+            "error",
+            site,
+            "The call comes before backward(), when there is no new gradient to clip.",
+            "PyTorch finds no gradient in the list that is to be clipped",
+            "torch.nn.utils.clip_grad_value_(model.parameters(), value)  # after backward(), right before step()",
+        )
+
+
 _KNOWN: tuple[tuple[str, Any], ...] = (
     ("does not require grad and does not have a grad_fn", _no_graph),
     ("Trying to backward through the graph a second time", _twice),
@@ -197,5 +209,6 @@ _KNOWN: tuple[tuple[str, Any], ...] = (
     ("Attempted unscale_ but _scale is None", _never_scaled),
     ("No inf checks were recorded for this optimizer", _nothing_to_unscale),
     ("The specified number of total steps is", _schedule_at_its_end),
+    ("nested_tensorlist[0].empty()", _nothing_to_clip),
     ("out of memory", _out_of_memory),
 )

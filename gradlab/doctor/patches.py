@@ -43,7 +43,7 @@ class Patches:
 
 
 def carefully(look: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep a failure of ours out of the learner's loop: a method of an object with ``trouble`` and ``give_up(error)``."""
+    """Keep a failure of ours out of the learner's loop: for methods of what has ``trouble`` and ``give_up(error)``."""
 
     @wraps(look)
     def careful(self: Any, *args: Any, **kwargs: Any) -> Any:

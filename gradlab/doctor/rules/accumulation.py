@@ -34,7 +34,7 @@ class ZeroGradInMicroBatch(Rule):
         """Was all but the last pass of this window cleared?"""
         optimizer, lost = stepped.step.optimizer, lost_in(stepped)
         sites = {wipe.clear.site for wipe in stepped.cycle.wipes if any(one in lost for one in wipe.lost)}
-        if not lost or len(stepped.fresh) != 1 or len(sites) != 1:
+        if not lost or len(stepped.fresh) != 1 or len(sites) != 1 or stepped.edited:
             self._row[optimizer] = 0
             return
         self._row[optimizer] += 1
@@ -64,7 +64,7 @@ class WindowDropped(Rule):
     def step(self, stepped: Stepped) -> None:
         """Note how many passes of one line this step applies, and how many of them were lost before."""
         optimizer, fresh = stepped.step.optimizer, stepped.fresh
-        if not fresh or len({one.route for one in fresh}) > 1 or stepped.step.backward:
+        if not fresh or len({one.route for one in fresh}) > 1 or stepped.step.backward or stepped.edited:
             return
         sizes = self._sizes[optimizer]
         if len(sizes) >= _MOST_WINDOWS:
@@ -94,7 +94,9 @@ class WindowDropped(Rule):
                 continue
             left = self._left(optimizer)
             if normal and 0 < len(left) < window and often == len(sizes) < _MOST_WINDOWS:
-                self._say(optimizer, f"{batches(left)} was never applied: training ended inside a window of {window}")
+                self._say(
+                    optimizer, f"{batches(left)} was never applied: training ended inside a window of {window}", "hint"
+                )
 
     def _left(self, optimizer: int) -> list[Any]:
         book = self.case.book
@@ -102,10 +104,10 @@ class WindowDropped(Rule):
         left = {held.backward.number: held.backward for cell in cells for held in cell.fresh if not cell.edited}
         return [one for one in left.values() if not one.offered]
 
-    def _say(self, optimizer: int, evidence: str) -> None:
+    def _say(self, optimizer: int, evidence: str, severity: str = "warning") -> None:
         self.case.find(
             "last-accumulation-window-dropped",
-            "warning",
+            severity,
             self._site[optimizer],
             "The last window of an epoch has fewer micro-batches and gets no step of its own.",
             evidence,

@@ -98,8 +98,8 @@ class ForeignGradients(Rule):
         """Look for a pass of another line that another optimizer had used before this one's own pass began."""
         optimizer = stepped.step.optimizer
         own = [held.backward for held in stepped.held if held.used_by < 0]
-        if not own or stepped.edited:
-            return
+        if not own or stepped.edited or any(held.used_by == optimizer for held in stepped.held):
+            return  # what this optimizer itself has used before is MissingZeroGrad's
         newest = own[-1]
         self._alone[optimizer].add(newest.site)
         foreign = [

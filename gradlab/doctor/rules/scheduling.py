@@ -21,6 +21,7 @@ class _Schedule:
         self.extra = 0
         self.at = base  # attempts when it stepped last
         self.told = False
+        self.passes = 0  # number of the newest backward pass then
 
 
 class Scheduling(Rule):
@@ -40,9 +41,9 @@ class Scheduling(Rule):
             schedule.early += 1
             schedule.early_site = event.site
             return
-        if attempts == schedule.at and schedule.count > 1:
+        if attempts == schedule.at and schedule.count > 1 and self._too_many(event, schedule):
             schedule.extra += 1
-        schedule.at = attempts
+        schedule.at, schedule.passes = attempts, self.case.book.newest
         regular = attempts - schedule.base
         if schedule.count > _SETTLED:
             self._early(schedule, event.optimizer)
@@ -56,6 +57,14 @@ class Scheduling(Rule):
                 f"{schedule.count} steps of the scheduler, {attempts} of {self.case.name(event.optimizer)}",
                 "scheduler.step()  # once an update: right after optimizer.step()",
             )
+
+    def _too_many(self, event: Any, schedule: _Schedule) -> bool:
+        """Were there micro-batches for this optimizer since the last time, or nothing at all?
+
+        Passes of other losses do not count: where two networks take turns, one schedule may go by the other's clock.
+        """
+        cycle = self.case.book.cycles.get(event.optimizer)
+        return (cycle is not None and bool(cycle.backwards)) or schedule.passes == self.case.book.newest
 
     def _early(self, schedule: _Schedule, optimizer: int) -> None:
         """Say that it began too early, unless it is too fast altogether.

@@ -81,13 +81,16 @@ class EmptyStep(Rule):
                 "step-without-backward",
                 "error",
                 stepped.step.site,
-                "step() is called, but no backward() has put anything into `.grad` since the last one.",
+                "step() is called, but no backward() has put anything into its parameters' `.grad` since the last.",
                 f"{times} of {self._steps[stepped.step.optimizer]} steps of "
-                f"{self.case.name(stepped.step.optimizer)} found no gradient and no backward pass before them",
+                f"{self.case.name(stepped.step.optimizer)} found no gradient",
                 "loss.backward()  # before optimizer.step()",
             )
 
     def _unreached(self, stepped: Stepped) -> None:
+        if stepped.cycle.after:
+            self._without(stepped)  # the passes were of another loss: this one has been computed, and that is all
+            return
         times = self._repeats("unreached", stepped)
         if not times:
             return
