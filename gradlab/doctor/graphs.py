@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections import deque
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import torch
@@ -107,4 +108,9 @@ def mean(node: Any) -> bool:
 def enabled_autocast(tensor: Tensor) -> bool:
     """Is autocast on for the device of a tensor?"""
     kind = tensor.device.type
-    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
+    return _has_autocast(kind) and torch.is_autocast_enabled(kind)
+
+
+@cache
+def _has_autocast(kind: str) -> bool:
+    return torch.amp.is_autocast_available(kind)
