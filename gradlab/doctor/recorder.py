@@ -444,11 +444,12 @@ class Recorder:
 
     def _unscale(self, original: Any) -> Any:
         def unscale_(scaler: Any, optimizer: Optimizer) -> None:
-            if not scaler.is_enabled() or not self._mine():
-                return original(scaler, optimizer)
-            self._unscaling(optimizer)
-            original(scaler, optimizer)
-            self._unscaled(optimizer)
+            if scaler.is_enabled() and self._mine():
+                self._unscaling(optimizer)
+                original(scaler, optimizer)
+                self._unscaled(optimizer)
+            else:
+                original(scaler, optimizer)
 
         return unscale_
 
