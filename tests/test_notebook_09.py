@@ -123,7 +123,7 @@ def test_largest_batch(names: dict[str, Any], verdict: str, answer: Callable[...
 
 @pytest.mark.parametrize(
     "words",
-    ["100 rows   False", "before backward", "4 x 25", "bf16", "inside backward", "same, 2 x 16 rows", "H100s, at least"],
+    ["128 rows   False", "before backward", "4 x 32", "bf16", "inside backward", "2 x 16 rows", "H100s, at least"],
 )
 def test_each_table_is_stored(words: str) -> None:
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
