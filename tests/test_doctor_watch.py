@@ -201,12 +201,14 @@ def test_a_patch_of_somebody_else_on_top_is_left_alone():
 def test_a_function_that_was_kept_does_what_it_did_before():
     model = build()
     with watch() as report:
+        recorder = report._judge.recorder
         kept = model.zero_grad
         train(3, model)
     said = report.watched
     kept()
     assert all(p.grad is None for p in model.parameters())
     assert report.watched == said
+    assert recorder._events == [], "it goes on listening"
 
 
 def test_nothing_of_the_watch_is_in_what_is_saved(tmp_path):
