@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, SupportsIndex, overload
 
+from torch import Tensor
+
+from .looking import aside
+
 MOST_BATCHES = 10_000
 """Batches that one statement may read; a loop inside a function or a ``with`` block would read for ever."""
 
@@ -30,7 +34,11 @@ class Mark:
 
 
 class Batches(list[Any]):
-    """A list of ``(x, y)`` that moves a mark as it is read, so that a loop can be taken up where it stood."""
+    """A list of ``(x, y)`` that moves a mark as it is read, so that a loop can be taken up where it stood.
+
+    Each batch is handed out as a copy, as a DataLoader does: it lives as long as the loop holds it, so that its bytes
+    come and go, and a loop that changes it in place does not change the data.
+    """
 
     def __init__(self, items: Sequence[Any], mark: Mark, first: int = 0) -> None:
         """Hold ``items``, of which the first is batch number ``first`` (from 0) of the epoch."""
@@ -41,7 +49,7 @@ class Batches(list[Any]):
     def __iter__(self) -> Iterator[Any]:
         for place, item in enumerate(super().__iter__(), self._first + 1):
             self._mark.move(place)
-            yield item
+            yield _copy(item)
 
     @overload
     def __getitem__(self, index: SupportsIndex) -> Any: ...
@@ -55,4 +63,11 @@ class Batches(list[Any]):
             return Batches(window, self._mark, self._first + start) if stride == 1 else window
         item = super().__getitem__(index)
         self._mark.move(self._first + index.__index__() % len(self) + 1)
+        return _copy(item)
+
+
+def _copy(item: Any) -> Any:
+    if not isinstance(item, (tuple, list)):
         return item
+    with aside():
+        return type(item)(part.clone() if isinstance(part, Tensor) else part for part in item)

@@ -109,12 +109,19 @@ class Probes:
             starts=starts,
             categories={c: [size for p in points for size in (p.high[c], p.bytes[c])] for c in CATEGORIES},
             updates=updates if run.watched else [],
-            modules=[module for point in points for module in (point.module, point.module)],
+            modules=[module for point in points for module in [self._module(point.module)] * 2],
             capacity=self.capacity(),
             allocated=torch.cuda.memory_allocated() if on_cuda else None,
             reserved=torch.cuda.memory_reserved() if on_cuda else None,
             note=f"1 update in {max(gaps):,} is watched" if gaps and max(gaps) > 1 else "",
         )
+
+    def _module(self, name: str) -> str:
+        """Return a module's name, with its kind where the name is a number: "2 ReLU" instead of "2"."""
+        if not name.rpartition(".")[2].isdigit():
+            return name
+        kind = dict(self.run.model.named_modules()).get(name)
+        return name if kind is None else f"{name} {type(kind).__name__}"
 
     def capacity(self) -> tuple[str, int] | None:
         """Name and bytes of the card that was chosen, else of the GPU that the run is on; None on a CPU."""

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from gradlab import Recipe, Run, tasks
 from gradlab.ledger import Ledger
+from gradlab.looking import aside
 from gradlab.stepper import LoopError
 from gradlab.tasks import Task
 
@@ -167,6 +168,32 @@ def test_watched_updates_have_their_numbers_and_only_the_last_three_are_kept() -
     assert [word for word, _ in ends(run)] == ["for", "x, y", "zero_grad", "output", "loss", "backward", "step"]
 
 
+class Loader(list[Any]):
+    """Hands out fresh copies, as a DataLoader does, and like a worker of its own out of sight of the ledger."""
+
+    def __iter__(self) -> Any:
+        for x, y in super().__iter__():
+            with aside():
+                copies = x.clone(), y.clone()
+            yield copies
+            del copies
+
+    def __getitem__(self, at: Any) -> Any:
+        return Loader(super().__getitem__(at))
+
+
+def test_a_loop_that_writes_into_its_batches_leaves_the_data_alone() -> None:
+    run = Run(SPIRAL, Recipe())
+    before = [x.clone() for x, _ in SPIRAL.batches]
+    run.edit(
+        run.source.replace(
+            "optimizer.zero_grad", "x.add_(1.0)\n        batches[0][0].zero_()\n        optimizer.zero_grad"
+        )
+    )
+    run.advance(updates=3)
+    assert all(torch.equal(x, old) for (x, _), old in zip(SPIRAL.batches, before, strict=True))
+
+
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(accumulate=4, amp="bf16", clip=1.0), Recipe(zero_grad=False)])
 def test_what_gradlab_itself_computes_is_in_nobodys_bytes(recipe: Recipe) -> None:
     run = Run(SPIRAL, recipe)
@@ -179,9 +206,9 @@ def test_what_gradlab_itself_computes_is_in_nobodys_bytes(recipe: Recipe) -> Non
     names = {"torch": torch, "model": model, "loss_fn": SPIRAL.loss_fn, "device": SPIRAL.device, "epochs": 1}
     exec(setup, names)
     for update in range(3):
-        names["batches"] = SPIRAL.batches[update * recipe.accumulate : (update + 1) * recipe.accumulate]
-        held = [value for value in names.values() if isinstance(value, Tensor) and not value.requires_grad]
-        with Ledger(model, [names["optimizer"]], held) as ledger:
+        names["batches"] = Loader(SPIRAL.batches[update * recipe.accumulate : (update + 1) * recipe.accumulate])
+        ledger = Ledger(model, [names["optimizer"]], [v for k, v in names.items() if k in ("x", "y")])
+        with ledger:
             exec(loop, names)
     # A Run keeps the losses of a window until it has written them down: a few bytes each.
     assert ledger.peak <= run.ledger.peak <= ledger.peak + 4 * recipe.accumulate
