@@ -30,6 +30,14 @@ class Listener:
         least = case.recorder.seen - _RECENT
         return [finding for finding in self._judge.findings() if case.seen[finding.code, _site(finding)] > least]
 
+    def words(self) -> str:
+        """Say in a line or two what is wrong at present, hints left out; "" if nothing is."""
+        return " ".join(
+            f"Line {finding.line}: {finding.message} Fix: {finding.fix}"
+            for finding in self.now()
+            if finding.severity != "hint"
+        )
+
 
 def _site(finding: Finding) -> tuple[str, int]:
     return finding.file, finding.line

@@ -5,12 +5,14 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import ipywidgets as widgets
 
 from .. import tasks
 from ..cards import capacity
+from ..doctor.listening import Listener
 from ..exhausted import exhausted, explain, release
 from ..probes import Probes
 from ..readout import readout, warning
@@ -41,6 +43,7 @@ class Desk:
         self.code = CodePane(self.edit, editable="edit" in controls)
         self.words = widgets.HTML()
         self._panels = panels
+        self._doctor = Listener()
         self._note = runner.task.title
         self._card = ""  # the one that was chosen
         self._mishap = ""
@@ -85,6 +88,7 @@ class Desk:
             nonlocal taken
             self._complete_update()
             self.runner.edit(text)
+            self._doctor = Listener()
             taken = True
             self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
 
@@ -129,6 +133,15 @@ class Desk:
         """Have the run sample memory if somebody looks at it."""
         self.runner.watch_memory = "memory" in self.panels()
 
+    @property
+    def warning(self) -> str:
+        """What is wrong with the run, and with a loop of the learner's own; "" if nothing is."""
+        return warning(self.runner) or (self._doctor.words() if self.runner.edited else "")
+
+    def listening(self) -> AbstractContextManager[object]:
+        """Let the doctor listen to a loop of the learner's own; a recipe's loop is known to be in order."""
+        return self._doctor if self.runner.edited else nullcontext()
+
     def say(self, words: str) -> None:
         """Put words under the readout, from the next drawing on."""
         self._note = words
@@ -139,7 +152,7 @@ class Desk:
             self.controls.show(self.runner.task.name, self.runner.recipe, self._card)
             self.code.show(self.runner.source, self.runner.statement, wrong)
             self.screen.draw(self.panels(), hurried=hurried)
-            state, alarm = readout(self.runner), warning(self.runner)
+            state, alarm = readout(self.runner), self.warning
             said = words(state, alarm, self._note, live=not self.player.playing)
             if said != self.words.value:
                 self.words.value = said
@@ -151,7 +164,8 @@ class Desk:
         with self.alone:
             wrong = 0
             try:
-                action()
+                with self.listening():
+                    action()
                 if self.runner.done:
                     self._stop("The loop has come to its end. Reset begins it again.")
             except KeyboardInterrupt:
@@ -208,6 +222,7 @@ class Desk:
 
     def _start_showing(self, words: str) -> None:
         self.code.forget_changes()
+        self._doctor = Listener()
         card, self._probes = self._probes.card, Probes(self.runner)
         self._probes.card = card
         self.screen.renew(self._probes)

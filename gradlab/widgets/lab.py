@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 from .. import tasks
 from ..presets import PRESETS
 from ..probes import PANELS
-from ..readout import readout, warning
+from ..readout import readout
 from ..recipe import Recipe
 from ..run import Run
 from ..stepper import LoopError
@@ -75,7 +75,7 @@ class Lab:
     def warning(self) -> str:
         """What the warning chip says, "" when nothing is wrong."""
         with self.desk.alone:
-            return warning(self.runner)
+            return self.desk.warning
 
     def run(self, updates: int = 1) -> Lab:
         """Run so many updates without a browser; a bar shows how far it is when it takes over a second.
@@ -89,7 +89,7 @@ class Lab:
             with tqdm(total=updates, desc="updates", delay=1, leave=False) as bar:
                 left = updates
                 while left and not self.runner.done:
-                    with self.desk.alone:
+                    with self.desk.alone, self.desk.listening():
                         some = self.runner.advance(updates=min(left, _AT_ONCE))
                     left -= some
                     bar.update(some)
@@ -102,7 +102,7 @@ class Lab:
 
     def step(self) -> Lab:
         """Run one statement."""
-        with self.desk.alone:
+        with self.desk.alone, self.desk.listening():
             self.runner.step()
             self.desk.draw()
         return self
