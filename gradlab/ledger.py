@@ -73,6 +73,7 @@ class Ledger:
         self._lines.enter(sys._getframe(1))
         if not self._began:
             self._begin()
+        self._storages.rest(resting=False)
         with ExitStack() as stack:
             stack.enter_context(saving(self._storages))
             stack.enter_context(random_states(self._storages))
@@ -83,7 +84,7 @@ class Ledger:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Stop counting and take every hook away; what dies later is still noticed."""
+        """Stop counting and take every hook away; what dies later changes ``current``, and not the timeline."""
         self._depth -= 1
         if self._depth == 0:
             self._open.close()
@@ -91,6 +92,7 @@ class Ledger:
             self._modules.forget()
             self._counting.settle()
             self._storages.look_at_gradients()
+            self._storages.rest(resting=True)
 
     @property
     def device(self) -> str:

@@ -148,6 +148,11 @@ class Storages:
         tally.change(OTHER, size)
         tally.change(OTHER, -size)
 
+    def rest(self, *, resting: bool) -> None:
+        """Leave the timeline as it is for a while, or go on with it."""
+        for tally in self.tallies.values():
+            tally.rest(resting=resting)
+
     def turn(self, statement: str, module: str, *, anew: bool = False) -> None:
         """Begin another stretch of the timeline; ``anew`` says that the same statement runs once more."""
         self._statements += anew or statement != self.statement

@@ -33,6 +33,7 @@ class Tally:
         """Start with nothing alive; a place is statement, module and the number of the statement."""
         self.now = [0] * len(CATEGORIES)
         self.total = 0
+        self._resting = False
         self._newest = 0
         self._stretch = Stretch(place, self.now, 0)
         self._past: list[Stretch] = []
@@ -98,6 +99,12 @@ class Tally:
                 break
             stretch.statement = statement
 
+    def rest(self, *, resting: bool) -> None:
+        """Leave the timeline as it is while nobody counts: what dies then belongs to no statement."""
+        if resting and not self._resting:
+            self._stretch.end = self.now.copy()
+        self._resting = resting
+
     def forget(self) -> None:
         """Begin the timeline and the peak anew with what is alive now."""
         self._past.clear()
@@ -107,7 +114,7 @@ class Tally:
         self._peak_in = self._stretch
 
     def _ended(self, stretch: Stretch) -> Point:
-        if stretch is self._stretch:
+        if stretch is self._stretch and not self._resting:
             stretch.end = self.now.copy()
         return stretch.point()
 

@@ -24,7 +24,7 @@ class Point:
     bytes: dict[str, int]
     """Alive at the end of the stretch."""
     high: dict[str, int]
-    """Alive at its highest moment."""
+    """Alive at its highest moment: how that total was made up, not the most that each category ever had."""
     number: int = 0
     """Which statement it belongs to, counted from 1: the same line may run twice in a row."""
 

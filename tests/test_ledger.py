@@ -45,6 +45,18 @@ def weight(model: nn.Module) -> int:
 # What was there before it started.
 
 
+def test_what_dies_after_the_block_does_not_change_its_timeline() -> None:
+    with Ledger() as ledger:
+        kept = torch.ones(1000) + 1
+    before, current = ledger.timeline, ledger.current
+    del kept
+    assert ledger.current == current - 4000
+    assert ledger.timeline == before
+    with ledger:
+        torch.ones(1)
+    assert ledger.timeline[-1].total == ledger.current
+
+
 def test_what_is_alive_when_it_starts_is_found_and_sorted(parts: Any) -> None:
     model, x, optimizer = parts
     others = Ledger()
