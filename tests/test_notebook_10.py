@@ -145,6 +145,14 @@ def test_the_doctor_waits_for_a_second_time(names: dict[str, Any], capsys: pytes
     assert "missing-zero-grad" in said[-1]
 
 
+def test_naming_shows_an_optimizer_that_is_never_used(
+    names: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(names, "script-named")
+    said = capsys.readouterr().out.splitlines()
+    assert [line.split(": ")[1].strip() for line in said] == ["no findings", "never-steps"]
+
+
 def test_what_it_cannot_see(names: dict[str, Any]) -> None:
     run(names, "cannot-labels")
     assert names["report"].codes == []
