@@ -105,6 +105,8 @@ class Step:
     """Norms of those that no backward pass has added to since they were cleared: they should be zeros."""
     frozen: int = 0
     """Those whose parameter requires none."""
+    moved: bool = False
+    """Has anything but this optimizer written to its weights since its last step?"""
     closure: bool = False
     scaler: bool = False
     """Called by a GradScaler."""

@@ -81,6 +81,7 @@ class Recorder:
         self.newest: Backward | None = None
         """The pass that began last."""
         self._stepping: list[int] = []
+        self._weights: dict[int, int] = {}  # optimizer -> how often its weights had been written to after its last step
         self._in_scaler = self._in_schedule = self._steps = 0
         self._last_step = 0  # autograd's number for the first node made after it
         self._scaling = False
@@ -352,6 +353,7 @@ class Recorder:
             step.norms = self.pages.norms(present)
         step.frozen = self.pages.frozen(pages) if not present else 0
         step.scaler, step.backward = self._in_scaler > 0, self._current is not None
+        step.moved = self._weights.get(index, written := _written(optimizer)) != written
         self._stepping.append(index)
         self._steps += 1
         self._last_step = torch._C._autograd._get_sequence_nr()
@@ -360,7 +362,7 @@ class Recorder:
     @carefully
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self._mine() and self._stepping:
-            self._stepping.pop()
+            self._weights[self._stepping.pop()] = _written(optimizer)
             self._rest()
 
     def _zero_grad(self, original: Any) -> Any:
@@ -591,6 +593,11 @@ def _initial(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def _written(optimizer: Optimizer) -> int:
+    """Return how often an optimizer's weights have been written to, all together."""
+    return sum(param._version for group in optimizer.param_groups for param in group["params"])
 
 
 def _with_subclasses(*kinds: type) -> set[type]:

@@ -68,7 +68,13 @@ class DoubleStep(Rule):
     def step(self, stepped: Stepped) -> None:
         """Is there nothing in the gradients but what this optimizer used in its last step?"""
         optimizer, held = stepped.step.optimizer, stepped.held
-        if self.case.made[optimizer].own or not held or stepped.edited or any(one.used_by != optimizer for one in held):
+        if (
+            self.case.made[optimizer].own
+            or stepped.step.moved
+            or not held
+            or stepped.edited
+            or any(one.used_by != optimizer for one in held)
+        ):
             return
         if stepped.cycle.backwards or stepped.cycle.others:  # others: see EmptyStep, which says why none came here
             return

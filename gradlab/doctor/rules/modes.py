@@ -89,6 +89,7 @@ class ValidationInTrainMode(Rule):
         self._row: list[Any] = []
         self._stepped = 0
         self._phases = 0
+        self._updates = 0  # since the last row
         self._meant = False  # has somebody said train() since the last backward?
 
         self._eval_just_now = self._row_meant = False
@@ -121,6 +122,7 @@ class ValidationInTrainMode(Rule):
     def step(self, stepped: Stepped) -> None:
         """Note what is being trained."""
         self._stepped |= stepped.step.pages
+        self._updates += 1
 
     def end(self, *, normal: bool) -> None:
         """The last row has ended, too."""
@@ -128,6 +130,9 @@ class ValidationInTrainMode(Rule):
 
     def _end_of_row(self) -> None:
         row, self._row = self._row, []
+        updates, self._updates = self._updates, 0 if row else self._updates
+        if updates < _ENOUGH:
+            return  # so often only as a part of each update: targets, samples, gradient caching
         if not row or self._row_meant or len({call.site for call in row}) > 1:
             return
         if len(row) < 2 and not _VALIDATES.search(row[-1].caller):
