@@ -232,6 +232,7 @@ def any_step_since(history: Sequence[str]) -> list[int]:
         ("A step() after a step()", lambda history: [number for number, _, old, new in inside(history) if old and new]),
         ("applies nothing", any_step_since),
         ("A list of numbers", lambda history: 3),
+        ("an error, ZeroDivisionError", lambda history: [1 // 0]),
         ("you say []", lambda history: []),
     ],
 )
@@ -308,6 +309,7 @@ def test_the_loop_to_mend_is_not_attempted_yet(names: dict[str, Any]) -> None:
         ("whether the two ends are short", lambda alive: (alive[-1] - alive[100]) / 99),
         ("the sign is wrong", lambda alive: median(before - later for before, later in pairwise(alive))),
         ("A number of bytes", lambda alive: "many"),
+        ("an error, IndexError", lambda alive: alive[1000]),
     ],
 )
 def test_leak(names: dict[str, Any], verdict: str, answer: Callable[[list[int]], Any]) -> None:
