@@ -111,6 +111,8 @@ class Book:
         self._known = 0
         self.cycles: dict[int, Cycle] = {}
         self.steps: dict[int, int] = {}
+        self.sites: dict[int, Any] = {}
+        """Where each optimizer has stepped last."""
         self.attempts: dict[int, int] = {}
         """Steps of each optimizer, those that its scaler skipped included."""
         self.covers: dict[int, int] = {}
@@ -162,6 +164,7 @@ class Book:
         self._rules.adding(backward, cells)
         backward.added |= pages
         for cell in cells:
+            backward.during = self.steps.get(backward.inside, 0)
             cell.held.append(Held(backward, backward.inside))  # a closure's pass is used by the step that calls it
             if backward.inside >= 0:
                 backward.used |= cell.pages
@@ -227,6 +230,7 @@ class Book:
     def _step(self, event: Step) -> None:
         optimizer = event.optimizer
         self._cover(optimizer, event.pages)
+        self.sites[optimizer] = event.site
         self.steps[optimizer] = self.steps.get(optimizer, 0) + 1
         if not event.scaler:
             self.attempts[optimizer] = self.attempts.get(optimizer, 0) + 1

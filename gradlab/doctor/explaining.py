@@ -60,17 +60,21 @@ def _no_graph(case: Case, site: Site, said: str) -> None:
     )
 
 
+def _carried(case: Case, site: Site, said: str) -> None:
+    case.find(
+        "carried-state-not-detached",
+        "error",
+        site,
+        "This loss depends on a state of the last update, whose graph is gone: it was carried on undetached.",
+        "PyTorch: " + said.splitlines()[0][:160],
+        "state = state.detach()  # before the next batch",
+    )
+
+
 def _twice(case: Case, site: Site, said: str) -> None:
     newest = case.recorder.newest
     if newest is not None and newest.old:
-        case.find(
-            "carried-state-not-detached",
-            "error",
-            site,
-            "This loss depends on a state of the last update, whose graph is gone: it was carried on undetached.",
-            "PyTorch: trying to backward through the graph a second time",
-            "state = state.detach()  # before the next batch",
-        )
+        _carried(case, site, said)
     else:
         case.find(
             "backward-twice",
@@ -83,6 +87,10 @@ def _twice(case: Case, site: Site, said: str) -> None:
 
 
 def _in_place(case: Case, site: Site, said: str) -> None:
+    newest = case.recorder.newest
+    if newest is not None and newest.old:
+        _carried(case, site, said)
+        return
     case.find(
         "modified-in-place",
         "error",

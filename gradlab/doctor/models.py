@@ -80,7 +80,7 @@ class Models:
 def _two_moods(module: nn.Module) -> bool:
     """Does a module work otherwise in training than in evaluation?"""
     if isinstance(module, _NormBase):
-        return True
+        return module.running_mean is not None
     if isinstance(module, _DropoutNd):
         return module.p > 0
     if isinstance(module, (nn.RNNBase, nn.MultiheadAttention)):

@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-_NONE = (0, -1)
+_NONE = (0, -1, 0)
+_STRIDED = torch.strided
 _MANY = 1024  # numbers; from then on those of parameters that are gone are given to new ones
 
 _SMALL = 100_000  # elements
@@ -30,7 +31,7 @@ class Pages:
         self._living: dict[int, tuple[int, weakref.ref[Tensor]]] = {}
         self._free: list[int] = []
         self._many = _MANY
-        self._seen: list[tuple[int, int]] = []
+        self._seen: list[tuple[int, int, int]] = []
         self._asked: dict[int, tuple[int, float]] = {}
         self.versions: list[int] = []
         """Version of each parameter when it was first seen: it rises when somebody moves the weights."""
@@ -107,10 +108,10 @@ class Pages:
                     seen[number] = _NONE
             else:
                 present |= bit
-                key, version = id(grad), grad._version
-                if before[0] != key or before[1] != version:
+                state = (id(grad), grad._version, grad.data_ptr() if grad.layout is _STRIDED else 0)
+                if before != state:
                     changed |= bit
-                    seen[number] = (key, version)
+                    seen[number] = state
         for number in gone:
             del self._living[number]
         return present, lost, changed
@@ -199,6 +200,9 @@ def _version(param: Tensor) -> int:
         return 0
 
 
-def _state(param: Tensor) -> tuple[int, int]:
+def _state(param: Tensor) -> tuple[int, int, int]:
+    """Return which tensor ``.grad`` is, its version, and where its values are: ``.grad.data = x`` changes only that."""
     grad = param.grad if param.is_leaf else None
-    return _NONE if grad is None else (id(grad), grad._version)
+    if grad is None:
+        return _NONE
+    return id(grad), grad._version, grad.data_ptr() if grad.layout is _STRIDED else 0

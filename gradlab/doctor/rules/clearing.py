@@ -17,12 +17,31 @@ class MissingZeroGrad(Rule):
         super().__init__(case)
         self._times: Counter[int] = Counter()
         self._real = 0  # pages whose gradients were seen not to be zeros when a backward added to them
-        self._last: dict[int, tuple[Stepped, list[Any]]] = {}
 
     def verified(self, backward: Any, pages: int) -> None:
         """Old gradients that are not zeros: nobody has cleared them behind our back."""
         self._real |= pages
         self.case.recorder.suspects &= ~pages
+
+    def adding(self, backward: Any, cells: list[Any]) -> None:
+        """A closure's pass adds to what an earlier step has used: its zero_grad() is missing."""
+        optimizer, book = backward.inside, self.case.book
+        if optimizer < 0:
+            return
+        now, again, pages = book.steps.get(optimizer, 0), [], 0
+        for cell in cells:
+            used = [held for held in cell.held if held.used_by == optimizer and held.backward.during < now]
+            if used and not cell.edited:
+                again += [held.backward for held in used]
+                pages |= cell.pages
+        if not again:
+            return
+        if not pages & self._real:
+            self.case.recorder.suspects |= pages
+            return
+        self._times[optimizer] += 1
+        if self._times[optimizer] >= 2:
+            self._say(optimizer, book.sites[optimizer], now, again)
 
     def step(self, stepped: Stepped) -> None:
         """Look for what this optimizer has used before."""
@@ -39,20 +58,17 @@ class MissingZeroGrad(Rule):
             self.case.recorder.suspects |= pages
             return
         self._times[optimizer] += 1
-        self._last[optimizer] = stepped, again
         if self._times[optimizer] >= 2:
-            self._say(optimizer)
+            self._say(optimizer, stepped.step.site, stepped.number, again)
 
-    def _say(self, optimizer: int) -> None:
-        stepped, again = self._last[optimizer]
+    def _say(self, optimizer: int, site: Any, number: int, again: list[Any]) -> None:
         times = self._times[optimizer]
         self.case.find(
             "missing-zero-grad",
             "error",
-            stepped.step.site,
+            site,
             "`.grad` is never cleared, so every step applies the gradients of earlier batches again.",
-            f"update {stepped.number} of {self.case.name(optimizer)} applied {batches(again)} again; "
-            f"{times} updates did so",
+            f"update {number} of {self.case.name(optimizer)} applied {batches(again)} again; {times} updates did so",
             "optimizer.zero_grad()  # before loss.backward()",
         )
 

@@ -29,8 +29,8 @@ class Clipping(Rule):
         self._calls[event.site] += 1
         held = [one for cell in cells for one in cell.held]
         fresh = [one for cell in cells for one in cell.fresh]
-        if any(cell.edited for cell in cells):
-            return
+        if any(cell.edited for cell in cells) or any(one.backward.inside >= 0 for one in held):
+            return  # in a closure, the step that calls it comes after all
         if any(one.backward.scaled and not one.unscaled for one in fresh):
             self._say("clip-before-unscale", event, "error", 1, *_SCALED, batches([one.backward for one in fresh]))
         elif any(wipe.lost for cycle in self.case.book.cycles.values() for wipe in cycle.wipes):

@@ -21,6 +21,7 @@ class _Schedule:
         self.extra = 0
         self.at = base  # attempts when it stepped last
         self.told = False
+        self.sites: set[Any] = set()  # lines of all steps but the early ones
         self.passes = 0  # number of the newest backward pass then
 
 
@@ -43,6 +44,7 @@ class Scheduling(Rule):
             return
         if attempts == schedule.at and schedule.count > 1 and self._too_many(event, schedule):
             schedule.extra += 1
+        schedule.sites.add(event.site)
         schedule.at, schedule.passes = attempts, self.case.book.newest
         regular = attempts - schedule.base
         if schedule.count > _SETTLED:
@@ -69,9 +71,9 @@ class Scheduling(Rule):
     def _early(self, schedule: _Schedule, optimizer: int) -> None:
         """Say that it began too early, unless it is too fast altogether.
 
-        Several steps at once before the first update fast-forward a schedule to where training was interrupted.
+        Steps of another line, or several at once, fast-forward a schedule to where training was interrupted.
         """
-        if schedule.early != 1 or schedule.told or schedule.extra:
+        if schedule.early != 1 or schedule.told or schedule.extra or schedule.early_site not in schedule.sites:
             return
         schedule.told = True
         self.case.find(
