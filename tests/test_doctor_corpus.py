@@ -58,6 +58,11 @@ def grave(report: Report) -> list[tuple[str, str, int]]:
     return [(one.code, Path(one.file).name, one.line) for one in report.findings if one.severity != "hint"]
 
 
+def hinted(path: Path) -> bool:
+    """Is a hint all that can be asked for, since the same may be meant so?"""
+    return header(path, "severity").startswith("hint")
+
+
 def evenly(paths: list[Path], most: int = SAMPLE) -> list[Path]:
     """Pick paths that lie as far from one another as they can."""
     return paths[:: max(1, len(paths) // most)][:most]
@@ -124,7 +129,9 @@ def test_a_broken_loop_gets_its_code_at_its_line_and_nothing_else(path, fresh):
     assert header(path, "expect") == code == path.parent.name
     report, ended = watched(path, fresh)
     assert type(ended).__name__ == (header(path, "raises") or "NoneType"), ended
-    assert set(grave(report)) == {(code, path.name, line)}, report.text
+    found = {(one.code, Path(one.file).name, one.line) for one in report.findings}
+    assert (code, path.name, line) in found, report.text
+    assert set(grave(report)) == (set() if hinted(path) else {(code, path.name, line)}), report.text
 
 
 @pytest.mark.parametrize("path", GOOD + PROGRAMS, ids=name)
@@ -156,5 +163,6 @@ def test_the_command_line_says_the_same(path):
         assert (done.returncode, seen) == (0, set()), done.stderr
     else:
         code, line = marked(path)
-        assert (done.returncode, seen) == (1, {(code, path.name, line)}), done.stderr
+        wanted = (0, set()) if hinted(path) else (1, {(code, path.name, line)})
+        assert (done.returncode, seen) == wanted, done.stderr
     assert "gradlab/doctor" not in done.stderr

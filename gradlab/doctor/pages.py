@@ -108,7 +108,7 @@ class Pages:
                     seen[number] = _NONE
             else:
                 present |= bit
-                state = (id(grad), grad._version, grad.data_ptr() if grad.layout is _STRIDED else 0)
+                state = (id(grad), grad._version, _address(grad))
                 if before != state:
                     changed |= bit
                     seen[number] = state
@@ -205,4 +205,9 @@ def _state(param: Tensor) -> tuple[int, int, int]:
     grad = param.grad if param.is_leaf else None
     if grad is None:
         return _NONE
-    return id(grad), grad._version, grad.data_ptr() if grad.layout is _STRIDED else 0
+    return id(grad), grad._version, _address(grad)
+
+
+def _address(grad: Tensor) -> int:
+    """Return where a plain tensor's values are; others (sparse, fake) have no one place."""
+    return grad.data_ptr() if type(grad) is Tensor and grad.layout is _STRIDED else 0

@@ -1,6 +1,7 @@
 # An encoder and a classifier under one optimizer, but the features are detached, so the encoder never learns.
 # source: speechbrain/speechbrain#1396
 # expect: graph-broken
+# severity: hint (some cut off a part on purpose)
 import torch
 import torch.nn.functional as F
 from torch import nn, optim

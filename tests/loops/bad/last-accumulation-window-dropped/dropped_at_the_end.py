@@ -1,6 +1,7 @@
 # One pass over 38 batches with windows of four: the last two batches never reach an update.
 # source: timoschick/pet#36
 # expect: last-accumulation-window-dropped
+# severity: hint (some stop after a number of steps on purpose)
 import torch
 from torch import nn
 from torch.optim import AdamW

@@ -1,6 +1,7 @@
 # A TrainLoop that splits a batch into micro-batches and adds up their mean losses' gradients.
 # source: openai/guided-diffusion#111
 # expect: loss-not-divided
+# severity: hint (a sum over tasks looks the same, and a smaller lr makes up for it)
 import torch
 from torch import nn
 

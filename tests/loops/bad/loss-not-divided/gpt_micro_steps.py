@@ -1,6 +1,7 @@
 # A tiny GPT accumulating eight micro-steps of a mean loss, without dividing by the number of micro-steps.
 # source: karpathy/nanoGPT#206
 # expect: loss-not-divided
+# severity: hint (a sum over tasks looks the same, and a smaller lr makes up for it)
 import torch
 import torch.nn as nn
 from torch.nn import functional as F

@@ -1,6 +1,7 @@
 # A U-Net-like model trained with a helper that yields when to update; the Dice loss is a mean and is not normalised.
 # source: fredzzhang/atlas#26
 # expect: loss-not-divided
+# severity: hint (a sum over tasks looks the same, and a smaller lr makes up for it)
 import torch
 from torch import nn
 

@@ -1,6 +1,7 @@
 # A sparse autoencoder with two mean losses accumulated over three batches; the division was removed by mistake.
 # source: ApolloResearch/e2e_sae#70
 # expect: loss-not-divided
+# severity: hint (a sum over tasks looks the same, and a smaller lr makes up for it)
 import torch
 from torch import nn, optim
 from torch.utils.data import DataLoader

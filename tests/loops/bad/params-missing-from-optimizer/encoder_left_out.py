@@ -1,6 +1,7 @@
 # A captioning model built from two modules, where the optimizer was given the decoder's parameters only.
 # source: facebookresearch/mmf#104
 # expect: params-missing-from-optimizer
+# severity: hint (some leave a part as it is on purpose)
 import torch
 import torch.optim as optim
 from torch import nn
