@@ -44,7 +44,7 @@ def test_every_option_reaches_the_recipe(capfd: pytest.CaptureFixture[str]) -> N
 
 
 def test_a_size_with_a_context(capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capfd, *"forecast gpt2-1.5b --context 128 --amp bf16 --on T4".split())
+    code, out, _ = run(capfd, *["forecast", "gpt2-1.5b", "--context", "128", "--amp", "bf16", "--on", "T4"])
     assert code == (0 if forecast("gpt2-1.5b", Recipe(amp="bf16"), context=128).fits("T4") else 1)
     assert "gpt2-1.5b, batch 1, context 128, sgd, AMP bf16, window 1\n1,557,611,200 parameters" in out
 

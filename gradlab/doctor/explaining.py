@@ -110,7 +110,6 @@ def _second_scaler_step(case: Case, site: Site, said: str) -> None:
         "scaler.step() is called again although scaler.update() has not closed the last update.",
         "PyTorch: " + said.splitlines()[0][:160],
         "scaler.update()  # once an update, after the last scaler.step()",
-        lesson="08_mixed_precision",
     )
 
 
@@ -122,7 +121,6 @@ def _second_unscale(case: Case, site: Site, said: str) -> None:
         "scaler.unscale_() is called twice for one update: the gradients may be divided only once.",
         "PyTorch: " + said.splitlines()[0][:160],
         "scaler.unscale_(optimizer)  # once, right before clipping",
-        lesson="08_mixed_precision",
     )
 
 
@@ -157,7 +155,6 @@ def _never_scaled(case: Case, site: Site, said: str) -> None:
         "scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
         "PyTorch: " + said.splitlines()[0][:160],
         "scaler.scale(loss).backward()",
-        lesson="08_mixed_precision",
     )
 
 

@@ -14,27 +14,11 @@ if TYPE_CHECKING:
 
 _LESSONS = {
     "missing-zero-grad": "03_forgetting_zero_grad",
-    "double-step": "06_optimizer_step",
-    "foreign-gradients-in-step": "04_zero_grad",
-    "zero-grad-between-backward-and-step": "04_zero_grad",
-    "zero-grad-in-micro-batch": "07_gradient_accumulation",
-    "last-accumulation-window-dropped": "07_gradient_accumulation",
-    "loss-not-divided": "07_gradient_accumulation",
-    "never-steps": "06_optimizer_step",
-    "step-without-backward": "06_optimizer_step",
-    "params-missing-from-optimizer": "04_zero_grad",
-    "optimizer-holds-stale-params": "04_zero_grad",
-    "optimizer-params-frozen": "01_autograd",
-    "graph-broken": "01_autograd",
-    "carried-state-not-detached": "02_backward_adds",
-    "backward-twice": "01_autograd",
-    "modified-in-place": "01_autograd",
-    "retain-graph-growth": "02_backward_adds",
-    "graph-retained-memory-leak": "09_gpu_memory",
     "grad-none-after-zero-grad": "05_set_to_none",
+    "graph-retained-memory-leak": "09_gpu_memory",
     "out-of-memory": "09_gpu_memory",
 }
-"""The notebook that explains a code; all others are explained in 08_mixed_precision or 10_loop_doctor."""
+"""The notebook that explains a code; all others are explained in 10_loop_doctor."""
 
 
 class Case:
@@ -49,12 +33,10 @@ class Case:
         self.book: Book
         self.made: dict[int, Made] = {}
 
-    def find(
-        self, code: str, severity: str, site: Site, message: str, evidence: str, fix: str, *, lesson: str = ""
-    ) -> None:
+    def find(self, code: str, severity: str, site: Site, message: str, evidence: str, fix: str) -> None:
         """Note a finding; one that is known at this place gets the newer evidence."""
         file, line = site
-        notebook = f"notebooks/{lesson or _LESSONS.get(code, '10_loop_doctor')}.ipynb"
+        notebook = f"notebooks/{_LESSONS.get(code, '10_loop_doctor')}.ipynb"
         self.seen[code, site] = self.recorder.seen
         self.findings[code, site] = Finding(code, severity, message, evidence, file, line, fix, notebook)
 

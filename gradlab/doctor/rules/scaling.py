@@ -30,7 +30,6 @@ class Scaling(Rule):
                     "scaler.step() is never followed by scaler.update(): the loss scale cannot adapt.",
                     f"{times} steps of {self.case.name(event.optimizer)} came without an update() since the one before",
                     "scaler.update()  # once an update, after the last scaler.step(); make the scaler once",
-                    lesson="08_mixed_precision",
                 )
         self._open[event.optimizer] = event.scaler
 
@@ -52,7 +51,6 @@ class Scaling(Rule):
                 "thousands of times too large.",
                 f"update {stepped.number} applied {batches([held.backward for held in fresh])} without unscaling",
                 "scaler.step(optimizer); scaler.update()  # instead of optimizer.step()",
-                lesson="08_mixed_precision",
             )
         elif stepped.step.scaler and not any(held.backward.scaled for held in fresh):
             self._unscaled(fresh[-1].backward, stepped.number)
@@ -67,7 +65,6 @@ class Scaling(Rule):
                 "scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
                 f"update {number} divided the gradient of batch {backward.number}, whose loss was not scaled",
                 "scaler.scale(loss).backward()",
-                lesson="08_mixed_precision",
             )
 
 
@@ -93,5 +90,4 @@ class Autocast(Rule):
                 "itself.",
                 f"{times} backward passes began with autocast on",
                 "# take loss.backward() out of the `with torch.autocast(...)` block",
-                lesson="08_mixed_precision",
             )
