@@ -1,0 +1,1 @@
+"""Hearing: one file for each part of PyTorch that the doctor listens to."""
