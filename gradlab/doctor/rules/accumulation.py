@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from ..book import Stepped
+from ..cells import Stepped
 from ..events import NOWHERE
 from .base import Case, Rule, batches
 

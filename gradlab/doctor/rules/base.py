@@ -8,7 +8,8 @@ from ..events import BY_HAND
 from ..finding import Finding
 
 if TYPE_CHECKING:
-    from ..book import Book, Cell, Stepped
+    from ..book import Book
+    from ..cells import Cell, Stepped
     from ..events import Backward, Clip, Forward, Made, Mode, ScalerStep, ScalerUpdate, Schedule, Site
     from ..recorder import Recorder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ..book import Cell
+from ..cells import Cell
 from .base import Case, Rule, batches
 
 _FIX = "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)  # after the last backward(), right before step()"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..book import Stepped
+from ..cells import Stepped
 from ..events import NOWHERE
 from .base import Case, Rule
 

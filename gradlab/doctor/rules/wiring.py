@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ..book import Stepped
+from ..cells import Stepped
 from ..events import NOWHERE
 from ..pages import numbers
 from .base import Case, Rule

@@ -1,0 +1,100 @@
+"""Cells: what is inside the gradients of parameters that have had the same fate, and what a step finds there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from .events import Backward, Clear, Step
+
+
+class Held:
+    """A backward pass inside a ``.grad``."""
+
+    __slots__ = ("backward", "unscaled", "used_by")
+
+    def __init__(self, backward: Backward, used_by: int = -1, *, unscaled: bool = False) -> None:
+        """``used_by`` is the optimizer whose step has used it last, -1 for none."""
+        self.backward, self.used_by, self.unscaled = backward, used_by, unscaled
+
+    def copy(self) -> Held:
+        """Return another one with the same fate."""
+        return Held(self.backward, self.used_by, unscaled=self.unscaled)
+
+
+class Cell:
+    """Pages with the same contents."""
+
+    __slots__ = ("edited", "held", "pages")
+
+    def __init__(self, pages: int, held: list[Held] | None = None, *, edited: bool = False) -> None:
+        """``edited`` says that somebody has written to ``.grad`` by hand since it was last cleared or used."""
+        self.pages, self.held, self.edited = pages, held or [], edited
+
+    @property
+    def fresh(self) -> list[Held]:
+        """What no step has used yet."""
+        return [held for held in self.held if held.used_by < 0]
+
+    def part(self, pages: int) -> Cell:
+        """Take some pages out into a cell of their own."""
+        self.pages &= ~pages
+        return Cell(pages, [held.copy() for held in self.held], edited=self.edited)
+
+
+@dataclass
+class Wipe:
+    """A clearing of what no step had used."""
+
+    clear: Clear
+    lost: list[Backward]
+
+
+@dataclass
+class Cycle:
+    """What has happened to an optimizer's parameters since its last step."""
+
+    backwards: list[Backward] = field(default_factory=list)
+    wipes: list[Wipe] = field(default_factory=list)
+    others: int = 0
+    """Backward passes that added to none of its parameters."""
+    cleared: bool = False
+    called: int = 0
+    """Pages of the models that were called."""
+    after: int = 0
+    """Pages of those that were called, with gradients, since the newest backward pass."""
+    elsewhere: int = 0
+    """Pages that backward passes have added to and that no optimizer holds."""
+
+
+@dataclass
+class Stepped:
+    """A step, with what it found in ``.grad``."""
+
+    step: Step
+    number: int
+    """Which step of this optimizer it is, counted from 1."""
+    cells: list[Cell]
+    cycle: Cycle
+
+    @cached_property
+    def held(self) -> list[Held]:
+        """All that is in the gradients, without repeats by page."""
+        return [held for cell in self.cells for held in cell.held]
+
+    @cached_property
+    def edited(self) -> bool:
+        """Has somebody changed these gradients by hand?"""
+        return any(cell.edited for cell in self.cells)
+
+    @cached_property
+    def fresh(self) -> list[Backward]:
+        """The backward passes that no step has used yet, oldest first, each once."""
+        return once([held.backward for cell in self.cells for held in cell.fresh])
+
+
+def once(backwards: list[Backward]) -> list[Backward]:
+    """Return backward passes without repeats, oldest first."""
+    if len(backwards) < 2:
+        return backwards
+    return sorted({backward.number: backward for backward in backwards}.values(), key=lambda one: one.number)
