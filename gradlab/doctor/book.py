@@ -84,9 +84,7 @@ class Book:
                 backward.used |= cell.pages
             if len(cell.held) > _MOST_HELD:
                 del cell.held[4 : _MOST_HELD // 2]
-        covered = 0
-        for cover in self.covers.values():
-            covered |= cover
+        covered = self.covered()
         for optimizer, cover in self.covers.items():
             self.cycles[optimizer].elsewhere |= pages & ~covered
             if cover & pages:
@@ -96,6 +94,13 @@ class Book:
                     if len(cycle.backwards) < _MOST_REMEMBERED:
                         cycle.backwards.append(backward)
         self._merge()
+
+    def covered(self) -> int:
+        """Return the pages that some optimizer holds."""
+        covered = 0
+        for cover in self.covers.values():
+            covered |= cover
+        return covered
 
     def called(self, event: Any) -> None:
         """A model was called."""
@@ -152,6 +157,8 @@ class Book:
         if not event.closure:
             self._rules.step(Stepped(event, self.steps[optimizer], cells, self.cycles[optimizer]))
         for cell in cells:
+            for held in cell.fresh:
+                held.backward.during = self.steps[optimizer]
             for held in cell.held:
                 held.used_by = optimizer
                 held.backward.used |= cell.pages

@@ -44,7 +44,7 @@ class Backward:
     inside: int = -1
     """The optimizer whose step called it as a closure, -1 without."""
     during: int = 0
-    """Which step of that optimizer it was; filled in by the book."""
+    """Which step of its optimizer it belongs to; filled in by the book."""
     given: bool = False
     """Was it called with ``gradient=`` or ``inputs=``?"""
     old: bool = False

@@ -81,9 +81,17 @@ def nodes(node: Any, most: int = _MOST_NODES) -> Iterator[Any]:
         waiting.extend(following for following, _ in node.next_functions if following is not None)
 
 
-def leaves(node: Any) -> list[Tensor]:
-    """Return the leaves of a graph, nearest to the root first."""
-    return [one.variable for one in nodes(node) if one.name() == "torch::autograd::AccumulateGrad"]
+def leaves(node: Any) -> list[tuple[Tensor, int]]:
+    """Return the leaves of a graph with their distance from the root, the nearest first."""
+    found, level, distance = [], [node] if node is not None else [], 0
+    seen: set[Any] = set()
+    while level and len(seen) < _MOST_NODES:
+        seen.update(level)
+        found += [(one.variable, distance) for one in level if one.name() == "torch::autograd::AccumulateGrad"]
+        after = {next_node: None for one in level for next_node, _ in one.next_functions if next_node is not None}
+        level = [one for one in after if one not in seen]
+        distance += 1
+    return found
 
 
 def older(node: Any, number: int) -> bool:

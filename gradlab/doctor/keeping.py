@@ -24,7 +24,7 @@ def keeper(frame: FrameType | None, now: int) -> Site:
         file = frame.f_code.co_filename
         for name, value in list(frame.f_locals.items()):
             for kept in _keeping(name, value, now):
-                if line := adds_to(file, kept):
+                if line := adds_to(file, kept, frame.f_lineno):
                     return file, line
         frame = learner(frame.f_back)
     return NOWHERE

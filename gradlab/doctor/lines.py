@@ -17,10 +17,23 @@ def _tree(file: str) -> ast.Module | None:
         return None
 
 
-def adds_to(file: str, name: str) -> int:
-    """Return the first line of a file that adds to a variable or attribute of this name, 0 if there is none."""
+def adds_to(file: str, name: str, line: int) -> int:
+    """Return a line that adds to a variable or attribute of this name, 0 if there is none.
+
+    It is looked for in the function that ``line`` is in, and then in the whole file.
+    """
     tree = _tree(file)
-    for node in ast.walk(tree) if tree is not None else ():
+    if tree is None:
+        return 0
+    around = [
+        one for one in ast.walk(tree) if isinstance(one, _FUNCTIONS) and one.lineno <= line <= (one.end_lineno or 0)
+    ]
+    innermost = max(around, key=lambda one: one.lineno, default=None)
+    return (innermost is not None and _adds_in(innermost, name)) or _adds_in(tree, name)
+
+
+def _adds_in(tree: ast.AST, name: str) -> int:
+    for node in ast.walk(tree):
         target: ast.AST | None = None
         if isinstance(node, ast.AugAssign):
             target = node.target
@@ -35,6 +48,7 @@ def adds_to(file: str, name: str) -> int:
     return 0
 
 
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _ADDS = ("append", "appendleft", "add", "extend", "insert", "setdefault", "update")
 
 
@@ -59,6 +73,20 @@ def updates_by_hand(site: Site) -> Site:
             continue
         if _mentions_grad(node):
             return site[0], node.lineno  # type: ignore[attr-defined]  # all three kinds have a line
+    return site
+
+
+def clears_by_hand(site: Site) -> Site:
+    """Return the line that clears ``.grad`` itself in the file of another line, or that line if there is none."""
+    tree = _tree(site[0]) if site != NOWHERE else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
+            target = node.targets[0]
+            if isinstance(target, ast.Attribute) and target.attr == "grad":
+                return site[0], node.lineno
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "zero_":
+            if _mentions_grad(node.func):
+                return site[0], node.lineno
     return site
 
 

@@ -49,7 +49,7 @@ class Models:
         self._pages = pages
         self._models: dict[int, Model] = {}
         self.order: dict[int, int] = {}
-        """Page number -> place in the graph, the nearest to a loss first."""
+        """Page number -> nodes of the graph between the parameter and a loss."""
 
     def see(self, module: nn.Module) -> Model:
         """Return the model of a module, looked at again now and then: parts can be exchanged."""
@@ -71,10 +71,10 @@ class Models:
         return list(self._models.values())
 
     def reach(self, node: Any) -> None:
-        """Note in which order backward reaches the parameters."""
-        for place, leaf in enumerate(graphs.leaves(node)):
+        """Note how far from the loss the parameters are."""
+        for leaf, distance in graphs.leaves(node):
             if page := self._pages.known([leaf]):
-                self.order[page.bit_length() - 1] = place
+                self.order[page.bit_length() - 1] = distance
 
 
 def _two_moods(module: nn.Module) -> bool:

@@ -99,9 +99,13 @@ def _summary(judge: Judge) -> str:
     if not case.recorder.seen:
         return "Nothing was trained in this block: no backward pass and no step."
     if len(case.made) <= _MOST_NAMED:
-        steps = [f"{book.attempts.get(at, 0):,} updates of {case.name(at)}" for at in case.made]
+        steps = [f"{_count(book.attempts.get(at, 0), 'update')} of {case.name(at)}" for at in case.made]
     else:
-        steps = [f"{sum(book.attempts.values()):,} updates of many optimizers"]
-    return f"Watched {case.recorder.seen:,} backward passes" + (
+        steps = [f"{_count(sum(book.attempts.values()), 'update')} of many optimizers"]
+    return f"Watched {_count(case.recorder.seen, 'backward pass', 'es')}" + (
         f", {', '.join(steps)}." if steps else ", no optimizer."
     )
+
+
+def _count(number: int, word: str, ending: str = "s") -> str:
+    return f"{number:,} {word}{'' if number == 1 else ending}"

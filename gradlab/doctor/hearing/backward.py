@@ -93,7 +93,7 @@ class Backwards(Clerk):
         number = backward.number
         if number in (1, 2, 8) or number % 512 == 0:  # parameters that no module and no optimizer has told of
             leaves = graphs.leaves(node)
-            self.pages.of(leaf for leaf in leaves if isinstance(leaf, nn.Parameter) or not self.optimizers)
+            self.pages.of(leaf for leaf, _ in leaves if isinstance(leaf, nn.Parameter) or not self.optimizers)
             self.models.reach(node)
         if backward.retain:
             self._retained += 1

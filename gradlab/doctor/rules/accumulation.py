@@ -7,6 +7,7 @@ from typing import Any
 
 from ..cells import Stepped
 from ..events import NOWHERE
+from ..lines import clears_by_hand
 from .base import Case, Rule, batches
 
 _MOST_WINDOWS = 256
@@ -43,7 +44,7 @@ class ZeroGradInMicroBatch(Rule):
             self.case.find(
                 "zero-grad-in-micro-batch",
                 "error",
-                site if site != NOWHERE else stepped.step.site,
+                site if site != NOWHERE else clears_by_hand(stepped.step.site),
                 "The gradients are cleared for every micro-batch, so each update applies only the last of its window.",
                 f"update {stepped.number} applied {batches(stepped.fresh)} alone; {batches(lost)} had been cleared",
                 "optimizer.zero_grad()  # once a window: right after optimizer.step()",

@@ -27,6 +27,11 @@ class Clipping(Rule):
         if event.measures:
             return
         self._calls[event.site] += 1
+        covered = self.case.book.covered()  # what no optimizer holds is nobody's to clear
+        if covered:
+            cells = [cell for cell in cells if cell.pages & covered]
+        if not cells:
+            return
         held = [one for cell in cells for one in cell.held]
         fresh = [one for cell in cells for one in cell.fresh]
         if any(cell.edited for cell in cells) or any(one.backward.inside >= 0 for one in held):
@@ -42,7 +47,7 @@ class Clipping(Rule):
         elif not fresh:
             self._say("clip-after-step", event, "error", 2, *_LATE, batches([one.backward for one in held]))
         else:
-            self._clipped = {cell.pages: event for cell in cells if cell.fresh}
+            self._clipped = {cell.pages & (covered or -1): event for cell in cells if cell.fresh}
 
     def adding(self, backward: Any, cells: list[Cell]) -> None:
         """Does another micro-batch come after a clip, with no step between them?"""

@@ -20,7 +20,7 @@ class _Schedule:
         self.early_site: Any = None
         self.extra = 0
         self.at = base  # attempts when it stepped last
-        self.told = False
+        self.told = self.fast = False
         self.sites: set[Any] = set()  # lines of all steps but the early ones
         self.passes = 0  # number of the newest backward pass then
 
@@ -49,7 +49,8 @@ class Scheduling(Rule):
         regular = attempts - schedule.base
         if schedule.count > _SETTLED:
             self._early(schedule, event.optimizer)
-        if schedule.extra >= 4 and 2 * schedule.extra > regular > 0:
+        if not schedule.fast and schedule.extra >= 4 and 2 * schedule.extra > regular > 0:
+            schedule.fast = True
             self.case.find(
                 "scheduler-outpaces-optimizer",
                 "warning",

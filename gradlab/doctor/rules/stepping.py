@@ -7,6 +7,7 @@ from typing import Any
 
 from ..cells import Stepped
 from ..events import NOWHERE
+from ..lines import clears_by_hand
 from .base import Case, Rule, batches
 
 
@@ -54,7 +55,7 @@ class EmptyStep(Rule):
             self.case.find(
                 "zero-grad-between-backward-and-step",
                 "error",
-                clear.site if clear.site != NOWHERE else stepped.step.site,
+                clear.site if clear.site != NOWHERE else clears_by_hand(stepped.step.site),
                 "The gradients are cleared after backward() and before step(), so the step has nothing to apply.",
                 f"{batches(lost)} was cleared before update {stepped.number}; {times} updates found no gradient",
                 "optimizer.zero_grad()  # move it above loss.backward(), or below optimizer.step()",

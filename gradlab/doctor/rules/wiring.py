@@ -23,22 +23,16 @@ class MissingParams(Rule):
     def step(self, stepped: Stepped) -> None:
         """Note which parameters got gradients together with those that are stepped here."""
         for backward in stepped.fresh:
-            missing = backward.added & ~self._covered()
+            missing = backward.added & ~self.case.book.covered()
             if missing:
                 self._together[missing] += 1
                 self._site[missing] = stepped.step
-
-    def _covered(self) -> int:
-        covered = 0
-        for cover in self.case.book.covers.values():
-            covered |= cover
-        return covered
 
     def end(self, *, normal: bool) -> None:
         """Judge what was seen at least three times and has never moved."""
         pages = self.case.recorder.pages
         for missing, times in self._together.items():
-            missing &= ~self._covered()
+            missing &= ~self.case.book.covered()
             missing &= ~pages.moved(missing)
             if times >= 3 and missing:
                 self._judge(missing, times, self._site.get(missing))
@@ -56,7 +50,7 @@ class MissingParams(Rule):
         near = [order[n] for n in numbers(missing) if n in order]
         stepped = [order[n] for n in numbers(step.pages) if n in order]
         # A backbone may be meant to stay as it is, or all but the biases; a head that comes after all else is not.
-        downstream = bool(near and stepped and max(near) < min(stepped))
+        downstream = bool(near and stepped and min(near) < min(stepped) and max(near) <= min(stepped))
         late = self.case.recorder.younger(missing, step.optimizer)
         severity = "warning" if stray or late or (same and downstream) else "hint"
         if self._stale(step):
@@ -69,7 +63,7 @@ class MissingParams(Rule):
             made if made != NOWHERE else step.site,
             f"{count} parameter{'s get' if count > 1 else ' gets'} gradients and {'are' if count > 1 else 'is'} in no "
             "optimizer, so they never learn.",
-            f"{times} backward passes reached them: shapes {_shapes(self.case, missing)}",
+            f"{times} backward passes reached them{_shapes(self.case, missing)}",
             "optimizer.add_param_group({'params': new_part.parameters()})  # or requires_grad_(False) if meant so",
         )
 
@@ -129,12 +123,14 @@ class PartsWithoutGradient(Rule):
                     "Some of the optimizer's parameters never get a gradient: they are unused, or the graph is cut "
                     "before them.",
                     f"{never.bit_count()} of {cover.bit_count()} parameters of {self.case.name(optimizer)} in "
-                    f"{self._passes} backward passes: shapes {_shapes(self.case, never)}",
+                    f"{self._passes} backward passes{_shapes(self.case, never)}",
                     "# look for .detach(), .data or no_grad() after the parts that do not learn",
                 )
 
 
 def _shapes(case: Case, pages: int) -> str:
     params = [case.recorder.pages.param(number) for number in numbers(pages)[:3]]
-    shown = ", ".join(str(tuple(param.shape)) for param in params if param is not None)
-    return shown + (", ..." if pages.bit_count() > 3 else "")
+    shapes = [str(tuple(param.shape)) for param in params if param is not None]
+    if not shapes:  # the model is gone with the function that made it
+        return ""
+    return f": shapes {', '.join(shapes)}" + (", ..." if pages.bit_count() > 3 else "")
