@@ -84,9 +84,9 @@ def clears_by_hand(site: Site) -> Site:
             target = node.targets[0]
             if isinstance(target, ast.Attribute) and target.attr == "grad":
                 return site[0], node.lineno
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "zero_":
-            if _mentions_grad(node.func):
-                return site[0], node.lineno
+        named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "zero_"
+        if named and _mentions_grad(node):
+            return site[0], node.lineno  # type: ignore[attr-defined]  # a call has a line
     return site
 
 

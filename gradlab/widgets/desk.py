@@ -89,6 +89,7 @@ class Desk:
             self._complete_update()
             self.runner.edit(text)
             self._doctor = Listener()
+            self.screen.hasten("memory")
             taken = True
             self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
 
@@ -101,6 +102,7 @@ class Desk:
         if self._complete_update():
             words += f" (update {self.runner.updates:,} was completed first)"
         self.runner.switch(recipe)
+        self.screen.hasten("memory")  # what the switch does to it is seen in the next update
         if self.runner.fresh_optimizers:
             words += "; the optimizer is new, its state starts empty; weights and .grad stay"
         self.say(words)
@@ -130,8 +132,8 @@ class Desk:
         return self._mishap if self._note == self._mishap else ""
 
     def watch(self) -> None:
-        """Have the run sample memory if somebody looks at it."""
-        self.runner.watch_memory = "memory" in self.panels()
+        """Have the run count bytes if somebody looks at them, and if its panel is about to be drawn."""
+        self.runner.watch_memory = "memory" in self.panels() and (not self.player.playing or self.screen.due("memory"))
 
     @property
     def warning(self) -> str:

@@ -47,6 +47,14 @@ class Screen:
             self._due[name] = ended + _SHARE * (ended - began)
         self._send()
 
+    def due(self, name: str) -> bool:
+        """Would a panel be redrawn now, while playing?"""
+        return time.perf_counter() >= self._due.get(name, 0.0)
+
+    def hasten(self, name: str) -> None:
+        """Have a panel redrawn at the next drawing."""
+        self._due.pop(name, None)
+
     def sheet(self, columns: int = 2) -> bytes:
         """Return all panels on one PNG."""
         return compose(self._pngs, min(columns, len(self._pngs)))
