@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from .events import Backward, Clear, Step
 
@@ -77,20 +76,18 @@ class Stepped:
     cells: list[Cell]
     cycle: Cycle
 
-    @cached_property
-    def held(self) -> list[Held]:
-        """All that is in the gradients, without repeats by page."""
-        return [held for cell in self.cells for held in cell.held]
+    held: list[Held] = field(init=False)
+    """All that is in the gradients, without repeats by page."""
+    fresh: list[Backward] = field(init=False)
+    """The backward passes that no step has used yet, oldest first, each once."""
+    edited: bool = field(init=False)
+    """Has somebody changed these gradients by hand?"""
 
-    @cached_property
-    def edited(self) -> bool:
-        """Has somebody changed these gradients by hand?"""
-        return any(cell.edited for cell in self.cells)
-
-    @cached_property
-    def fresh(self) -> list[Backward]:
-        """The backward passes that no step has used yet, oldest first, each once."""
-        return once([held.backward for cell in self.cells for held in cell.fresh])
+    def __post_init__(self) -> None:
+        """Take it together once, since nearly every rule asks."""
+        self.held = [held for cell in self.cells for held in cell.held]
+        self.fresh = once([held.backward for held in self.held if held.used_by < 0])
+        self.edited = any(cell.edited for cell in self.cells)
 
 
 def once(backwards: list[Backward]) -> list[Backward]:

@@ -183,7 +183,7 @@ class Forward:
     calm: str
     """The kind of one that is in evaluation mode; "" if none."""
     first: int
-    """A number for its first argument, if that is a tensor; the same tensor has the same number."""
+    """A number for the values of its first argument, where evaluation is told from sampling by it; else 0."""
     caller: str
     """Name of the learner's function that calls it."""
     pages: int

@@ -59,6 +59,9 @@ class Judge:
 
 
 def _teller(wanted: list[Any]) -> Any:
+    if len(wanted) == 1:
+        return wanted[0]
+
     def tell(*fact: Any, **more: Any) -> None:
         for hear in wanted:
             hear(*fact, **more)

@@ -46,16 +46,16 @@ class Modules(Clerk):
             place = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NOWHERE
             grad = torch.is_grad_enabled()
             moody, calm = model.moods()
-            first = self._serial(args[0] if args else None, same_values=not grad and bool(moody))
+            first = self._serial(args[0] if args else None) if moody and not grad else 0  # nobody else asks
             caller = frame.f_code.co_name if frame is not None else ""
             again = rank(where.f_code.co_filename) == 0
             self._emit(
                 Forward(place, id(module), module.training, grad, moody, calm, first, caller, model.pages, again=again)
             )
 
-    def _serial(self, argument: Any, *, same_values: bool) -> int:
+    def _serial(self, argument: Any) -> int:
         """Return a number for a tensor, or for its values; ids are given out again when a tensor is gone."""
-        if same_values and isinstance(argument, Tensor) and argument.device.type == "cpu" and argument.numel() < _SMALL:
+        if isinstance(argument, Tensor) and argument.device.type == "cpu" and argument.numel() < _SMALL:
             return hash((argument.shape, float(argument.detach().double().abs().sum())))
         number = self._serials.get(argument) if isinstance(argument, Tensor) else None
         if number is None:

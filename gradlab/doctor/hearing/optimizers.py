@@ -90,5 +90,5 @@ class Optimizers(Clerk):
 
 
 def _written(optimizer: Optimizer) -> int:
-    """Return how often an optimizer's weights have been written to, all together."""
-    return sum(param._version for group in optimizer.param_groups for param in group["params"])
+    """Return how often an optimizer's weights have been written to; the first of a group stands for it."""
+    return sum(group["params"][0]._version for group in optimizer.param_groups if group["params"])

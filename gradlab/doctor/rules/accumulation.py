@@ -16,7 +16,7 @@ _MOST_WINDOWS = 256
 def lost_in(stepped: Stepped) -> list[Any]:
     """Return the passes of this window's own line that were cleared everywhere before any step could use them."""
     fresh = stepped.fresh
-    if not fresh:
+    if not fresh or not stepped.cycle.wipes:
         return []
     routes = {one.route for one in fresh}
     lost = [one for wipe in stepped.cycle.wipes for one in wipe.lost]
