@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from . import tasks as tasks
     from .comparison import compare as compare
     from .doctor import watch as watch
+    from .exercises import exercise as exercise
     from .forecast import forecast as forecast
     from .ledger import Ledger as Ledger
     from .recipe import Recipe as Recipe
@@ -28,12 +29,13 @@ _HOME = {
     "Recipe": ".recipe",
     "Run": ".run",
     "compare": ".comparison",
+    "exercise": ".exercises",
     "forecast": ".forecast",
     "predict": ".widgets.predict",
     "watch": ".doctor",
 }
 
-__all__ = ["Lab", "Ledger", "Recipe", "Run", "compare", "forecast", "predict", "tasks", "watch"]
+__all__ = ["Lab", "Ledger", "Recipe", "Run", "compare", "exercise", "forecast", "predict", "tasks", "watch"]
 
 
 def __getattr__(name: str) -> Any:

@@ -92,7 +92,7 @@ def test_what_is_computed_is_the_same_bit_for_bit(name):
     assert not same(bare, LOOPS[name]()), "these tensors would not tell"
 
 
-@pytest.mark.parametrize("name", set(LOOPS) - {"forgotten", "second order"})
+@pytest.mark.parametrize("name", sorted(set(LOOPS) - {"forgotten", "second order"}))
 def test_these_loops_are_right_and_nothing_is_said(name):
     with watch() as report:
         LOOPS[name]()

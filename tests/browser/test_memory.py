@@ -42,10 +42,10 @@ def test_a_switch_is_seen_while_playing(lab_page: Callable[..., Notebook], speed
     page.turn("speed", speed)
     page.button("Play").click()
     page.wait_for_updates(40)
+    at = page.updates()  # before the switch: at full speed many updates pass until its words are on screen
     page.turn("set_to_none", False)
     page.wait_for_words("set_to_none off")
-    at = page.updates()
-    page.wait_for_updates(at + 30)
+    page.wait_for_updates(page.updates() + 30)
     page.button("Pause").click()
     page.wait_until_still()
     number, statements = page.ask(NEWEST.replace("\n", " "))

@@ -1,0 +1,7 @@
+"""The exercises of one notebook."""
+
+from __future__ import annotations
+
+from .base import Exercise
+
+EXERCISES: tuple[type[Exercise], ...] = ()

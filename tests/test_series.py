@@ -1,0 +1,197 @@
+"""What all notebooks of the series have in common: how they open, their set-up cell, their rhythm, how they close."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+SHEET = "13_cheat_sheet"  # one page that is printed: no predictions between its loops, exercises at its end
+LINES = 14  # a cell is about twelve lines and one idea
+CLOSING = ["Recap", "Exercises", "Where the claims come from"]
+
+
+def stored(path: Path) -> list[dict[str, Any]]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [{**cell, "source": "".join(cell["source"])} for cell in cells]
+
+
+def of(path: Path, kind: str) -> list[str]:
+    return [cell["source"] for cell in stored(path) if cell["cell_type"] == kind]
+
+
+def headings(path: Path) -> list[str]:
+    """The headings of the second rank, in order."""
+    return [line[3:].strip() for text in of(path, "markdown") for line in text.splitlines() if line.startswith("## ")]
+
+
+def test_there_are_fourteen() -> None:
+    assert [path.stem[:2] for path in NOTEBOOKS] == [f"{number:02}" for number in range(14)]
+
+
+@EACH
+def test_it_opens_as_all_do(path: Path) -> None:
+    first = stored(path)[0]["source"]
+    number = path.stem.partition("_")[0]
+    assert re.match(rf"# {number} · \S", first)
+    for word in ("**Afterwards you can**", "**Time**", "**Builds on**", "**Contents**"):
+        assert word in first, word
+    assert re.search(r"\*\*Time\*\* \d+ minutes", first)
+    assert (
+        f"[Open on Binder](https://mybinder.org/v2/gh/gradlab/gradlab/HEAD?urlpath=lab/tree/notebooks/{path.name})"
+        in first
+    )
+    assert (
+        f"[Open in Colab](https://colab.research.google.com/github/gradlab/gradlab/blob/main/notebooks/{path.name})"
+        in first
+    )
+
+
+@EACH
+def test_the_contents_are_its_headings(path: Path) -> None:
+    listed = re.findall(r"\[([^\]]+)\]\(#([^)]+)\)", stored(path)[0]["source"])
+    assert [text for text, _ in listed] == headings(path)
+    assert [target for _, target in listed] == [heading.replace(" ", "-") for heading in headings(path)]
+    assert [heading for heading in headings(path) if heading in CLOSING] == CLOSING
+    assert headings(path)[-1] == CLOSING[-1]
+
+
+@EACH
+def test_the_set_up_cell_is_the_same_everywhere(path: Path) -> None:
+    code = next(cell for cell in stored(path) if cell["cell_type"] == "code")
+    assert code["source"] == of(NOTEBOOKS[0], "code")[0]
+    assert code["id"] == "setup"
+    assert code["outputs"] == []
+
+
+@EACH
+def test_it_asks_before_it_shows(path: Path) -> None:
+    asked = sum(len(re.findall(r"\bpredict\($", text, re.M)) for text in of(path, "code"))
+    assert asked >= (0 if path.stem == SHEET else 3)
+
+
+@EACH
+def test_cells_are_short_and_end_in_no_silence(path: Path) -> None:
+    for text in of(path, "code"):
+        if "predict(" in text or text == of(path, "code")[0]:
+            continue  # a question is prose
+        lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+        assert len(lines) <= LINES, text
+
+
+@EACH
+def test_every_picture_says_what_to_see(path: Path) -> None:
+    cells = stored(path)
+    for at, cell in enumerate(cells):
+        pictures = any("image/png" in output.get("data", {}) for output in cell.get("outputs", []))
+        if pictures:
+            words = "".join(cell["source"] for cell in cells[at + 1 : at + 3] if cell["cell_type"] == "markdown")
+            assert "what to see" in words.lower(), cell["source"]
+
+
+@EACH
+def test_only_instruments_come_from_gradlab(path: Path) -> None:
+    """Whatever is imported from gradlab exists, and stands near the top."""
+    import importlib
+
+    for text in of(path, "code"):
+        plain = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(("%", "!")))
+        for node in ast.walk(ast.parse(plain)):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gradlab"):
+                module = importlib.import_module(node.module or "")
+                assert all(hasattr(module, alias.name) for alias in node.names)
+
+
+NUMBER = re.compile(r"(?<![\w.,^_{/#-])-?\d[\d,]*(?:\.\d+)?(?![\w^_}]|[.,]\d)")
+# What is no prose: code, formulas, links and where they lead, headings, file names and addresses.
+NOT_PROSE = re.compile(
+    r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|<[^>]+>|^#+ .*$|^\[[^\]]+\]: .*$", re.S | re.M
+)
+CITED = re.compile(r"\]\(https?://|\barXiv\b|\bdoi\b|\]\(\d\d_\w+\.ipynb")
+
+
+def value_of(text: str) -> tuple[float, int]:
+    """A number as it is written, with how many places it has behind the point."""
+    plain = text.replace(",", "")
+    return float(plain), len(plain.partition(".")[2])
+
+
+def computed(path: Path) -> set[float]:
+    """Every number that the cells of a notebook contain or print."""
+    texts = []
+    for cell in stored(path):
+        if cell["cell_type"] == "code":
+            texts.append(cell["source"])
+            for output in cell["outputs"]:
+                parts = [
+                    output.get("text", ""),
+                    *(output.get("data", {}).get(f"text/{kind}", "") for kind in ("plain", "html")),
+                ]
+                texts += ["".join(part) for part in parts]
+    words = re.sub(r"data:image/png;base64,[^\"']*", "", "\n".join(texts))
+    found = set()
+    for text in re.findall(r"\d[\d,_]*(?:\.\d+)?(?:e[+-]?\d+)?", words):
+        try:
+            found.add(float(text.replace(",", "").replace("_", "")))
+        except ValueError:
+            continue
+        found |= {float(part) for part in re.findall(r"\d+", text)}  # 60 in (60,120), which reads as one number
+    return found
+
+
+def unfounded(path: Path) -> list[tuple[str, str]]:
+    """The numbers in the prose that no cell computes and no source beside them backs, with their sentences."""
+    known, missing = computed(path), []
+    for text in of(path, "markdown")[1:]:  # the opening tells minutes
+        if re.match(r"## (Exercises|Where the claims come from)\b", text.strip()):
+            text = re.sub(r"^### .*$", "", text, flags=re.M)
+        for paragraph in re.split(r"\n\s*\n|\n(?=\s*[-*|] |\s*\d+\. )", text):
+            if CITED.search(paragraph):
+                continue
+            prose = NOT_PROSE.sub(" ", re.sub(r"^\s*\d+\. ", "", paragraph))
+            for number in NUMBER.findall(prose):
+                wanted, places = value_of(number.lstrip("-"))
+                near = any(round(value * scale, places) == wanted for value in known for scale in (1, 100))
+                if not near:
+                    missing.append((number, " ".join(prose.split())))
+    return missing
+
+
+@EACH
+def test_no_number_without_evidence(path: Path) -> None:
+    assert unfounded(path) == []
+
+
+def test_a_number_from_nowhere_is_found(tmp_path: Path) -> None:
+    cells = [
+        {"cell_type": "markdown", "id": "a", "metadata": {}, "source": ["# 00 · x"]},
+        {
+            "cell_type": "code",
+            "id": "b",
+            "metadata": {},
+            "source": ["print(40 / 41)"],
+            "outputs": [{"text": ["0.9756\n"]}],
+        },
+        {
+            "cell_type": "markdown",
+            "id": "c",
+            "metadata": {},
+            "source": ["It is 0.98, or 98%, of 40. Not 0.97, nor 1,234.\n"],
+        },
+        {
+            "cell_type": "markdown",
+            "id": "d",
+            "metadata": {},
+            "source": ["[They](https://example.org) saw 777, `f(3)`."],
+        },
+    ]
+    path = tmp_path / "x.ipynb"
+    path.write_text(json.dumps({"cells": cells}))
+    assert [number for number, _ in unfounded(path)] == ["0.97", "1,234"]
