@@ -31,12 +31,16 @@ def alike(one: Any, other: Any, relative: float, absolute: float) -> bool:
         return False
 
 
+def _single(value: Any) -> Any:
+    """Return the number in a tensor that holds one, anything else as it is."""
+    return value.item() if isinstance(value, torch.Tensor) and value.numel() == 1 else value
+
+
 def _tensors_alike(one: Any, other: Any, relative: float, absolute: float) -> bool:
     if not (isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)):
-        single = [
-            part.item() if isinstance(part, torch.Tensor) and part.numel() == 1 else part for part in (one, other)
-        ]
-        return not any(isinstance(part, torch.Tensor) for part in single) and alike(*single, relative, absolute)
+        one, other = _single(one), _single(other)
+        both = not (isinstance(one, torch.Tensor) or isinstance(other, torch.Tensor))
+        return both and alike(one, other, relative, absolute)
     if one.shape != other.shape or one.is_complex() != other.is_complex():
         return False
     kind = torch.complex128 if one.is_complex() else torch.float64

@@ -91,7 +91,7 @@ def mended(model, loss_fn, batches, lr):
             gradients = torch.autograd.grad(loss_fn(model(x), y), list(model.parameters()))
             with torch.no_grad():
                 for parameter, gradient in zip(model.parameters(), gradients, strict=True):
-                    parameter -= lr * gradient
+                    parameter.sub_(lr * gradient)
         return weights(model)
 
     def observe(self, answer: Any, *arguments: Any) -> Any:
