@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from gradlab import predict
+from gradlab.widgets import guesses
+from gradlab.widgets.predict import Prediction
 
 GOOD: dict[str, Any] = {
     "question": "What does a second backward() do?",
@@ -14,6 +16,11 @@ GOOD: dict[str, Any] = {
     "answer": "adds",
     "why": ".grad is a buffer that adds.",
 }
+
+
+@pytest.fixture(autouse=True)
+def a_fresh_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradlab.widgets.predict.GUESSES", guesses.Guesses())
 
 
 def test_the_first_guess_counts_and_the_reason_comes_after_it() -> None:
@@ -41,6 +48,41 @@ def test_without_a_kernel_it_is_a_readable_question_that_does_not_give_the_answe
     bundle = predict(**GOOD)._repr_mimebundle_()
     text = bundle["text/plain"]
     assert text == "Predict. What does a second backward() do?\n  ( ) adds\n  ( ) replaces"
+    shown, _, folded = bundle["text/html"].partition("<details>")
+    assert GOOD["why"] not in shown
+    assert "<summary>The answer</summary><b>adds.</b> .grad is a buffer that adds." in folded
+
+
+def test_a_guess_is_kept_when_its_cell_is_run_again() -> None:
+    predict(**GOOD).choose("replaces")
+    again = predict(**GOOD)
+    assert again.guess == "replaces"
+    assert "You said: replaces." in again._reply.value
+    again.choose("adds")
+    assert again.guess == "replaces"
+
+
+def test_an_option_that_is_gone_can_be_chosen_anew() -> None:
+    predict(**GOOD).choose("replaces")
+    edited = predict(**GOOD | {"options": ["adds", "multiplies"]})
+    assert not any(button.disabled for button in edited._buttons)
+    edited.choose("multiplies")
+    assert edited.guess == "multiplies"
+    assert edited._reply.value
+
+
+def test_the_tally_counts_each_question_once() -> None:
+    told: list[Prediction] = []
+    for question, guess in (("One?", "adds"), ("Two?", "replaces"), ("One?", "replaces"), ("Three?", "adds")):
+        told.append(predict(**GOOD | {"question": question}))
+        told[-1].choose(guess)
+    assert "Your guesses so far: 1 of 2 right." in told[1]._reply.value
+    assert "Your guesses so far: 2 of 3 right." in told[3]._reply.value
+
+
+def test_code_in_a_question_is_shown_as_code() -> None:
+    asked = predict(**GOOD | {"question": "What is in `.grad` if a < b?"})
+    assert "What is in <code>.grad</code> if a &lt; b?" in asked._repr_mimebundle_()["text/html"]
 
 
 @pytest.mark.parametrize(

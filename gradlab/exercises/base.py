@@ -8,7 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from .verdict import Verdict, card, prose
+from ..prose import prose
+from .verdict import Verdict, card
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import html
-import re
 from dataclasses import dataclass
 from typing import Any
+
+from ..prose import prose
 
 RIGHT, NOT_YET, NOT_ATTEMPTED = "right", "not yet", "not attempted"
 # A sign beside each colour, for those who do not see it.
@@ -47,8 +48,3 @@ def card(content: str, colour: str) -> str:
     """Return HTML with a bar of this colour at its left; it needs no style sheet, wherever it is read."""
     look = f"border-left:6px solid {colour};padding:2px 12px;max-width:72ch;font-size:15px;line-height:1.45"
     return f'<div role="status" style="{look}">{content}</div>'
-
-
-def prose(text: str) -> str:
-    """Return a text as HTML: what stands between backticks is code, a line break is one."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False)).replace("\n", "<br>")

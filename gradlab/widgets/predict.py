@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from typing import Any
 
 import ipywidgets as widgets
 
+from ..prose import prose
+from .guesses import GUESSES, Guesses
 from .theme import style_sheet
 
 _MOST_OPTIONS = 6
@@ -16,23 +17,32 @@ _MOST_OPTIONS = 6
 class Prediction:
     """The question with its options as buttons; ``guess`` is the learner's choice, None before it."""
 
-    def __init__(self, question: str, options: Sequence[str], answer: str, why: str) -> None:
-        """Build the widgets; the arguments have been checked."""
+    def __init__(self, question: str, options: Sequence[str], answer: str, why: str, guesses: Guesses) -> None:
+        """Build the widgets; the arguments have been checked. A guess made before is shown at once, with its reason."""
         self.question, self.options, self.answer, self.why = question, list(options), answer, why
-        self.guess: str | None = None
+        self._guesses = guesses
         self._reply = widgets.HTML()
         self._buttons = []
         for option in self.options:
-            button = widgets.Button(description=option, layout=widgets.Layout(width="auto"))
+            button = widgets.Button(description=option, layout=widgets.Layout(width="auto", height="auto"))
+            button.add_class("gl-option")
             button.on_click(lambda _, option=option: self.choose(option))
             self._buttons.append(button)
         bar = widgets.Box(self._buttons)
         bar.add_class("gradlab-bar")
         asked = widgets.HTML(
-            f'<div class="gl-words" role="heading" aria-level="4"><b>Predict.</b> {html.escape(question)}</div>'
+            f'<div class="gl-words" role="heading" aria-level="4"><b>Predict.</b> {prose(question)}</div>'
         )
         self.widget = widgets.VBox([widgets.HTML(style_sheet()), asked, bar, self._reply])
         self.widget.add_class("gradlab")
+        if self.guess is not None:  # the cell was run again
+            self._show()
+
+    @property
+    def guess(self) -> str | None:
+        """The option that the learner chose, None before that."""
+        guess = self._guesses.of(self.question)
+        return guess if guess in self.options else None  # the author may have changed the options since
 
     @property
     def right(self) -> bool | None:
@@ -45,16 +55,21 @@ class Prediction:
             raise ValueError(f"predict: the guess must be one of {', '.join(map(repr, self.options))}, got {option!r}")
         if self.guess is not None:
             return
-        self.guess = option
+        self._guesses.keep(self.question, option, option == self.answer)
+        self._show()
+
+    def _show(self) -> None:
+        """Mark the guess and the answer, and say why, with the tally of this notebook."""
         for button in self._buttons:
             button.disabled = True
             if button.description == self.answer:
                 button.icon = "check"
-            elif button.description == option:
+            elif button.description == self.guess:
                 button.icon = "times"
-        verdict = "Yes." if self.right else f"You said: {option}. It is: {self.answer}."
+        verdict = "Yes." if self.right else f"You said: {self.guess}. It is: {self.answer}."
         self._reply.value = (
-            f'<div class="gl-words" role="status"><b>{html.escape(verdict)}</b> {html.escape(self.why)}</div>'
+            f'<div class="gl-words" role="status"><b>{prose(verdict)}</b> {prose(self.why)} '
+            f'<span class="gl-note">{self._guesses.tally}</span></div>'
         )
 
     def __repr__(self) -> str:
@@ -63,11 +78,16 @@ class Prediction:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
-        return {"application/vnd.jupyter.widget-view+json": view, "text/plain": repr(self)}
+        options = "".join(f"<li>{prose(option)}</li>" for option in self.options)
+        still = (  # for a page without a kernel: the answer is there, folded
+            f'<div style="max-width:72ch"><b>Predict.</b> {prose(self.question)}<ul>{options}</ul><details>'
+            f"<summary>The answer</summary><b>{prose(self.answer)}.</b> {prose(self.why)}</details></div>"
+        )
+        return {"application/vnd.jupyter.widget-view+json": view, "text/html": still, "text/plain": repr(self)}
 
 
 def predict(question: str, options: Sequence[str], answer: str, why: str) -> Prediction:
-    """Ask a question before the experiment; the guess is kept, the reason is shown after it.
+    """Ask a question before the experiment; the guess is kept while the kernel lives, the reason is shown after it.
 
     ``options`` are 2 to 6 different texts, ``answer`` is one of them. Raises TypeError or ValueError that names the
     field, the value and what is allowed.
@@ -83,4 +103,4 @@ def predict(question: str, options: Sequence[str], answer: str, why: str) -> Pre
         raise ValueError(f"predict: options must be 2 to {_MOST_OPTIONS} different texts, got {list(options)!r}")
     if answer not in options:
         raise ValueError(f"predict: answer must be one of the options, got {answer!r}")
-    return Prediction(question, options, answer, why)
+    return Prediction(question, options, answer, why, GUESSES)
