@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from set_repository import owner_and_name
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -44,14 +45,9 @@ def test_it_opens_as_all_do(path: Path) -> None:
     for word in ("**Afterwards you can**", "**Time**", "**Builds on**", "**Contents**"):
         assert word in first, word
     assert re.search(r"\*\*Time\*\* \d+ minutes", first)
-    assert (
-        f"[Open on Binder](https://mybinder.org/v2/gh/gradlab/gradlab/HEAD?urlpath=lab/tree/notebooks/{path.name})"
-        in first
-    )
-    assert (
-        f"[Open in Colab](https://colab.research.google.com/github/gradlab/gradlab/blob/main/notebooks/{path.name})"
-        in first
-    )
+    at = owner_and_name()
+    assert f"[Open on Binder](https://mybinder.org/v2/gh/{at}/HEAD?urlpath=lab/tree/notebooks/{path.name})" in first
+    assert f"[Open in Colab](https://colab.research.google.com/github/{at}/blob/main/notebooks/{path.name})" in first
 
 
 @EACH
