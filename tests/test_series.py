@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from set_repository import owner_and_name
@@ -105,10 +106,48 @@ def test_only_instruments_come_from_gradlab(path: Path) -> None:
                 assert all(hasattr(module, alias.name) for alias in node.names)
 
 
+READMES = [ROOT / "README.md", ROOT / "notebooks" / "README.md"]
+
+
+def prose_of(path: Path) -> str:
+    return "\n\n".join(of(path, "markdown")) if path.suffix == ".ipynb" else path.read_text(encoding="utf-8")
+
+
+def anchors(path: Path) -> set[str]:
+    """What a link into a page can aim at: JupyterLab's way, and GitHub's."""
+    found = re.findall(r"^#+ (.*)$", prose_of(path), re.M)
+    github = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+    return {heading.strip().replace(" ", "-") for heading in found} | github
+
+
+@pytest.mark.parametrize("path", [*NOTEBOOKS, *READMES], ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_links_lead_somewhere(path: Path) -> None:
+    text = re.sub(r"```.*?```|`[^`]*`", "", prose_of(path), flags=re.S)
+    targets = re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r"^\[[^\]]+\]: (\S+)$", text, re.M)
+    assert targets
+    for target in targets:
+        if re.match(r"\w+:", target):
+            address = urlsplit(target)
+            assert address.scheme == "https", target
+            assert re.fullmatch(r"[\w-]+(\.[\w-]+)+", address.netloc), target
+            assert not re.search(r"\s|[<>\"]", target), target
+            continue
+        name, _, anchor = target.partition("#")
+        page = (path.parent / name).resolve() if name else path
+        assert page.exists(), target
+        if anchor:
+            assert anchor in anchors(page), target
+    used = {name.lower() for pair in re.findall(r"\]\[([^\]]*)\]|\]\[([^\]]+)\]", text) for name in pair if name}
+    defined = {name.lower() for name in re.findall(r"^\[([^\]]+)\]: ", text, re.M)}
+    assert used <= defined
+
+
 NUMBER = re.compile(r"(?<![\w.,^_{/#-])-?\d[\d,]*(?:\.\d+)?(?![\w^_}]|[.,]\d)")
-# What is no prose: code, formulas, links and where they lead, headings, file names and addresses.
+# What is no prose: code, formulas, links, headings; and the names of notebooks, of versions and of buttons.
 NOT_PROSE = re.compile(
-    r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|<[^>]+>|^#+ .*$|^\[[^\]]+\]: .*$", re.S | re.M
+    r"```.*?```|`[^`]*`|\$\$.*?\$\$|\$[^$]*\$|\]\([^)]*\)|<[^>]+>|^#+ .*$|^\[[^\]]+\]: .*$"
+    r"|\b[Nn]otebooks? \d\d\b|^\| \d\d \||\bPython 3\.\d+|\*\*\d+ updates?/s\*\*",
+    re.S | re.M,
 )
 CITED = re.compile(r"\]\(https?://|\barXiv\b|\bdoi\b|\]\(\d\d_\w+\.ipynb")
 
@@ -154,7 +193,10 @@ def unfounded(path: Path) -> list[tuple[str, str]]:
             prose = NOT_PROSE.sub(" ", re.sub(r"^\s*\d+\. ", "", paragraph))
             for number in NUMBER.findall(prose):
                 wanted, places = value_of(number.lstrip("-"))
-                near = any(round(value * scale, places) == wanted for value in known for scale in (1, 100))
+                share = re.search(rf"{re.escape(number)}\s*(%|percent)", prose)
+                near = any(
+                    round(value * scale, places) == wanted for value in known for scale in (1, *[100] * bool(share))
+                )
                 if not near:
                     missing.append((number, " ".join(prose.split())))
     return missing
