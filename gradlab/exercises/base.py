@@ -97,7 +97,7 @@ def short(value: Any) -> str:
     if shape is not None and (len(shape) > 1 or (len(shape) == 1 and shape[0] > 6)):
         return f"a tensor of shape {tuple(shape)}"
     if shape is not None:
-        return f"tensor({value.tolist()})" if len(shape) else short(value.item())
+        return short(value.tolist()) if len(shape) else short(value.item())
     if isinstance(value, (list, tuple)) and len(value) <= 8:
         return "[" + ", ".join(map(short, value)) + "]"
     if isinstance(value, dict) and len(value) <= 8:

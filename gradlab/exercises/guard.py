@@ -31,8 +31,8 @@ def guarded(answer: Any, seconds: float) -> Iterator[None]:
         raise TroubleError(
             f"It did not end within {seconds:g} seconds{_line(answer, stopped)}: is there a loop without an end"
         ) from None
-    except NotImplementedError as stopped:
-        raise TroubleError(f"It raises NotImplementedError{_line(answer, stopped)}") from None
+    except TroubleError:  # an exercise has found the words itself
+        raise
     except (Exception, SystemExit) as error:
         words = " ".join(str(error).split()) or "without a message"
         words = words if len(words) <= 200 else f"{words[:197]}..."
