@@ -1,0 +1,72 @@
+"""Answers to the exercise ``by_tokens``: right ones, and one for each typical mistake."""
+
+from torch.nn.functional import cross_entropy
+
+
+def losses(model, window, reduction):
+    for x, y in window:
+        yield cross_entropy(model(x).flatten(0, 1), y.flatten(), ignore_index=-100, reduction=reduction)
+
+
+def counted_first(model, window):
+    total = sum((y != -100).sum() for _, y in window)
+    for loss in losses(model, window, "sum"):
+        (loss / total).backward()
+
+
+def weighted(model, window):
+    counts = [(y != -100).sum() for _, y in window]
+    for loss, count in zip(losses(model, window, "mean"), counts, strict=True):
+        (loss * count / sum(counts)).backward()
+
+
+def divided_afterwards(model, window):
+    total = 0
+    for (_, y), loss in zip(window, losses(model, window, "sum"), strict=True):
+        loss.backward()
+        total += (y != -100).sum().item()
+    for p in model.parameters():
+        p.grad /= total
+
+
+def averaged(model, window):
+    total = sum(loss / len(window) for loss in losses(model, window, "mean"))
+    total.backward()
+
+
+def summed(model, window):
+    for loss in losses(model, window, "sum"):
+        loss.backward()
+
+
+def with_padding(model, window):
+    total = sum(y.numel() for _, y in window)
+    for loss in losses(model, window, "sum"):
+        (loss / total).backward()
+
+
+def own(model, window):
+    for (_, y), loss in zip(window, losses(model, window, "sum"), strict=True):
+        (loss / (y != -100).sum()).backward()
+
+
+def by_window(model, window):
+    for loss in losses(model, window, "sum"):
+        (loss / len(window)).backward()
+
+
+def by_rows(model, window):
+    rows = sum(y.shape[0] for _, y in window)
+    for loss in losses(model, window, "sum"):
+        (loss / rows).backward()
+
+
+RIGHT = (counted_first, weighted, divided_afterwards)
+WRONG = {
+    "mean-of-means": averaged,
+    "sum": summed,
+    "counts-padding": with_padding,
+    "own-count": own,
+    "by-window": by_window,
+    "by-rows": by_rows,
+}
