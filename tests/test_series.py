@@ -75,6 +75,14 @@ def test_it_asks_before_it_shows(path: Path) -> None:
 
 
 @EACH
+def test_the_answers_are_folded_away(path: Path) -> None:
+    for cell in stored(path):
+        if cell["source"].startswith("predict("):
+            assert cell["metadata"].get("jupyter", {}).get("source_hidden") is True
+            assert cell["metadata"].get("cellView") == "form"
+
+
+@EACH
 def test_cells_are_short_and_end_in_no_silence(path: Path) -> None:
     for text in of(path, "code"):
         if "predict(" in text or text == of(path, "code")[0]:
