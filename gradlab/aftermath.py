@@ -37,6 +37,11 @@ class Launched:
     def __bool__(self) -> bool:
         return self.ok
 
+    @property
+    def lines(self) -> list[str]:
+        """All lines that were printed, of rank 0 first; under torchrun in the order in which they came."""
+        return [line for text in self.printed for line in text.splitlines()]
+
     def __repr__(self) -> str:
         many = len(self.printed) > 1
         lines = [

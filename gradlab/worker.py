@@ -6,6 +6,7 @@ ends itself when the process that started it is gone.
 
 from __future__ import annotations
 
+import atexit
 import faulthandler
 import os
 import runpy
@@ -41,6 +42,7 @@ def work(script: str, settings: dict[str, str], output: str, errors: str, line: 
     line.send(("started", time.time()))
     try:
         runpy.run_path(script, run_name="__main__")
+        atexit._run_exitfuncs()  # multiprocessing ends without them
     except SystemExit as left:
         if left.code not in (None, 0):
             line.send(("raised", _report(left, script)))
