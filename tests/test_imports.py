@@ -19,6 +19,7 @@ CORE = {
     *("timeline", "tally", "storages", "saving", "places", "counting", "kernels", "ledger"),
     *("forecast", "rehearsal", "refusals", "subjects", "largest", "progress", "fakes", "quirks", "sizes", "cards"),
     *("decoder", "checkpointing", "foretold"),
+    *("nodes", "graph"),
 }
 
 

@@ -1,0 +1,180 @@
+"""Autograd's graph as plain parts: against autograd's own nodes, and against gradients worked out by hand."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from gradlab.graph import flow, graph_of, nodes_of
+from gradlab.nodes import ACCUMULATE, Edge, Graph, Node
+
+
+def line() -> tuple[dict[str, Tensor], Tensor]:
+    w, b, x = torch.tensor(2.0, requires_grad=True), torch.tensor(1.0, requires_grad=True), torch.tensor(3.0)
+    error = w * x + b - 10.0
+    return {"w": w, "b": b, "x": x, "error": error}, error**2
+
+
+def node(graph: Graph, operation: str, name: str = "") -> Node:
+    (found,) = [node for node in graph.nodes if node.operation == operation and node.name == name]
+    return found
+
+
+def test_every_node_stands_after_those_that_pass_a_gradient_to_it() -> None:
+    net = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 3), nn.Tanh())
+    h = net(torch.randn(2, 4))
+    graph = graph_of((h + net[2](h)).square().mean())
+    assert all(edge.source < edge.target for edge in graph.edges)
+    assert {edge.target for edge in graph.edges} == set(range(1, len(graph.nodes)))
+    assert sum(node.kind == ACCUMULATE for node in graph.nodes) == 4
+
+
+def test_names_shapes_and_what_is_kept() -> None:
+    names, loss = line()
+    graph = graph_of(loss, loss=loss, **names)
+    assert graph.nodes[0] == Node("PowBackward0", name="loss", shape=(), keeps=("error",))
+    assert node(graph, "MulBackward0").keeps == ("x",)
+    assert node(graph, "AccumulateGrad", "w") == Node("AccumulateGrad", ACCUMULATE, "w", (), grad="None")
+    assert not any(node.freed for node in graph.nodes)
+    loss.backward()
+    after = graph_of(loss, loss=loss, **names)
+    assert [node.freed for node in after.nodes] == [bool(node.keeps) for node in graph.nodes]
+    assert node(after, "AccumulateGrad", "w").grad == "\u221218"
+    assert after.edges == graph.edges
+
+
+def test_a_result_may_have_any_name_that_a_learner_gives() -> None:
+    w = torch.ones(2, requires_grad=True)
+    result = seen = w * 2
+    assert graph_of(result, seen=seen).nodes[0].name == "seen"
+    assert graph_of(result, result=result).nodes[0].name == "result"
+
+
+def test_what_flows_is_what_autograd_says() -> None:
+    names, loss = line()
+    with flow(loss) as seen:
+        loss.backward()
+    graph = graph_of(loss, seen, **names)
+    (to_w,) = [edge for edge in graph.edges if graph.nodes[edge.target].name == "w"]
+    (to_b,) = [edge for edge in graph.edges if graph.nodes[edge.target].name == "b"]
+    assert (to_w.gradient, to_b.gradient, graph.seed) == ("\u221218", "\u22126", "1")
+    assert graph_of(loss, **names).seed == ""
+
+
+def test_each_use_has_an_edge_and_their_sum_is_the_gradient() -> None:
+    a = torch.tensor(3.0, requires_grad=True)
+    loss = a * a + a
+    with flow(loss) as seen:
+        loss.backward()
+    graph = graph_of(loss, seen, a=a)
+    brought = [float(edge.gradient) for edge in graph.edges if graph.nodes[edge.target].name == "a"]
+    assert sorted(brought) == [1, 3, 3]
+    assert a.grad == sum(brought)
+
+
+def test_a_seed_of_several_numbers() -> None:
+    w = torch.ones(2, requires_grad=True)
+    y = w * 2
+    with flow(y) as seen:
+        y.backward(gradient=torch.tensor([1.0, 0.5]))
+    assert graph_of(y, seen).seed == "[1, 0.5]"
+
+
+def test_looking_changes_nothing() -> None:
+    (names, loss), (twins, twin) = line(), line()
+    hooks = [len(node._raw_hooks or {}) if hasattr(node, "_raw_hooks") else 0 for node in nodes_of(loss)]
+    with flow(loss):
+        graph_of(loss, **names)
+        loss.backward()
+    twin.backward()
+    assert torch.equal(names["w"].grad, twins["w"].grad)  # type: ignore[arg-type]
+    assert hooks == [len(node._raw_hooks or {}) if hasattr(node, "_raw_hooks") else 0 for node in nodes_of(loss)]
+    names, loss = line()
+    with pytest.raises(KeyError), flow(loss) as seen:
+        raise KeyError
+    loss.backward()
+    assert seen == {}
+
+
+def test_no_warning_for_a_gradient_that_nobody_kept() -> None:
+    w = torch.ones(2, requires_grad=True)
+    h = w * 2
+    k = h * h
+    k.retain_grad()
+    k.sum().backward()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        graph = graph_of(k.sum(), w=w, h=h, k=k)
+    assert [node.grad for node in graph.nodes if node.name in ("k", "h", "w")] == ["[1, 1]", "", "[8, 8]"]
+
+
+def test_a_leaf_alone_is_its_own_graph() -> None:
+    w = torch.ones(2, 3, requires_grad=True)
+    with torch.no_grad():
+        assert graph_of(w, w=w) == Graph((Node("AccumulateGrad", ACCUMULATE, "w", (2, 3), grad="None"),), ())
+
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.save_for_backward(x)
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        return 2 * grads[0]
+
+
+def test_functions_of_a_learners_own() -> None:
+    w = torch.ones(2, requires_grad=True)
+    y = Double.apply(w)
+    assert node(graph_of(y, w=w), "DoubleBackward").keeps == ("w",)
+    y.sum().backward()
+    assert node(graph_of(y, w=w), "DoubleBackward").freed
+
+
+def test_lists_of_tensors_and_what_was_changed_in_place() -> None:
+    w, h = torch.ones(2, requires_grad=True), torch.ones(2)
+    index = torch.tensor([0, 1])
+    picked = (w * h)[index]
+    assert node(graph_of(picked, i=index), "IndexBackward0").keeps == ("i",)
+    h.add_(1)
+    assert not node(graph_of(picked), "MulBackward0").freed
+
+
+def test_a_checkpoint_can_be_looked_into() -> None:
+    layer, x = nn.Linear(3, 3), torch.randn(2, 3)
+    loss = checkpoint(lambda x: torch.tanh(layer(x)), x, use_reentrant=False).sum()
+    assert len(graph_of(loss).nodes) >= 4
+    loss.backward()
+    expected = torch.autograd.grad(torch.tanh(layer(x)).sum(), layer.weight)[0]
+    assert torch.allclose(layer.weight.grad, expected)  # type: ignore[arg-type]
+
+
+def test_a_deep_graph_needs_no_deep_stack() -> None:
+    total = torch.ones((), requires_grad=True)
+    for _ in range(3000):
+        total = total + 1
+    assert len(graph_of(total).nodes) == 3001
+
+
+@pytest.mark.parametrize(("given", "error"), [(3, TypeError), (torch.ones(2), ValueError)])
+def test_what_has_no_graph_is_refused(given: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match="graph_of: "):
+        graph_of(given)
+    with pytest.raises(TypeError, match="w must be a tensor, got int"):
+        graph_of(torch.ones(2, requires_grad=True), w=3)  # type: ignore[arg-type]
+
+
+def test_the_words() -> None:
+    nodes = Node("AddBackward0", name="y", shape=()), Node("AccumulateGrad", ACCUMULATE, "w", (2,), grad="None")
+    assert repr(Graph(nodes, (Edge(0, 1, "3"),), "1")).splitlines() == [
+        "1 operation, 1 leaf; backward begins with 1",
+        " 1  AddBackward0    y  ()    to 2 (3)",
+        " 2  AccumulateGrad  w  (2,)  .grad None",
+    ]

@@ -1,0 +1,111 @@
+"""The picture of a graph: where the boxes stand, and that nothing covers anything."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from gradlab.nodes import ACCUMULATE, Edge, Graph, Node
+from gradlab.views import graph as view
+from gradlab.views.graph import draw
+from gradlab.views.layers import layers
+
+
+def made(edges: str, *, seed: str = "") -> Graph:
+    """A graph from "01 02 12": from node 0 to node 1, ..."""
+    pairs = [(int(pair[0], 36), int(pair[1], 36)) for pair in edges.split()]
+    last = max(max(pair) for pair in pairs)
+    ends = set(range(last + 1)) - {source for source, _ in pairs}
+    nodes = [
+        Node("AccumulateGrad", ACCUMULATE, f"w{i}", (3, 4), grad="None")
+        if i in ends
+        else Node("MulBackward0", shape=())
+        for i in range(last + 1)
+    ]
+    return Graph(tuple(nodes), tuple(Edge(*pair, "\u22126") for pair in pairs), seed)
+
+
+GRAPHS = ["01", "01 01", "01 12 23 03 02", "01 02 13 14 25 26", "01 02 03 14 24 34 05 45"]
+
+
+@pytest.mark.parametrize("edges", GRAPHS)
+def test_each_edge_leads_left_column_by_column(edges: str) -> None:
+    graph = made(edges)
+    arranged = layers(graph)
+    column = {node: number for number, members in enumerate(arranged.columns) for node in members}
+    assert set(range(len(graph.nodes))) <= set(column)
+    for edge, route in zip(graph.edges, arranged.routes, strict=True):
+        assert (route[0], route[-1]) == (edge.source, edge.target)
+        assert all(column[before] - column[after] == 1 for before, after in pairwise(route))
+        assert all(gap >= len(graph.nodes) for gap in route[1:-1])
+    assert arranged.columns[-1] == [0]
+
+
+def test_crossings_are_untangled() -> None:
+    arranged = layers(made("01 02 14 23"))  # as they come, the last two would cross
+    first, second = arranged.columns[0], arranged.columns[1]
+    assert [{1: 4, 2: 3}[node] for node in second] == first
+
+
+@pytest.mark.parametrize("edges", GRAPHS)
+def test_no_box_covers_another_and_none_leaves_the_picture(edges: str) -> None:
+    graph = made(edges)
+    arranged = layers(graph)
+    tall = max(view._full(graph, column) for column in arranged.columns)
+    places = view._places(graph, arranged, tall)
+    for column in arranged.columns:
+        ends = [
+            (places[i][1] + high / 2, places[i][1] - high / 2)
+            for i, high in zip(column, view._heights(graph, column), strict=True)
+        ]
+        assert all(-1e-9 <= bottom <= top <= tall + 1e-9 for top, bottom in ends)
+        assert all(below[0] < above[1] for above, below in pairwise(ends))
+
+
+def test_a_drawing_is_a_picture_and_its_words() -> None:
+    graph = made(GRAPHS[2], seed="1")
+    bundle = draw(graph)._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(graph) == repr(draw(graph))
+    picture = np.asarray(Image.open(BytesIO(bundle["image/png"])).convert("RGB"))
+    colours = {tuple(int(c) for c in colour) for colour in np.unique(picture.reshape(-1, 3), axis=0)}
+    assert {(0x00, 0x72, 0xB2), (0xE6, 0x9F, 0x00)} <= colours  # a weight is blue, a gradient's way orange
+
+
+@pytest.mark.parametrize(
+    ("node", "strips"),
+    [
+        (Node("MulBackward0", keeps=("x",)), ["keeps x"]),
+        (Node("MulBackward0", keeps=("x", "w")), ["keeps x, w"]),
+        (Node("MulBackward0", keeps=("(5, 3)", "(3, 1)")), ["keeps 2"]),
+        (Node("MulBackward0", freed=True, grad="2"), ["freed", ".grad 2"]),
+        (Node("AddBackward0"), []),
+        (Node("AccumulateGrad", ACCUMULATE, "", (3,), grad="None"), ["(3,)", ".grad None"]),
+    ],
+)
+def test_what_stands_in_a_box(node: Node, strips: list[str]) -> None:
+    assert [text for text, _ in view._strips(node)] == strips
+
+
+def test_long_names_are_broken_where_pytorch_has_a_joint() -> None:
+    assert view._lines(Node("ConvolutionBackward0", name="y", shape=(2,))) == ["y", "Convolution", "Backward0", "(2,)"]
+
+
+def test_a_learners_own_look_does_not_change_it() -> None:
+    import matplotlib
+
+    plain = draw(made(GRAPHS[0])).png
+    look: Any = {"font.size": 30, "figure.facecolor": "black", "text.color": "red"}
+    with matplotlib.rc_context(look):
+        assert draw(made(GRAPHS[0])).png == plain
+
+
+def test_too_many_nodes_are_refused_and_still_read() -> None:
+    graph = Graph(tuple(Node("AddBackward0") for _ in range(41)), tuple(Edge(i, i + 1) for i in range(40)))
+    with pytest.raises(ValueError, match="at most 40 nodes can be read, got 41"):
+        draw(graph)
+    assert len(repr(graph).splitlines()) == 42
