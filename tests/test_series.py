@@ -61,6 +61,16 @@ def test_the_contents_are_its_headings(path: Path) -> None:
 
 
 @EACH
+def test_the_teachers_map_tells_its_minutes(path: Path) -> None:
+    first = stored(path)[0]["source"].replace("\n", " ")
+    alone, with_exercises = re.search(r"\*\*Time\*\* (\d+) minutes.*?the exercises (\d+) more", first).groups()
+    row = next(
+        line for line in prose_of(READMES[1]).splitlines() if line.startswith(f"| [{path.stem.replace('_', ' ', 1)}]")
+    )
+    assert f"| {alone} + {with_exercises} |" in row
+
+
+@EACH
 def test_the_set_up_cell_is_the_same_everywhere(path: Path) -> None:
     code = next(cell for cell in stored(path) if cell["cell_type"] == "code")
     assert code["source"] == of(NOTEBOOKS[0], "code")[0]
