@@ -37,24 +37,24 @@ def head_to_tail(
     route: list[Point] = [(start[0], start[1])]
     for arrow in arrows:
         route.append((route[-1][0] + arrow[0], route[-1][1] + arrow[1]))
-    middle = (sum(x for x, _ in route) / len(route), sum(y for _, y in route) / len(route))
     for (tail, head), name in zip(pairwise(route), names, strict=True):
         if math.dist(tail, head) > 0:
             shape = FancyArrowPatch(tail, head, arrowstyle=_SHAPE, shrinkA=0, shrinkB=0, **_KINDS[kind])
             axes.add_patch(shape)
-            _name(axes, tail, head, middle, name, kind)
+            _name(axes, tail, head, route, name, kind)
     return route[-1]
 
 
-def _name(axes: Any, tail: Point, head: Point, middle: Point, name: str, kind: str) -> None:
-    """Write a name on the side of its arrow that is farther from the middle of the route, or beyond its tip."""
+def _name(axes: Any, tail: Point, head: Point, route: Sequence[Point], name: str, kind: str) -> None:
+    """Write a name beside the middle of its arrow, on the side where the route leaves more room, or beyond its tip."""
     length = math.dist(tail, head)
-    along = ((head[0] - tail[0]) / length, (head[1] - tail[1]) / length)
-    if kind == "sum":
-        at, (x, y) = head, along
-    else:
-        at, (x, y) = ((tail[0] + head[0]) / 2, (tail[1] + head[1]) / 2), (-along[1], along[0])
-        if (at[0] - middle[0]) * x + (at[1] - middle[1]) * y < 0:
+    x, y = (head[0] - tail[0]) / length, (head[1] - tail[1]) / length
+    at = head
+    if kind != "sum":
+        at, (x, y) = ((tail[0] + head[0]) / 2, (tail[1] + head[1]) / 2), (-y, x)
+        aside = [(px - at[0]) * x + (py - at[1]) * y for px, py in route]  # how far to the left each corner lies
+        room = [min((abs(far) for far in aside if far * side > 1e-9 * length), default=math.inf) for side in (1, -1)]
+        if room[1] > room[0]:
             x, y = -x, -y
     words = axes.annotate(name, at, (x * _AWAY, y * _AWAY), textcoords="offset points", weight="bold", zorder=6)
     words.set(ha="left" if x > 0.4 else "right" if x < -0.4 else "center", va="center", color=_WORDS.get(kind, INK))
