@@ -13,7 +13,14 @@ WORDS = ("zero", "forward", "backward", "step")
 
 def groups() -> dict[str, list[Trial]]:
     every = [
-        Trial(order, [2.3 - 0.04 * i for i in range(3 * at + 1)], f"verdict {at}", at % 2 == 0, stopped=at == 0)
+        Trial(
+            order,
+            [2.3 - 0.04 * i for i in range(3 * at + 1)],
+            f"verdict {at}",
+            at % 2 == 0,
+            at == 0,
+            "loss" if at % 3 else "",
+        )
         for at, order in enumerate(permutations(WORDS))
     ]
     return {f"ring {at}": every[at::6] for at in range(6)}
@@ -23,6 +30,7 @@ def test_every_order_and_verdict_is_written() -> None:
     figure = orders_figure(groups())
     written = [text.get_text() for text in figure.axes[0].texts]
     assert sum(text in WORDS for text in written) == 24 * 4
+    assert written.count("loss") == 16
     assert {f"\N{CHECK MARK} verdict {at}" for at in range(0, 24, 2)} <= set(written)
     assert {f"\N{BALLOT X} verdict {at}" for at in range(1, 24, 2)} <= set(written)
 

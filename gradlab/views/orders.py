@@ -23,7 +23,7 @@ _LOOKS: dict[str, dict[str, Any]] = {
 }
 _PLAIN: dict[str, Any] = {"facecolor": FAINT, "edgecolor": GREY}
 # All lengths in inches.
-_TOKEN, _GAP, _CURVE, _WORDS, _BETWEEN = 0.98, 0.06, 1.1, 2.2, 0.35
+_GIVEN, _TOKEN, _GAP, _CURVE, _WORDS, _BETWEEN = 0.62, 0.98, 0.06, 1.1, 1.85, 0.2
 _ROW, _HEAD, _BELOW = 0.44, 0.5, 0.25
 
 
@@ -38,6 +38,8 @@ class Trial:
     """Whether it trained: a tick, or a cross and another colour."""
     stopped: bool = False
     """Whether an error ended it: a cross where the curve ends."""
+    given: str = ""
+    """What it was given before its first round, in a word."""
 
 
 def orders_figure(groups: Mapping[str, Sequence[Trial]], columns: int = 2) -> Figure:
@@ -49,7 +51,8 @@ def orders_figure(groups: Mapping[str, Sequence[Trial]], columns: int = 2) -> Fi
         raise ValueError(f"orders_figure: groups and columns must be at least one, got {len(groups)} and {columns}")
     trials = list(chain.from_iterable(groups.values()))
     tokens = max(len(trial.order) for trial in trials)
-    wide = tokens * (_TOKEN + _GAP) + _CURVE + _WORDS + _BETWEEN
+    margin = _GIVEN if any(trial.given for trial in trials) else 0.05
+    wide = margin + tokens * (_TOKEN + _GAP) + _CURVE + _WORDS + _BETWEEN
     rounds = max(len(trial.losses) for trial in trials)
     top = max(chain.from_iterable(trial.losses for trial in trials))
     columns = min(columns, len(groups))
@@ -65,18 +68,21 @@ def orders_figure(groups: Mapping[str, Sequence[Trial]], columns: int = 2) -> Fi
         for column, stack in enumerate(stacks):
             y = 0.0
             for heading, members in stack:
-                axes.text(column * wide + 0.05, y + 0.3, heading, fontsize=15, weight="bold", va="center")
+                axes.text(column * wide + margin, y + 0.3, heading, fontsize=15, weight="bold", va="center")
                 y += _HEAD
                 for trial in members:
-                    _draw(axes, trial, column * wide + 0.05, y, tokens, rounds, top)
+                    _draw(axes, trial, column * wide + margin, y, tokens, rounds, top)
                     y += _ROW
                 y += _BELOW
     return figure
 
 
 def _draw(axes: Axes, trial: Trial, x: float, y: float, tokens: int, rounds: int, top: float) -> None:
-    """Draw one row with its upper left corner at (x, y)."""
+    """Draw one row; the upper left corner of its first box is at (x, y)."""
     middle, tall = y + _ROW / 2, _ROW - 0.1
+    if trial.given:
+        before: dict[str, Any] = {"fontsize": 14, "color": GREY, "ha": "right", "va": "center_baseline"}
+        axes.text(x - 0.07, middle, trial.given, **before)
     for at, word in enumerate(trial.order):
         left = x + at * (_TOKEN + _GAP)
         look = _LOOKS.get(word, _PLAIN) | {"boxstyle": "round,pad=0,rounding_size=0.08", "linewidth": 1.5}
