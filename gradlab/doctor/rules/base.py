@@ -6,20 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..events import BY_HAND
 from ..finding import Finding
+from ..lessons import lesson
 
 if TYPE_CHECKING:
     from ..book import Book
     from ..cells import Cell, Stepped
     from ..events import Backward, Clip, Forward, Made, Mode, ScalerStep, ScalerUpdate, Schedule, Site
     from ..recorder import Recorder
-
-_LESSONS = {
-    "missing-zero-grad": "03_forgetting_zero_grad",
-    "grad-none-after-zero-grad": "05_set_to_none",
-    "graph-retained-memory-leak": "09_gpu_memory",
-    "out-of-memory": "09_gpu_memory",
-}
-"""The notebook that explains a code; all others are explained in 10_loop_doctor."""
 
 
 class Case:
@@ -37,9 +30,8 @@ class Case:
     def find(self, code: str, severity: str, site: Site, message: str, evidence: str, fix: str) -> None:
         """Note a finding; one that is known at this place gets the newer evidence."""
         file, line = site
-        notebook = f"notebooks/{_LESSONS.get(code, '10_loop_doctor')}.ipynb"
         self.seen[code, site] = self.recorder.seen
-        self.findings[code, site] = Finding(code, severity, message, evidence, file, line, fix, notebook)
+        self.findings[code, site] = Finding(code, severity, message, evidence, file, line, fix, lesson(code))
 
     def found(self, code: str) -> bool:
         """Is there a finding with this code?"""
