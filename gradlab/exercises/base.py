@@ -83,7 +83,7 @@ class Exercise:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         ladder = ""
         for number, hint in reversed(list(enumerate(self.hints, 1))):
-            more = f"<summary>Hint {number} of {len(self.hints)}</summary>{prose(hint)}"
+            more = f"<summary>Hint {number} of {len(self.hints)}</summary><div>{prose(hint)}</div>"
             ladder = f'<details style="margin:4px 0 0 12px">{more}{ladder}</details>'
         head = f"<b>{html.escape(self.title)}</b> ({self.level}, {self.minutes} minutes)<br>"
         return {"text/plain": repr(self), "text/html": card(f"{head}{prose(self.spec)}{ladder}", "#0072B2")}
