@@ -36,7 +36,7 @@ def test_every_order_and_verdict_is_written() -> None:
 
 
 def test_words_stay_within_the_page_and_apart() -> None:
-    figure = orders_figure(groups())
+    figure = orders_figure(groups(), note="curves: loss, all to one scale")
     figure.canvas.draw()
     page = figure.bbox
     boxes = [text.get_window_extent() for text in figure.axes[0].texts]

@@ -42,10 +42,11 @@ class Trial:
     """What it was given before its first round, in a word."""
 
 
-def orders_figure(groups: Mapping[str, Sequence[Trial]], columns: int = 2) -> Figure:
-    """Draw groups of trials under their headings, one below the other, in so many columns of about equal height.
+def orders_figure(groups: Mapping[str, Sequence[Trial]], columns: int = 2, note: str = "") -> Figure:
+    """Draw groups of trials under their headings, one below the other, in so many columns.
 
-    All curves share one scale, from 0 to the largest loss of all. Raises ValueError for no groups or no column.
+    All curves share one scale, from 0 to the largest loss of all; ``note`` stands below them. Raises ValueError for
+    no groups or no column.
     """
     if not groups or columns < 1:
         raise ValueError(f"orders_figure: groups and columns must be at least one, got {len(groups)} and {columns}")
@@ -59,6 +60,7 @@ def orders_figure(groups: Mapping[str, Sequence[Trial]], columns: int = 2) -> Fi
     each = -(-len(groups) // columns)
     stacks = [list(groups.items())[at : at + each] for at in range(0, len(groups), each)]
     high = max(sum(_HEAD + _BELOW + _ROW * len(members) for _, members in stack) for stack in stacks)
+    high += _ROW if note else 0.0
     with own_look():
         figure = Figure(figsize=(wide * len(stacks), high), dpi=100)
         FigureCanvasAgg(figure)
@@ -74,6 +76,7 @@ def orders_figure(groups: Mapping[str, Sequence[Trial]], columns: int = 2) -> Fi
                     _draw(axes, trial, column * wide + margin, y, tokens, rounds, top)
                     y += _ROW
                 y += _BELOW
+        axes.text(margin, high - _ROW / 2, note, fontsize=14, color=GREY, va="center")
     return figure
 
 
