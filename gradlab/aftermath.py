@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import os
 import re
 import signal
 from dataclasses import dataclass
@@ -27,7 +28,7 @@ class Launched:
     """What went wrong, in words; empty where nothing did."""
     seconds: float
     pids: tuple[int, ...]
-    """The processes; none of them is there any more."""
+    """The numbers that the system gave the processes."""
 
     @classmethod
     def failed(cls, told: str) -> Launched:
@@ -36,6 +37,11 @@ class Launched:
 
     def __bool__(self) -> bool:
         return self.ok
+
+    @property
+    def left(self) -> list[int]:
+        """Those of the processes that are still there: none, whatever happened."""
+        return [pid for pid in self.pids if _is_there(pid)]
 
     @property
     def lines(self) -> list[str]:
@@ -50,6 +56,16 @@ class Launched:
             for line in text.splitlines()
         ]
         return "\n".join([*lines, *([self.told] if self.told else [])])
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # the number is another's by now
+        return False
+    return True
 
 
 @dataclass(frozen=True)
