@@ -35,6 +35,13 @@ def test_every_order_and_verdict_is_written() -> None:
     assert {f"\N{BALLOT X} verdict {at}" for at in range(1, 24, 2)} <= set(written)
 
 
+def test_a_verdict_that_all_share_is_written_once() -> None:
+    same = [Trial(WORDS, [2.0], "never moves", False) for _ in range(4)]
+    written = [text.get_text() for text in orders_figure({"ring": same}).axes[0].texts]
+    assert written.count("ring   never moves") == 1
+    assert written.count("\N{BALLOT X}") == 4
+
+
 def test_words_stay_within_the_page_and_apart() -> None:
     figure = orders_figure(groups(), note="curves: loss, all to one scale")
     figure.canvas.draw()

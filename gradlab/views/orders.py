@@ -23,7 +23,8 @@ _LOOKS: dict[str, dict[str, Any]] = {
 }
 _PLAIN: dict[str, Any] = {"facecolor": FAINT, "edgecolor": GREY}
 # All lengths in inches.
-_GIVEN, _TOKEN, _GAP, _CURVE, _WORDS, _BETWEEN = 0.62, 0.98, 0.06, 1.1, 1.85, 0.2
+_GIVEN, _TOKEN, _GAP, _CURVE, _BETWEEN = 0.6, 1.02, 0.05, 1.05, 0.15
+_SIGN, _LETTER = 0.2, 0.12
 _ROW, _HEAD, _BELOW = 0.44, 0.5, 0.25
 
 
@@ -45,15 +46,17 @@ class Trial:
 def orders_figure(groups: Mapping[str, Sequence[Trial]], columns: int = 2, note: str = "") -> Figure:
     """Draw groups of trials under their headings, one below the other, in so many columns.
 
-    All curves share one scale, from 0 to the largest loss of all; ``note`` stands below them. Raises ValueError for
-    no groups or no column.
+    A verdict that all rows of a group share is written once, behind its heading. All curves share one scale, from 0 to
+    the largest loss of all; ``note`` stands below them. Raises ValueError for no groups or no column.
     """
     if not groups or columns < 1:
         raise ValueError(f"orders_figure: groups and columns must be at least one, got {len(groups)} and {columns}")
     trials = list(chain.from_iterable(groups.values()))
     tokens = max(len(trial.order) for trial in trials)
     margin = _GIVEN if any(trial.given for trial in trials) else 0.05
-    wide = margin + tokens * (_TOKEN + _GAP) + _CURVE + _WORDS + _BETWEEN
+    shared = {heading: _shared(members) for heading, members in groups.items()}
+    longest = max(0 if shared[heading] else len(t.verdict) for heading, members in groups.items() for t in members)
+    wide = margin + tokens * (_TOKEN + _GAP) + _CURVE + _SIGN + _LETTER * longest + _BETWEEN
     rounds = max(len(trial.losses) for trial in trials)
     top = max(chain.from_iterable(trial.losses for trial in trials))
     columns = min(columns, len(groups))
@@ -70,27 +73,42 @@ def orders_figure(groups: Mapping[str, Sequence[Trial]], columns: int = 2, note:
         for column, stack in enumerate(stacks):
             y = 0.0
             for heading, members in stack:
-                axes.text(column * wide + margin, y + 0.3, heading, fontsize=15, weight="bold", va="center")
+                said = f"{heading}   {shared[heading]}".rstrip()
+                axes.text(column * wide + margin, y + 0.3, said, fontsize=16, weight="bold", va="center")
                 y += _HEAD
                 for trial in members:
-                    _draw(axes, trial, column * wide + margin, y, tokens, rounds, top)
+                    _draw(
+                        axes,
+                        trial,
+                        column * wide + margin,
+                        y,
+                        tokens,
+                        rounds,
+                        top,
+                        "" if shared[heading] else trial.verdict,
+                    )
                     y += _ROW
                 y += _BELOW
-        axes.text(margin, high - _ROW / 2, note, fontsize=14, color=GREY, va="center")
+        axes.text(margin, high - _ROW / 2, note, fontsize=15, color=GREY, va="center")
     return figure
 
 
-def _draw(axes: Axes, trial: Trial, x: float, y: float, tokens: int, rounds: int, top: float) -> None:
+def _shared(members: Sequence[Trial]) -> str:
+    """Return the verdict that all have, "" if they differ."""
+    return members[0].verdict if len({trial.verdict for trial in members}) == 1 else ""
+
+
+def _draw(axes: Axes, trial: Trial, x: float, y: float, tokens: int, rounds: int, top: float, word: str) -> None:
     """Draw one row; the upper left corner of its first box is at (x, y)."""
     middle, tall = y + _ROW / 2, _ROW - 0.1
     if trial.given:
-        before: dict[str, Any] = {"fontsize": 14, "color": GREY, "ha": "right", "va": "center_baseline"}
+        before: dict[str, Any] = {"fontsize": 15, "color": GREY, "ha": "right", "va": "center_baseline"}
         axes.text(x - 0.07, middle, trial.given, **before)
-    for at, word in enumerate(trial.order):
+    for at, line in enumerate(trial.order):
         left = x + at * (_TOKEN + _GAP)
-        look = _LOOKS.get(word, _PLAIN) | {"boxstyle": "round,pad=0,rounding_size=0.08", "linewidth": 1.5}
+        look = _LOOKS.get(line, _PLAIN) | {"boxstyle": "round,pad=0,rounding_size=0.08", "linewidth": 1.5}
         axes.add_patch(FancyBboxPatch((left, middle - tall / 2), _TOKEN, tall, **look))
-        axes.text(left + _TOKEN / 2, middle, word, fontsize=14, ha="center", va="center_baseline")
+        axes.text(left + _TOKEN / 2, middle, line, fontsize=15, ha="center", va="center_baseline")
     left, colour = x + tokens * (_TOKEN + _GAP) + 0.12, INK if trial.good else WRONG
     across, bottom = (_CURVE - 0.24) / max(rounds - 1, 1), middle + tall / 2
     axes.plot([left, left + _CURVE - 0.24], [bottom, bottom], color=FAINT, linewidth=1)
@@ -101,5 +119,5 @@ def _draw(axes: Axes, trial: Trial, x: float, y: float, tokens: int, rounds: int
         end = ends[-1] if ends else (left, bottom - tall)
         axes.plot(*end, marker="x", markersize=9, markeredgewidth=2.5, color=WRONG)
     sign = "\N{CHECK MARK}" if trial.good else "\N{BALLOT X}"
-    says: dict[str, Any] = {"fontsize": 14, "color": colour, "va": "center_baseline"}
-    axes.text(left + _CURVE - 0.1, middle, f"{sign} {trial.verdict}", **says)
+    says: dict[str, Any] = {"fontsize": 15, "color": colour, "va": "center_baseline"}
+    axes.text(left + _CURVE - 0.1, middle, f"{sign} {word}".rstrip(), **says)
