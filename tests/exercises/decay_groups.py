@@ -35,7 +35,10 @@ def left_out(model, weight_decay):
 
 def unset(model, weight_decay):
     matrices = [p for p in model.parameters() if p.dim() > 1]
-    return [{"params": matrices, "weight_decay": weight_decay}, {"params": [p for p in model.parameters() if p.dim() < 2]}]
+    return [
+        {"params": matrices, "weight_decay": weight_decay},
+        {"params": [p for p in model.parameters() if p.dim() < 2]},
+    ]
 
 
 def swapped(model, weight_decay):

@@ -25,11 +25,10 @@ def with_torch(w, grads, lrs, beta):
 
 
 def as_tensor(w, grads, lrs, beta):
-    v = path = torch.zeros(0)
+    v = torch.zeros(0)
     for i, g in enumerate(grads):
         v = torch.cat([v, torch.tensor([beta * (v[i - 1] if i else 0) + g])])
-    path = w - torch.cumsum(torch.tensor(lrs) * v, dim=0)
-    return path
+    return w - torch.cumsum(torch.tensor(lrs) * v, dim=0)
 
 
 def lr_inside(w, grads, lrs, beta):
