@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .prose import prose
+
 ARTICLES = {
     "A": "gradients, zero_grad and optimizers",
     "B": "zero_grad and training",
@@ -126,10 +128,10 @@ class Judged:
         return f"{self.kind} {self.since}".rstrip()
 
     def __repr__(self) -> str:
-        return f"{self.claim.code:3} {_sign(self.kind)} {self.verdict}: {self.evidence}"
+        return f"{self.claim.code:3} {_sign(self.kind)} {self.verdict}. {self.evidence}".rstrip()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from .exercises.verdict import card, prose
+        from .exercises.verdict import card
         from .views.mosaic import LOOKS
 
         head = f"<b>{self.claim.code} {_sign(self.kind)} {self.verdict}.</b> "
@@ -147,10 +149,10 @@ class Book:
     def judge(self, code: str, facts: Any, evidence: str = "", since: str = "") -> Judged:
         """Turn facts into a verdict, write it down and return it; who judges again writes over it.
 
-        A single fact is true ("holds") or not ("does not hold"). Facts by case: true in all, "holds"; in none, "does not
-        hold"; in some, "depends", and the evidence says where. A case that is None was not judged, because something
-        is missing here. ``since`` is the first version that has what the claim is about. Raises KeyError for a code that
-        is none, ValueError for facts of which none is known.
+        A single fact is true ("holds") or not ("does not hold"). Facts by case: true in all, "holds"; in none, "does
+        not hold"; in some, "depends", and the evidence says where. A case that is None was not judged, because
+        something is missing here. ``since`` is the first version that has what the claim is about. Raises KeyError
+        for a code that is none, ValueError for facts of which none is known.
         """
         if code not in CLAIMS:
             raise KeyError(f"judge: code must be one of A1 to D5, got {code!r}")
@@ -162,13 +164,13 @@ class Book:
         if kind == HOLDS and since and _at_least(self.version, since):
             kind = SINCE
         parts = []
-        for word, good in (("yes", True), ("no", False)):
+        for word, good in (("Yes", True), ("No", False)):
             names = [name for name, fact in known.items() if name and fact is good]
-            parts += [f"{word}: {', '.join(names)}"] if names else []
+            parts += [f"{word}: {' · '.join(names)}."] if names else []
         missing = [name for name, fact in cases.items() if fact is None]
-        parts += [evidence] if evidence else []
-        parts += [f"not judged here: {', '.join(missing)}"] if missing else []
-        judged = Judged(CLAIMS[code], kind, "; ".join(parts), since if kind == SINCE else "")
+        parts += [f"{evidence[0].upper()}{evidence[1:]}."] if evidence else []
+        parts += [f"Not judged here: {' · '.join(missing)}."] if missing else []
+        judged = Judged(CLAIMS[code], kind, " ".join(parts), since if kind == SINCE else "")
         self._judged[code] = judged
         return judged
 
@@ -242,7 +244,6 @@ def _at_least(version: str, since: str) -> bool:
 
 def _page(book: Book) -> str:
     """Return the table as HTML: no style sheet, so that it looks the same wherever it is read."""
-    from .exercises.verdict import prose
     from .views.mosaic import LOOKS
 
     cell = "text-align:left;padding:4px 10px;vertical-align:top;border-top:1px solid #D8D8D8"

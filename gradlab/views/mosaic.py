@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import NamedTuple
 
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -48,7 +49,7 @@ def mosaic_figure(
         canvas = FigureCanvasAgg(figure)
         axes = figure.add_axes((0.01, 0.01, 0.98, 0.98))
         axes.set_axis_off()
-        y = 0.75
+        y: float = 0.75
         axes.text(0, 0.25, title, fontsize=19, va="center", color=INK)
         for name, tiles in lines:
             if name:
@@ -59,27 +60,24 @@ def mosaic_figure(
             y += 0.92
         y += 0.12
         for at, kind in enumerate(LOOKS):
-            x = at * _ACROSS / len(LOOKS)
-            _tile(axes, x, y, kind, str(counts.get(kind, 0)))
-            axes.text(x + 1.05, y + 0.42, kind, fontsize=17, va="center", color=INK)
+            left = at * _ACROSS / len(LOOKS)
+            _tile(axes, left, y, kind, str(counts.get(kind, 0)))
+            axes.text(left + 1.05, y + 0.42, kind, fontsize=17, va="center", color=INK)
         axes.set(xlim=(-0.05, _ACROSS + 0.05), ylim=(y + 0.9, 0))
         out = BytesIO()
         canvas.print_png(out)
     return out.getvalue()
 
 
-def _tile(axes: object, x: float, y: float, kind: str, code: str, since: str = "") -> None:
+def _tile(axes: Axes, x: float, y: float, kind: str, code: str, since: str = "") -> None:
     """Draw one tile, its upper left corner at (x, y)."""
     look = LOOKS[kind]
     box = Rectangle((x, y), 0.95, 0.84, facecolor=look.colour, edgecolor=INK, linewidth=1.2)
-    axes.add_patch(box)  # type: ignore[attr-defined]
+    axes.add_patch(box)
     if look.hatch:
         # The hatch stays in the lower right corner, away from the letters.
         corner = Rectangle((x + 0.52, y + 0.46), 0.43, 0.38, facecolor="none", edgecolor=look.ink, linewidth=0)
         corner.set_hatch(look.hatch)
-        axes.add_patch(corner)  # type: ignore[attr-defined]
-    text = {"color": look.ink, "va": "center", "ha": "left", "fontweight": "bold"}
-    axes.text(x + 0.08, y + 0.24, code, fontsize=20, **text)  # type: ignore[attr-defined]
-    axes.text(x + 0.08, y + 0.62, look.sign, fontsize=22, **text)  # type: ignore[attr-defined]
-    if since:
-        axes.text(x + 0.45, y + 0.24 + 0.4, since, fontsize=15, **text)  # type: ignore[attr-defined]
+        axes.add_patch(corner)
+    for at, down, words, size in ((0.08, 0.24, code, 20), (0.08, 0.62, look.sign, 22), (0.42, 0.62, since, 15)):
+        axes.text(x + at, y + down, words, fontsize=size, color=look.ink, va="center", fontweight="bold")
