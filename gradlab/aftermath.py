@@ -43,10 +43,10 @@ class Launched:
         """Those of the processes that are still there: none, whatever happened."""
         return [pid for pid in self.pids if _is_there(pid)]
 
-    @property
-    def lines(self) -> list[str]:
-        """All lines that were printed, of rank 0 first; under torchrun in the order in which they came."""
-        return [line for text in self.printed for line in text.splitlines()]
+    def of(self, rank: int) -> list[str]:
+        """Return the lines that a rank printed; where it printed nothing, what went wrong."""
+        text = self.printed[rank] if rank < len(self.printed) else ""
+        return (text or self.told).splitlines()
 
     def __repr__(self) -> str:
         many = len(self.printed) > 1
@@ -55,7 +55,7 @@ class Launched:
             for rank, text in enumerate(self.printed)
             for line in text.splitlines()
         ]
-        return "\n".join([*lines, *([self.told] if self.told else [])])
+        return "\n".join([*lines, *([self.told] if self.told else [])]) or "Done, and nothing was printed."
 
 
 def _is_there(pid: int) -> bool:

@@ -204,8 +204,12 @@ def _meeting_point() -> tuple[Any, int]:
 
     door = socket.create_server(("127.0.0.1", 0))
     port = door.getsockname()[1]
-    socket.create_connection(("127.0.0.1", port), timeout=2).close()  # said at once, not after a store's patience
-    door.accept()[0].close()
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=2).close()  # said at once, not after a store's patience
+        door.accept()[0].close()
+    except OSError:
+        door.close()
+        raise
     store = TCPStore(
         "127.0.0.1",
         port,

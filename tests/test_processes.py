@@ -1,0 +1,343 @@
+"""Several processes from a notebook: they meet, are counted, fail in every way, and none is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from gradlab import processes
+from gradlab.aftermath import Rank, aftermath
+from gradlab.processes import launch, torchrun
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
+MEET = 'import os, sys, time\nimport torch\nimport torch.distributed as dist\ndist.init_process_group("gloo")\n'
+RANK = "rank, size = dist.get_rank(), dist.get_world_size()\n"
+
+
+def script(folder: Path, text: str, meet: bool = True) -> Path:
+    path = folder / "script.py"
+    path.write_text((MEET + RANK if meet else "") + textwrap.dedent(text))
+    return path
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not asked for its exit code yet does not."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def gone(pids: list[int], seconds: float = 5.0) -> bool:
+    until = time.monotonic() + seconds
+    while any(map(alive, pids)) and time.monotonic() < until:
+        time.sleep(0.02)
+    return not any(map(alive, pids))
+
+
+def test_each_process_knows_its_place_and_prints_for_itself(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        """
+        one = torch.ones(2) * (rank + 1)
+        dist.all_reduce(one)
+        names = "RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR".split()
+        print(*(os.environ[name] for name in names), one.tolist(), torch.get_num_threads(), __name__, sys.argv)
+        print(os.getcwd(), os.environ["MORE"], file=sys.stderr if rank else sys.stdout)
+        """,
+    )
+    run = launch(path, processes=3, settings={"MORE": "words"})
+    assert run
+    assert run.ok
+    assert [text.splitlines()[0] for text in run.printed] == [
+        f"{rank} {rank} 3 3 127.0.0.1 [6.0, 6.0] 1 __main__ ['{path}']" for rank in range(3)
+    ]
+    assert run.of(0)[1] == f"{tmp_path} words"
+    assert len(run.of(1)) == 1  # stderr is kept apart
+    assert repr(run).splitlines()[2].startswith("rank 1 | 1 1 3")
+    assert len(set(run.pids)) == 3
+    assert run.left == []
+    assert gone(list(run.pids))
+
+
+def test_one_process_alone(tmp_path: Path) -> None:
+    run = launch(script(tmp_path, "print(rank, size)"), processes=1)
+    assert repr(run) == "0 1"
+
+
+def test_what_is_registered_for_the_end_runs(tmp_path: Path) -> None:
+    run = launch(script(tmp_path, "import atexit\natexit.register(print, 'the end')", meet=False))
+    assert [run.of(0), run.of(1)] == [["the end"], ["the end"]]
+
+
+@pytest.mark.parametrize(
+    ("does", "words"),
+    [
+        ('raise ValueError("a broken batch")', "rank 1 failed: ValueError: a broken batch"),
+        ("os.kill(os.getpid(), 9)", "rank 1 was killed: SIGKILL, as the system does when memory runs out"),
+        ("sys.exit(3)", "rank 1 left with exit code 3"),
+        ("os._exit(4)", "rank 1 left with exit code 4"),
+    ],
+)
+def test_one_that_fails_is_named_and_the_other_only_lost_its_partner(tmp_path: Path, does: str, words: str) -> None:
+    path = script(tmp_path, f"if rank == 1:\n    {does}\ndist.all_reduce(torch.ones(1))\nprint('never')")
+    run = launch(path, seconds=20)
+    lines = run.told.splitlines()
+    assert not run
+    assert lines[0] == words
+    if not does.startswith("os."):
+        assert lines[1] == f"    at line 7 of script.py: {does}"
+    assert lines[-3:] == [
+        "rank 0 lost its partner: RuntimeError",
+        "    at line 8 of script.py: dist.all_reduce(torch.ones(1))",
+        "No process is left.",
+    ]
+    assert run.seconds < 15
+    assert gone(list(run.pids))
+
+
+@pytest.mark.parametrize("does", ["time.sleep(3600)", "while True: pass"])
+def test_one_that_hangs_is_ended_and_both_say_where_they_stood(tmp_path: Path, does: str) -> None:
+    path = script(tmp_path, f"if rank == 1:\n    {does}\ndist.all_reduce(torch.ones(1))")
+    began = time.monotonic()
+    run = launch(path, seconds=0.5)
+    assert time.monotonic() - began < 15
+    assert run.told.splitlines() == [
+        "Not done after 0.5 seconds: what was still running has been ended.",
+        "rank 0 had not finished",
+        "    at line 8 of script.py: dist.all_reduce(torch.ones(1))",
+        "rank 1 had not finished",
+        f"    at line 7 of script.py: {does}",
+        "No process is left.",
+    ]
+    assert gone(list(run.pids))
+
+
+def test_one_that_ends_its_partner_by_itself_is_not_waited_for(tmp_path: Path) -> None:
+    # Rank 0 never speaks to rank 1 again, so it would notice nothing.
+    run = launch(script(tmp_path, "if rank == 1: raise OSError('disk full')\ntime.sleep(3600)"), seconds=60)
+    assert run.told.splitlines()[0] == "rank 1 failed: OSError: disk full"
+    assert "rank 0 had not finished" in run.told
+    assert run.seconds < 20
+
+
+@pytest.mark.parametrize("end", ["raise ValueError", "time.sleep(3600)", "pass"])
+def test_what_a_process_starts_ends_with_it(tmp_path: Path, end: str) -> None:
+    path = script(
+        tmp_path,
+        f"""
+        import subprocess
+        child = subprocess.Popen(["sleep", "3600"])
+        open(f"child{{rank}}", "w").write(str(child.pid))
+        {end}
+        """,
+    )
+    launch(path, seconds=1.5)
+    assert gone([int((tmp_path / f"child{rank}").read_text()) for rank in (0, 1)])
+
+
+def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: object) -> None:
+        if (tmp_path / "1").exists() and (tmp_path / "0").exists():
+            raise KeyboardInterrupt
+        time.sleep(0.02)
+
+    monkeypatch.setattr(processes, "wait", interrupted)
+    path = script(tmp_path, "open(f'{rank}.new', 'w').write(str(os.getpid()))\nos.rename(f'{rank}.new', str(rank))\n")
+    path.write_text(path.read_text() + "time.sleep(3600)")
+    with pytest.raises(KeyboardInterrupt):
+        launch(path)
+    assert gone([int((tmp_path / name).read_text()) for name in ("0", "1")])
+
+
+def test_when_the_starter_is_killed_the_processes_end(tmp_path: Path) -> None:
+    path = script(tmp_path, "open(f'{rank}.new', 'w').write(str(os.getpid()))\nos.rename(f'{rank}.new', str(rank))\n")
+    path.write_text(path.read_text() + "time.sleep(3600)")
+    program = tmp_path / "starter.py"
+    program.write_text(
+        f"from gradlab.processes import launch\nif __name__ == '__main__':\n    launch({str(path)!r}, seconds=600)\n"
+    )
+    starter = subprocess.Popen([sys.executable, str(program)], cwd=Path(processes.__file__).parents[1])
+    try:
+        until = time.monotonic() + 60
+        while not ((tmp_path / "0").exists() and (tmp_path / "1").exists()):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        family = [child.pid for child in psutil.Process(starter.pid).children(recursive=True)]
+        workers = [int((tmp_path / name).read_text()) for name in ("0", "1")]
+        assert set(workers) <= set(family)
+    finally:
+        starter.send_signal(signal.SIGKILL)
+        starter.wait()
+    assert gone(family, 10)  # the process that they were copied from, too
+
+
+def test_nothing_listens_but_on_this_machines_own_address(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        """
+        import json, psutil
+        dist.all_reduce(torch.ones(1))
+        both = [psutil.Process(), psutil.Process(int(os.environ["STARTER"]))]
+        found = [part for process in both for part in process.net_connections(kind="inet")]
+        print(json.dumps([[part.laddr.ip, part.laddr.port] for part in found if part.status == "LISTEN"]))
+        print(os.environ["MASTER_PORT"])
+        """,
+    )
+    before = {part.laddr.port for part in psutil.Process().net_connections(kind="inet") if part.status == "LISTEN"}
+    run = launch(path, settings={"STARTER": str(os.getpid())})
+    assert run, run
+    for rank in (0, 1):
+        listening, port = map(json.loads, run.of(rank))
+        new = [(address, number) for address, number in listening if number not in before]
+        assert ["127.0.0.1", port] in listening
+        assert {address for address, _ in new} == {"127.0.0.1"}
+    after = {part.laddr.port for part in psutil.Process().net_connections(kind="inet") if part.status == "LISTEN"}
+    assert after <= before  # and the meeting point is closed
+
+
+def test_where_they_cannot_meet_it_says_so_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = script(tmp_path, "print('met')")
+    run = launch(path, settings={"GLOO_SOCKET_IFNAME": "nowhere0"}, seconds=10)
+    assert not run
+    assert run.told.startswith("The processes could not meet.")
+    assert "Unable to find address for: nowhere0" in run.told
+    assert "Traceback" not in repr(run)
+
+    def refuse(*arguments: object, **options: object) -> None:
+        raise OSError("Network is unreachable")
+
+    monkeypatch.setattr(processes.socket, "create_connection", refuse)
+    run = launch(path)
+    assert run.told.startswith("The processes could not meet.")
+    assert run.pids == ()
+    assert run.of(0) == run.told.splitlines()
+
+
+def test_hook_and_profiler_count_the_same_all_reduces(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        """
+        from contextlib import nullcontext
+        from torch import nn
+        from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
+        from torch.nn.parallel import DistributedDataParallel as DDP
+        from torch.profiler import ProfilerActivity, profile
+
+        def run(no_sync, hooked, megabytes):
+            torch.manual_seed(0)
+            model, sent = DDP(nn.Sequential(nn.Linear(600, 600), nn.Linear(600, 600)), bucket_cap_mb=megabytes), []
+            def counting(state, bucket):
+                sent.append(bucket.buffer().nbytes)
+                return allreduce_hook(state, bucket)
+            if hooked:
+                model.register_comm_hook(None, counting)
+            torch.manual_seed(rank)
+            x = torch.randn(16, 4, 600)
+            with profile(activities=[ProfilerActivity.CPU]) as profiler:
+                for i in range(16):
+                    with model.no_sync() if no_sync and i % 4 != 3 else nullcontext():
+                        (model(x[i]).square().mean() / 16).backward()
+            names = [event.name for event in profiler.events()]
+            gradient = torch.cat([p.grad.flatten() for p in model.parameters()])
+            return len(sent), sum(sent), names.count("gloo:all_reduce"), gradient
+
+        bytes_ = 4 * 2 * (600 * 600 + 600)
+        for megabytes in (25, 1):
+            ends = []
+            for no_sync, backwards in ((False, 16), (True, 4)):
+                many, size, seen, hooked = run(no_sync, True, megabytes)
+                _, _, plain, gradient = run(no_sync, False, megabytes)
+                assert many == seen == plain, (many, seen, plain)
+                assert size == backwards * bytes_
+                assert torch.equal(hooked, gradient)
+                ends.append(gradient)
+                print(many)
+            assert torch.allclose(*ends, atol=1e-7)
+        """,
+    )
+    run = launch(path, seconds=60)
+    assert run, run
+    assert run.printed[0] == run.printed[1]
+    # Of the small buckets the first backward() fills one, the others two: DDP cuts them anew when it knows the order.
+    assert run.of(0) == ["16", "4", "31", "7"]
+
+
+def test_the_same_file_under_torchrun(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        """
+        torch.manual_seed(rank)
+        numbers = torch.randn(100)
+        dist.all_reduce(numbers)
+        if rank == 0:
+            print(numbers.double().sum().item())
+        """,
+    )
+    ours, theirs = launch(path), torchrun(path)
+    assert ours.of(0) == theirs.of(0)
+    assert theirs, theirs
+
+
+def test_torchrun_that_fails_and_torchrun_that_hangs(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        """
+        open(f"{rank}.new", "w").write(str(os.getpid()))
+        os.rename(f"{rank}.new", str(rank))
+        time.sleep(3600)
+        """,
+    )
+    run = torchrun(path, seconds=12)
+    assert run.told == "torchrun was not done after 12 seconds, and was ended."
+    assert gone([int((tmp_path / name).read_text()) for name in ("0", "1") if (tmp_path / name).exists()])
+    run = torchrun(script(tmp_path, "raise KeyError('no such image')", meet=False))
+    assert run.told.startswith("torchrun ended with an error: ")
+    assert "KeyError" in run.told
+
+
+def test_where_nothing_is_copied_each_process_loads_torch_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_METHOD", "spawn")  # as on macOS
+    run = launch(script(tmp_path, "print(rank, size)"), seconds=60)
+    assert run.printed == ("0 2\n", "1 2\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        (("nowhere.py",), FileNotFoundError, "there is no file 'nowhere.py' here"),
+        ((3,), TypeError, "script must be the name of a file, got 3"),
+        ((__file__, 0), ValueError, "processes must be a whole number from 1 to 8, got 0"),
+        ((__file__, True), ValueError, "got True"),
+        ((__file__, 2, 0), ValueError, "seconds must be a number between 0 and 3600, got 0"),
+        ((__file__, 2, "long"), ValueError, "got 'long'"),
+    ],
+)
+def test_what_cannot_be_started_is_refused(arguments: tuple, error: type[Exception], words: str) -> None:
+    for start in (launch, torchrun):
+        with pytest.raises(error, match=words):
+            start(*arguments)
+
+
+def test_the_cause_comes_first_whatever_the_number() -> None:
+    lost = {"kind": "RuntimeError", "words": "Connection closed by peer", "line": None, "when": 2.0, "meeting": False}
+    first = {"kind": "IndexError", "words": "7", "line": None, "when": 1.0, "meeting": False}
+    ranks = [Rank(1, lost, False, ""), Rank(0, None, False, ""), Rank(1, first, False, ""), Rank(-9, None, True, "")]
+    assert aftermath(ranks, Path("x.py"), None).splitlines() == [
+        "rank 2 failed: IndexError: 7",
+        "rank 0 lost its partner: RuntimeError",
+        "rank 3 had not finished",
+        "No process is left.",
+    ]
+    assert aftermath([Rank(0, None, False, "")], Path("x.py"), None) == ""
