@@ -11,7 +11,7 @@ from torch import Tensor
 
 from .nodes import ACCUMULATE, OPERATION, Edge, Graph, Node, shape_text
 
-_MOST_SHOWN = 4  # numbers of a tensor that are written out
+_ROOM = 9  # letters that the numbers of a tensor may take; longer ones are told by their shape
 Seen = dict[Any, tuple[str, ...]]
 
 
@@ -129,7 +129,9 @@ def _words(value: Any) -> str:
     """Write the numbers of a small tensor, the shape of a larger one."""
     if not isinstance(value, Tensor):
         return "None"
-    if value.numel() > _MOST_SHOWN:
-        return shape_text(tuple(value.shape))
+    shape = shape_text(tuple(value.shape))
+    if value.numel() > _ROOM:
+        return shape
     numbers = [f"{number:.3g}".replace("-", "\u2212") for number in value.detach().reshape(-1).tolist()]
-    return numbers[0] if not value.dim() else f"[{', '.join(numbers)}]"
+    text = numbers[0] if not value.dim() else f"[{', '.join(numbers)}]"
+    return text if len(text) <= _ROOM else shape

@@ -69,7 +69,8 @@ def test_no_box_covers_another_and_none_leaves_the_picture(edges: str) -> None:
 
 def test_a_drawing_is_a_picture_and_its_words() -> None:
     graph = made(GRAPHS[2], seed="1")
-    bundle = draw(graph)._repr_mimebundle_()
+    bundle, metadata = draw(graph)._repr_mimebundle_()
+    assert 0 < metadata["image/png"]["width"] < 1000
     assert bundle["text/plain"] == repr(graph) == repr(draw(graph))
     picture = np.asarray(Image.open(BytesIO(bundle["image/png"])).convert("RGB"))
     colours = {tuple(int(c) for c in colour) for colour in np.unique(picture.reshape(-1, 3), axis=0)}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from io import BytesIO
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
@@ -16,13 +16,16 @@ from matplotlib.patheffects import withStroke
 from gradlab.nodes import ACCUMULATE, Graph, Node, shape_text
 
 from .layers import Layers, layers
+from .png import Encoder
 from .style import ACTIVATIONS, GRADIENTS, GREY, INK, WEIGHTS, own_look, tint
 
 MOST = 40
 """A picture of more nodes says nothing."""
-_COLUMN, _WIDE, _LINE, _STRIP = 2.56, 1.68, 0.24, 0.3  # inches: column to column, a box, a line of text, a strip
+_WIDE, _LINE, _STRIP = 1.68, 0.24, 0.3  # inches: a box, a line of text, a strip
+_NEAR, _FAR = 0.5, 0.98  # from column to column; with gradients written between them
 _BETWEEN, _GAP, _PORT, _SEED = 0.34, 0.3, 0.3, 0.8  # from box to box, kept free for an edge, from arrow to arrow
 _SIZE = 14  # of the letters: of a picture as wide as a notebook the last row can read them
+_INCH, _DENSITY = 72, 144  # CSS pixels to an inch, and pixels: twice as many, for a projector
 _LONG = 13  # letters that a line of a box has room for
 Point = tuple[float, float]
 
@@ -33,12 +36,14 @@ class Drawing:
 
     graph: Graph
     png: bytes
+    width: int
+    """CSS pixels, so that letters are as large in a small graph as in a large one."""
 
     def __repr__(self) -> str:
         return repr(self.graph)
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        return {"image/png": self.png, "text/plain": repr(self)}
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        return {"image/png": self.png, "text/plain": repr(self)}, {"image/png": {"width": self.width}}
 
 
 def draw(graph: Graph) -> Drawing:
@@ -47,9 +52,10 @@ def draw(graph: Graph) -> Drawing:
         raise ValueError(f"draw: a graph of at most {MOST} nodes can be read, got {len(graph.nodes)}; print it instead")
     arranged = layers(graph)
     tall = max(_full(graph, column) for column in arranged.columns) + 0.3
-    wide = _COLUMN * len(arranged.columns) - (_COLUMN - _WIDE) + 0.2 + (_SEED if graph.seed else 0)
+    gap = _gap(graph)
+    wide = (_WIDE + gap) * len(arranged.columns) - gap + 0.2 + (_SEED if graph.seed else 0)
     with own_look():
-        figure = Figure(figsize=(wide, tall), dpi=110, facecolor="white")
+        figure = Figure(figsize=(wide, tall), dpi=_DENSITY, facecolor="white")
         canvas = FigureCanvasAgg(figure)
         axes = figure.add_axes((0, 0, 1, 1))
         axes.set(xlim=(0, wide), ylim=(0, tall))
@@ -58,9 +64,13 @@ def draw(graph: Graph) -> Drawing:
         for place, node in enumerate(graph.nodes):
             _box(axes, node, *middle[place])
         _arrows(axes, graph, arranged, middle)
-        out = BytesIO()
-        canvas.print_png(out)
-    return Drawing(graph, out.getvalue())
+        canvas.draw()
+        png = Encoder((WEIGHTS, GRADIENTS, ACTIVATIONS)).encode(np.asarray(canvas.buffer_rgba()))
+    return Drawing(graph, png, round(wide * _INCH))
+
+
+def _gap(graph: Graph) -> float:
+    return _FAR if any(edge.gradient for edge in graph.edges) else _NEAR
 
 
 def _lines(node: Node) -> list[str]:
@@ -103,7 +113,7 @@ def _places(graph: Graph, arranged: Layers, tall: float) -> dict[int, Point]:
     for number, column in enumerate(arranged.columns):
         top = (tall + _full(graph, column)) / 2
         for i, high in zip(column, _heights(graph, column), strict=True):
-            found[i] = 0.1 + _COLUMN * number + _WIDE / 2, top - high / 2
+            found[i] = 0.1 + (_WIDE + _gap(graph)) * number + _WIDE / 2, top - high / 2
             top -= high + _BETWEEN
     return found
 
