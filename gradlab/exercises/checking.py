@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -87,11 +88,15 @@ def _where(exercise: Exercise, seed: int) -> str:
     return f", for {told}." if told else "."
 
 
-def _picture(exercise: Exercise, mine: Any, right: Any) -> bytes | None:
-    """Draw yours against expected, where both can be drawn."""
-    from ..views.answer import answer_figure
+def _picture(exercise: Exercise, mine: Any, right: Any) -> Callable[[], bytes | None]:
+    """Return what draws yours against expected, where both can be drawn."""
 
-    try:
-        return None if mine is None else answer_figure(exercise.drawn(mine), exercise.drawn(right), *exercise.axes)
-    except (TypeError, ValueError, RuntimeError):  # a learner's value may be of any kind; then there is no picture
-        return None
+    def draw() -> bytes | None:
+        from ..views.answer import answer_figure
+
+        try:
+            return None if mine is None else answer_figure(exercise.drawn(mine), exercise.drawn(right), *exercise.axes)
+        except (TypeError, ValueError, RuntimeError):  # a learner's value may be of any kind; then there is no picture
+            return None
+
+    return draw

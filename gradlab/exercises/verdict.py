@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import html
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from ..prose import prose
@@ -24,8 +26,13 @@ class Verdict:
     remark: str
     mistake: str | None = None
     """The name of the typical wrong answer that this is, None if it is none of those known."""
-    png: bytes | None = None
-    """Yours against expected, as a picture."""
+    draw: Callable[[], bytes | None] = field(default=lambda: None, repr=False, compare=False)
+    """Makes the picture; most verdicts are never looked at twice, so it is made when it is shown."""
+
+    @cached_property
+    def png(self) -> bytes | None:
+        """Yours against expected, as a picture; None where there is nothing to draw."""
+        return self.draw()
 
     def __bool__(self) -> bool:
         return self.state == RIGHT
