@@ -153,7 +153,7 @@ class ByTokens(Exercise):
     name = "by_tokens"
     notebook = _HOME
     title = "Every character the same"
-    level, minutes = "medium", 7
+    level, minutes = "easy", 5
     spec = (
         "This is a mean of means: mend `by_tokens(model, window)` so that `.grad` holds the gradient of the mean loss "
         "over all characters of the window, padding (targets of `-100`) left out, with one `backward()` a micro-batch."
@@ -356,4 +356,4 @@ def one_update(model, loss_fn, window, optimizer, max_norm):
         return value["weights"]
 
 
-EXERCISES = (Accumulated, ByTokens, OneUpdate)
+EXERCISES = (ByTokens, Accumulated, OneUpdate)
