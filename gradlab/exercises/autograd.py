@@ -167,7 +167,7 @@ def pull_back(W, x, v):
             "other-order", "Both are right, in the wrong order: first W, then x.", lambda *all: _pulled()(*all)[::-1]
         ),
     )
-    axes = ("all entries of W, then those of x", "gradient")
+    axes = ("entry of W, then of x", "gradient")
 
     def case(self, dice: random.Random) -> tuple[Any, ...]:
         """Return a small square W, an x and a v."""
@@ -179,9 +179,16 @@ def pull_back(W, x, v):
         weight, x = weight.requires_grad_(), x.requires_grad_()
         return torch.autograd.grad(torch.tanh(weight @ x), (weight, x), v)
 
+    def told(self, *arguments: Any) -> str:
+        """Say how large they are."""
+        size = len(arguments[1])
+        return f"a W of {size} by {size} numbers"
+
     def drawn(self, value: Any) -> Any:
-        """Put both into one row."""
-        return torch.cat([part.detach().reshape(-1) for part in value])
+        """Put both into one row, each number with its name."""
+        weight, x = (part.detach().tolist() for part in value)
+        entries = {f"W{i}{j}": number for i, row in enumerate(weight) for j, number in enumerate(row)}
+        return entries | {f"x{j}": number for j, number in enumerate(x)}
 
 
 def _walk(node: Any, found: Callable[[Any], int], *, once: bool = False, ends: int = 0) -> int:
