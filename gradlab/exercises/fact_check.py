@@ -29,7 +29,7 @@ class VerdictOf(Exercise):
     name = "verdict_of"
     notebook = _HOME
     title = "The rule itself"
-    level, minutes = "easy", 5
+    level, minutes = "easy", 4
     spec = (
         "Write `verdict_of(facts)`: given a dict of facts, each True, False or None (could not be tried), return "
         '"holds", "depends", "does not hold", or "not judged" if nothing could be tried.'
@@ -216,7 +216,7 @@ class SameEffect(Exercise):
     name = "same_effect"
     notebook = _HOME
     title = "An experiment that decides"
-    level, minutes = "harder", 10
+    level, minutes = "harder", 8
     spec = (
         "Write `same_effect(build, make, batches)`: train `build()` with the optimizer `make(parameters)` on "
         "`batches`, once cleared to None and once to zeros, and say (True or False) whether both end with the same "
