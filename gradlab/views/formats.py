@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from .scaler import RAISED
 from .style import FAINT, GRADIENTS, GREY, INK, SCALE, WRONG, own_look, tint
 
 FORMATS = {"fp32": "#332288", "bf16": "#117733", "fp16": "#C0405F"}
@@ -97,10 +98,11 @@ def ticks_figure(windows: Sequence[tuple[str, float, float, Mapping[str, Any]]])
     return figure
 
 
-def vanishing_figure(rows: Mapping[str, tuple[Sequence[float], Sequence[float]]], scale: float) -> Figure:
+def vanishing_figure(rows: Mapping[str, tuple[Any, Any]], scale: float) -> Figure:
     """Draw how large gradients are before and after scaling, over what fp16 can hold.
 
-    rows: title -> (sizes before, sizes after); zeros are left out. scale: what they were multiplied by, for the words.
+    rows: title -> (sizes before, sizes after), anything that numpy reads; zeros are left out. scale: what they were
+    multiplied by, for the words.
     """
     zero, full, top = -25, -14, 16  # fp16: rounds to 0 up to 2**-25, full precision from 2**-14, inf from about 2**16
     first, last = -46, 20
@@ -134,7 +136,7 @@ def _bits(axes: Any, row: int, name: str, exponent: int, fraction: int) -> None:
     for at, colour in enumerate(kinds):
         axes.add_patch(Rectangle((at, row - 0.14), 0.86, 0.32, facecolor=colour, edgecolor=INK, linewidth=0.8))
     words = f"1 + {exponent} + {fraction} bits"
-    axes.text(0, row - 0.22, name, fontsize=_WORDS + 3, va="bottom", color=FORMATS.get(name, GREY), weight="bold")
+    axes.text(0, row - 0.22, name, fontsize=_WORDS + 3, va="bottom", color=FORMATS.get(name, GREY))
     axes.text(7, row - 0.22, words, fontsize=_WORDS - 1, va="bottom", color=INK)
 
 
@@ -152,7 +154,7 @@ def _humps(axes: Any, edges: Any, shares: Sequence[Any], words: Sequence[str], t
         axes.text(middle, tall * 1.06, word, ha="center", va="bottom", fontsize=_WORDS + 1, color=ink)
 
 
-def _shares(sizes: Sequence[float], edges: Any) -> Any:
+def _shares(sizes: Any, edges: Any) -> Any:
     """Return the share of the sizes (zeros left out) in each power of two; what lies outside goes to the ends."""
     found = np.asarray(sizes, dtype=float)
     found = found[np.isfinite(found) & (found > 0)]
@@ -162,7 +164,7 @@ def _shares(sizes: Sequence[float], edges: Any) -> Any:
 
 def _powers(axes: Any, low: int, high: int, step: int, base: int = 10) -> None:
     at = [power for power in range(low, high + 1) if power % step == 0]
-    words = [f"${base}^{{{power}}}$" if power else "1" for power in at]
+    words = [f"{base}{str(power).translate(RAISED)}" if power else "1" for power in at]
     axes.set_xticks(at, words, fontsize=_WORDS)
 
 
@@ -171,4 +173,4 @@ def _power(value: float) -> str:
     if 1 <= value < 1e6:
         return f"{value:,.0f}"
     mantissa, _, exponent = f"{value:.1e}".partition("e")
-    return rf"${mantissa} \cdot 10^{{{int(exponent)}}}$"
+    return f"{mantissa} \u00b7 10{str(int(exponent)).translate(RAISED)}"
