@@ -32,6 +32,8 @@ def check(exercise: Exercise, answer: Any) -> Verdict:
 
 
 def _tried(exercise: Exercise, answer: Any) -> Verdict:
+    # The first optimizer of a process imports for seconds; cut off in the middle, it would stay half imported.
+    torch.optim.SGD([torch.zeros(1)], lr=0.1)
     seeds = [random.randrange(2**31) for _ in range(exercise.rounds)]
     said: list[Any] = []
     for seed in seeds:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ctypes
 import linecache
 import threading
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_AGAIN = 0.1  # seconds between two attempts to stop a function that catches everything
+_LOOK = 0.1  # seconds between two looks at the clock, and between two attempts to stop what catches everything
+_PATIENCE = 6  # a function that waits instead of working gets so many times as long
 
 
 class TroubleError(Exception):
@@ -41,7 +43,9 @@ def guarded(answer: Any, seconds: float) -> Iterator[None]:
 
 @contextmanager
 def _limited(seconds: float) -> Iterator[None]:
-    """Throw _TooLong into this thread after so many seconds, and again until it has stopped.
+    """Throw _TooLong into this thread after so many seconds of work, and again until it has stopped.
+
+    Work is the processor's time: on a machine that is busy with other things a right answer takes longer by the clock.
 
     An exception from another thread works on every system and also where callbacks do not run on the main thread
     (a signal does not); it arrives between two lines of Python, not inside a long call into C.
@@ -50,11 +54,12 @@ def _limited(seconds: float) -> Iterator[None]:
     throw = ctypes.pythonapi.PyThreadState_SetAsyncExc
     over = threading.Event()
 
+    work, clock = time.process_time(), time.monotonic()
+
     def watch() -> None:
-        wait = seconds
-        while not over.wait(wait):
-            throw(thread, ctypes.py_object(_TooLong))
-            wait = _AGAIN
+        while not over.wait(_LOOK):
+            if time.process_time() - work > seconds or time.monotonic() - clock > _PATIENCE * seconds:
+                throw(thread, ctypes.py_object(_TooLong))
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
