@@ -66,9 +66,6 @@ def bytes_after_step(parameters, optimizer):
 
     def case(self, dice: random.Random) -> tuple[Any, ...]:
         """Return a number of parameters."""
-        torch.optim.SGD(
-            [torch.zeros(1)], lr=0.1
-        )  # the first optimizer imports for seconds: not while an answer is timed
         return (_OUT * dice.randrange(40, 200),)
 
     def right(self, parameters: int) -> Any:

@@ -15,14 +15,6 @@ from .base import Exercise, Mistake
 _HOME = "06_optimizer_step"
 
 
-def _loaded() -> None:
-    """Make an optimizer: the first one of a process imports for seconds, and that must not be cut off in the middle.
-
-    torch.optim imports torch._dynamo when it is first used; the time limit of an answer would leave it half imported.
-    """
-    torch.optim.SGD([torch.zeros(1)], lr=0.1)
-
-
 def _split(keep: Callable[[str, nn.Parameter], bool], spared: float | None = 0.0) -> Callable[..., Any]:
     """Return an answer that decays the parameters that ``keep`` picks; ``spared`` is the decay of the others."""
 
@@ -89,7 +81,6 @@ def decay_groups(model, weight_decay):
 
     def case(self, dice: random.Random) -> tuple[Any, ...]:
         """Return a model whose weights are all 1, and a decay."""
-        _loaded()
         wide = dice.randrange(3, 6)
         model = nn.Sequential(nn.Linear(4, wide), nn.LayerNorm(wide), nn.Linear(wide, 2))
         for parameter in model.parameters():
@@ -188,7 +179,6 @@ def momentum_path(w, grads, lrs, beta):
 
     def case(self, dice: random.Random) -> tuple[Any, ...]:
         """Return a start, gradients, lrs that differ, and a beta."""
-        _loaded()
         many = dice.randrange(6, 12)
         grads = [round(dice.uniform(-2, 2), 2) for _ in range(many)]
         lrs = [round(dice.uniform(0.05, 0.5), 2) for _ in range(many)]
@@ -300,7 +290,6 @@ def adamw_path(w, grads, lr, weight_decay, beta1=0.9, beta2=0.999, eps=1e-8):
 
     def case(self, dice: random.Random) -> tuple[Any, ...]:
         """Return a start, gradients with gaps among them, an lr and a decay."""
-        _loaded()
         grads: list[float | None] = [round(dice.choice((-1, 1)) * dice.uniform(0.2, 3), 2) for _ in range(10)]
         for gap in dice.sample(range(1, 9), 3):
             grads[gap] = None
