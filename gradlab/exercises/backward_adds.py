@@ -78,7 +78,7 @@ def gradient_of_each(w, losses):
             lambda w, losses: [torch.autograd.grad(loss, w)[0] for loss in losses],
         ),
     )
-    axes = ("number in the list, one gradient after the other", "gradient")
+    axes = ("the gradients in the list, the last two numbers: w.grad", "gradient")
 
     def case(self, dice: random.Random) -> tuple[Any, ...]:
         """Return two weights and three to five losses of them."""
@@ -101,8 +101,8 @@ def gradient_of_each(w, losses):
         return f"{len(arguments[1])} losses of two weights"
 
     def drawn(self, value: Any) -> Any:
-        """Draw the list."""
-        return torch.stack(value["the list"]).detach().reshape(-1)
+        """Draw the list, and what is left in .grad."""
+        return torch.stack([*value["the list"], value["w.grad at the end"]]).detach().reshape(-1)
 
 
 def _states(w: float, xs: list[float]) -> list[float]:
