@@ -22,7 +22,7 @@ def answer_figure(yours: Any, expected: Any, x: str = "", y: str = "") -> bytes 
     if right is None or mine is None or right.size < 2:
         return None
     with own_look():
-        figure = Figure(figsize=(5.6, 2.6), dpi=160, layout="constrained", facecolor="white")
+        figure = Figure(figsize=(5.6, 2.6), dpi=160, layout="constrained")
         canvas = FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         if labels or right.size <= _BARS:

@@ -34,6 +34,7 @@ RC: dict[str, Any] = {
     "font.size": 10.0,
     "text.usetex": False,
     "text.color": INK,
+    "figure.facecolor": "white",
     "axes.facecolor": "white",
     "axes.edgecolor": GREY,
     "axes.labelcolor": INK,
