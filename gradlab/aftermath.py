@@ -92,7 +92,11 @@ def aftermath(ranks: list[Rank], script: Path, seconds: float | None) -> str:
     meeting = [n for n in bad if (ranks[n].raised or {}).get("meeting") or "init_process_group" in here[n]]
     if len(meeting) == len(ranks):
         return _never_met(ranks)
-    words = [] if seconds is None else [f"Not done after {seconds:g} seconds: what was still running has been ended."]
+    words = (
+        []
+        if seconds is None
+        else [f"Not done after {seconds:g} second{'s' * (seconds != 1)}: what was still running has been ended."]
+    )
     order = sorted(bad, key=lambda number: _when(ranks[number]))
     for place, number in enumerate(order):
         words.append(f"rank {number} {_what(ranks[number], caused=place == 0 and seconds is None)}")

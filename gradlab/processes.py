@@ -28,9 +28,10 @@ from .aftermath import NO_NETWORK, Launched, Rank, aftermath
 from .worker import work
 
 _MOST = 8
+_STANDS = b"(most recent call first)"  # faulthandler's words before it tells where a process stands
 _STARTING = 120.0  # seconds until the scripts begin: where nothing is forked each imports torch, on a busy machine
-_GRACE = 3.0  # seconds for the others to notice a failure by themselves
-_LOOK = 0.5  # seconds for a process to say where it stands
+_GRACE = 8.0  # seconds for the others to notice a failure by themselves
+_LOOK = 3.0  # seconds at most for the processes to say where they stand
 # What DDP needs is loaded once, and every worker is a copy of that: 0.1 s a start instead of 4. macOS does not
 # take a copy of a process that has used its libraries well, so there each worker loads torch anew.
 _LOADED = ["torch", "torch.distributed", "torch.nn.parallel", "torch.utils.data.distributed", "torch._dynamo"]
@@ -71,8 +72,7 @@ def launch(
                 ranks.append(_Worker(path, Path(folder), rank, _settings(rank, processes, port) | dict(settings or {})))
             late = _watch(ranks, seconds)
         finally:  # also when the learner interrupts
-            for worker in ranks:
-                worker.end()
+            _end(ranks)
         del store
         told = aftermath([worker.rank() for worker in ranks], path, seconds if late else None)
     return Launched(
@@ -113,8 +113,9 @@ def torchrun(script: str | Path, processes: int = 2, seconds: float = 60.0) -> L
     if late:
         return Launched(False, (), f"torchrun was not done after {seconds:g} seconds, and was ended.", took, ())
     if started.returncode:
-        last = [text for text in errors.splitlines() if re.match(r"(\[rank\d+\]: ?)?\w*(Error|Exception)\b", text)]
-        why = last[0] if last else f"exit code {started.returncode}"
+        said = [text for text in errors.splitlines() if re.match(r"(\[rank\d+\]: ?)?\w*(Error|Exception)\b", text)]
+        killed = re.findall(r"\bSIG[A-Z]+\b", errors)
+        why = (said or killed or [f"exit code {started.returncode}"])[0]
         return Launched(False, (printed,), f"torchrun ended with an error: {why}", took, ())
     return Launched(True, (printed,), "", took, ())
 
@@ -134,7 +135,7 @@ class _Worker:
         theirs.close()
         self.started = False
         self.raised: dict[str, Any] | None = None
-        self.ended_by_us = False
+        self.ended_by_us, self.asked_at = False, -1
         self.printed = self.stderr = ""
 
     def hear(self) -> None:
@@ -157,13 +158,23 @@ class _Worker:
         """Whether it has ended badly."""
         return self.over and self.process.exitcode != 0
 
+    def ask(self) -> None:
+        """Have it write to its stderr where it stands, if it has come as far as to hear that; it is to be ended."""
+        self.ended_by_us = True
+        self.asked_at = self.errors.stat().st_size if self.started else -1
+        if self.started and self.process.pid:
+            with suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGUSR1)
+
+    @property
+    def answered(self) -> bool:
+        """Whether it has said where it stands, or never will."""
+        if self.asked_at < 0 or self.over:
+            return True
+        return _STANDS in self.errors.read_bytes()[self.asked_at :]
+
     def end(self) -> None:
         """End it, and whatever it has started; take in what it has left."""
-        if not self.over:
-            self.ended_by_us = True
-            if self.started and self.process.pid:
-                os.kill(self.process.pid, signal.SIGUSR1)
-                time.sleep(_LOOK / 2)
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid or 0, signal.SIGKILL)
         if not self.over:
@@ -188,7 +199,7 @@ def _watch(ranks: list[_Worker], seconds: float) -> bool:
         left = until - time.monotonic()
         if left <= 0:
             return not failed
-        wait([worker.process.sentinel for worker in running] + [] if started else [], min(left, 0.05))
+        wait([worker.process.sentinel for worker in running], min(left, 0.05))
         for worker in ranks:
             worker.hear()
         if not started and all(worker.started or worker.over for worker in ranks):
@@ -196,6 +207,20 @@ def _watch(ranks: list[_Worker], seconds: float) -> bool:
         if not failed and any(worker.failed for worker in ranks):
             failed, until = True, min(until, time.monotonic() + _GRACE)
     return False
+
+
+def _end(ranks: list[_Worker]) -> None:
+    """End all that still run: first each says where it stands, because the end of one is an error for the next."""
+    running = [worker for worker in ranks if not worker.over]
+    for worker in running:
+        worker.ask()
+    until = time.monotonic() + _LOOK
+    while not all(worker.answered for worker in running) and time.monotonic() < until:
+        time.sleep(0.02)
+    if running:
+        time.sleep(0.1)  # what has been begun is written to its end
+    for worker in ranks:
+        worker.end()
 
 
 def _meeting_point() -> tuple[Any, int]:

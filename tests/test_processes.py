@@ -281,6 +281,7 @@ def test_the_same_file_under_torchrun(tmp_path: Path) -> None:
         dist.all_reduce(numbers)
         if rank == 0:
             print(numbers.double().sum().item())
+        dist.destroy_process_group()  # or an interpreter now and then aborts at its end
         """,
     )
     ours, theirs = launch(path), torchrun(path)
