@@ -20,6 +20,8 @@ from gradlab.processes import launch, torchrun
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
 MEET = 'import os, sys, time\nimport torch\nimport torch.distributed as dist\ndist.init_process_group("gloo")\n'
+# Not in the first turn: the other may still be about to meet, and would fail there.
+TURNS = "for turn in range(5):\n    if rank == 1 and turn == 3:\n        {}\n    dist.all_reduce(torch.ones(1))\n"
 RANK = "rank, size = dist.get_rank(), dist.get_world_size()\n"
 
 
@@ -89,16 +91,16 @@ def test_what_is_registered_for_the_end_runs(tmp_path: Path) -> None:
     ],
 )
 def test_one_that_fails_is_named_and_the_other_only_lost_its_partner(tmp_path: Path, does: str, words: str) -> None:
-    path = script(tmp_path, f"if rank == 1:\n    {does}\ndist.all_reduce(torch.ones(1))\nprint('never')")
+    path = script(tmp_path, TURNS.format(does))
     run = launch(path, seconds=20)
     lines = run.told.splitlines()
     assert not run
     assert lines[0] == words
     if not does.startswith("os."):
-        assert lines[1] == f"    at line 7 of script.py: {does}"
+        assert lines[1] == f"    at line 8 of script.py: {does}"
     assert lines[-3:] == [
         "rank 0 lost its partner: RuntimeError",
-        "    at line 8 of script.py: dist.all_reduce(torch.ones(1))",
+        "    at line 9 of script.py: dist.all_reduce(torch.ones(1))",
         "No process is left.",
     ]
     assert run.seconds < 15
@@ -107,16 +109,16 @@ def test_one_that_fails_is_named_and_the_other_only_lost_its_partner(tmp_path: P
 
 @pytest.mark.parametrize("does", ["time.sleep(3600)", "while True: pass"])
 def test_one_that_hangs_is_ended_and_both_say_where_they_stood(tmp_path: Path, does: str) -> None:
-    path = script(tmp_path, f"if rank == 1:\n    {does}\ndist.all_reduce(torch.ones(1))")
+    path = script(tmp_path, TURNS.format(does))
     began = time.monotonic()
-    run = launch(path, seconds=0.5)
+    run = launch(path, seconds=1.5)
     assert time.monotonic() - began < 15
     assert run.told.splitlines() == [
-        "Not done after 0.5 seconds: what was still running has been ended.",
+        "Not done after 1.5 seconds: what was still running has been ended.",
         "rank 0 had not finished",
-        "    at line 8 of script.py: dist.all_reduce(torch.ones(1))",
+        "    at line 9 of script.py: dist.all_reduce(torch.ones(1))",
         "rank 1 had not finished",
-        f"    at line 7 of script.py: {does}",
+        f"    at line 8 of script.py: {does}",
         "No process is left.",
     ]
     assert gone(list(run.pids))
@@ -124,7 +126,10 @@ def test_one_that_hangs_is_ended_and_both_say_where_they_stood(tmp_path: Path, d
 
 def test_one_that_ends_its_partner_by_itself_is_not_waited_for(tmp_path: Path) -> None:
     # Rank 0 never speaks to rank 1 again, so it would notice nothing.
-    run = launch(script(tmp_path, "if rank == 1: raise OSError('disk full')\ntime.sleep(3600)"), seconds=60)
+    run = launch(
+        script(tmp_path, "dist.all_reduce(torch.ones(1))\nif rank: raise OSError('disk full')\ntime.sleep(3600)"),
+        seconds=60,
+    )
     assert run.told.splitlines()[0] == "rank 1 failed: OSError: disk full"
     assert "rank 0 had not finished" in run.told
     assert run.seconds < 20
@@ -138,6 +143,7 @@ def test_what_a_process_starts_ends_with_it(tmp_path: Path, end: str) -> None:
         import subprocess
         child = subprocess.Popen(["sleep", "3600"])
         open(f"child{{rank}}", "w").write(str(child.pid))
+        dist.all_reduce(torch.ones(1))
         {end}
         """,
     )
