@@ -60,6 +60,11 @@ def verdict_of(facts):
             lambda facts: _ruled([bool(fact) for fact in facts.values()]) if _known(facts) else "not judged",
         ),
         Mistake(
+            "all-of-all",
+            "You count None as False. Take out what could not be tried, and see whether anything is left.",
+            lambda facts: _ruled([bool(fact) for fact in facts.values()]),
+        ),
+        Mistake(
             "never-depends",
             "You know black and white only: true in some cases and not in others is its own verdict.",
             lambda facts: ("holds" if all(_known(facts)) else "does not hold") if _known(facts) else "not judged",

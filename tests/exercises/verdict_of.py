@@ -39,6 +39,12 @@ def truthy(facts):
     return "depends" if any(facts.values()) else "does not hold"
 
 
+def at_once(facts):
+    if all(facts.values()):
+        return "holds"
+    return "depends" if any(facts.values()) else "does not hold"
+
+
 def strict(facts):
     known = [fact for fact in facts.values() if fact is not None]
     if not known:
@@ -58,6 +64,7 @@ WRONG = {
     "all-of-nothing": no_empty,
     "not-any-of-nothing": none_first,
     "none-is-false": truthy,
+    "all-of-all": at_once,
     "never-depends": strict,
     "one-is-enough": lenient,
 }
