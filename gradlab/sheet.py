@@ -100,7 +100,7 @@ _CALLS = (
     Call("scaler.unscale_(optimizer)", "divides `.grad` by the scale, once an update"),
     Call("clip_grad_norm_(...)", "shortens `.grad`, after the whole window, before the step"),
     Call("optimizer.step()", "reads `.grad`, moves the weights, leaves `.grad` full"),
-    Call("scaler.update()", "changes the scale: half after inf or NaN, double after 2,000 good updates"),
+    Call("scaler.update()", "changes the scale: half after inf or NaN, double after 2,000 good updates in a row"),
     Call("scheduler.step()", "changes lr, after the optimizer's step"),
 )
 
@@ -114,7 +114,7 @@ _PITFALLS = (
     Pitfall(
         "Nothing is learned, no error",
         "cleared between backward and step, or the optimizer holds other parameters",
-        "zero, forward, backward, step; the optimizer after the model",
+        "zero, forward, backward, step; make the optimizer when the model is whole",
         "04_zero_grad",
     ),
     Pitfall(
@@ -132,11 +132,11 @@ _PITFALLS = (
     Pitfall(
         "The last batches of an epoch are lost, or come back later",
         "the last window is not full",
-        "step after the loop too, divide by its own length",
+        "cut the batches into windows, as above; divide by `len(window)`",
         "07_gradient_accumulation",
     ),
     Pitfall(
-        "With fp16 the model hardly moves",
+        "With fp16 and SGD the model hardly moves",
         "clipped before unscale_: the scaled gradient was cut",
         "`scaler.unscale_(optimizer)`, then clip",
         "08_mixed_precision",
