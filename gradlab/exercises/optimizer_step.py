@@ -256,7 +256,8 @@ def adamw_path(w, grads, lr, weight_decay, beta1=0.9, beta2=0.999, eps=1e-8):
     mistakes = (
         Mistake(
             "no-correction",
-            "The bias correction is missing: your first steps are too long. Divide m and v by what they lack.",
+            "The bias correction is missing: your first steps are too long. "
+            "Divide m and v by the share that they have reached.",
             _adamw("no-correction"),
         ),
         Mistake(
