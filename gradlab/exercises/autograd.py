@@ -46,6 +46,11 @@ def keeps_grad(tensor):
             lambda tensor: tensor.is_leaf,
         ),
         Mistake(
+            "leaf-or-retained",
+            "Nearly. Data and frozen weights are leaves, too, but no gradient is computed for them. What tells?",
+            lambda tensor: tensor.is_leaf or tensor.retains_grad,
+        ),
+        Mistake(
             "no-retain",
             "Right for leaves. And a tensor on which retain_grad() was called?",
             lambda tensor: tensor.requires_grad and tensor.is_leaf,

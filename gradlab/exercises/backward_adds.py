@@ -74,7 +74,8 @@ def gradient_of_each(w, losses):
         ),
         Mistake(
             "nothing-in-grad",
-            "The list is right, but `w.grad` is empty: autograd.grad returns gradients and leaves `.grad` alone.",
+            "The list is right, but nothing is left in `w.grad`, and the sum is still needed. Did you clear after each "
+            "loss, or use autograd.grad, which leaves `.grad` alone?",
             lambda w, losses: [torch.autograd.grad(loss, w)[0] for loss in losses],
         ),
     )
@@ -203,8 +204,9 @@ def _chunked(
     again: bool = False,
     clear: bool = False,
     short: bool = True,
+    every: bool = True,
 ) -> Any:
-    """Run the loop that is asked for, or with the memory begun again, with clearing, without the short last chunk."""
+    """Run the loop that is asked for, or begin the memory again, clear, leave out the short last chunk or losses."""
     h = torch.zeros(())
     for at in range(0, len(xs), size):
         h = torch.zeros(()) if again else h.detach()
@@ -215,7 +217,7 @@ def _chunked(
         loss = torch.zeros(())
         for x, y in zip(xs[at : at + size], ys[at : at + size], strict=True):
             h = torch.tanh(w * h + x)
-            loss = loss + (h - y) ** 2
+            loss = (loss if every else 0.0) + (h - y) ** 2
         loss.backward()
     return w.grad
 
@@ -246,7 +248,8 @@ def truncated(w, xs, ys, size):
     mistakes = (
         Mistake(
             "whole",
-            "That is the gradient of the whole sequence: nothing was cut off. Where is `h.detach()`?",
+            "That is the gradient of the whole sequence: nothing was cut off. Is there an `h = h.detach()`? Without "
+            "the `h =` it changes nothing.",
             lambda w, xs, ys, size: _chunked(w, xs, ys, len(xs)),
         ),
         Mistake(
@@ -263,6 +266,11 @@ def truncated(w, xs, ys, size):
             "last-chunk-only",
             "Only the last chunk is in `.grad`: you cleared on the way, or the loss of the others had no backward().",
             lambda *all: _chunked(*all, clear=True),
+        ),
+        Mistake(
+            "last-step-only",
+            "In each chunk the loss of the last step only: `loss = ...` throws away that of the steps before it. Add.",
+            lambda *all: _chunked(*all, every=False),
         ),
         Mistake(
             "short-dropped",

@@ -337,6 +337,12 @@ def trains(order):
             _as_written,
         ),
         Mistake(
+            "zero-as-written",
+            "You ask only whether zero stands between backward and step in the text. A loop goes round: on the way "
+            "from backward to the step of the next round something may be cleared, too.",
+            lambda order: not order.index("backward") < order.index("zero") < order.index("step"),
+        ),
+        Mistake(
             "forward-between",
             "You ask only that nothing is cleared between backward and step. A forward between them prepares a "
             "backward that finds changed weights.",

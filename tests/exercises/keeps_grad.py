@@ -17,6 +17,7 @@ RIGHT = (by_columns, by_cases)
 WRONG = {
     "requires-grad": lambda tensor: tensor.requires_grad,
     "every-leaf": lambda tensor: tensor.grad_fn is None,
+    "leaf-or-retained": lambda tensor: tensor.is_leaf or tensor.retains_grad,
     "no-retain": lambda tensor: tensor.requires_grad and tensor.grad_fn is None,
     "grad-fn": lambda tensor: not tensor.is_leaf,
     "retained-only": lambda tensor: tensor.retains_grad,

@@ -35,6 +35,7 @@ WRONG = {
     "standard-only": lambda order: order == STANDARD,
     "one-ring": lambda order: turned(order, "zero") == STANDARD,
     "as-written": as_written,
+    "zero-as-written": lambda order: not order.index("backward") < order.index("zero") < order.index("step"),
     "forward-between": no_clearing_between,
     "all": lambda order: True,
     "none": lambda order: False,
