@@ -18,6 +18,11 @@ _HOME = "08_mixed_precision"
 _LIMIT, _LR = 0.1, 0.1
 _ZERO, _BACKWARD, _UNSCALE = "optimizer.zero_grad()", "scaler.scale(loss).backward()", "scaler.unscale_(optimizer)"
 _CLIP, _STEP, _UPDATE = "clip_grad_norm_(model.parameters(), 0.1)", "scaler.step(optimizer)", "scaler.update()"
+_REFUSED = {  # what PyTorch says, and what it means here
+    "No inf checks": "it finds no gradients, they were cleared after backward() had filled them",
+    "_scale is None": "nothing has been scaled yet, so there is no scale to divide by",
+    "after step()": "step() has been called, and has done the dividing itself",
+}
 _CALLS = (_ZERO, _BACKWARD, _UNSCALE, _CLIP, _STEP, _UPDATE)
 
 
@@ -129,7 +134,11 @@ def _done(order: Any, model: nn.Module, x: Tensor, y: Tensor) -> dict[str, float
     }
     before = weights(model)
     for call in order:
-        calls[call]()
+        try:
+            calls[call]()
+        except (AssertionError, RuntimeError) as error:
+            why = next((words for part, words in _REFUSED.items() if part in str(error)), str(error))
+            raise TroubleError(f"PyTorch refuses {call}: {why}") from None
     return {"norm that clip sees": seen[0], "length of the step": float((weights(model) - before).norm())}
 
 
@@ -213,7 +222,14 @@ def _smallest(gradients: Tensor) -> float:
 
 
 def _scales(
-    overflowed: Any, scale: float, interval: int, *, cleared: bool = True, counted: bool = True, eager: bool = False
+    overflowed: Any,
+    scale: float,
+    interval: int,
+    *,
+    cleared: bool = True,
+    counted: bool = True,
+    eager: bool = False,
+    late: int = 0,
 ) -> list[float]:
     """Return the scale after each update: the rule of update(), or with a mistake in its counting."""
     scales, good = [], 0
@@ -222,7 +238,7 @@ def _scales(
             scale, good = scale / 2, (0 if cleared else good)
         else:
             good += 1
-            if eager or good >= interval:
+            if eager or good >= interval + late:
                 scale, good = scale * 2, (0 if counted else good)
         scales.append(scale)
     return scales
@@ -274,6 +290,11 @@ def scales_after(overflowed, scale, growth_interval):
             "eager",
             "You double after every good update: what is growth_interval for?",
             lambda *all: _scales(*all, eager=True),
+        ),
+        Mistake(
+            "one-late",
+            "You double one good update too late: after growth_interval of them, not after one more.",
+            lambda *all: _scales(*all, late=1),
         ),
         Mistake(
             "back-to-start",

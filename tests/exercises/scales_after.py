@@ -49,6 +49,19 @@ def eager(overflowed, scale, growth_interval):
     return scales
 
 
+def one_late(overflowed, scale, growth_interval):
+    scales, in_a_row = [], 0
+    for bad in overflowed:
+        if bad:
+            scale, in_a_row = scale / 2, 0
+        else:
+            in_a_row += 1
+            if in_a_row > growth_interval:
+                scale, in_a_row = scale * 2, 0
+        scales.append(scale)
+    return scales
+
+
 def back_to_start(overflowed, scale, growth_interval):
     scales, in_a_row, now = [], 0, scale
     for bad in overflowed:
@@ -71,6 +84,7 @@ WRONG = {
     "not-in-a-row": not_in_a_row,
     "never-begins-again": never_begins_again,
     "eager": eager,
+    "one-late": one_late,
     "back-to-start": back_to_start,
     "before": before,
 }
