@@ -23,7 +23,7 @@ CELLS = {
 SHARED = ("setup", "look", "book", "tools")
 SKIPPED = re.compile(r"\b(predict|exercise|Lab)\(|\.check\(|^book(\.mosaic\(\))?$", re.M)
 # What PyTorch from 2.4 on does on a CPU. (Not on the list of what it may do elsewhere.)
-HOLD = {"A1", "A2", "A4", "A9", "A11", "A17", "A18", "B1", "B2", "B4", "C1", "C3", "C8", "D4", "D5"}
+HOLD = {"A1", "A2", "A4", "A9", "A11", "A17", "A18", "B1", "B2", "B4", "C1", "C3", "C7", "C8", "D4", "D5"}
 NOT = {"A7", "A10", "A13", "A19", "A20", "A21"}
 
 
