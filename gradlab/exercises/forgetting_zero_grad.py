@@ -200,6 +200,11 @@ def period_of(losses):
             lambda losses: len(_peaks(losses)),
         ),
         Mistake("first-peak", "That is where the first peak is.", lambda losses: _peaks(losses)[0]),
+        Mistake(
+            "two-peaks",
+            "From the first peak to the second: a whole number, and too coarse. Take the mean over all of them.",
+            lambda losses: _peaks(losses)[1] - _peaks(losses)[0],
+        ),
     )
     relative = 0.03
     axes = ("", "updates")

@@ -38,6 +38,11 @@ def batches_in_grad(updates, accumulate, zero_grad):
     mistakes = (
         Mistake("empty", "step() does not empty `.grad`.", lambda updates, accumulate, zero_grad: 0),
         Mistake(
+            "emptied-after",
+            "Nothing empties `.grad` after step(): zero_grad() comes before the next window, which has not begun.",
+            lambda updates, accumulate, zero_grad: 0 if zero_grad else updates * accumulate,
+        ),
+        Mistake(
             "always-a-window",
             "Without zero_grad nothing empties `.grad`, ever.",
             lambda updates, accumulate, zero_grad: accumulate,

@@ -23,6 +23,7 @@ def a_window_late(updates, accumulate, zero_grad):
 RIGHT = (by_arithmetic, by_counting)
 WRONG = {
     "empty": lambda updates, accumulate, zero_grad: 0,
+    "emptied-after": lambda updates, accumulate, zero_grad: 0 if zero_grad else by_counting(updates, accumulate, False),
     "always-a-window": lambda updates, accumulate, zero_grad: accumulate,
     "never-cleared": lambda updates, accumulate, zero_grad: sum([accumulate] * updates),
     "without-the-newest": a_window_late,

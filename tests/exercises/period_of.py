@@ -23,5 +23,6 @@ WRONG = {
     "weight-period": lambda losses: 2 * mean_gap(losses),
     "valleys": with_valleys,
     "count": lambda losses: len(peaks(losses)),
+    "two-peaks": lambda losses: peaks(losses)[1] - peaks(losses)[0],
     "first-peak": lambda losses: next(iter(peaks(losses))),
 }
