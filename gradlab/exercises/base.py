@@ -91,17 +91,26 @@ class Exercise:
 
 def short(value: Any) -> str:
     """Write a value in a few words for a case or a remark."""
+    try:
+        return _short(value)
+    except Exception:  # a learner's object may refuse to be written, in any way; a list may contain itself
+        return f"something of type {type(value).__name__}"
+
+
+def _short(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     shape = getattr(value, "shape", None)
     if shape is not None and (len(shape) > 1 or (len(shape) == 1 and shape[0] > 6)):
         return f"a tensor of shape {tuple(shape)}"
     if shape is not None:
-        return short(value.tolist()) if len(shape) else short(value.item())
+        return _short(value.tolist()) if len(shape) else _short(value.item())
     if isinstance(value, (list, tuple)) and len(value) <= 8:
-        return "[" + ", ".join(map(short, value)) + "]"
+        return "[" + ", ".join(map(_short, value)) + "]"
     if isinstance(value, dict) and len(value) <= 8:
-        return "{" + ", ".join(f"{key!r}: {short(part)}" for key, part in value.items()) + "}"
+        return "{" + ", ".join(f"{key!r}: {_short(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, (list, tuple, str, bytes)):
+        value = value[:100]  # the rest is cut off in any case; it may be millions
     text = getattr(value, "__name__", None) if isinstance(value, Callable) else None  # type: ignore[arg-type]
     text = text or repr(value)
     return text if len(text) <= 90 else f"{text[:87]}..."

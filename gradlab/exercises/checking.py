@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,8 +14,11 @@ from .alike import alike
 from .base import Exercise, short
 from .fitting import UnfitError, fit
 from .guard import TroubleError, guarded
+from .kernel import same_dice, same_switches
 from .stubs import stub_of, untouched
 from .verdict import NOT_ATTEMPTED, NOT_YET, RIGHT, Verdict
+
+_TURN = threading.RLock()  # the random numbers that the cases are made from are those of the whole process
 
 
 def check(exercise: Exercise, answer: Any) -> Verdict:
@@ -26,39 +31,53 @@ def check(exercise: Exercise, answer: Any) -> Verdict:
         return Verdict(NOT_YET, f"A function is wanted: hand over `{name}` itself, not {short(answer)}.")
     if callable(answer) and not callable(stub):
         return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{short(answer)}`.")
-    # The random numbers and the grad mode of the learner's own cells stay as they are.
-    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+    with _TURN, same_dice(), same_switches():
         return _tried(exercise, answer)
 
 
 def _tried(exercise: Exercise, answer: Any) -> Verdict:
-    # The first optimizer of a process imports for seconds; cut off in the middle, it would stay half imported.
+    # The first optimizer of a process imports for seconds; that is not the answer's time.
     torch.optim.SGD([torch.zeros(1)], lr=0.1)
-    seeds = [random.randrange(2**31) for _ in range(exercise.rounds)]
+    dice = random.Random()  # not the learner's own, which may be seeded
+    seeds = [dice.randrange(2**31) for _ in range(exercise.rounds)]
     said: list[Any] = []
     for seed in seeds:
-        arguments = _case(exercise, seed)
         try:
-            with guarded(answer, exercise.seconds):
-                said.append(exercise.observe(answer, *arguments))
+            said.append(_observed(exercise, answer, seed))
         except TroubleError as trouble:
             return Verdict(NOT_YET, f"{trouble}{_where(exercise, seed)}")
     expected = [exercise.right(*_case(exercise, seed)) for seed in seeds]
     for seed, mine, right in zip(seeds, said, expected, strict=True):
-        try:
-            fitted = fit(mine, right)
-        except UnfitError as unfit:
-            remark, fitted = f"{unfit}{_where(exercise, seed)}", None
-        else:
-            if _alike(exercise, fitted, right):
-                continue
-            remark = f"You get {short(fitted)}, expected is {short(right)}{_where(exercise, seed)}"
+        fitted, remark = _compared(exercise, mine, right)
+        if not remark:
+            continue
+        remark += _where(exercise, seed)
         for mistake in exercise.mistakes:
             if _makes(exercise, mistake.answer, seeds, said):
                 return Verdict(NOT_YET, f"{mistake.remark}\n{remark}", mistake.name, _picture(exercise, fitted, right))
         return Verdict(NOT_YET, remark, None, _picture(exercise, fitted, right))
     many = f"in {len(seeds)} random cases" if len(seeds) > 1 else ""
     return Verdict(RIGHT, f"{many.capitalize()}." if many else "", None, _picture(exercise, said[-1], expected[-1]))
+
+
+def _observed(exercise: Exercise, answer: Any, seed: int) -> Any:
+    """Return what is seen of an answer in one case; what it has switched is switched back."""
+    arguments = _case(exercise, seed)
+    with same_switches():
+        return guarded(partial(exercise.observe, answer, *arguments), answer, exercise.seconds)
+
+
+def _compared(exercise: Exercise, mine: Any, right: Any) -> tuple[Any, str]:
+    """Return what was said in the form of what is expected, or None, and what is wrong with it, in words."""
+    try:
+        fitted = fit(mine, right)
+    except UnfitError as unfit:
+        return None, str(unfit)
+    except Exception:  # a learner's object may refuse to be looked at, in any way
+        return None, f"What you have cannot be compared: {short(mine)}"
+    if _alike(exercise, fitted, right):
+        return fitted, ""
+    return fitted, f"You get {short(fitted)}, expected is {short(right)}"
 
 
 def _case(exercise: Exercise, seed: int) -> tuple[Any, ...]:
@@ -68,16 +87,17 @@ def _case(exercise: Exercise, seed: int) -> tuple[Any, ...]:
 
 
 def _alike(exercise: Exercise, one: Any, other: Any) -> bool:
-    return alike(one, other, exercise.relative, exercise.absolute)
+    try:
+        return alike(one, other, exercise.relative, exercise.absolute)
+    except Exception:  # numbers without an end, tensors of a kind of their own
+        return False
 
 
 def _makes(exercise: Exercise, wrong: Any, seeds: list[int], said: list[Any]) -> bool:
     """Whether a typical wrong answer says the same in every case."""
     for seed, mine in zip(seeds, said, strict=True):
-        arguments = _case(exercise, seed)
         try:
-            with guarded(wrong, exercise.seconds):
-                theirs = exercise.observe(wrong, *arguments)
+            theirs = _observed(exercise, wrong, seed)
         except TroubleError:
             return False
         if not _alike(exercise, mine, theirs):
@@ -98,7 +118,7 @@ def _picture(exercise: Exercise, mine: Any, right: Any) -> Callable[[], bytes | 
 
         try:
             return None if mine is None else answer_figure(exercise.drawn(mine), exercise.drawn(right), *exercise.axes)
-        except (TypeError, ValueError, RuntimeError):  # a learner's value may be of any kind; then there is no picture
+        except Exception:  # a learner's value may be of any kind; then there is no picture
             return None
 
     return draw

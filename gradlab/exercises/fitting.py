@@ -19,6 +19,8 @@ def fit(said: Any, right: Any) -> Any:
     """Return what was said in the form of what is expected; raise UnfitError where it has no such form."""
     if said is None and right is not None:
         raise UnfitError(f"Your answer is None, {_kind(right)} is wanted. Is a `return` missing")
+    if isinstance(said, torch.Tensor):
+        said = _numbers(said, right)
     if isinstance(right, torch.Tensor):
         return _tensor(said, right)
     if isinstance(right, bool):
@@ -35,13 +37,21 @@ def fit(said: Any, right: Any) -> Any:
             raise UnfitError(f"The keys {_words(right)} are wanted, yours are {_words(said)}")
         return {key: fit(said[key], right[key]) for key in right}
     if isinstance(right, (list, tuple)):
-        if isinstance(said, torch.Tensor):
-            said = said.tolist()
+        if isinstance(said, torch.Tensor) and said.dim() and len(said) == len(right):
+            said = list(said)
         _same_kind(said, right, isinstance(said, (list, tuple)))
         if len(said) != len(right):
             raise UnfitError(f"{_kind(right)} is wanted, yours has {len(said)}")
         return type(right)(fit(mine, wanted) for mine, wanted in zip(said, right, strict=True))
     return said
+
+
+def _numbers(said: torch.Tensor, right: Any) -> torch.Tensor:
+    """Return a tensor as a dense one without a graph."""
+    if said.is_meta:
+        raise UnfitError(f"{_kind(right)} is wanted, your tensor is on the device `meta` and holds no numbers")
+    said = said.detach()
+    return said if said.layout is torch.strided else said.to_dense()
 
 
 def _number(said: Any, right: Any) -> Any:
@@ -59,7 +69,7 @@ def _tensor(said: Any, right: torch.Tensor) -> torch.Tensor:
     _same_kind(said, right, isinstance(said, torch.Tensor))
     if said.shape != right.shape:
         raise UnfitError(f"{_kind(right)} is wanted, yours has the shape {tuple(said.shape)}")
-    return said.detach()
+    return said
 
 
 def _same_kind(said: Any, right: Any, good: bool) -> Any:

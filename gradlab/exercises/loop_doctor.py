@@ -6,7 +6,7 @@ import random
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from statistics import median
 from typing import Any
 
@@ -134,7 +134,8 @@ def stale_steps(history):
     def observe(self, answer: Callable[[list[str]], Any], history: list[str]) -> Any:
         """Take anything that yields numbers."""
         said = answer(history)
-        return list(said) if hasattr(said, "__next__") or isinstance(said, (set, range)) else said
+        plain = hasattr(said, "__next__") or isinstance(said, (set, range))
+        return list(islice(said, len(history) + 1)) if plain else said
 
     def told(self, *arguments: Any) -> str:
         """Write the calls down."""
