@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .base import Exercise, Mistake
 from .guard import TroubleError
-from .loops import trained, weights
+from .loops import descend, trained, weights
 
 _HOME = "13_cheat_sheet"
 _CALLS = (
@@ -86,15 +86,9 @@ calls_in_order = ["clip", "scheduler.step", "unscale_", "backward",
         return nn.Linear(3, 1), batches, dice.uniform(0.5, 2.0)
 
     def right(self, model: nn.Module, batches: Any, lr: float) -> Tensor:
-        """Do it with autograd.grad and arithmetic: no .grad, no optimizer, no scaler."""
-        parameters = list(model.parameters())
+        """Make each update by hand: no .grad, no optimizer, no scaler."""
         for x, y in batches:
-            gradients = torch.autograd.grad(nn.functional.mse_loss(model(x), y), parameters)
-            norm = torch.cat([gradient.reshape(-1) for gradient in gradients]).norm()
-            factor = min(1.0, _MAX_NORM / (float(norm) + 1e-6))  # as clip_grad_norm_ documents it
-            with torch.no_grad():
-                for parameter, gradient in zip(parameters, gradients, strict=True):
-                    parameter.sub_(lr * factor * gradient)
+            descend(nn.functional.mse_loss(model(x), y), model.parameters(), lr, _MAX_NORM)
             lr *= _DECAY
         return weights(model)
 
@@ -229,16 +223,11 @@ def whole_loop(model, loss_fn, batches, lr, window, max_norm):
         return nn.Linear(3, 1), nn.functional.mse_loss, batches, dice.uniform(0.05, 0.2), window, dice.uniform(2.0, 3.0)
 
     def right(self, model: nn.Module, loss_fn: Any, batches: Any, lr: float, window: int, max_norm: float) -> Tensor:
-        """Do it with autograd.grad on the mean loss of each window, and arithmetic."""
-        parameters = list(model.parameters())
+        """Make each update by hand, on the mean loss of its window."""
         for start in range(0, len(batches), window):
             part = batches[start : start + window]
             loss = torch.stack([loss_fn(model(x), y) for x, y in part]).mean()
-            gradients = torch.autograd.grad(loss, parameters)
-            norm = float(torch.cat([gradient.reshape(-1) for gradient in gradients]).norm())
-            with torch.no_grad():
-                for parameter, gradient in zip(parameters, gradients, strict=True):
-                    parameter.sub_(lr * min(1.0, max_norm / (norm + 1e-6)) * gradient)
+            descend(loss, model.parameters(), lr, max_norm)
         return weights(model)
 
     def observe(self, answer: Any, *arguments: Any) -> Any:

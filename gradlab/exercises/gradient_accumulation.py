@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, mse_loss
 
 from .base import Exercise, Mistake
-from .loops import trained, weights
+from .loops import descend, gradient, trained, weights
 
 _HOME = "07_gradient_accumulation"
 
@@ -116,10 +116,7 @@ def accumulated(model, loss_fn, batches, lr, n):
         """Take each window as one large batch, and its gradient from autograd.grad, which never touches .grad."""
         for start in range(0, len(batches), n):
             x, y = _joined(batches[start : start + n])
-            gradients = torch.autograd.grad(loss_fn(model(x), y), list(model.parameters()))
-            with torch.no_grad():
-                for parameter, gradient in zip(model.parameters(), gradients, strict=True):
-                    parameter.sub_(lr * gradient)
+            descend(loss_fn(model(x), y), model.parameters(), lr)
         return weights(model)
 
     def observe(self, answer: Any, *arguments: Any) -> Any:
@@ -219,13 +216,13 @@ def by_tokens(model, window):
         output = torch.cat([model(x).flatten(0, 1) for x, _ in window])
         y = torch.cat([y.flatten() for _, y in window])
         loss = cross_entropy(output[y != -100], y[y != -100])
-        return torch.cat([gradient.flatten() for gradient in torch.autograd.grad(loss, list(model.parameters()))])
+        return gradient(loss, model)
 
     def observe(self, answer: Any, *arguments: Any) -> Any:
         """Compare what stands in .grad afterwards."""
         answer(*arguments)
         held = [(p.grad if p.grad is not None else torch.zeros_like(p)) for p in arguments[0].parameters()]
-        return torch.cat([gradient.detach().flatten() for gradient in held])
+        return torch.cat([grad.detach().flatten() for grad in held])
 
     def told(self, *arguments: Any) -> str:
         """Say how many characters each micro-batch has."""
@@ -327,8 +324,7 @@ def one_update(model, loss_fn, window, optimizer, max_norm):
         model = nn.Linear(4, 2)
         window = [(torch.randn(3, 4), 3 * torch.randn(3, 2)) for _ in range(dice.randint(3, 5))]
         x, y = _joined(window)
-        gradients = torch.autograd.grad(mse_loss(model(x), y), list(model.parameters()))
-        norm = torch.cat([gradient.flatten() for gradient in gradients]).norm().item()
+        norm = gradient(mse_loss(model(x), y), model).norm().item()
         part = dice.uniform(0.3, 0.6) if dice.random() < 0.5 else dice.uniform(1.2, 2.0)
         mse_loss(model(torch.randn(3, 4)), torch.randn(3, 2)).backward()
         optimizer = torch.optim.SGD(model.parameters(), lr=dice.uniform(0.05, 0.15))
@@ -338,8 +334,8 @@ def one_update(model, loss_fn, window, optimizer, max_norm):
         """Take the window as one large batch; shorten its gradient, from autograd.grad, by hand."""
         x, y = _joined(window)
         loss = loss_fn(model(x), y)
-        gradient = torch.cat([part.flatten() for part in torch.autograd.grad(loss, list(model.parameters()))])
-        shorter = gradient * min(1.0, max_norm / gradient.norm().item())
+        whole = gradient(loss, model)
+        shorter = whole * min(1.0, max_norm / whole.norm().item())
         return {"weights": weights(model) - optimizer.param_groups[0]["lr"] * shorter, "loss": loss.item()}
 
     def observe(self, answer: Any, *arguments: Any) -> Any:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from .base import Exercise, Mistake, short
-from .loops import weights
+from .loops import descend, weights
 
 _HOME = "10_loop_doctor"
 
@@ -295,14 +295,11 @@ def mended_head(body, head, loss_fn, batches, lr):
         return body, head, nn.functional.cross_entropy, batches, dice.uniform(0.3, 0.5)
 
     def right(self, body: nn.Module, head: nn.Module, loss_fn: Any, batches: Any, lr: float) -> Any:
-        """Take the slopes from autograd.grad, which touches no .grad, and lower the lr by hand."""
+        """Make each update by hand, which touches no .grad, and lower the lr by hand."""
         parameters, losses = [*body.parameters(), *head.parameters()], []
         for t, (x, y) in enumerate(batches):
             loss = loss_fn(head(body(x)), y)
-            slopes = torch.autograd.grad(loss, parameters)
-            with torch.no_grad():
-                for parameter, slope in zip(parameters, slopes, strict=True):
-                    parameter.sub_(lr * 0.99**t * slope)
+            descend(loss, parameters, lr * 0.99**t)
             losses.append(loss.item())
         return Outcome(_weights(body, head), sum(losses) / len(losses))
 

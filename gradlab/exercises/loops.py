@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -18,3 +19,21 @@ def trained(loop: Callable[..., Any], model: nn.Module, *arguments: Any) -> Tens
     """Let ``loop(model, *arguments)`` run and return the model's weights after it."""
     loop(model, *arguments)
     return weights(model)
+
+
+def gradient(loss: Tensor, model: nn.Module) -> Tensor:
+    """Return the gradient of a loss in one row, as ``weights`` does, from autograd.grad, which never touches .grad."""
+    return torch.cat([part.reshape(-1) for part in torch.autograd.grad(loss, list(model.parameters()))])
+
+
+def descend(loss: Tensor, parameters: Iterable[Tensor], lr: float, max_norm: float = math.inf) -> None:
+    """Make one update of plain SGD by hand, clipped to ``max_norm`` in the way that clip_grad_norm_ documents.
+
+    The gradients are from autograd.grad, which never touches .grad: no .grad, no optimizer.
+    """
+    parameters = list(parameters)
+    gradients = torch.autograd.grad(loss, parameters)
+    norm = float(torch.cat([part.reshape(-1) for part in gradients]).norm())
+    with torch.no_grad():
+        for parameter, part in zip(parameters, gradients, strict=True):
+            parameter.sub_(lr * min(1.0, max_norm / (norm + 1e-6)) * part)

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.utils.data import DistributedSampler
 
 from .base import Exercise, Mistake
+from .loops import gradient
 
 _HOME = "11_many_devices"
 
@@ -247,8 +248,7 @@ def fair_average(model, samples, all_reduce):
     def right(self, model: nn.Module, shares: Any) -> Any:
         """Take the gradient of the mean loss over all samples in one piece."""
         x, y = (torch.cat(parts) for parts in zip(*shares, strict=True))
-        loss = nn.functional.mse_loss(model(x), y)
-        return torch.cat([part.flatten() for part in torch.autograd.grad(loss, list(model.parameters()))] * 2)
+        return gradient(nn.functional.mse_loss(model(x), y), model).repeat(2)
 
     def observe(self, answer: Any, *arguments: Any) -> Any:
         """Let both ranks run it, and compare what both have in ``.grad``."""

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from .base import Exercise, Mistake
-from .loops import weights
+from .loops import descend, weights
 
 _HOME = "04_zero_grad"
 _MANY = 100  # more names than any model here has; what yields for ever is not waited for
@@ -220,12 +220,12 @@ def two_players(generator, critic, opt_g, opt_c, says, batches):
         return generator, critic, opt_g, opt_c, _says, batches
 
     def right(self, generator: nn.Module, critic: nn.Module, opt_g: Any, opt_c: Any, says: Any, batches: Any) -> Any:
-        """Take each player's gradients from autograd.grad, which never touches .grad."""
+        """Make each player's update by hand, which never touches .grad."""
         lr = opt_g.param_groups[0]["lr"]
         for real, noise in batches:
-            _move(generator, says(critic(generator(noise)), True), lr)
+            descend(says(critic(generator(noise)), True), generator.parameters(), lr)
             made = generator(noise).detach()
-            _move(critic, says(critic(real), True) + says(critic(made), False), lr)
+            descend(says(critic(real), True) + says(critic(made), False), critic.parameters(), lr)
         return torch.cat([weights(generator), weights(critic)])
 
     def observe(self, answer: Any, *arguments: Any) -> Any:
@@ -241,14 +241,6 @@ def two_players(generator, critic, opt_g, opt_c, says, batches):
 def _says(scores: Tensor, real: bool) -> Tensor:
     """Return the loss of calling pictures with these scores real or made."""
     return nn.functional.binary_cross_entropy_with_logits(scores, torch.full_like(scores, float(real)))
-
-
-def _move(player: nn.Module, loss: Tensor, lr: float) -> None:
-    parameters = list(player.parameters())
-    gradients = torch.autograd.grad(loss, parameters)
-    with torch.no_grad():
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            parameter.sub_(lr * gradient)
 
 
 @cache
