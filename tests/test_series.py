@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import re
 from pathlib import Path
@@ -183,19 +184,16 @@ def computed(path: Path) -> set[float]:
         if cell["cell_type"] == "code":
             texts.append(cell["source"])
             for output in cell["outputs"]:
-                parts = [
-                    output.get("text", ""),
-                    *(output.get("data", {}).get(f"text/{kind}", "") for kind in ("plain", "html")),
-                ]
-                texts += ["".join(part) for part in parts]
-    words = re.sub(r"data:image/png;base64,[^\"']*", "", "\n".join(texts))
+                data = output.get("data", {})
+                shown = "".join(data.get("text/html", ""))  # its words; sizes and colours are evidence of nothing
+                texts.append(re.sub(r"<style.*?</style>|<[^>]+>", " ", shown, flags=re.S))
+                texts += ["".join(part) for part in (output.get("text", ""), data.get("text/plain", ""))]
     found = set()
-    for text in re.findall(r"\d[\d,_]*(?:\.\d+)?(?:e[+-]?\d+)?", words):
-        try:
-            found.add(float(text.replace(",", "").replace("_", "")))
-        except ValueError:
-            continue
-        found |= {float(part) for part in re.findall(r"\d+", text)}  # 60 in (60,120), which reads as one number
+    for text in re.findall(r"\d[\d,_]*(?:\.\d+)?(?:e[+-]?\d+)?", "\n".join(texts)):
+        # 60 in (60,120), which reads as one number, and 405 in 405e9; but not 25 in 1.25.
+        for part in {text.replace(",", ""), *text.split(","), text.partition("e")[0]}:
+            with contextlib.suppress(ValueError):
+                found.add(float(part))
     return found
 
 
@@ -233,13 +231,13 @@ def test_a_number_from_nowhere_is_found(tmp_path: Path) -> None:
             "id": "b",
             "metadata": {},
             "source": ["print(40 / 41)"],
-            "outputs": [{"text": ["0.9756\n"]}],
+            "outputs": [{"text": ["0.9756\n"], "data": {"text/html": ["<p style='width:720px'>(60,120)</p>"]}}],
         },
         {
             "cell_type": "markdown",
             "id": "c",
             "metadata": {},
-            "source": ["It is 0.98, or 98%, of 40. Not 0.97, nor 1,234.\n"],
+            "source": ["It is 0.98, or 98%, of 40; 60. Not 0.97 nor 1,234 nor 9,756 nor 720.\n"],
         },
         {
             "cell_type": "markdown",
@@ -250,4 +248,4 @@ def test_a_number_from_nowhere_is_found(tmp_path: Path) -> None:
     ]
     path = tmp_path / "x.ipynb"
     path.write_text(json.dumps({"cells": cells}))
-    assert [number for number, _ in unfounded(path)] == ["0.97", "1,234"]
+    assert [number for number, _ in unfounded(path)] == ["0.97", "1,234", "9,756", "720"]
