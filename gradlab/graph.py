@@ -119,10 +119,21 @@ def _held(node: Any, names: Mapping[str, Tensor]) -> tuple[tuple[str, ...], bool
 
 def _called(tensor: Tensor, names: Mapping[str, Tensor]) -> str:
     """Return the name of a tensor that is held: the same numbers at the same place; else its shape."""
+    place = _place(tensor)
     for name, other in names.items():
-        if other.shape == tensor.shape and other.stride() == tensor.stride() and other.data_ptr() == tensor.data_ptr():
+        if other is tensor:
+            return name
+        if place and place == _place(other) and other.shape == tensor.shape and other.stride() == tensor.stride():
             return name
     return shape_text(tuple(tensor.shape))
+
+
+def _place(tensor: Tensor) -> int:
+    """Return where a tensor's numbers begin in memory, 0 where there is no such place: sparse, meta, fake."""
+    try:
+        return tensor.data_ptr()
+    except RuntimeError:
+        return 0
 
 
 def _words(value: Any) -> str:
@@ -130,7 +141,7 @@ def _words(value: Any) -> str:
     if not isinstance(value, Tensor):
         return "None"
     shape = shape_text(tuple(value.shape))
-    if value.numel() > _ROOM:
+    if value.numel() > _ROOM or value.is_meta or value.layout is not torch.strided:
         return shape
     numbers = [f"{number:.3g}".replace("-", "\u2212") for number in value.detach().reshape(-1).tolist()]
     text = numbers[0] if not value.dim() else f"[{', '.join(numbers)}]"

@@ -178,3 +178,21 @@ def test_the_words() -> None:
         " 1  AddBackward0    y  ()    to 2 (3)",
         " 2  AccumulateGrad  w  (2,)  .grad None",
     ]
+
+
+def test_tensors_without_numbers_at_a_place_are_told_by_their_shape() -> None:
+    rows = torch.eye(2).to_sparse()
+    table = torch.nn.Embedding(3, 2, sparse=True)
+    loss = (rows @ table(torch.tensor([0, 1]))).sum()
+    with flow(loss) as seen:
+        loss.backward()
+    again = (rows @ table(torch.tensor([0, 1]))).sum()
+    leaf = graph_of(again, seen, rows=rows, weight=table.weight).nodes[-1]
+    assert (leaf.name, leaf.grad) == ("weight", "(3, 2)")
+    one, two = (torch.ones(2, device="meta", requires_grad=True) for _ in range(2))
+    product = (one * two).sum()
+    with flow(product) as seen:
+        product.backward()
+    assert graph_of(product, seen, one=one).seed == "()"
+    nodes = {node.operation: node for node in graph_of((one * two).sum(), one=one).nodes}
+    assert sorted(nodes["MulBackward0"].keeps) == ["(2,)", "one"]
