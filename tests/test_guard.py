@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
 import random
@@ -126,6 +127,19 @@ def test_a_loop_without_an_end_is_stopped_whatever_it_catches(answer: Callable[.
     assert sys.gettrace() is tracing
     assert not torch.is_autocast_enabled("cpu")
     time.sleep(0.2)  # nothing arrives later
+
+
+class Deaf:
+    def __call__(self, *args: Any) -> None:
+        deaf()
+
+
+@pytest.mark.parametrize(
+    "answer", [functools.cache(deaf), functools.partial(deaf, 1), Deaf(), Deaf().__call__, torch.no_grad()(deaf)]
+)
+def test_whatever_kind_of_function_it_is_it_is_stopped_and_its_line_told(answer: Callable[..., None]) -> None:
+    with pytest.raises(TroubleError, match=r"did not end .* in line"):
+        guarded(answer, answer, 0.1)
 
 
 def test_what_is_put_around_an_answer_takes_itself_off_in_peace() -> None:

@@ -11,8 +11,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
-from types import FrameType, MethodType
+from types import FrameType, FunctionType, MethodType
 from typing import Any
 
 _LOOK = 0.1  # seconds between two looks at the clock, and between two attempts to stop what catches everything
@@ -20,7 +21,8 @@ _SOON = 0.001  # seconds until the next look where what runs should not be cut o
 _HELD = 100  # ... and so many looks it is given, because a loop may do nothing else
 _POLITE = 5  # so many attempts may be caught; the next one strikes twice
 _PATIENCE = 6  # a function that waits instead of working gets so many times as long
-_OURS = str(Path(__file__).parent)
+_LAYERS = 20  # of decorators; one that wraps itself has no end
+_OURS = str(Path(__file__).parents[1]) + os.sep
 
 
 class TroubleError(Exception):
@@ -104,14 +106,14 @@ class _Limit:
                 held, pause = held + 1, _SOON
 
     def _can_be_cut(self, kindly: bool) -> bool:
-        """Whether the learner's code runs, and inside it no import and (``kindly``) no end of a with block."""
+        """Whether the learner's code runs, in it no import and (``kindly``) nothing of ours, no with block's end."""
         for frame in _frames(sys._current_frames().get(self._thread)):
-            code = frame.f_code
+            name, code = frame.f_code.co_filename, frame.f_code.co_name
             if self._theirs(frame):
                 return True
-            if code.co_filename.startswith("<frozen importlib") or (
-                kindly and code.co_name in ("__enter__", "__exit__")
-            ):
+            if name.startswith("<frozen importlib"):
+                return False
+            if kindly and (code in ("__enter__", "__exit__") or name.startswith(_OURS)):
                 return False
         return False
 
@@ -159,12 +161,25 @@ def _clock() -> Callable[[], float]:
 
 def _files(answer: Any) -> set[str]:
     """Return the files (of a notebook: the cells) that a learner's code is from; none for what is our own."""
-    while isinstance(answer, (functools.partial, MethodType)):
-        answer = answer.func if isinstance(answer, functools.partial) else answer.__func__
-    parts = [answer, *vars(answer if isinstance(answer, type) else type(answer)).values()]
-    codes = [getattr(getattr(part, "__func__", part), "__code__", None) for part in parts]
-    found = {code.co_filename for code in codes if code is not None}
-    return {name for name in found if not name.startswith(_OURS)}
+    found = set()
+    for layer in islice(_layers(answer), _LAYERS):
+        for part in (layer, *vars(layer if isinstance(layer, type) else type(layer)).values()):
+            function = part.__func__ if isinstance(part, (staticmethod, classmethod)) else part
+            if isinstance(function, FunctionType) and not function.__code__.co_filename.startswith(_OURS):
+                found.add(function.__code__.co_filename)
+    return found
+
+
+def _layers(answer: Any) -> Iterator[Any]:
+    """Go from a decorated function, a partial or a method to what it is made of."""
+    while answer is not None:
+        yield answer
+        if isinstance(answer, functools.partial):
+            answer = answer.func
+        elif isinstance(answer, MethodType):
+            answer = answer.__func__
+        else:
+            answer = getattr(answer, "__dict__", {}).get("__wrapped__")
 
 
 def _message(error: BaseException) -> str:
@@ -178,11 +193,9 @@ def _message(error: BaseException) -> str:
 
 def _line(answer: Any, error: BaseException) -> str:
     """Say in which line of the learner's code it happened."""
-    code = getattr(answer, "__code__", None)
-    if code is None:
-        return ""
+    files = _files(answer)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if frame.filename == code.co_filename and frame.lineno:
+        if frame.filename in files and frame.lineno:
             text = (frame.line or linecache.getline(frame.filename, frame.lineno)).strip()
             return f", in line {frame.lineno} of the cell: `{text}`" if text else ""
     return ""

@@ -41,6 +41,6 @@ def _same_code(one: CodeType, other: CodeType) -> bool:
 
 
 def _parts(code: CodeType) -> tuple[Any, ...]:
-    """Return what makes a function do what it does: not its file, its place in it, nor its docstring."""
+    """Return what makes a function do what it does: not its file, nor its place in it."""
     constants = tuple(_parts(part) if isinstance(part, CodeType) else repr(part) for part in code.co_consts)
     return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars
