@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from gradlab.claims import ARTICLES, CLAIMS, KINDS, Book
+from gradlab.claimed import ARTICLES, CLAIMS
+from gradlab.claims import KINDS, Book
 from gradlab.views.mosaic import LOOKS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from gradlab import processes
+from gradlab import crew, meeting, processes
 from gradlab.aftermath import Rank, aftermath
 from gradlab.processes import launch, torchrun
 
@@ -157,7 +157,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.
             raise KeyboardInterrupt
         time.sleep(0.02)
 
-    monkeypatch.setattr(processes, "wait", interrupted)
+    monkeypatch.setattr(crew, "wait", interrupted)
     path = script(tmp_path, "open(f'{rank}.new', 'w').write(str(os.getpid()))\nos.rename(f'{rank}.new', str(rank))\n")
     path.write_text(path.read_text() + "time.sleep(3600)")
     with pytest.raises(KeyboardInterrupt):
@@ -222,7 +222,7 @@ def test_where_they_cannot_meet_it_says_so_in_words(tmp_path: Path, monkeypatch:
     def refuse(*arguments: object, **options: object) -> None:
         raise OSError("Network is unreachable")
 
-    monkeypatch.setattr(processes.socket, "create_connection", refuse)
+    monkeypatch.setattr(meeting.socket, "create_connection", refuse)
     run = launch(path)
     assert run.told.startswith("The processes could not meet.")
     assert run.pids == ()
@@ -315,7 +315,7 @@ def test_torchrun_that_fails_and_torchrun_that_hangs(tmp_path: Path) -> None:
 def test_where_nothing_is_copied_each_process_loads_torch_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(processes, "_METHOD", "spawn")  # as on macOS
+    monkeypatch.setattr(crew, "_METHOD", "spawn")  # as on macOS
     run = launch(script(tmp_path, "print(rank, size)"), seconds=60)
     assert run.printed == ("0 2\n", "1 2\n")
 

@@ -10,7 +10,7 @@ from .verdict import Verdict
 
 __all__ = ["Exercise", "Mistake", "Verdict", "exercise", "names"]
 
-# One file a notebook, in the order of the series; each lists its exercises in EXERCISES.
+# One package a notebook, in the order of the series; each has a file an exercise, and lists them in EXERCISES.
 _LESSONS = (
     "start_here",
     "autograd",

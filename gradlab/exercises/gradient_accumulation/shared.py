@@ -1,0 +1,13 @@
+"""What several exercises of notebook 07 share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def joined(window: Any) -> tuple[Tensor, Tensor]:
+    """Return a window as the one large batch that it stands for."""
+    return torch.cat([x for x, _ in window]), torch.cat([y for _, y in window])
