@@ -117,7 +117,7 @@ def _what(rank: Rank, caused: bool) -> str:
         return "had not finished"
     if rank.raised:
         kind, words = rank.raised["kind"], rank.raised["words"]
-        if not caused and re.search("onnection|peer|imed out|socket", words):
+        if not caused and re.search("(?i:connection|peer|timed out|socket)", words):
             return f"lost its partner: {kind}"
         if kind == "SystemExit":
             return f"left with exit code {words}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import signal
@@ -171,7 +172,9 @@ except ZeroDivisionError as error:
 def test_ctrl_c_ends_the_script_and_not_the_report(script):
     path = script(FORGETFUL + "print('ready', flush=True)\nimport time\ntime.sleep(60)")
     asked = [sys.executable, "-m", "gradlab", "doctor", path]
-    running = subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Tests that run in the background of a shell inherit that Ctrl-C is to be ignored.
+    heard = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    running = subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
     assert running.stdout is not None
     assert running.stdout.readline() == "ready\n"
     time.sleep(0.2)

@@ -305,3 +305,23 @@ def test_changed_lines_are_those_that_a_diff_shows() -> None:
 def test_pyplot_is_never_imported() -> None:
     code = "import sys; from gradlab import Lab; Lab('line').run(2); assert 'matplotlib.pyplot' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+@pytest.mark.parametrize("change", ["switch", "edit"])
+def test_the_first_update_after_a_change_is_watched_however_busy_the_screen(
+    change: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = Lab("digits", Recipe(lr=0.05), controls=["set_to_none", "edit", "speed"], panels=["loss", "memory"]).run(3)
+    desk = lab.desk
+    monkeypatch.setattr(type(desk.player), "playing", property(lambda player: True))
+    if change == "switch":
+        desk.turn("set_to_none", False)
+    else:
+        assert desk.edit(lab.runner.source.replace("set_to_none=True", "set_to_none=False"))
+    desk.screen._due["memory"] = float("inf")  # it was drawn just now, and slowly
+    desk.watch()
+    assert lab.runner.watch_memory
+    assert desk.screen.due("memory")
+    desk.screen._due["memory"] = float("inf")
+    desk.watch()
+    assert not lab.runner.watch_memory

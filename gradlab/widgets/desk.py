@@ -47,6 +47,7 @@ class Desk:
         self._note = runner.task.title
         self._card = ""  # the one that was chosen
         self._mishap = ""
+        self._curious = False  # the loop has changed, and its memory has not been looked at since
         self._probes = Probes(runner)
         self.screen = Screen(self._probes)
         body = widgets.Box([self.code.widget, self.screen.widget])
@@ -89,7 +90,7 @@ class Desk:
             self._complete_update()
             self.runner.edit(text)
             self._doctor = Listener()
-            self.screen.hasten("memory")
+            self._curious = True
             taken = True
             self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
 
@@ -102,7 +103,7 @@ class Desk:
         if self._complete_update():
             words += f" (update {self.runner.updates:,} was completed first)"
         self.runner.switch(recipe)
-        self.screen.hasten("memory")  # what the switch does to it is seen in the next update
+        self._curious = True  # what the switch does to memory is seen in the next update
         if self.runner.fresh_optimizers:
             words += "; the optimizer is new, its state starts empty; weights and .grad stay"
         self.say(words)
@@ -132,7 +133,10 @@ class Desk:
         return self._mishap if self._note == self._mishap else ""
 
     def watch(self) -> None:
-        """Have the run count bytes if somebody looks at them, and if its panel is about to be drawn."""
+        """Have the run count bytes if somebody looks at them: when its panel is due, and once after each switch."""
+        if self._curious:  # what is drawn between the switch and the next update shows nothing of it yet
+            self._curious = False
+            self.screen.hasten("memory")
         self.runner.watch_memory = "memory" in self.panels() and (not self.player.playing or self.screen.due("memory"))
 
     @property
