@@ -13,15 +13,15 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import tasks as tasks
-    from .comparison import compare as compare
+    from .compare import compare as compare
     from .doctor import watch as watch
     from .exercises import exercise as exercise
     from .forecast import forecast as forecast
-    from .ledger import Ledger as Ledger
-    from .recipe import Recipe as Recipe
-    from .run import Run as Run
-    from .widgets.lab import Lab as Lab
-    from .widgets.predict import predict as predict
+    from .memory import Ledger as Ledger
+    from .loop import Recipe as Recipe
+    from .loop import Run as Run
+    from .widgets import Lab as Lab
+    from .widgets import predict as predict
 
 _HOME = {
     "Lab": ".widgets.lab",

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from .cards import CARDS, capacity
-from .recipe import AMP, LONGEST_WINDOW, OPTIMIZERS, Recipe
+from .loop import AMP, LONGEST_WINDOW, OPTIMIZERS, Recipe
 from .sizes import names
 
 FITS, TOO_SMALL, BAD_INPUT = 0, 1, 2
@@ -76,7 +76,7 @@ def _add_doctor(commands: Any) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from .doctor.script import examine  # torch, at last
+    from .doctor import examine  # torch, at last
 
     return examine(options.script, options.arguments, as_json=options.json)
 

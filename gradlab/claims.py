@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .claimed import ARTICLES, CLAIMS, Claim
-from .prose import prose
+from .formatting import prose
 
 HOLDS, SINCE, DEPENDS, NOT = "holds", "holds since", "depends", "does not hold"
 KINDS = (HOLDS, SINCE, DEPENDS, NOT)
@@ -37,7 +37,7 @@ class Judged:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         from .exercises.verdict import card
-        from .views.mosaic import LOOKS
+        from .course.figures.mosaic import LOOKS
 
         head = f"<b>{self.claim.code} {_sign(self.kind)} {self.verdict}.</b> "
         return {"text/plain": repr(self), "text/html": card(head + prose(self.evidence), LOOKS[self.kind].edge)}
@@ -101,7 +101,7 @@ class Book:
 
     def mosaic(self) -> Picture:
         """Draw a tile for each claim."""
-        from .views.mosaic import mosaic_figure
+        from .course.figures.mosaic import mosaic_figure
 
         rows = {
             f"{letter} {words}": [(j.claim.code, j.kind, j.since) for j in self if j.claim.code[0] == letter]
@@ -149,7 +149,7 @@ def _at_least(version: str, since: str) -> bool:
 
 def _page(book: Book) -> str:
     """Return the table as HTML: no style sheet, so that it looks the same wherever it is read."""
-    from .views.mosaic import LOOKS
+    from .course.figures.mosaic import LOOKS
 
     cell = "text-align:left;padding:4px 10px;vertical-align:top;border-top:1px solid #D8D8D8"
     heads = "".join(

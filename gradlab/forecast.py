@@ -8,11 +8,11 @@ from typing import Any
 from .cards import CARDS, capacity
 from .largest import largest
 from .progress import Progress
-from .recipe import LONGEST_WINDOW, Recipe
+from .loop import LONGEST_WINDOW, Recipe
 from .refusals import ForecastError
 from .rehearsal import Rehearsal, rehearse
 from .subjects import LARGEST_BATCH, Subject, subject
-from .timeline import Point
+from .memory import Point
 
 __all__ = ["Forecast", "ForecastError", "forecast"]
 

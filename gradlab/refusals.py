@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 
-from .stepper import Program
+from .loop import Program
 
 
 class ForecastError(ValueError):

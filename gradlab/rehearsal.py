@@ -16,12 +16,12 @@ from torch import nn
 
 from .checkpointing import checkpointing
 from .fakes import Fakes
-from .ledger import Ledger
-from .recipe import Recipe
+from .memory import Ledger
+from .loop import Recipe
 from .refusals import ForecastError, explaining, hushed
-from .stepper import Program
+from .loop import Program
 from .subjects import Subject
-from .timeline import Point
+from .memory import Point
 
 LARGE = 100_000_000
 """Parameters from which on a long window is cut short."""

@@ -12,8 +12,8 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from .prose import prose
-from .recipe import Recipe
+from .formatting import prose
+from .loop import Recipe
 
 
 class Call(NamedTuple):

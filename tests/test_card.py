@@ -10,8 +10,8 @@ import torch
 
 from gradlab import Lab, Run, tasks
 from gradlab.cards import CARDS
-from gradlab.probes import Probes
-from gradlab.scene import Memory
+from gradlab.scenes.from_run import Probes
+from gradlab.scenes.kinds import Memory
 
 
 def told(lab: Lab) -> str:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from gradlab import tasks
 from gradlab.checkpointing import blocks, checkpoint_blocks, checkpointing
 from gradlab.decoder import Decoder
-from gradlab.ledger import Ledger
+from gradlab.memory.ledger import Ledger
 from gradlab.sizes import Size
 
 

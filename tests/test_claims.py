@@ -9,7 +9,7 @@ import pytest
 
 from gradlab.claimed import ARTICLES, CLAIMS
 from gradlab.claims import KINDS, Book
-from gradlab.views.mosaic import LOOKS
+from gradlab.course.figures.mosaic import LOOKS
 
 ROOT = Path(__file__).resolve().parent.parent
 PNG = b"\x89PNG"

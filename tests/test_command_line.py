@@ -9,7 +9,7 @@ import pytest
 
 from gradlab.__main__ import main
 from gradlab.forecast import forecast
-from gradlab.recipe import Recipe
+from gradlab.loop.recipe import Recipe
 
 
 def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run, tasks
-from gradlab.provenance import Provenance
+from gradlab.gradients.provenance import Provenance
 from gradlab.tasks import Task
 
 SWITCHES: dict[str, tuple[Any, ...]] = {
@@ -284,7 +284,7 @@ def test_everything_on_and_everything_off_end_in_the_same_bits(
     run.provenance.holdings()
     assert hooks(run.model) == 2 * len(list(run.model.parameters()))
     assert run.timeline
-    monkeypatch.setattr("gradlab.run.Provenance", ClosedBook)
+    monkeypatch.setattr("gradlab.loop.run.Provenance", ClosedBook)
     off, bare = by_run(TASKS[name], recipe, epochs_of(name))
     assert hooks(bare.model) == 0
     assert_same(on, off)

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradlab.cards import CARDS
-from gradlab.scene import Fit
-from gradlab.timeline import CATEGORIES
+from gradlab.scenes.kinds import Fit
+from gradlab.memory.timeline import CATEGORIES
 from gradlab.views import style
 from gradlab.views.fit import SIGHT, FitPanel
-from gradlab.views.told import fits, times
+from gradlab.scenes.memory_text import fits, times
 
 pytestmark = pytest.mark.filterwarnings("error")
 GIB = 2**30

@@ -14,17 +14,17 @@ import pytest
 import torch
 from PIL import Image
 
-import gradlab.widgets.fit as fit_widget
+import gradlab.widgets.forecast_lab as fit_widget
 from gradlab import Recipe
 from gradlab.cards import CARDS
 from gradlab.forecast import Forecast, forecast
-from gradlab.foretold import foretold
+from gradlab.scenes.from_forecast import foretold
 from gradlab.progress import Progress
-from gradlab.scene import Fit
-from gradlab.timeline import CATEGORIES, Point
-from gradlab.views.verdict import a, helps, verdict
-from gradlab.widgets.fit import FitLab
-from gradlab.widgets.settings import Knobs, Settings
+from gradlab.scenes.kinds import Fit
+from gradlab.memory.timeline import CATEGORIES, Point
+from gradlab.scenes.fit_text import a, helps, verdict
+from gradlab.widgets.forecast_lab import FitLab
+from gradlab.widgets.forecast_controls import Knobs, Settings
 
 torch.set_num_threads(1)
 GIB = 2**30

@@ -15,7 +15,7 @@ from gradlab.forecast import ForecastError, forecast
 from gradlab.largest import largest
 from gradlab.rehearsal import Rehearsal
 from gradlab.tasks import Task
-from gradlab.timeline import CATEGORIES, Point
+from gradlab.memory.timeline import CATEGORIES, Point
 
 NAMES = "'gpt2-1.5b', 'llama-8b', 'llama-70b', 'llama-405b'"
 

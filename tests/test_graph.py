@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from gradlab.graph import flow, graph_of, nodes_of
-from gradlab.nodes import ACCUMULATE, Edge, Graph, Node
+from gradlab.course.autograd_graph import flow, graph_of, nodes_of
+from gradlab.course.autograd_parts import ACCUMULATE, Edge, Graph, Node
 
 
 def line() -> tuple[dict[str, Tensor], Tensor]:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gradlab.nodes import ACCUMULATE, Edge, Graph, Node
-from gradlab.views import graph as view
-from gradlab.views.graph import draw
-from gradlab.views.layers import layers
+from gradlab.course.autograd_parts import ACCUMULATE, Edge, Graph, Node
+from gradlab.course.figures import graph as view
+from gradlab.course.figures.graph import draw
+from gradlab.course.figures.graph_layout import layers
 
 
 def made(edges: str, *, seed: str = "") -> Graph:

@@ -7,7 +7,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from gradlab.views.headtail import head_to_tail
+from gradlab.course.figures.headtail import head_to_tail
 from gradlab.views.style import FRESH, GRADIENTS, WEIGHTS
 
 

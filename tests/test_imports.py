@@ -91,7 +91,7 @@ def test_core_imports_point_upward(path: Path) -> None:
 
 @pytest.mark.parametrize("path", files("views"), ids=lambda p: str(p.relative_to(HOME)))
 def test_views_import_neither_torch_nor_widgets_nor_pyplot(path: Path) -> None:
-    assert imports_of(path).isdisjoint({"torch", "ipywidgets", "IPython", "gradlab.widgets", "gradlab.run"})
+    assert imports_of(path).isdisjoint({"torch", "ipywidgets", "IPython", "gradlab.widgets", "gradlab.loop.run"})
     tree = ast.parse(path.read_text(encoding="utf-8"))
     names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     assert "pyplot" not in names
@@ -112,4 +112,4 @@ def test_every_public_name_loads_and_is_listed() -> None:
     assert set(gradlab.__all__) <= set(dir(gradlab))
     for name in ("Recipe", "Run", "tasks"):
         assert getattr(gradlab, name) is getattr(gradlab, name)
-    assert gradlab.Recipe.__module__ == "gradlab.recipe"
+    assert gradlab.Recipe.__module__ == "gradlab.loop.recipe"

@@ -16,7 +16,7 @@ import torch
 from PIL import Image
 
 from gradlab import Lab, Recipe, Run, tasks
-from gradlab.presets import PRESETS
+from gradlab.widgets.presets import PRESETS
 from gradlab.widgets.code import changed_lines
 
 torch.set_num_threads(1)

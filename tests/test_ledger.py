@@ -13,7 +13,7 @@ import torch.utils.checkpoint
 from torch import Tensor, nn
 
 from gradlab import Ledger
-from gradlab.timeline import CATEGORIES, Point
+from gradlab.memory.timeline import CATEGORIES, Point
 
 
 class Twice(nn.Module):

@@ -18,7 +18,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradlab import Ledger, Recipe
-from gradlab.timeline import CATEGORIES
+from gradlab.memory.timeline import CATEGORIES
 
 CASES = [
     Case(name, Recipe(accumulate=window, set_to_none=none, amp=amp, optimizer=optimizer, lr=0.01), again)

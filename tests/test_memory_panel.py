@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradlab.scene import Memory
+from gradlab.scenes.kinds import Memory
 from gradlab.views import style
 from gradlab.views.memory import MemoryPanel
 from gradlab.views.spread import bounds, latest, named, repeated, spread, thinned
 from gradlab.views.stack import LOOKS, apart, byte_ticks, stacked
-from gradlab.views.told import against, caused, percent
+from gradlab.scenes.memory_text import against, caused, percent
 
 pytestmark = pytest.mark.filterwarnings("error")
 MIB = 2**20

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gradlab.exercises import exercise
-from gradlab.ledger import Ledger
+from gradlab.memory.ledger import Ledger
 
 
 @pytest.fixture(autouse=True, params=range(3))

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from gradlab.views.orders import Trial, orders_figure
+from gradlab.course.figures.orders import Trial, orders_figure
 
 WORDS = ("zero", "forward", "backward", "step")
 

@@ -13,8 +13,8 @@ from torch import nn
 from torch.utils.weak import TensorWeakRef
 
 from gradlab import Lab, Recipe, tasks
-from gradlab.exhausted import exhausted
-from gradlab.stepper import LoopError
+from gradlab.scenes.out_of_memory import exhausted
+from gradlab.loop.program import LoopError
 
 torch.set_num_threads(1)
 SAID = (

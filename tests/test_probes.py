@@ -9,9 +9,9 @@ import torch
 from torch import nn
 
 from gradlab import Recipe, Run, tasks
-from gradlab.footprint import footprint
-from gradlab.probes import PANELS, Probes
-from gradlab.scene import Arrows, Bars, Boundary, Landscape, Samples, Slice
+from gradlab.memory.footprint import footprint
+from gradlab.scenes.from_run import PANELS, Probes
+from gradlab.scenes.kinds import Arrows, Bars, Boundary, Landscape, Samples, Slice
 
 torch.set_num_threads(1)
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from gradlab.provenance import Provenance
+from gradlab.gradients.provenance import Provenance
 
 NAMES = ("0.weight", "0.bias", "2.weight", "2.bias")
 

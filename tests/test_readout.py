@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from gradlab import Recipe, Run, tasks
-from gradlab.probes import Probes
-from gradlab.readout import readout, spans, warning
-from gradlab.scene import Bars
+from gradlab.scenes.from_run import Probes
+from gradlab.scenes.status import readout, warning
+from gradlab.gradients.spans import spans
+from gradlab.scenes.kinds import Bars
 
 torch.set_num_threads(1)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gradlab import Recipe, Run, tasks
-from gradlab.record import MOST_ROWS, Columns, Record
+from gradlab.loop.history import MOST_ROWS, Columns, Record
 
 
 def written(losses: list[float], norms: list[float] | None = None) -> Record:

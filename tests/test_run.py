@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run, tasks
-from gradlab.ledger import Ledger
-from gradlab.looking import aside
-from gradlab.stepper import LoopError
+from gradlab.memory.ledger import Ledger
+from gradlab._torch import aside
+from gradlab.loop.program import LoopError
 from gradlab.tasks import Task
 
 SPIRAL = tasks.spiral(device="cpu")
@@ -489,8 +489,8 @@ ENDLESS = {
 def test_an_endless_loop_without_a_step_is_stopped_and_named(
     name: str, watch_memory: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gradlab.engine.MOST_STATEMENTS", 3000)
-    monkeypatch.setattr("gradlab.run.MOST_STATEMENTS", 3000)
+    monkeypatch.setattr("gradlab.loop.engine.MOST_STATEMENTS", 3000)
+    monkeypatch.setattr("gradlab.loop.run.MOST_STATEMENTS", 3000)
     text, lines = ENDLESS[name]
     run, untouched = started(), started()
     run.watch_memory = watch_memory
@@ -514,7 +514,7 @@ SWALLOWED = {
 @pytest.mark.parametrize("name", SWALLOWED)
 def test_a_loop_inside_one_statement_is_stopped_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a pause nobody could stop it, and it plays for a thousand million epochs."""
-    monkeypatch.setattr("gradlab.batches.MOST_BATCHES", 200)
+    monkeypatch.setattr("gradlab.loop.batches.MOST_BATCHES", 200)
     text, line = SWALLOWED[name]
     run, untouched = started(), started()
     before = state(run)
@@ -561,7 +561,7 @@ def test_sparse_gradients_are_recorded(recipe: Recipe) -> None:
 
 
 def test_the_limit_is_high_enough_for_any_honest_window() -> None:
-    from gradlab.engine import MOST_STATEMENTS
+    from gradlab.loop.engine import MOST_STATEMENTS
 
     window = Recipe(accumulate=16, amp="fp16", clip=1.0)
     run = Run(SPIRAL, window)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from gradlab import Recipe
-from gradlab.stepper import LoopError, Program, Statement
+from gradlab.loop.program import LoopError, Program, Statement
 
 PROGRAMS = {
     "nothing": "",

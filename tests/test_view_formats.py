@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 
-from gradlab.views.formats import MOST_TICKS, range_figure, ticks_figure, vanishing_figure
+from gradlab.course.figures.formats import MOST_TICKS, range_figure, ticks_figure, vanishing_figure
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -14,22 +14,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gradlab import scene
-from gradlab.scene import (
-    Arrow,
-    Arrows,
-    Bar,
-    Bars,
-    Boundary,
-    Contours,
-    Curve,
-    Fit,
-    Landscape,
-    Memory,
-    Samples,
-    ScalerHistory,
-    Slice,
-)
+from gradlab.scenes import kinds as scene
+from gradlab.scenes.kinds import Arrow, Arrows, Bar, Bars, Boundary, Contours, Curve, Fit, Landscape, Memory, Samples, ScalerHistory, Slice
 from gradlab.views import Canvas, comparison_figure, compose, panel_for, style
 from gradlab.views.bars import holds, split
 from gradlab.views.limits import Range, Scale, rung

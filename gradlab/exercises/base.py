@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..prose import prose
+from ..formatting import prose
 from .verdict import Verdict, card
 
 

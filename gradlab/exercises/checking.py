@@ -114,7 +114,7 @@ def _picture(exercise: Exercise, mine: Any, right: Any) -> Callable[[], bytes | 
     """Return what draws yours against expected, where both can be drawn."""
 
     def draw() -> bytes | None:
-        from ..views.answer import answer_figure
+        from ..course.figures.answer import answer_figure
 
         try:
             return None if mine is None else answer_figure(exercise.drawn(mine), exercise.drawn(right), *exercise.axes)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ..prose import prose
+from ..formatting import prose
 
 RIGHT, NOT_YET, NOT_ATTEMPTED = "right", "not yet", "not attempted"
 # A sign beside each colour, for those who do not see it.

@@ -6,12 +6,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from gradlab.tasks.bowl import bowl
-from gradlab.tasks.digits import digits
-from gradlab.tasks.line import line
-from gradlab.tasks.spiral import spiral
-from gradlab.tasks.task import Task
-from gradlab.tasks.text import text
+from .bowl import bowl
+from .digits import digits
+from .line import line
+from .spiral import spiral
+from .task import Task
+from .text import text
 
 __all__ = ["Task", "bowl", "digits", "get", "line", "names", "resolve", "spiral", "text"]
 

@@ -8,8 +8,8 @@ from importlib.resources import files
 import torch
 from torch import Tensor, nn
 
-from gradlab.tasks import checks
-from gradlab.tasks.task import Task, split
+from . import checks
+from .task import Task, split
 
 TRAIN = 1500
 # The split and the order of the batches never change: a held-out image must not become a training image with a seed.

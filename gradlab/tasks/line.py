@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from gradlab.tasks import checks
-from gradlab.tasks.task import Task, split
+from . import checks
+from .task import Task, split
 
 PRICES = (1.0, 2.0)
 # How many pens and notebooks each receipt lists. Chosen so that at lr 0.01 four receipts added up overshoot and their

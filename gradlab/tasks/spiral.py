@@ -7,8 +7,8 @@ import math
 import torch
 from torch import nn
 
-from gradlab.tasks import checks
-from gradlab.tasks.task import Task, split
+from . import checks
+from .task import Task, split
 
 TURN = 1.6  # how many times an arm crosses the gap to the next one on its way out: too far for straight lines
 

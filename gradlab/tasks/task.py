@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gradlab.tasks import checks
+from . import checks
 
 PICTURES = ("plane", "boundary", "samples")
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from gradlab.tasks import checks
-from gradlab.tasks.task import Task
-from gradlab.tasks.transformer import CharTransformer
+from . import checks
+from .task import Task
+from .transformer import CharTransformer
 
 IGNORE = -100  # the target of padding; torch.nn.functional.cross_entropy's own default for ignore_index
 PAD = 0  # the input character at padding: the end of a line; no real position ever looks at it

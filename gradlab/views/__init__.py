@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradlab import scene
-from gradlab.views.arrows import ArrowsPanel
-from gradlab.views.bars import BarsPanel
-from gradlab.views.blank import BlankPanel
-from gradlab.views.boundary import BoundaryPanel
-from gradlab.views.canvas import Canvas
-from gradlab.views.comparison import comparison_figure
-from gradlab.views.compose import compose
-from gradlab.views.fit import FitPanel
-from gradlab.views.landscape import LandscapePanel
-from gradlab.views.loss import LossPanel
-from gradlab.views.memory import MemoryPanel
-from gradlab.views.samples import SamplesPanel
-from gradlab.views.scaler import ScalerPanel
-from gradlab.views.slice import SlicePanel
+from ..scenes import kinds as scene
+from .arrows import ArrowsPanel
+from .bars import BarsPanel
+from .blank import BlankPanel
+from .boundary import BoundaryPanel
+from .canvas import Canvas
+from .comparison import comparison_figure
+from .compose import compose
+from .fit import FitPanel
+from .landscape import LandscapePanel
+from .loss import LossPanel
+from .memory import MemoryPanel
+from .samples import SamplesPanel
+from .scaler import ScalerPanel
+from .slice import SlicePanel
 
 __all__ = ["BlankPanel", "Canvas", "comparison_figure", "compose", "panel_for"]
 

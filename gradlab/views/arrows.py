@@ -9,13 +9,14 @@ import numpy as np
 from matplotlib.patches import PathPatch
 from matplotlib.transforms import IdentityTransform
 
-from gradlab.scene import Arrows
-from gradlab.views.canvas import say
-from gradlab.views.key import LOOKS, key
-from gradlab.views.limits import LARGEST, Numbers, numbers
-from gradlab.views.outline import NOTHING, outline
-from gradlab.views.plane import Plane
-from gradlab.views.style import FRESH, GRADIENTS, GREY, STALE, WEIGHTS, short
+from ..scenes import Arrows
+from .canvas import say
+from .key import LOOKS, key
+from .limits import LARGEST, Numbers, numbers
+from .outline import NOTHING, outline
+from .plane import Plane
+from .style import FRESH, GRADIENTS, GREY, STALE, WEIGHTS
+from ..formatting import short
 
 NAMED = 8
 """Up to so many arrows carry the number of their batch."""

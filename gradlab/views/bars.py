@@ -8,12 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.patches import PathPatch
 
-from gradlab.scene import Bar, Bars, Span
-from gradlab.views.canvas import Canvas, say
-from gradlab.views.key import LOOKS, key
-from gradlab.views.limits import LARGEST, Range
-from gradlab.views.outline import NOTHING, outline
-from gradlab.views.style import FRESH, STALE, own_look, short
+from ..scenes import Bar, Bars
+from ..gradients import Span
+from .canvas import Canvas, say
+from .key import LOOKS, key
+from .limits import LARGEST, Range
+from .outline import NOTHING, outline
+from .style import FRESH, STALE, own_look
+from ..formatting import short
 
 SEGMENTS = 16
 """Up to so many batches are shown as segments of their own."""

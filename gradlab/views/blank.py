@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradlab.views.canvas import Canvas
+from .canvas import Canvas
 
 
 class BlankPanel(Canvas[str]):

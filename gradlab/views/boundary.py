@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.image import AxesImage
 
-from gradlab.scene import Boundary
-from gradlab.views.canvas import Canvas
-from gradlab.views.limits import Range, numbers
-from gradlab.views.style import CLASSES, INK, MARKERS, tint
+from ..scenes import Boundary
+from .canvas import Canvas
+from .limits import Range, numbers
+from .style import CLASSES, INK, MARKERS, tint
 
 SHADES = (0.12, 0.25, 0.38, 0.5)
 """Strength of the tint from unsure to sure: entries that the palette of the PNG holds exactly."""

@@ -13,9 +13,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
-from gradlab.views.label import Label
-from gradlab.views.png import Encoder, Pixels
-from gradlab.views.style import INK, own_look, short
+from .label import Label
+from .png import Encoder, Pixels
+from .style import INK, own_look
+from ..formatting import short
 
 S = TypeVar("S")
 

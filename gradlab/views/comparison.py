@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradlab.scene import Curve
-from gradlab.views.canvas import Canvas
-from gradlab.views.limits import Range, Scale, numbers
-from gradlab.views.style import ACTIVATIONS, GRADIENTS, LOSS, OPTIMIZER, SCALE, STALE, WEIGHTS, own_look, short
+from ..scenes import Curve
+from .canvas import Canvas
+from .limits import Range, Scale, numbers
+from .style import ACTIVATIONS, GRADIENTS, LOSS, OPTIMIZER, SCALE, STALE, WEIGHTS, own_look
+from ..formatting import short
 
 # Here a colour names a recipe, so every curve has its own dashes too, and its name at its end.
 LINES = tuple(

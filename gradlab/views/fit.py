@@ -7,14 +7,15 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import PathPatch
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from gradlab.scene import Fit
-from gradlab.views.canvas import Canvas, say
-from gradlab.views.label import Label
-from gradlab.views.limits import Numbers, Range
-from gradlab.views.outline import NOTHING, outline
-from gradlab.views.stack import LOOKS, apart, byte_ticks, dark, look, stacked
-from gradlab.views.style import ACTIVATIONS, GRADIENTS, INK, OPTIMIZER, WEIGHTS, bytes_text
-from gradlab.views.told import against, fits
+from ..scenes import Fit
+from .canvas import Canvas, say
+from .label import Label
+from .limits import Numbers, Range
+from .outline import NOTHING, outline
+from .stack import LOOKS, apart, byte_ticks, dark, look, stacked
+from .style import ACTIVATIONS, GRADIENTS, INK, OPTIMIZER, WEIGHTS
+from ..formatting import bytes_text
+from ..scenes import against, fits
 
 MOST_BARS = 4
 SIGHT = 4.0

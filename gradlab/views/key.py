@@ -6,8 +6,8 @@ from typing import Any
 
 from matplotlib.patches import Rectangle
 
-from gradlab.views.canvas import Canvas
-from gradlab.views.style import FRESH, GRADIENTS, INK, STALE, STALE_HATCH
+from .canvas import Canvas
+from .style import FRESH, GRADIENTS, INK, STALE, STALE_HATCH
 
 LOOKS: dict[str, dict[str, Any]] = {
     "fresh": {"facecolor": FRESH, "edgecolor": INK, "linewidth": 1.0},

@@ -15,7 +15,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.font_manager import FontProperties
 from matplotlib.text import Text
 
-from gradlab.views.png import Pixels
+from .png import Pixels
 
 
 class Label(Text):

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from gradlab.scene import Landscape
-from gradlab.views.limits import numbers
-from gradlab.views.plane import Plane
-from gradlab.views.style import GREY, WEIGHTS, short
+from ..scenes import Landscape
+from .limits import numbers
+from .plane import Plane
+from .style import GREY, WEIGHTS
+from ..formatting import short
 
 
 class LandscapePanel(Plane[Landscape]):

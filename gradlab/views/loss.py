@@ -8,10 +8,11 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.patches import Polygon
 
-from gradlab.scene import Curve
-from gradlab.views.canvas import Canvas, say
-from gradlab.views.limits import Range, Scale, numbers
-from gradlab.views.style import GREY, INK, LOSS, short
+from ..scenes import Curve
+from .canvas import Canvas, say
+from .limits import Range, Scale, numbers
+from .style import GREY, INK, LOSS
+from ..formatting import short
 
 NEWEST = 6
 """So many switches are labelled; older ones keep their dashed line."""

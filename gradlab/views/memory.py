@@ -10,16 +10,17 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import PathPatch
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from gradlab.scene import Memory
-from gradlab.views.canvas import Canvas, say
-from gradlab.views.label import Label
-from gradlab.views.limits import Numbers, Range
-from gradlab.views.outline import NOTHING, outline
-from gradlab.views.spread import Spread, bounds, latest, thinned
-from gradlab.views.stack import LOOKS, apart, byte_ticks, dark, look, stacked
-from gradlab.views.statements import Statements
-from gradlab.views.style import ACTIVATIONS, FAINT, GRADIENTS, INK, OPTIMIZER, WEIGHTS, bytes_text
-from gradlab.views.told import against, caused
+from ..scenes import Memory
+from .canvas import Canvas, say
+from .label import Label
+from .limits import Numbers, Range
+from .outline import NOTHING, outline
+from .spread import Spread, bounds, latest, thinned
+from .stack import LOOKS, apart, byte_ticks, dark, look, stacked
+from .statements import Statements
+from .style import ACTIVATIONS, FAINT, GRADIENTS, INK, OPTIMIZER, WEIGHTS
+from ..formatting import bytes_text
+from ..scenes import against, caused
 
 SIGHT = {"capacity": 2.0, "allocated": 1.5, "reserved": 1.5}
 """A level that lies higher than so many times the peak is said in words instead of drawn."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.path import Path
 
-from gradlab.views.limits import Numbers
+from .limits import Numbers
 
 NOTHING = Path(np.zeros((0, 2)))
 

@@ -8,10 +8,11 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from gradlab.scene import Contours
-from gradlab.views.canvas import Canvas, say
-from gradlab.views.limits import Range, numbers
-from gradlab.views.style import GREY, INK, own_look, short
+from ..scenes import Contours
+from .canvas import Canvas, say
+from .limits import Range, numbers
+from .style import GREY, INK, own_look
+from ..formatting import short
 
 S = TypeVar("S")
 LEVELS = 9

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.collections import LineCollection
 
-from gradlab.scene import Samples
-from gradlab.views.canvas import Canvas, say
-from gradlab.views.style import INK, WRONG
+from ..scenes import Samples
+from .canvas import Canvas, say
+from .style import INK, WRONG
 
 MOST = 24
 

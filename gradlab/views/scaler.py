@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from gradlab.scene import ScalerHistory
-from gradlab.views.canvas import Canvas
-from gradlab.views.limits import Range, numbers
-from gradlab.views.style import GRADIENTS, INK, SCALE, WRONG
+from ..scenes import ScalerHistory
+from .canvas import Canvas
+from .limits import Range, numbers
+from .style import GRADIENTS, INK, SCALE, WRONG
 
 
 class ScalerPanel(Canvas[ScalerHistory]):

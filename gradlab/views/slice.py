@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradlab.scene import Slice
-from gradlab.views.canvas import Canvas, say
-from gradlab.views.limits import Range, Scale, numbers
-from gradlab.views.style import GRADIENTS, GREY, LOSS, WEIGHTS, short
+from ..scenes import Slice
+from .canvas import Canvas, say
+from .limits import Range, Scale, numbers
+from .style import GRADIENTS, GREY, LOSS, WEIGHTS
+from ..formatting import short
 
 
 class SlicePanel(Canvas[Slice]):

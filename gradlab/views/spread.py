@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from gradlab.scene import Memory
-from gradlab.views.limits import Numbers
+from ..scenes import Memory
+from .limits import Numbers
 
 Indices = npt.NDArray[np.int64]
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from gradlab.views.limits import Numbers, numbers
-from gradlab.views.style import ACTIVATIONS, GRADIENTS, GREY, OPTIMIZER, WEIGHTS, tint
+from .limits import Numbers, numbers
+from .style import ACTIVATIONS, GRADIENTS, GREY, OPTIMIZER, WEIGHTS, tint
 
 LOOKS = {
     "weights": (WEIGHTS, None),

@@ -7,10 +7,10 @@ from typing import Any
 
 from matplotlib.collections import LineCollection
 
-from gradlab.scene import Memory
-from gradlab.views.canvas import Canvas
-from gradlab.views.spread import FIRST, LETTER, Spread, named, repeated, spread
-from gradlab.views.style import GREY, INK, own_look
+from ..scenes import Memory
+from .canvas import Canvas
+from .spread import FIRST, LETTER, Spread, named, repeated, spread
+from .style import GREY, INK, own_look
 
 _LONGEST = 11  # letters of a word
 _NARROW = 40.0  # CSS pixels: a block of statements that is narrower has no room for their words

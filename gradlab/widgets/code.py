@@ -11,7 +11,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from ..stepper import Statement
+from ..loop import Statement
 
 
 class CodePane:

@@ -9,7 +9,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from ..cards import CARDS
-from ..recipe import AMP, LONGEST_WINDOW, OPTIMIZERS, Recipe
+from ..loop import AMP, LONGEST_WINDOW, OPTIMIZERS, Recipe
 
 NAMES = (
     "task",

@@ -9,15 +9,15 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from .. import tasks
-from ..presets import PRESETS
-from ..probes import PANELS
-from ..readout import readout
-from ..recipe import Recipe
-from ..run import Run
-from ..stepper import LoopError
+from .presets import PRESETS
+from ..scenes import PANELS
+from ..scenes import readout
+from ..loop import Recipe
+from ..loop import Run
+from ..loop import LoopError
 from . import controls as switches
-from .desk import Desk
-from .page import bundle, page
+from .controller import Desk
+from .export import bundle, page
 
 _AT_ONCE = 20  # updates between two moves of the progress bar
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..prose import prose
+from ..formatting import prose
 from .guesses import GUESSES, Guesses
 from .theme import style_sheet
 

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 import numpy as np
 
-from gradlab.scene import Bar, Bars, Curve, Memory
+from gradlab.scenes.kinds import Bar, Bars, Curve, Memory
 from gradlab.views import panel_for
 
 FRAMES = 60

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from playwright.sync_api import TimeoutError
 
 from gradlab import tasks
-from gradlab.recipe import AMP, OPTIMIZERS
+from gradlab.loop.recipe import AMP, OPTIMIZERS
 from gradlab.widgets.player import SPEEDS
 
 from .driving import Notebook

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from ...ledger import Ledger
+from ...memory import Ledger
 from ..base import Exercise, Mistake
 
 

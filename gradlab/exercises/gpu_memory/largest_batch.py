@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ...ledger import Ledger
+from ...memory import Ledger
 from ..base import Exercise, Mistake
 
 

@@ -1,0 +1,124 @@
+"""Several recipes on one task, side by side: one figure, one table."""
+
+from __future__ import annotations
+
+import base64
+import html
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from . import tasks
+from .loop import Recipe
+from .loop import Run
+from .scenes import Curve
+from .views import comparison_figure
+
+_MOST = 7  # as many as there are colours and dashes to tell them apart
+_HEAD = ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "")
+_AT_ONCE = 20  # updates between two moves of the progress bar
+
+
+@dataclass(frozen=True)
+class Row:
+    """One recipe's outcome: its losses, and at the end the norm and the bytes of weights, gradients and state."""
+
+    label: str
+    first: float
+    last: float
+    lowest: float
+    worst: float
+    norm: float
+    bytes: int
+    diverged: int | None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What ``compare`` returns: ``rows`` and ``curves`` by label; a notebook shows the figure with the table below."""
+
+    task: str
+    updates: int
+    rows: list[Row]
+    curves: dict[str, Curve]
+    png: bytes
+
+    @property
+    def table(self) -> str:
+        """The outcome as text, a line a recipe."""
+        lines = [_HEAD, *(_cells(row) for row in self.rows)]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(_HEAD))]
+        return "\n".join(
+            "  ".join(
+                c.ljust(w) if i in (0, 7) else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            for line in lines
+        )
+
+    def __repr__(self) -> str:
+        return f"{self.task}, {self.updates:,} updates\n{self.table}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        picture = base64.b64encode(self.png).decode()
+        alt = html.escape(repr(self), quote=True)
+        head = "".join(f"<th scope=col>{h}</th>" for h in _HEAD)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(row)) + "</tr>" for row in self.rows
+        )
+        page = f'<img style="max-width:100%;width:760px" alt="{alt}" src="data:image/png;base64,{picture}">'
+        return {"text/plain": repr(self), "text/html": f"{page}<table><tr>{head}</tr>{body}</table>"}
+
+
+def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100, seed: int = 0) -> Comparison:
+    """Run each recipe for so many updates from the same weights, and show their losses together.
+
+    ``task`` is a Task or the name of one, ``recipes`` maps 1 to 7 labels to Recipes. A bar shows how far it is
+    when it takes over a second. Raises TypeError or ValueError that names what is wrong; a run that diverges is drawn.
+    """
+    task = tasks.resolve(task, "compare")
+    _check(recipes, updates)
+    rows, curves = [], {}
+    with tqdm(total=updates * len(recipes), desc="updates", delay=1, leave=False) as bar:
+        for label, recipe in recipes.items():
+            run = Run(task, recipe, seed)
+            run.advance(updates=1)
+            first = run.record.loss
+            bar.update(1)
+            while run.updates < updates:
+                bar.update(run.advance(updates=min(_AT_ONCE, updates - run.updates)))
+            rows.append(_row(label, first, run))
+            curves[label] = run.record.curve()
+            run.close()
+    png = comparison_figure(curves, f"{task.name}: loss")
+    return Comparison(task.name, updates, rows, curves, png)
+
+
+def _row(label: str, first: float, run: Run) -> Row:
+    rows = run.record.rows
+    low, high = ([value for value in rows[name] if math.isfinite(value)] or [math.nan] for name in ("low", "high"))
+    worst = max(high) if run.record.broken is None else math.inf
+    total = sum(run.footprint().values())
+    return Row(label, first, run.record.loss, min(low), worst, run.record.norm, total, run.record.broken)
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    end = "" if row.diverged is None else f"diverged at update {row.diverged:,}"
+    numbers = (row.first, row.last, row.lowest, row.worst, row.norm)
+    return (row.label, *(f"{number:.3g}" for number in numbers), f"{row.bytes:,}", end)
+
+
+def _check(recipes: Any, updates: Any) -> None:
+    if not isinstance(recipes, Mapping):
+        raise TypeError(f"compare: recipes must be a mapping from labels to Recipes, got {recipes!r}")
+    if not 1 <= len(recipes) <= _MOST:
+        raise ValueError(f"compare: recipes must be 1 to {_MOST} of them, got {len(recipes)}")
+    for label, recipe in recipes.items():
+        if not isinstance(label, str) or not label.strip():
+            raise TypeError(f"compare: recipes must have labels that are texts, got {label!r}")
+        if not isinstance(recipe, Recipe):
+            raise TypeError(f"compare: recipes[{label!r}] must be a gradlab.Recipe, got {recipe!r}")
+    if not isinstance(updates, int) or isinstance(updates, bool) or updates < 1:
+        raise ValueError(f"compare: updates must be a whole number from 1, got {updates!r}")

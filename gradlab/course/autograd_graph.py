@@ -1,0 +1,148 @@
+"""Read off autograd's graph: which nodes there are, what each holds, and which gradient went along which edge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .autograd_parts import ACCUMULATE, OPERATION, Edge, Graph, Node, shape_text
+
+_ROOM = 9  # letters that the numbers of a tensor may take; longer ones are told by their shape
+Seen = dict[Any, tuple[str, ...]]
+
+
+def graph_of(result: Tensor, seen: Mapping[Any, tuple[str, ...]] | None = None, /, **names: Tensor) -> Graph:
+    """Return the graph behind ``result``, as it is now; ``names`` says what you call which tensor.
+
+    ``seen`` is what ``flow`` noted of a backward pass. Raises TypeError for what is no tensor, ValueError for a tensor
+    that has no graph. Looking changes nothing, but a checkpointed part is computed again to look inside.
+    """
+    for name, tensor in {"result": result, **names}.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"graph_of: {name} must be a tensor, got {type(tensor).__name__}")
+    nodes = nodes_of(result)
+    place = {node: number for number, node in enumerate(nodes)}
+    seen = seen or {}
+    edges = [
+        Edge(place[node], place[target], seen[node][slot] if node in seen else "")
+        for node in nodes
+        for slot, (target, _) in enumerate(node.next_functions)
+        if target is not None
+    ]
+    called = {_root(tensor): (name, tensor) for name, tensor in names.items() if tensor.requires_grad}
+    shown = tuple(_node(node, called, names) for node in nodes)
+    return Graph(shown, tuple(edges), seen[None][0] if None in seen else "")
+
+
+@contextmanager
+def flow(result: Tensor) -> Iterator[Seen]:
+    """Note which gradients go along the edges of this graph while ``result.backward()`` runs inside."""
+    seen: Seen = {}
+    nodes = nodes_of(result)
+    handles = []
+    for node in nodes:
+
+        def note(inputs: Any, outputs: Any, node: Any = node) -> None:
+            seen[node] = tuple(map(_words, inputs))
+            if node is nodes[0]:
+                seen[None] = tuple(map(_words, outputs))
+
+        handles.append(node.register_hook(note))
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def nodes_of(result: Tensor) -> list[Any]:
+    """Return autograd's own nodes behind a tensor, each after all that pass a gradient to it."""
+    if not result.requires_grad:
+        raise ValueError("graph_of: this tensor has no graph: nothing that requires a gradient was recorded on its way")
+    found: list[Any] = []
+    done: set[Any] = set()
+    stack: list[tuple[Any, bool]] = [(_root(result), False)]
+    while stack:  # depth first without recursion: a loop over 1,000 steps makes a deep graph
+        node, finished = stack.pop()
+        if finished:
+            found.append(node)
+        elif node not in done:
+            done.add(node)
+            stack.append((node, True))
+            stack += [(target, False) for target, _ in reversed(node.next_functions) if target is not None]
+    return found[::-1]
+
+
+def _root(tensor: Tensor) -> Any:
+    """Return the node that backward would begin with: for a leaf its AccumulateGrad."""
+    if tensor.grad_fn is not None:
+        return tensor.grad_fn
+    with torch.enable_grad():
+        return tensor.view_as(tensor).grad_fn.next_functions[0][0]  # type: ignore[union-attr]
+
+
+def _node(node: Any, called: Mapping[Any, tuple[str, Tensor]], names: Mapping[str, Tensor]) -> Node:
+    name, tensor = called.get(node, ("", None))
+    leaf = getattr(node, "variable", None)
+    if leaf is not None:
+        return Node("AccumulateGrad", ACCUMULATE, name, tuple(leaf.shape), grad=_grad(leaf))
+    keeps, freed = _held(node, names)
+    metadata = getattr(node, "_input_metadata", None)  # of the gradients that come in, so of what the node has made
+    shape = tuple(metadata[0].shape) if metadata else None
+    grad = _grad(tensor) if tensor is not None and tensor.retains_grad else ""
+    return Node(node.name(), OPERATION, name, shape, keeps, freed, grad)
+
+
+def _grad(tensor: Tensor) -> str:
+    return "None" if tensor.grad is None else _words(tensor.grad)
+
+
+def _held(node: Any, names: Mapping[str, Tensor]) -> tuple[tuple[str, ...], bool]:
+    """Return what a node holds for backward, and whether it has been freed."""
+    held: list[Tensor] = []
+    for attribute in dir(node):
+        if not attribute.startswith("_saved_") and attribute != "saved_tensors":
+            continue
+        try:
+            value = getattr(node, attribute)
+        except RuntimeError as error:
+            if "second time" in str(error):  # PyTorch's own words for what is no longer there
+                return (), True
+            continue  # changed in place since: held, but nobody can look at it
+        held += [part for part in (value if isinstance(value, (tuple, list)) else [value]) if isinstance(part, Tensor)]
+    return tuple(_called(tensor, names) for tensor in held), False
+
+
+def _called(tensor: Tensor, names: Mapping[str, Tensor]) -> str:
+    """Return the name of a tensor that is held: the same numbers at the same place; else its shape."""
+    place = _place(tensor)
+    for name, other in names.items():
+        if other is tensor:
+            return name
+        if place and place == _place(other) and other.shape == tensor.shape and other.stride() == tensor.stride():
+            return name
+    return shape_text(tuple(tensor.shape))
+
+
+def _place(tensor: Tensor) -> int:
+    """Return where a tensor's numbers begin in memory, 0 where there is no such place: sparse, meta, fake."""
+    try:
+        return tensor.data_ptr()
+    except RuntimeError:
+        return 0
+
+
+def _words(value: Any) -> str:
+    """Write the numbers of a small tensor, the shape of a larger one."""
+    if not isinstance(value, Tensor):
+        return "None"
+    shape = shape_text(tuple(value.shape))
+    if value.numel() > _ROOM or value.is_meta or value.layout is not torch.strided:
+        return shape
+    numbers = [f"{number:.3g}".replace("-", "\u2212") for number in value.detach().reshape(-1).tolist()]
+    text = numbers[0] if not value.dim() else f"[{', '.join(numbers)}]"
+    return text if len(text) <= _ROOM else shape

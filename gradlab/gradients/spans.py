@@ -1,0 +1,29 @@
+"""Runs of consecutive batches, as pairs (first, last), and how they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+Span = tuple[int, int]
+"""The numbers of the first and the last of some consecutive batches, both inclusive, counted from 1."""
+
+
+def union(spans: Iterable[Span]) -> list[Span]:
+    """Merge spans that overlap or touch, in ascending order."""
+    merged: list[Span] = []
+    for first, last in sorted(spans):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return merged
+
+
+def spans(these: list[Span]) -> str:
+    """Write batches as words: "batch 41", "batches 38 to 41", "batches 3, 7 to 9"."""
+    if not these:
+        return "no batch"
+    if len(these) > 3:
+        these = [(these[0][0], these[-1][1])]  # about right, and short enough to read
+    words = ", ".join(f"{first:,}" if first == last else f"{first:,} to {last:,}" for first, last in these)
+    return ("batch " if len(these) == 1 and these[0][0] == these[0][1] else "batches ") + words

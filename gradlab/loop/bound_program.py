@@ -1,0 +1,178 @@
+"""A Program at work on a task: its namespace, its place, and word of every update that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .batches import Batches, Mark
+from .program import Program
+
+EPOCHS = 10**9
+"""What ``epochs`` is for a loop that plays until somebody pauses it."""
+
+
+class Loop:
+    """A program in a namespace of its own, taken up at batch ``at`` of an epoch.
+
+    Its set-up runs at once. ``statements()`` then runs the rest of the interrupted epoch, as the text with
+    ``epochs = 1`` and the remaining ``batches``, and after that the text with all of them.
+    """
+
+    def __init__(self, program: Program, task: Any, model: nn.Module, at: int = 0, *, guarded: bool = False) -> None:
+        """Run the set-up; whatever it raises comes out as it is. ``guarded`` marks a text of the learner's own."""
+        self.guarded = guarded
+        self.program = program
+        self.mark = Mark()
+        self.updated = False  # has the statement that just ran completed an update?
+        self.losses: list[Tensor] = []
+        self._task = task
+        self._at = at
+        self._attempted = self._applied = self._inside_scaler = self._unscaled = False
+        self._skipped = False
+        self._used_scale: float | None = None  # of the newest update, before ``scaler.update()`` changed it
+        self._loss: Tensor | None = None
+        self.namespace: dict[str, Any] = {
+            "torch": torch,
+            "model": model,
+            "loss_fn": self._noted(task.loss_fn),
+            "batches": Batches(task.batches, self.mark),
+            "device": task.device,
+            "epochs": EPOCHS,
+        }
+        self.index = -1
+        for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
+            self.mark.unpaused = 0
+        values = list(self.namespace.items())
+        self.optimizers = {name: v for name, v in values if isinstance(v, torch.optim.Optimizer)}
+        self.scalers = {name: v for name, v in values if isinstance(v, torch.amp.GradScaler)}
+        self._handles = [o.register_step_post_hook(self._after_step) for o in self.optimizers.values()]
+        for scaler in self.scalers.values():
+            self._watch_scaler(scaler)
+
+    def statements(self, at: int | None = None) -> Generator[int, None, None]:
+        """Run the loop, yielding the index of each statement after it ran; ``at`` as in the class."""
+        at = self._at if at is None else at
+        self.mark.position = at  # at once: another switch may come before the first statement
+        return self._statements(at)
+
+    def _statements(self, at: int) -> Generator[int, None, None]:
+        if at:
+            self.namespace.update(batches=Batches(self._task.batches[at:], self.mark, at), epochs=1)
+            yield from self.program.loop(self.namespace)
+        self.namespace.update(batches=Batches(self._task.batches, self.mark), epochs=EPOCHS)
+        yield from self.program.loop(self.namespace)
+
+    def position(self) -> int:
+        """Return how many batches of the epoch have been read, 0 at its end."""
+        return self.mark.position % len(self._task.batches)
+
+    def take_state(self, other: Loop) -> list[str]:
+        """Carry over the state of an earlier loop's optimizers and scalers; return the optimizers that start anew."""
+        fresh = []
+        for name, optimizer in self.optimizers.items():
+            old = other.optimizers.get(name)
+            if old is not None and type(old) is type(optimizer) and _settings(old) == _settings(optimizer):
+                optimizer.state.update(old.state)
+            else:
+                fresh.append(name)
+        for name, scaler in self.scalers.items():
+            if name in other.scalers and scaler.is_enabled() and other.scalers[name].is_enabled():
+                scaler.load_state_dict(other.scalers[name].state_dict())
+        return fresh
+
+    def backward_began(self) -> None:
+        """Note the loss whose backward is under way, and an update whose ``scaler.update()`` never came."""
+        if self._attempted:
+            self._complete()
+        if self._loss is not None:
+            self.losses.append(self._loss)
+        elif isinstance(loss := self.namespace.get("loss"), Tensor) and loss.numel() == 1:
+            self.losses.append(loss.detach())
+        self._loss = None
+
+    def take_update(self) -> tuple[list[Tensor], float | None, bool]:
+        """Hand over the newest update: its losses, the scale that they were multiplied by, whether it was skipped."""
+        losses, self.losses = self.losses, []
+        return losses, self._used_scale, self._skipped
+
+    def scale(self) -> float | None:
+        """Return the loss scale, None without a scaler."""
+        return next((float(scaler.get_scale()) for scaler in self.scalers.values()), None)
+
+    def scale_in_grad(self) -> float:
+        """Return what the newest contributions in ``.grad`` are still multiplied by."""
+        return (self.scale() or 1.0) if self.losses and not self._unscaled else 1.0
+
+    def forget_update(self) -> None:
+        """Forget the update that an error cut short, so that the next one can begin."""
+        self.losses, self._loss = [], None
+        self._attempted = self._applied = self._unscaled = False
+        for scaler in self.scalers.values():
+            if scaler.is_enabled():  # it remembers an unscale_() until update(), and would refuse the next one
+                scaler._per_optimizer_states.clear()
+
+    def close(self) -> None:
+        """Take the hooks off the optimizers."""
+        for handle in self._handles:
+            handle.remove()
+
+    def _noted(self, loss_fn: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap the task's loss function to see each loss before the loop divides or scales it."""
+
+        def noted(*args: Any, **kwargs: Any) -> Any:
+            loss = loss_fn(*args, **kwargs)
+            if isinstance(loss, Tensor) and loss.requires_grad and loss.numel() == 1:
+                self._loss = loss.detach()
+            return loss
+
+        return noted
+
+    def _after_step(self, optimizer: object, args: object, kwargs: object) -> None:
+        self._applied = True
+        if not self._inside_scaler:
+            self._complete()
+
+    def _watch_scaler(self, scaler: torch.amp.GradScaler) -> None:
+        """Put the scaler's own ``step`` and ``update`` behind wrappers: a skipped step fires no optimizer hook."""
+        step, update, unscale_ = scaler.step, scaler.update, scaler.unscale_
+
+        def watched_unscale(*args: Any, **kwargs: Any) -> None:
+            unscale_(*args, **kwargs)
+            self._unscaled = True
+
+        def watched_step(*args: Any, **kwargs: Any) -> Any:
+            self._inside_scaler = True
+            try:
+                result = step(*args, **kwargs)
+            finally:
+                self._inside_scaler = False
+            self._attempted = self._unscaled = True
+            return result
+
+        def watched_update(*args: Any, **kwargs: Any) -> None:
+            self._used_scale = float(scaler.get_scale())
+            update(*args, **kwargs)
+            self._unscaled = False
+            if self._attempted:
+                self._complete()
+
+        # This one object only; the class stays as it is.
+        scaler.step, scaler.update, scaler.unscale_ = (  # type: ignore[method-assign]
+            watched_step,
+            watched_update,
+            watched_unscale,
+        )
+
+    def _complete(self) -> None:
+        self.updated = True
+        self._skipped = not self._applied
+        self._attempted = self._applied = False
+
+
+def _settings(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """What makes an optimizer the same one: everything but its learning rate, which may change without a new start."""
+    return {name: value for name, value in optimizer.defaults.items() if name != "lr"}

@@ -1,0 +1,56 @@
+"""A run's own random numbers, apart from everybody else's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+
+class OwnRandomness:
+    """Keeps a run's random numbers apart from everybody else's: ``with`` it, torch's generators are the run's.
+
+    It may be entered again inside; then nothing more happens.
+    """
+
+    def __init__(self, seed: int, device: str) -> None:
+        """Seed the run's generators without touching the global ones."""
+        self._cuda = device.startswith("cuda")
+        with self._kept():
+            # Not torch.manual_seed on a CPU: it would also seed the GPUs, for everybody.
+            torch.manual_seed(seed) if self._cuda else torch.default_generator.manual_seed(seed)
+            self._own = self._read()
+        self._depth = 0
+
+    def __enter__(self) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            self._global = self._read()
+            self._write(self._own)
+
+    def __exit__(self, *exception: object) -> None:
+        self._depth -= 1
+        if self._depth == 0:
+            self._own = self._read()
+            self._write(self._global)
+
+    def state(self) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return where the run's random numbers are."""
+        return self._read() if self._depth else self._own
+
+    def go_back_to(self, state: tuple[torch.Tensor, torch.Tensor | None]) -> None:
+        """Go on from a ``state()``."""
+        self._own = state
+        if self._depth:
+            self._write(state)
+
+    def _kept(self) -> Any:
+        return torch.random.fork_rng(devices=range(torch.cuda.device_count()) if self._cuda else ())
+
+    def _read(self) -> tuple[torch.Tensor, torch.Tensor | None]:
+        return torch.get_rng_state(), torch.cuda.get_rng_state() if self._cuda else None
+
+    def _write(self, state: tuple[torch.Tensor, torch.Tensor | None]) -> None:
+        torch.set_rng_state(state[0])
+        if state[1] is not None:
+            torch.cuda.set_rng_state(state[1])

@@ -1,0 +1,253 @@
+"""Run: a task and a recipe at work, one statement at a time or many updates at once."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import deque
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .engine import MOST_STATEMENTS, Engine
+from ..memory import footprint
+from ..memory import Ledger
+from ..gradients import Provenance
+from .recipe import Recipe
+from .history import Record
+from .history_writer import Recorder
+from .program import Program, Statement
+from ..memory import Point
+
+_UPDATES_KEPT = 3  # of those whose memory was watched
+
+
+class Run:
+    """A task trained by a recipe's loop: the text is what runs, and everything that it does is written down.
+
+    ``task`` is a Task, ``recipe`` a Recipe (None: the default one at the task's own ``lr``), ``seed`` a whole number
+    that sets the weights and every random number that the loop draws. Raises TypeError or ValueError that names what is
+    wrong.
+    """
+
+    def __init__(self, task: Any, recipe: Recipe | None = None, seed: int = 0) -> None:
+        """Build the model and run the loop's set-up."""
+        for name in ("name", "build", "batches", "loss_fn", "device"):
+            if not hasattr(task, name):
+                raise TypeError(f"Run: task must be a Task such as gradlab.tasks.digits(), got {task!r}")
+        if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**32:
+            raise ValueError(f"Run: seed must be a whole number, 0 to 2**32 - 1, got {seed!r}")
+        self.task = task
+        self.seed = seed
+        self.recipe = _checked(Recipe(lr=getattr(task, "lr", 0.1)) if recipe is None else recipe)
+        self.watch_memory = False
+        """Count bytes with a Ledger during the last update of every ``advance``, into ``watched``."""
+        self._start(Program(self.recipe.source()))
+
+    @property
+    def source(self) -> str:
+        """The text that runs now."""
+        return self._engine.program.text
+
+    @property
+    def statement(self) -> Statement:
+        """The statement that ran last."""
+        statements = self._engine.program.statements
+        return statements[self._engine.index] if self._engine.index >= 0 else Statement(0, 0, "")
+
+    @property
+    def line(self) -> int:
+        """The line of ``source`` that ran last, counted from 1; 0 before anything ran."""
+        return self.statement.line
+
+    @property
+    def optimizer(self) -> torch.optim.Optimizer | None:
+        """The optimizer in use: the one that the loop calls ``optimizer``, or else its first."""
+        found = self._engine.loop.optimizers
+        return found.get("optimizer") or next(iter(found.values()), None)
+
+    @property
+    def namespace(self) -> dict[str, Any]:
+        """The names that the loop sees and makes."""
+        return self._engine.loop.namespace
+
+    @property
+    def loss_scale(self) -> float | None:
+        """The scaler's scale now, None without a scaler."""
+        return self._engine.loop.scale()
+
+    @property
+    def scale_in_grad(self) -> float:
+        """What the newest contributions in ``.grad`` are multiplied by; 1 unless a scaler has yet to unscale them."""
+        return self._engine.loop.scale_in_grad()
+
+    @property
+    def record(self) -> Record:
+        """The history since the last reset."""
+        return self._recorder.record
+
+    @property
+    def updates(self) -> int:
+        """Updates since the last reset."""
+        return self.record.updates
+
+    @property
+    def timeline(self) -> list[Point]:
+        """What was alive during the update that was watched last."""
+        return self.watched[-1][1] if self.watched else []
+
+    @property
+    def at_boundary(self) -> bool:
+        """True between two updates, where a switch takes effect at once."""
+        return self._engine.at_boundary
+
+    @property
+    def edited(self) -> bool:
+        """True while a text of the learner's own runs."""
+        return self._engine.loop.guarded
+
+    @property
+    def done(self) -> bool:
+        """True when a loop of the learner's own has come to its end."""
+        return self._engine.done
+
+    def footprint(self) -> dict[str, int]:
+        """Bytes of weights, gradients and optimizer state now."""
+        return footprint(self.model, self._engine.loop.optimizers.values())
+
+    def step(self) -> int:
+        """Run one statement and return its line; nothing happens when the loop is done."""
+        self._apply_pending()
+        try:
+            self._closely(1)
+        finally:
+            self._recorder.flush()
+        return self.line
+
+    def advance(self, updates: int | None = None, seconds: float | None = None) -> int:
+        """Run whole updates, ``updates`` of them or as many as begin within ``seconds``; return how many were run.
+
+        An update that was begun statement by statement is finished first and counts as one. At least one update runs
+        when ``seconds`` are given; the last one is looked at more closely (``watched``).
+        """
+        _check_amounts(updates, seconds)
+        before, end = self.updates, time.perf_counter() + (seconds or 0.0)
+        try:
+            last = updates == 0
+            with self._engine.randomness:  # once for all updates of this slice
+                while not (last or self.done):
+                    last = time.perf_counter() >= end if updates is None else self.updates - before == updates - 1
+                    self._apply_pending()
+                    self._closely(MOST_STATEMENTS) if last else self._engine.run(MOST_STATEMENTS)
+        finally:
+            self._recorder.flush()
+        return self.updates - before
+
+    def switch(self, recipe: Recipe) -> None:
+        """Change the loop at the next boundary; weights, ``.grad`` and the state of the same optimizer stay."""
+        self._pending = (_checked(recipe), Program(recipe.source()))
+        self._apply_pending()
+
+    def edit(self, text: str) -> None:
+        """Run a text of the learner's own from the next boundary on; it begins an epoch of its own.
+
+        A LoopError names the line of a mistake. One found at once leaves everything as it is; one found while an update
+        runs takes the run back to where that update began, and to the loop before if the new one never got through one.
+        """
+        self._pending = (None, Program(text))
+        self._apply_pending()
+
+    def reset(self) -> None:
+        """Begin again with the same seed and with the loop as it is now; a LoopError in its set-up changes nothing."""
+        pending, self._pending = self._pending, None
+        recipe, program = pending or (None, self._engine.program)
+        guarded = self.edited if pending is None else recipe is None
+        engine, book = self._engine, self.provenance
+        self._start(program, guarded=guarded)
+        self.recipe = recipe or self.recipe
+        engine.close()
+        book.close()
+
+    def close(self) -> None:
+        """Take every hook off the model and the optimizers."""
+        self._engine.close()
+        self.provenance.close()
+
+    def _start(self, program: Program, *, guarded: bool = False) -> None:
+        model = self.task.build(self.seed)
+        recorder = Recorder(model)
+        book = Provenance(model.named_parameters(), keep_vectors=recorder.plane)
+        book.on_step = recorder.stepping
+        try:
+            engine = Engine(program, self.task, model, book, self.seed, guarded=guarded)
+        except (Exception, SystemExit) as error:
+            raise program.explain(error) from error
+        engine.on_update = lambda loop: recorder.updated(*loop.take_update())
+        self.model: nn.Module = model
+        self.provenance = book
+        self._recorder, self._engine = recorder, engine
+        self.watched: deque[tuple[int, list[Point]]] = deque(maxlen=_UPDATES_KEPT)
+        """The updates whose memory was watched last, oldest first, as (number of the update, what was alive)."""
+        self.ledger: Ledger | None = None
+        """The newest of them as the Ledger that watched it."""
+        self._pending = None
+
+    def _apply_pending(self) -> None:
+        if self._pending is None or not self.at_boundary:
+            return
+        (recipe, program), self._pending = self._pending, None
+        edited = self.edited
+        self.fresh_optimizers = self._engine.adopt(program, guarded=recipe is None)
+        words = ["your own loop"] if recipe is None else recipe.changes_from(self.recipe)
+        if recipe is not None and edited:
+            words.append("the recipe's own loop again")
+        self.record.switched(", ".join(words) or "the same recipe")
+        self.recipe = recipe or self.recipe
+
+    def _closely(self, most: int) -> None:
+        """Run up to an update while the norm of each contribution is taken, and bytes are counted."""
+        self.provenance.measure = True
+        ledger = self._open_ledger() if self.watch_memory else None
+        try:
+            self._engine.run(most, ledger)
+        finally:
+            self.provenance.measure = False
+            if ledger is not None:  # a stretch without a statement is the pause after the last one
+                self.watched[-1] = self.watched[-1][0], [point for point in ledger.timeline if point.statement]
+
+    def _open_ledger(self) -> Ledger:
+        """Return the ledger of this update; a fresh one counts what the loop holds when the update begins."""
+        if self.ledger is None or self.at_boundary:
+            names = self.namespace.values()
+            self.ledger = Ledger(
+                self.model,
+                self._engine.loop.optimizers.values(),
+                [value for value in names if isinstance(value, Tensor) and not value.requires_grad],
+            )
+            self.ledger.place = lambda: ""  # the engine tells it what has run
+            self.watched.append((self.updates + 1, []))
+        return self.ledger
+
+    fresh_optimizers: list[str] = []  # noqa: RUF012 - replaced, never changed
+    """Names of the optimizers whose state began empty at the newest switch."""
+
+    _pending: tuple[Recipe | None, Program] | None
+
+
+def _checked(recipe: object) -> Recipe:
+    if not isinstance(recipe, Recipe):
+        raise TypeError(f"Run: recipe must be a gradlab.Recipe, got {recipe!r}")
+    return recipe
+
+
+def _check_amounts(updates: object, seconds: object) -> None:
+    if (updates is None) == (seconds is None):
+        raise ValueError(f"Run.advance: give either updates or seconds, got updates={updates!r}, seconds={seconds!r}")
+    if updates is not None and (not isinstance(updates, int) or isinstance(updates, bool) or updates < 0):
+        raise ValueError(f"Run.advance: updates must be a whole number from 0, got {updates!r}")
+    if seconds is None:
+        return
+    number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if not number or not 0 <= seconds <= sys.float_info.max:  # type: ignore[operator]  # NaN is neither
+        raise ValueError(f"Run.advance: seconds must be a finite number from 0, got {seconds!r}")

@@ -1,0 +1,106 @@
+"""Counting: every operation of PyTorch, below autograd, tells which storages it has read and made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .cpu_scratch import highest
+from .attribution import Modules
+from .storages import Storages, is_wrapping
+from .timeline import INPUTS, OTHER, WEIGHTS
+
+_ACCUMULATE = "torch::autograd::AccumulateGrad"
+
+
+class Counting(TorchDispatchMode):
+    """Hands what every operation reads and makes to ``storages``, with the place at which it happens."""
+
+    def __init__(
+        self, storages: Storages, modules: Modules, statement: Callable[[], str], *, kernels: bool = False
+    ) -> None:
+        """``statement()`` tells the statement at work; ``kernels`` has a look inside each operation, too."""
+        super().__init__()
+        self._kernels = kernels
+        self._storages, self._modules, self._statement = storages, modules, statement
+        self._pending: Tensor | None = None  # a leaf whose .grad is just being set
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Leave the method below as it is: PyTorch's wrapper around it costs more than the counting."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run the operation, and look at what it is given and what it returns."""
+        if func is torch.ops.prim.device.default:  # only fake tensors are asked where they are, and all the time
+            return func(*args)
+        storages, kwargs = self._storages, kwargs or {}
+        self.settle()
+        node = torch._C._current_autograd_node()
+        module, statement = self._modules.now(node), self._statement()
+        if module != storages.module or statement != storages.statement:
+            if statement != storages.statement:
+                storages.look_at_gradients()
+            storages.turn(statement, module)
+        given = [*_in(args), *_in(kwargs.values())]
+        for tensor in given:
+            self._read(tensor, func)
+        if self._kernels:
+            result, most = highest(func, args, kwargs)
+            storages.burst("cpu", most)
+        else:
+            result = func(*args, **kwargs)
+        moved = func is torch.ops.aten._to_copy.default and self._is_batch(given)
+        for tensor in _in((result,)):
+            storages.see(tensor, INPUTS if moved and tensor.device != given[0].device else OTHER)
+        if node is not None and node.name() == _ACCUMULATE:
+            self._pending = node.variable  # type: ignore[attr-defined]  # only this kind of node has it
+        return result
+
+    def settle(self) -> None:
+        """See what AccumulateGrad has put into ``.grad``: it does so after its last operation."""
+        if self._pending is not None:
+            leaf, self._pending = self._pending, None
+            self._storages.leaf(leaf)
+
+    def _read(self, tensor: Tensor, func: Any) -> None:
+        """A tensor that no operation made is a weight if it wants a gradient, and a batch if it is only read."""
+        # Autograd asks a wrapping tensor (torch.nested) for its size under a lock that ``is_leaf`` would wait for, too.
+        leaf = tensor.requires_grad and not is_wrapping(tensor) and tensor.is_leaf
+        base = WEIGHTS if leaf else OTHER if func._schema.is_mutable else INPUTS
+        for entry in self._storages.see(tensor, base):
+            if entry.found and entry.base == OTHER and base == INPUTS:
+                self._storages.call_input(tensor)
+
+    def _is_batch(self, given: list[Tensor]) -> bool:
+        return not given[0].requires_grad and all(e.base == INPUTS for e in self._storages.see(given[0]))
+
+
+@contextmanager
+def random_states(storages: Storages) -> Iterator[None]:
+    """Count the states of the random numbers (5 kB each, checkpointing keeps some): no operation makes them."""
+    get_rng_state = torch.get_rng_state
+
+    def watched() -> Tensor:
+        state = get_rng_state()
+        storages.see(state)
+        return state
+
+    torch.get_rng_state = watched
+    try:
+        yield
+    finally:
+        torch.get_rng_state = get_rng_state
+
+
+def _in(values: Any) -> Iterator[Tensor]:
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _in(value)

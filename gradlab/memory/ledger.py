@@ -1,0 +1,239 @@
+"""Ledger: bytes by category while any PyTorch code runs, on real tensors or fake ones."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
+
+from .dispatch import Counting, random_states
+from .attribution import Lines, Modules
+from .saved_tensors import saving
+from .storages import Storages, tensors
+from .totals import Tally
+from .timeline import WEIGHTS, Point, named
+
+
+class Ledger:
+    """A context manager that counts bytes by category, storage by storage, while any PyTorch code runs in its block.
+
+    ``with Ledger() as ledger: train()``; then ``current``, ``peak`` (bytes), ``at_peak`` (category to bytes),
+    ``timeline`` (a list of ``Point``, at most 2,000). What is alive when the block begins is found and counted,
+    too, unless ``model``, ``optimizers`` and ``inputs`` say what there is. Entering it again goes on with the same
+    counts.
+
+    Sizes are what storages ask for: on CUDA the allocator rounds up and keeps more, see ``allocator`` and ``outside``.
+    ``kernels=True`` also counts, as "other", what a CPU kernel takes for itself while it works; that is slower. Code on
+    other threads is not seen, except autograd's own. Raises TypeError for arguments of the wrong kind.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module | None = None,
+        optimizers: Iterable[torch.optim.Optimizer] = (),
+        inputs: Any = (),
+        *,
+        kernels: bool = False,
+    ) -> None:
+        """Be ready to count."""
+        optimizers = [optimizers] if isinstance(optimizers, torch.optim.Optimizer) else optimizers
+        optimizers = list(optimizers) if isinstance(optimizers, Iterable) else [optimizers]
+        if model is not None and not isinstance(model, nn.Module):
+            raise TypeError(f"Ledger: model must be a torch.nn.Module, got {model!r}")
+        for optimizer in optimizers:
+            if not isinstance(optimizer, torch.optim.Optimizer):
+                raise TypeError(f"Ledger: optimizers must be torch.optim.Optimizer, got {optimizer!r}")
+        if not isinstance(inputs, (Tensor, dict, list, tuple)):
+            raise TypeError(f"Ledger: inputs must be tensors, in lists, tuples or dicts if you like, got {inputs!r}")
+        self._given = (model, optimizers, inputs)
+        self._search = model is None and not optimizers
+        self._storages = Storages()
+        self._modules = Modules(self._called)
+        self._lines = Lines()
+        self._counting = Counting(self._storages, self._modules, lambda: self.place(), kernels=kernels)
+        self._depth = 0
+        self._open = ExitStack()
+        self._began = False
+        self.place: Callable[[], str] = self._lines.now
+        """What tells the statement at work; replaced by whoever runs statements one by one and knows better."""
+
+    def __enter__(self) -> Ledger:
+        """Begin to count, or go on counting."""
+        self._depth += 1
+        if self._depth > 1:
+            return self
+        self._lines.enter(sys._getframe(1))
+        if not self._began:
+            self._begin()
+        self._storages.rest(resting=False)
+        with ExitStack() as stack:
+            stack.enter_context(saving(self._storages))
+            stack.enter_context(random_states(self._storages))
+            for handle in (*self._modules.hooks(), *self._hooks()):
+                stack.callback(handle.remove)
+            stack.enter_context(self._counting)
+            self._open = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Stop counting and take every hook away; what dies later changes ``current``, and not the timeline."""
+        self._depth -= 1
+        if self._depth == 0:
+            self._open.close()
+            self._lines.enter(None)
+            self._modules.forget()
+            self._counting.settle()
+            self._storages.look_at_gradients()
+            self._storages.rest(resting=True)
+
+    @property
+    def device(self) -> str:
+        """The device that the numbers are about: "cuda" if anything was there, else "cpu"."""
+        return next(
+            (n for n, tally in self._storages.tallies.items() if n not in ("cpu", "meta") and tally.peak), "cpu"
+        )
+
+    @property
+    def current(self) -> int:
+        """Bytes alive now."""
+        return self._tally.total
+
+    @property
+    def by_category(self) -> dict[str, int]:
+        """Bytes alive now, by category."""
+        self._storages.look_at_gradients()
+        return named(self._tally.now)
+
+    @property
+    def peak(self) -> int:
+        """The most bytes alive at one moment."""
+        return self._tally.peak
+
+    @property
+    def at_peak(self) -> dict[str, int]:
+        """Bytes by category at that moment."""
+        return self._tally.at_peak
+
+    @property
+    def peak_at(self) -> Point:
+        """The statement and module at work at that moment."""
+        return self._tally.peak_at
+
+    @property
+    def timeline(self) -> list[Point]:
+        """What was alive, stretch by stretch; neighbours are merged when they become too many."""
+        self._storages.look_at_gradients()
+        return self._tally.points()
+
+    @property
+    def allocator(self) -> dict[str, int] | None:
+        """CUDA's own bytes "allocated", "reserved" and "peak" (since its last reset), None without CUDA."""
+        if self.device != "cuda" or not torch.cuda.is_available():
+            return None
+        return {
+            "allocated": torch.cuda.memory_allocated(),
+            "reserved": torch.cuda.memory_reserved(),
+            "peak": torch.cuda.max_memory_allocated(),
+        }
+
+    @property
+    def outside(self) -> int | None:
+        """Bytes that CUDA's allocator has handed out and no category holds: rounding, workspaces, the unseen."""
+        allocator = self.allocator
+        return None if allocator is None else allocator["allocated"] - self.current
+
+    def mark(self, statement: str) -> None:
+        """Say what statement has run since the last mark, for a loop that is run statement by statement."""
+        self._counting.settle()
+        self._storages.look_at_gradients()
+        for tally in self._storages.tallies.values():
+            tally.say(statement)
+        self._storages.turn("", "", anew=True)
+
+    def forget(self) -> None:
+        """Begin the timeline and the peak anew; what is alive stays counted."""
+        for tally in self._storages.tallies.values():
+            tally.forget()
+
+    def __repr__(self) -> str:
+        rows = "".join(f"\n  {name:12}{size:>16,}" for name, size in self.at_peak.items())
+        at = self.peak_at
+        where = " in ".join(part for part in (at.statement, at.module) if part)
+        return f"Ledger ({self.device}): {self.current:,} bytes now, {self.peak:,} at the peak ({where}){rows}"
+
+    @property
+    def _tally(self) -> Tally:
+        return self._storages._tally(self.device)
+
+    def _begin(self) -> None:
+        """Count what is there."""
+        self._began = True
+        model, optimizers, inputs = self._given
+        self._given = (None, [], ())
+        if model is not None:
+            self._weights(model)
+        for optimizer in optimizers:
+            self._storages.call_state(optimizer)
+        for tensor in tensors(inputs):
+            self._storages.call_input(tensor)
+        if self._search:
+            self._find()
+        self._storages.look_at_gradients()
+        self.forget()
+
+    def _find(self) -> None:
+        """Look for modules, optimizers and tensors that are alive: no op has told of them."""
+        fake = any(isinstance(mode, FakeTensorMode) for mode in _get_current_dispatch_mode_stack())
+
+        def ours(parameters: Iterable[Tensor]) -> bool:
+            return all(isinstance(parameter, FakeTensor) == fake for parameter in parameters)
+
+        alive = gc.get_objects()
+        for thing in alive:
+            # By type(), since isinstance() would wake up proxies; a module without parts has not been initialised.
+            if issubclass(type(thing), nn.Module) and "_parameters" in vars(thing) and ours(thing.parameters()):
+                self._weights(thing)
+        for thing in alive:
+            if issubclass(type(thing), torch.optim.Optimizer) and "param_groups" in vars(thing):
+                if ours(parameter for group in thing.param_groups for parameter in group["params"]):
+                    self._storages.call_state(thing)
+            elif issubclass(type(thing), Tensor) and ours([thing]):
+                self._storages.see(thing, found=True)
+                if thing.requires_grad and thing.is_leaf:
+                    self._storages.call_weight(thing)
+
+    def _weights(self, module: nn.Module) -> None:
+        for tensor in (*module.parameters(), *module.buffers()):
+            self._storages.call_weight(tensor)
+
+    def _called(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        """A module is called from outside of any other: its weights, and what it is given."""
+        self._weights(module)
+        for tensor in tensors(inputs):
+            if not tensor.requires_grad:
+                self._storages.call_input(tensor)
+
+    def _hooks(self) -> list[Any]:
+        module = torch.nn.modules.module
+
+        def registered(_: nn.Module, name: str, tensor: Tensor | None) -> None:
+            if tensor is not None:
+                self._storages.call(tensor, WEIGHTS)
+
+        def stepped(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
+            self._storages.call_state(optimizer)
+
+        return [
+            module.register_module_parameter_registration_hook(registered),
+            module.register_module_buffer_registration_hook(registered),
+            register_optimizer_step_pre_hook(stepped),
+            register_optimizer_step_post_hook(stepped),
+        ]

@@ -1,0 +1,28 @@
+"""A forecast as a scene: its timeline in the shape that the memory panel draws."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from .kinds import Memory
+from ..memory import CATEGORIES, Point
+
+
+def foretold(points: Sequence[Point], card: tuple[str, int] | None = None) -> Memory:
+    """Return the scene of one update, the second, which is the one that a forecast is about."""
+    statements, starts, at = [], [], 0
+    for _, group in groupby(points, key=lambda point: (point.number, point.statement)):
+        stretch = list(group)
+        statements.append(stretch[0].statement)
+        starts.append(2 * at)
+        at += len(stretch)
+    return Memory(
+        statements,
+        starts,
+        {name: [size for p in points for size in (p.high[name], p.bytes[name])] for name in CATEGORIES},
+        [(0, 2)],
+        [module for point in points for module in (point.module, point.module)],
+        card,
+        note="foretold",
+    )

@@ -1,0 +1,218 @@
+"""Probes: what each panel wants to know of a run, read off without changing it, as a scene."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import groupby, pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..gradients import union
+from .predictions import Grid, samples
+from .evaluate import looking, loss_at
+from .loss_surface import Plane
+from ..loop import Run
+from .kinds import Arrow, Arrows, Bar, Bars, Boundary, Curve, Landscape, Memory, Samples, ScalerHistory, Scene, Slice
+from ..gradients import Span
+from ..memory import CATEGORIES, Point, named
+
+PANELS = ("loss", "gradient", "picture", "landscape", "scaler", "memory")
+"""The panels there are; "picture" is what the task has to show: a decision boundary, or digits with predictions."""
+_FEWEST_ARROWS = 8  # of a gradient that holds many; a whole window is always drawn
+_MOST_BARS = 10
+_SLICE_POINTS = 21
+
+
+class Probes:
+    """The probes of one run; it keeps what is costly to work out and seldom changes (contours, a grid of points)."""
+
+    def __init__(self, run: Run) -> None:
+        """Be ready to look at a run; ``Run.reset`` needs no new probes."""
+        self.run = run
+        self.card: tuple[str, int] | None = None
+        """Name and usable bytes of the card that memory is held against, where one was chosen."""
+        self._plane: Plane | None = None
+        self._grid: Grid | None = None
+
+    def names(self) -> list[str]:
+        """Return the panels that this run can show now; "scaler" is there while the loop has one."""
+        names = ["loss", "gradient", "landscape", "memory"]
+        if self.run.task.picture in ("boundary", "samples"):
+            names.insert(2, "picture")
+        if self.run.loss_scale is not None:
+            names.append("scaler")
+        return names
+
+    def scene(self, name: str) -> Scene:
+        """Return the scene of a panel."""
+        probes: dict[str, Callable[[], Scene]] = {
+            "loss": self.loss,
+            "gradient": self.gradient,
+            "landscape": self.landscape,
+            "memory": self.memory,
+            "picture": self.picture,
+            "scaler": self.scaler,
+        }
+        return probes[name]()
+
+    def loss(self) -> Curve:
+        """The loss over updates."""
+        return self.run.record.curve()
+
+    def gradient(self) -> Arrows | Bars:
+        """What ``.grad`` holds: arrows for a model of two weights, a bar a layer for others."""
+        return self._arrows() if self.run.provenance.vectors is not None else self._bars()
+
+    def landscape(self) -> Landscape | Slice:
+        """Where the weights are: on the contours of two weights, or on the line along which the step goes."""
+        if self.run.provenance.vectors is None:
+            return self._slice()
+        path = self.run.record.path
+        return Landscape(self._contours(), list(zip(path["x"], path["y"], strict=True)))
+
+    def memory(self) -> Memory:
+        """Bytes by category over the updates that were watched last, or as they are now."""
+        run = self.run
+        now = {**named([0] * len(CATEGORIES)), **run.footprint()}
+        watched = [entry for entry in run.watched if entry[1]] or [(run.updates, [Point("now", "", now, now)])]
+        statements: list[str] = []
+        starts: list[int] = []
+        updates: list[tuple[int, int]] = []
+        points: list[Point] = []
+        for number, timeline in watched:
+            updates.append((len(statements), number))
+            for _, group in groupby(timeline, key=lambda point: point.number):
+                stretch = list(group)
+                statements.append(stretch[0].statement)
+                starts.append(2 * len(points))
+                points += stretch
+        gaps = [later - earlier for (earlier, _), (later, _) in pairwise(watched)]
+        on_cuda = run.task.device.startswith("cuda")
+        return Memory(
+            statements=statements,
+            starts=starts,
+            categories={c: [size for p in points for size in (p.high[c], p.bytes[c])] for c in CATEGORIES},
+            updates=updates if run.watched else [],
+            modules=[module for point in points for module in [self._module(point.module)] * 2],
+            capacity=self.capacity(),
+            allocated=torch.cuda.memory_allocated() if on_cuda else None,
+            reserved=torch.cuda.memory_reserved() if on_cuda else None,
+            note=f"1 update in {max(gaps):,} is watched" if gaps and max(gaps) > 1 else "",
+        )
+
+    def _module(self, name: str) -> str:
+        """Return a module's name, with its kind where the name is a number: "2 ReLU" instead of "2"."""
+        if not name.rpartition(".")[2].isdigit():
+            return name
+        kind = dict(self.run.model.named_modules()).get(name)
+        return name if kind is None else f"{name} {type(kind).__name__}"
+
+    def capacity(self) -> tuple[str, int] | None:
+        """Name and bytes of the card that was chosen, else of the GPU that the run is on; None on a CPU."""
+        if self.card is not None or not self.run.task.device.startswith("cuda"):
+            return self.card
+        gpu = torch.cuda.get_device_properties(self.run.task.device)
+        return gpu.name.removeprefix("NVIDIA ").removeprefix("Tesla "), gpu.total_memory
+
+    def scaler(self) -> ScalerHistory:
+        """The loss scale and what it saves."""
+        rows = self.run.record.rows
+        return ScalerHistory(rows["update"], rows["scale"], self.run.record.skipped, rows["underflow"])
+
+    def picture(self) -> Boundary | Samples:
+        """What the model has learned, where the task has a picture for it."""
+        if self.run.task.picture == "samples":
+            return samples(self.run.task, self.run.model)
+        if self._grid is None:
+            self._grid = Grid(self.run.task)
+        return self._grid.boundary(self.run.model)
+
+    def _contours(self) -> Any:
+        if self._plane is None:
+            self._plane = Plane(self.run.task, self.run.model)
+        path = self.run.record.path
+        reach = [*path["x"][-1:], *path["y"][-1:], *_ends(path["x"]), *_ends(path["y"])]
+        return self._plane.contours(reach)
+
+    def _arrows(self) -> Arrows:
+        book = self.run.provenance
+        book.fold()
+        held = [(first, last) for entry in book.entries for first, last in entry.held]
+        leftover = [span for entry in book.entries for span in entry.leftover()]
+        arrows, earlier = [], [0.0, 0.0]
+        for number, (dx, dy) in _pairs(book.vectors or ()):
+            if _within(number, held):
+                arrows.append(Arrow(number, dx, dy, _within(number, leftover)))
+        arrows = arrows[-max(_FEWEST_ARROWS, self.run.recipe.accumulate) :]
+        flat = torch.cat(
+            [p.grad.flatten() if p.grad is not None else torch.zeros_like(p).flatten() for p in book.params]
+        )
+        total = [value / self.run.scale_in_grad for value in flat.tolist()]
+        count = sum(last - first + 1 for first, last in held)
+        if count > len(arrows):  # what is left of .grad was added before the kept vectors reach back
+            earlier = [whole - sum(part) for whole, part in zip(total, _columns(arrows), strict=True)]
+        x, y = (value for p in book.params for value in p.detach().flatten().tolist())
+        return Arrows(self._contours(), (x, y), arrows, (earlier[0], earlier[1]), (total[0], total[1]))
+
+    def _bars(self) -> Bars:
+        book = self.run.provenance
+        book.fold()
+        kinds = {name: type(module).__name__ for name, module in self.run.model.named_modules()}
+        paths = [entry.name.split(".")[:-1] or [entry.name] for entry in book.entries]
+        depth = max(map(len, paths), default=1)
+        while depth > 1 and len({tuple(path[:depth]) for path in paths}) > _MOST_BARS:
+            depth -= 1
+        rows = zip(paths, book.entries, book.params, strict=True)
+        bars = []
+        for key, group in groupby(rows, key=lambda row: ".".join(row[0][:depth])):
+            members = list(group)
+            norms = [float(p.grad.norm()) for _, _, p in members if p.grad is not None]
+            counts = [entry.count() for _, entry, _ in members]
+            name = f"{key} {kinds[key]}" if key.isdigit() else key  # "head" says enough, "4" does not
+            bars.append(Bar(name, math.hypot(*norms) / self.run.scale_in_grad, *max(counts, key=sum)))
+        return Bars(bars, union(span for entry in book.entries for span in entry.held))
+
+    def _slice(self) -> Slice:
+        run = self.run
+        x, y = run.namespace.get("x"), run.namespace.get("y")
+        if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
+            x, y = (part.to(run.task.device) for part in run.task.batches[0])
+        lr = run.recipe.lr
+        named = [(name, p.detach(), p.grad) for name, p in run.model.named_parameters()]
+        steps = [4 * lr * (i / (_SLICE_POINTS - 1)) - lr for i in range(_SLICE_POINTS)]
+        with looking(run.model):
+            losses = [
+                loss_at(
+                    run.model,
+                    {name: w if g is None else w - t / run.scale_in_grad * g for name, w, g in named},
+                    run.task.loss_fn,
+                    x,
+                    y,
+                )
+                for t in steps
+            ]
+        return Slice(steps, losses, lr)
+
+
+def _within(number: int, spans: list[Span]) -> bool:
+    return any(first <= number <= last for first, last in spans)
+
+
+def _ends(values: Any) -> tuple[float, ...]:
+    finite = [value for value in values if math.isfinite(value)]
+    return (min(finite), max(finite)) if finite else ()
+
+
+def _pairs(vectors: Any) -> list[tuple[int, tuple[float, float]]]:
+    """Put the contributions of one backward together, whether two weights are one parameter or two."""
+    by_number: dict[int, list[float]] = {}
+    for number, vector in vectors:
+        by_number.setdefault(number, []).extend(vector.flatten().tolist())
+    return [(number, (values[0], values[1])) for number, values in by_number.items() if len(values) == 2]
+
+
+def _columns(arrows: list[Arrow]) -> tuple[list[float], list[float]]:
+    return [arrow.dx for arrow in arrows], [arrow.dy for arrow in arrows]

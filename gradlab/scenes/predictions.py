@@ -1,0 +1,46 @@
+"""What a model has learned, for tasks that can show it: digits with predictions, or the border between classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from .evaluate import looking
+from .kinds import Boundary, Samples
+
+_SHOWN_DIGITS = 12
+_POINTS = 48  # along each side of the plane
+
+
+def samples(task: Any, model: nn.Module) -> Samples:
+    """Return held-out images with what the model says of them; accuracy is over all that are held out."""
+    x, y = task.extra["test"]
+    with looking(model):
+        said = model(x.to(task.device)).argmax(1).cpu()
+    images = x[:_SHOWN_DIGITS].reshape(-1, *task.extra["shape"]).tolist()
+    right = float((said == y).float().mean())
+    return Samples(images, said[:_SHOWN_DIGITS].tolist(), y[:_SHOWN_DIGITS].tolist(), right)
+
+
+class Grid:
+    """Points all over the plane of a task's data, to ask a classifier about; made once."""
+
+    def __init__(self, task: Any) -> None:
+        """Cover the data with a little room around it."""
+        self._device = task.device
+        self._points, self._labels = task.extra["points"]
+        reach = 1.1 * float(self._points.abs().max())
+        side = torch.linspace(-reach, reach, _POINTS)
+        self._side = side.tolist()
+        self._grid = torch.cartesian_prod(side, side).flip(1)
+
+    def boundary(self, model: nn.Module) -> Boundary:
+        """Return the class that the model gives each point of the plane, and how sure it is."""
+        with looking(model):
+            shares = model(torch.cat([self._grid, self._points]).to(self._device)).softmax(1).cpu()
+        plane, data = shares[: len(self._grid)], shares[len(self._grid) :]
+        sure, label = (part.reshape(_POINTS, _POINTS).tolist() for part in plane.max(1))
+        right = float((data.argmax(1) == self._labels).float().mean())
+        return Boundary(self._side, self._side, label, sure, self._points.tolist(), self._labels.tolist(), right)
