@@ -76,7 +76,7 @@ def _add_doctor(commands: Any) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from .doctor import examine  # torch, at last
+    from .doctor.script import examine  # torch, at last
 
     return examine(options.script, options.arguments, as_json=options.json)
 

@@ -36,11 +36,14 @@ class Judged:
         return f"{self.claim.code:3} {_sign(self.kind)} {self.verdict}. {self.evidence}".rstrip()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        from .course.figures.mosaic import VERDICT_STYLES
         from .exercises.verdict import card
-        from .course.figures.mosaic import LOOKS
 
         head = f"<b>{self.claim.code} {_sign(self.kind)} {self.verdict}.</b> "
-        return {"text/plain": repr(self), "text/html": card(head + prose(self.evidence), LOOKS[self.kind].edge)}
+        return {
+            "text/plain": repr(self),
+            "text/html": card(head + prose(self.evidence), VERDICT_STYLES[self.kind].edge),
+        }
 
 
 class Book:
@@ -149,7 +152,7 @@ def _at_least(version: str, since: str) -> bool:
 
 def _page(book: Book) -> str:
     """Return the table as HTML: no style sheet, so that it looks the same wherever it is read."""
-    from .course.figures.mosaic import LOOKS
+    from .course.figures.mosaic import VERDICT_STYLES
 
     cell = "text-align:left;padding:4px 10px;vertical-align:top;border-top:1px solid #D8D8D8"
     heads = "".join(
@@ -158,7 +161,7 @@ def _page(book: Book) -> str:
     )
     rows, letter = [], ""
     for judged in book:
-        claim, look = judged.claim, LOOKS[judged.kind]
+        claim, look = judged.claim, VERDICT_STYLES[judged.kind]
         if claim.code[0] != letter:
             letter = claim.code[0]
             words = f"Article {letter}: {ARTICLES[letter]}"

@@ -7,12 +7,12 @@ from typing import Any
 
 from .cards import CARDS, capacity
 from .largest import largest
-from .progress import Progress
 from .loop import LONGEST_WINDOW, Recipe
+from .memory import MemoryPoint
+from .progress import Progress
 from .refusals import ForecastError
 from .rehearsal import Rehearsal, rehearse
 from .subjects import LARGEST_BATCH, Subject, subject
-from .memory import Point
 
 __all__ = ["Forecast", "ForecastError", "forecast"]
 
@@ -30,8 +30,8 @@ class Forecast:
     title: str
     peak: int
     at_peak: dict[str, int]
-    peak_at: Point
-    timeline: list[Point] = field(repr=False)
+    peak_at: MemoryPoint
+    timeline: list[MemoryPoint] = field(repr=False)
     parameters: int
     covers: str
     """What is counted and what is not."""

@@ -16,12 +16,10 @@ from torch import nn
 
 from .checkpointing import checkpointing
 from .fakes import Fakes
-from .memory import Ledger
-from .loop import Recipe
+from .loop import Program, Recipe
+from .memory import Ledger, MemoryPoint
 from .refusals import ForecastError, explaining, hushed
-from .loop import Program
 from .subjects import Subject
-from .memory import Point
 
 LARGE = 100_000_000
 """Parameters from which on a long window is cut short."""
@@ -36,8 +34,8 @@ class Rehearsal:
 
     peak: int
     at_peak: dict[str, int]
-    peak_at: Point
-    timeline: list[Point]
+    peak_at: MemoryPoint
+    timeline: list[MemoryPoint]
     parameters: int
     micro_batches: int
     """How many of the window were run."""
@@ -128,7 +126,7 @@ class _Stage:
         points = [point for point in ledger.timeline if point.statement]
         first = points[0].number
 
-        def counted(point: Point) -> Point:  # the measured update's own statements, from 1
+        def counted(point: MemoryPoint) -> MemoryPoint:  # the measured update's own statements, from 1
             return replace(point, number=point.number - first + 1)
 
         timeline = [counted(point) for point in points]
@@ -140,7 +138,7 @@ class _Stage:
             ledger.forget()
         loop = self.program.loop(self.namespace)
         for index in loop:
-            ledger.mark(statements[index].word)
+            ledger.mark(statements[index].label)
             if index == len(statements) - 1:  # the loop's last line completes an update
                 updates -= 1
                 if updates == 0:

@@ -10,33 +10,33 @@ import torch
 
 from gradlab import Lab, Run, tasks
 from gradlab.cards import CARDS
-from gradlab.scenes.from_run import Probes
+from gradlab.scenes.from_run import RunScenes
 from gradlab.scenes.kinds import Memory
 
 
 def told(lab: Lab) -> str:
     """What the memory panel says about the card."""
-    panel: Any = lab.desk.screen._canvases[Memory]
+    panel: Any = lab.controller.screen._canvases[Memory]
     return str(panel._room.get_text())
 
 
 def test_a_lab_has_no_card_unless_it_is_asked_for() -> None:
-    assert "card" not in Lab("line").desk.controls.widgets
-    control = Lab("line", controls=["task", "card"]).desk.controls.widgets["card"]
+    assert "card" not in Lab("line").controller.controls.widgets
+    control = Lab("line", controls=["task", "card"]).controller.controls.widgets["card"]
     assert [value for _, value in control.options] == ["", *CARDS]
     assert control.value == ""
-    assert Probes(Run(tasks.line())).memory().capacity is None
+    assert RunScenes(Run(tasks.line())).memory().capacity is None
 
 
 def test_choosing_a_card_sets_the_capacity_and_says_so() -> None:
     lab = Lab("digits", controls=["card"]).run(2)
     assert told(lab) == ""
-    lab.desk.controls.widgets["card"].value = "T4"
-    assert lab.desk._probes.memory().capacity == ("T4", CARDS["T4"])
+    lab.controller.controls.widgets["card"].value = "T4"
+    assert lab.controller._probes.memory().capacity == ("T4", CARDS["T4"])
     assert told(lab).startswith("T4 holds 14.6 GiB: 0.00")
-    assert "T4: 14.6 GiB" in lab.desk.words.value
-    lab.desk.controls.widgets["card"].value = ""
-    assert lab.desk._probes.memory().capacity is None
+    assert "T4: 14.6 GiB" in lab.controller.words.value
+    lab.controller.controls.widgets["card"].value = ""
+    assert lab.controller._probes.memory().capacity is None
     assert told(lab) == ""
 
 
@@ -44,15 +44,15 @@ def test_the_card_stays_through_a_reset_and_another_task_and_leaves_the_recipe_a
     lab = Lab("line", controls=["task", "zero_grad", "card"])
     recipe = lab.runner.recipe
     lab.switch(card="L4")
-    assert lab.desk.controls.widgets["card"].value == "L4"
+    assert lab.controller.controls.widgets["card"].value == "L4"
     assert lab.runner.recipe == recipe
     lab.reset()
-    lab.desk.controls.widgets["task"].value = "digits"
-    assert lab.desk.controls.widgets["card"].value == "L4"
-    assert lab.desk._probes.memory().capacity == ("L4", CARDS["L4"])
+    lab.controller.controls.widgets["task"].value = "digits"
+    assert lab.controller.controls.widgets["card"].value == "L4"
+    assert lab.controller._probes.memory().capacity == ("L4", CARDS["L4"])
     lab.switch(zero_grad=False, card="T4")
     assert not lab.runner.recipe.zero_grad
-    assert lab.desk._probes.memory().capacity == ("T4", CARDS["T4"])
+    assert lab.controller._probes.memory().capacity == ("T4", CARDS["T4"])
 
 
 def test_an_unknown_card_is_refused_and_changes_nothing() -> None:
@@ -60,13 +60,13 @@ def test_an_unknown_card_is_refused_and_changes_nothing() -> None:
     with pytest.raises(ValueError, match=r"card must be one of T4, .*got 'RTX'"):
         lab.switch(card="RTX", lr=0.5)
     assert lab.runner.recipe.lr == 0.01
-    assert lab.desk._probes.memory().capacity == ("T4", CARDS["T4"])
+    assert lab.controller._probes.memory().capacity == ("T4", CARDS["T4"])
 
 
 def test_on_cuda_the_device_itself_is_the_card(monkeypatch: pytest.MonkeyPatch) -> None:
     gpu = types.SimpleNamespace(name="Tesla T4", total_memory=15_655_829_504)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda device: gpu)
-    probes = Probes(Run(tasks.line()))
+    probes = RunScenes(Run(tasks.line()))
     assert probes.capacity() is None
     monkeypatch.setattr(probes, "run", types.SimpleNamespace(task=types.SimpleNamespace(device="cuda")))
     assert probes.capacity() == ("T4", 15_655_829_504)

@@ -9,7 +9,7 @@ import pytest
 
 from gradlab.claimed import ARTICLES, CLAIMS
 from gradlab.claims import KINDS, Book
-from gradlab.course.figures.mosaic import LOOKS
+from gradlab.course.figures.mosaic import VERDICT_STYLES
 
 ROOT = Path(__file__).resolve().parent.parent
 PNG = b"\x89PNG"
@@ -73,7 +73,7 @@ def test_the_table_has_all_and_counts_them() -> None:
     book = full()
     assert book.missing == []
     assert sum(book.counts.values()) == len(book) == 43
-    assert tuple(book.counts) == KINDS == tuple(LOOKS)
+    assert tuple(book.counts) == KINDS == tuple(VERDICT_STYLES)
     page, text = (book._repr_mimebundle_()[f"text/{kind}"] for kind in ("html", "plain"))
     for code, claim in CLAIMS.items():
         assert f"<b>{code}</b>" in page

@@ -17,12 +17,12 @@ from gradlab import Recipe, tasks
 from gradlab.checkpointing import checkpointing
 from gradlab.decoder import Decoder, next_token_loss
 from gradlab.forecast import Forecast, forecast
+from gradlab.loop.program import Program
 from gradlab.memory.ledger import Ledger
+from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.rehearsal import Rehearsal, rehearse
 from gradlab.sizes import Size
-from gradlab.loop.program import Program
 from gradlab.subjects import Subject, subject
-from gradlab.memory.timeline import CATEGORIES, Point
 
 LLAMA = Size("tiny-llama", "llama", 2, 32, 4, kv_heads=2, hidden=48, vocabulary=61, longest=64)
 GPT2 = Size("tiny-gpt2", "gpt2", 2, 32, 4, kv_heads=4, hidden=128, vocabulary=61, longest=16)
@@ -139,7 +139,7 @@ def lived(
     return ledger
 
 
-def told(points: list[Point]) -> list[Point]:
+def told(points: list[MemoryPoint]) -> list[MemoryPoint]:
     points = [point for point in points if point.statement]
     return [dataclasses.replace(point, number=point.number - points[0].number) for point in points]
 

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from gradlab import Recipe
 from gradlab.forecast import ForecastError, forecast
 from gradlab.largest import largest
+from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.rehearsal import Rehearsal
 from gradlab.tasks import Task
-from gradlab.memory.timeline import CATEGORIES, Point
 
 NAMES = "'gpt2-1.5b', 'llama-8b', 'llama-70b', 'llama-405b'"
 
@@ -172,7 +172,7 @@ def test_lines_take_a_handful_of_forecasts() -> None:
 
 
 def made(tops: list[int]) -> Rehearsal:
-    points = [Point("step", "", {}, {**dict.fromkeys(CATEGORIES, 0), "other": top}) for top in tops]
+    points = [MemoryPoint("step", "", {}, {**dict.fromkeys(CATEGORIES, 0), "other": top}) for top in tops]
     return Rehearsal(max(tops), {}, points[0], points, 1, 1)
 
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from torch import Tensor
 
-from .parameter import Entry
-from .spans import Span
+from .parameter import ParameterHistory
+from .spans import Span, union
 
 
 @dataclass(frozen=True)
-class Holdings:
+class GradContents:
     """Batches inside ``.grad``, and norms."""
 
     holds: list[Span]
@@ -26,30 +25,28 @@ class Holdings:
     """Norm of what the newest backward added to something, without the loss scale; NaN if it was not measured."""
 
 
-def take(pages: list[tuple[Entry, Tensor]], backwards: int, newest_scale: float) -> Holdings:
+def read_contents(tracked: list[tuple[ParameterHistory, Tensor]], backwards: int, newest_scale: float) -> GradContents:
     """Read the folded pages of all parameters and their gradients; this waits for the device.
 
     ``backwards`` is the number of the newest backward, ``newest_scale`` what its loss was multiplied by.
     """
-    grads = [(entry, param.grad.detach()) for entry, param in pages if param.grad is not None]
-    newest = [(entry, grad) for entry, grad in grads if entry.held and entry.held[-1][1] == backwards]
-    return Holdings(
-        holds=union(span for entry, _ in pages for span in entry.held),
-        stale=union(span for entry, _ in pages for span in entry.stale()),
-        leftover=union(span for entry, _ in pages for span in entry.leftover()),
+    grads = [(entry, param.grad.detach()) for entry, param in tracked if param.grad is not None]
+    newest = [(entry, grad) for entry, grad in grads if entry.batches and entry.batches[-1][1] == backwards]
+    return GradContents(
+        holds=union(span for entry, _ in tracked for span in entry.batches),
+        stale=union(span for entry, _ in tracked for span in entry.applied()),
+        leftover=union(span for entry, _ in tracked for span in entry.leftover()),
         norm=math.hypot(*(_norm(grad) for _, grad in grads)),
         newest=math.hypot(*(_newest(entry, grad, newest_scale) for entry, grad in newest)),
     )
 
 
-def _newest(entry: Entry, grad: Tensor, scale: float) -> float:
+def _newest(entry: ParameterHistory, grad: Tensor, scale: float) -> float:
     """Norm of the newest contribution: ``.grad`` itself, unless it was added to something."""
-    if not entry.adding:
+    if not entry.was_added:
         return _norm(grad)
     return math.nan if entry.newest is None else float(entry.newest) / scale
 
 
 def _norm(grad: Tensor) -> float:
     return float(grad.float().norm())
-
-

@@ -20,14 +20,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .parameter import Entry
-from .contents import Holdings, take
-from .._torch import aside
+from .._torch import outside_dispatch_modes
+from .contents import GradContents, read_contents
+from .parameter import ParameterHistory
 from .spans import Span
 
-_FOLD_EVERY = 64
+_SYNC_EVERY = 64
 _VECTORS_KEPT = 64
-_SHOW_EVERY = 4
+_SHOW_GRADS_EVERY = 4
 _CLEAR = ("clear", None)
 # The number of the backward pass under way, -1 outside of one; private, but what torch's own FSDP and checkpoint use.
 _current_pass: Callable[[], int] = torch._C._current_graph_task_id
@@ -39,7 +39,7 @@ class Provenance:
     def __init__(self, named_parameters: Iterable[tuple[str, Tensor]], *, keep_vectors: bool = False) -> None:
         """Watch the parameters that require a gradient; ``keep_vectors`` keeps their contributions (tiny models)."""
         watched = [(name, param) for name, param in named_parameters if param.requires_grad]
-        self.entries = [Entry(name) for name, _ in watched]
+        self.histories = [ParameterHistory(name) for name, _ in watched]
         self.params = [param for _, param in watched]
         self.backwards = 0
         self.steps = 0
@@ -49,25 +49,27 @@ class Provenance:
         self.on_step: Callable[[list[Tensor]], None] | None = None
         self.loss_scale: Callable[[], float] = lambda: 1.0  # what the loop multiplies its losses by
         self.vectors: deque[tuple[int, Tensor]] | None = deque(maxlen=_VECTORS_KEPT) if keep_vectors else None
-        self._pages = list(zip(self.entries, self.params, strict=True))
-        self._page = {id(param): entry for entry, param in self._pages}
+        self._tracked = list(zip(self.histories, self.params, strict=True))
+        self._by_id = {id(param): entry for entry, param in self._tracked}
         self._newest_scale = 1.0
         self._added = ("add", 0)
         self._pass = -1
         self._numbered = -1
         self._handles: list[Any] = []
         self._on_optimizers: list[Any] = []
-        book = weakref.ref(self)  # the hooks live on the parameters; through them the book must not keep itself alive
-        for entry, param in self._pages:
-            self._handles.append(param.register_hook(_before_adding(book, entry)))
-            self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(book, entry)))
+        provenance = weakref.ref(
+            self
+        )  # the hooks live on the parameters; through them the book must not keep itself alive
+        for entry, param in self._tracked:
+            self._handles.append(param.register_hook(_before_adding(provenance, entry)))
+            self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(provenance, entry)))
 
     def watch(self, optimizers: Iterable[torch.optim.Optimizer]) -> None:
         """Note the steps of these optimizers, and no longer those of earlier ones; a skipped step is none."""
-        book = weakref.ref(self)
+        provenance = weakref.ref(self)
 
         def before_step(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
-            if (alive := book()) is not None:
+            if (alive := provenance()) is not None:
                 alive._step(optimizer)
 
         for handle in self._on_optimizers:
@@ -80,57 +82,57 @@ class Provenance:
             handle.remove()
         self._handles, self._on_optimizers = [], []
 
-    def holdings(self) -> Holdings:
+    def contents(self) -> GradContents:
         """Say what is in ``.grad`` now; this is the only call that waits for the device."""
-        self.fold()
-        return take(self._pages, self.backwards, self._newest_scale)
+        self.sync()
+        return read_contents(self._tracked, self.backwards, self._newest_scale)
 
     def reused(self) -> tuple[int, Span] | None:
         """Return the newest step that applied batches again, as (step, batches), or None if none has."""
-        self.fold()
-        found = [entry.reused for entry in self.entries if entry.reused is not None]
+        self.sync()
+        found = [entry.reused for entry in self.histories if entry.reused is not None]
         return max(found, default=None)
 
-    def fold(self) -> None:
+    def sync(self) -> None:
         """Bring every entry up to date with ``.grad`` as it is now."""
-        self._scan([(entry, param.grad) for entry, param in self._pages])
-        for entry in self.entries:
-            entry.fold()
+        self._detect_changes([(entry, param.grad) for entry, param in self._tracked])
+        for entry in self.histories:
+            entry.sync()
 
-    def copy_entries(self) -> tuple[list[Entry], int, int]:
-        """Return all that ``restore_entries`` needs to come back to this moment."""
-        self.fold()
-        return [entry.copy() for entry in self.entries], self.backwards, self.steps
+    def copy_histories(self) -> tuple[list[ParameterHistory], int, int]:
+        """Return all that ``restore_histories`` needs to come back to this moment."""
+        self.sync()
+        return [entry.copy() for entry in self.histories], self.backwards, self.steps
 
-    def restore_entries(self, saved: tuple[list[Entry], int, int]) -> None:
-        """Go back to the moment of ``copy_entries``; the caller puts the gradients back."""
-        entries, self.backwards, self.steps = saved
-        for entry, old in zip(self.entries, entries, strict=True):
-            entry.held, entry.reused = list(old.held), old.reused
+    def restore_histories(self, saved: tuple[list[ParameterHistory], int, int]) -> None:
+        """Go back to the moment of ``copy_histories``; the caller puts the gradients back."""
+        histories, self.backwards, self.steps = saved
+        for entry, old in zip(self.histories, histories, strict=True):
+            entry.batches, entry.reused = list(old.batches), old.reused
             entry.applied_to, entry.applied_before = old.applied_to, old.applied_before
             entry.events.clear()
-            entry.known = None
+            entry.last_grad_ref = None
 
     def _begin(self, number: int) -> None:
         """A backward pass has reached its first parameter: look at every ``.grad`` before anything is added to it."""
         self._pass = number
-        self._scan([(entry, param.grad) for entry, param in self._pages])
+        self._detect_changes([(entry, param.grad) for entry, param in self._tracked])
 
-    def _scan(self, pages: list[tuple[Entry, Tensor | None]]) -> None:
+    def _detect_changes(self, tracked: list[tuple[ParameterHistory, Tensor | None]]) -> None:
         doubtful, grads = [], []
-        for entry, grad in pages:
-            entry.occupied = grad is not None
+        for entry, grad in tracked:
+            entry.had_grad = grad is not None
             if grad is None:
-                if entry.known is not None:
-                    entry.known = None
+                if entry.last_grad_ref is not None:
+                    entry.last_grad_ref = None
                     entry.events.append(_CLEAR)
             elif entry.changed(grad):
                 entry.remember(grad)
-                if entry.events or entry.held:
+                if entry.events or entry.batches:
                     doubtful.append(entry)
                     grads.append(_plain(grad))
         if grads:  # the 1-norm: squares of tiny gradients round to 0, and would look cleared
-            with aside():
+            with outside_dispatch_modes():
                 norms = torch._foreach_norm(grads, 1)
             for entry, norm in zip(doubtful, norms, strict=True):
                 entry.events.append(("doubt", norm))
@@ -140,56 +142,56 @@ class Provenance:
         self._numbered = self._pass
         self.backwards += 1
         self._added = ("add", self.backwards)
-        self._newest_scale = self.loss_scale() if self.measure and any(e.occupied for e in self.entries) else 1.0
-        if self.backwards % _FOLD_EVERY == 0:
-            for entry in self.entries:
-                entry.fold()
+        self._newest_scale = self.loss_scale() if self.measure and any(e.had_grad for e in self.histories) else 1.0
+        if self.backwards % _SYNC_EVERY == 0:
+            for entry in self.histories:
+                entry.sync()
         if self.on_backward is not None:
             self.on_backward()
 
     def _step(self, optimizer: torch.optim.Optimizer) -> None:
         self.steps += 1
-        known = ((self._page.get(id(p)), p.grad) for group in optimizer.param_groups for p in group["params"])
-        pages = [(entry, grad) for entry, grad in known if entry is not None]
-        self._scan(pages)
+        last_grad_ref = ((self._by_id.get(id(p)), p.grad) for group in optimizer.param_groups for p in group["params"])
+        tracked = [(entry, grad) for entry, grad in last_grad_ref if entry is not None]
+        self._detect_changes(tracked)
         event = ("step", self.steps)
-        for entry, grad in pages:
+        for entry, grad in tracked:
             if grad is not None:
                 entry.events.append(event)
-        if self.on_step is not None and (self.measure or self.steps % _SHOW_EVERY == 1):
-            with aside():
-                self.on_step([_plain(grad) for _, grad in pages if grad is not None])
+        if self.on_step is not None and (self.measure or self.steps % _SHOW_GRADS_EVERY == 1):
+            with outside_dispatch_modes():
+                self.on_step([_plain(grad) for _, grad in tracked if grad is not None])
 
 
-def _before_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Tensor], None]:
+def _before_adding(provenance: weakref.ref[Provenance], entry: ParameterHistory) -> Callable[[Tensor], None]:
     def hook(grad: Tensor) -> None:
-        alive = book()
+        alive = provenance()
         if alive is None:
             return
         if (number := _current_pass()) != alive._pass:
             alive._begin(number)
-        with aside():
+        with outside_dispatch_modes():
             if alive.measure:
-                entry.arriving = torch.linalg.vector_norm(_plain(grad)) if entry.occupied else None
+                entry.incoming_norm = torch.linalg.vector_norm(_plain(grad)) if entry.had_grad else None
             if alive.vectors is not None:
                 entry.vector = grad.detach().clone()
 
     return hook
 
 
-def _after_adding(book: weakref.ref[Provenance], entry: Entry) -> Callable[[Tensor], None]:
+def _after_adding(provenance: weakref.ref[Provenance], entry: ParameterHistory) -> Callable[[Tensor], None]:
     def hook(param: Tensor) -> None:
-        alive = book()
+        alive = provenance()
         grad = param.grad
         if alive is None or grad is None:
             return
         if alive._numbered != alive._pass:
             alive._number()
-        entry.adding, entry.newest = entry.occupied, entry.arriving if alive.measure else None
+        entry.was_added, entry.newest = entry.had_grad, entry.incoming_norm if alive.measure else None
         entry.remember(grad)
         entry.events.append(alive._added)
         if alive.vectors is not None and entry.vector is not None:
-            with aside():
+            with outside_dispatch_modes():
                 alive.vectors.append((alive.backwards, entry.vector / alive.loss_scale()))
 
     return hook

@@ -8,25 +8,25 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .batches import Batches, Mark
+from .batches import Cursor, TrackedBatches
 from .program import Program
 
 EPOCHS = 10**9
 """What ``epochs`` is for a loop that plays until somebody pauses it."""
 
 
-class Loop:
+class BoundProgram:
     """A program in a namespace of its own, taken up at batch ``at`` of an epoch.
 
     Its set-up runs at once. ``statements()`` then runs the rest of the interrupted epoch, as the text with
     ``epochs = 1`` and the remaining ``batches``, and after that the text with all of them.
     """
 
-    def __init__(self, program: Program, task: Any, model: nn.Module, at: int = 0, *, guarded: bool = False) -> None:
-        """Run the set-up; whatever it raises comes out as it is. ``guarded`` marks a text of the learner's own."""
-        self.guarded = guarded
+    def __init__(self, program: Program, task: Any, model: nn.Module, at: int = 0, *, is_edited: bool = False) -> None:
+        """Run the set-up; whatever it raises comes out as it is. ``is_edited`` marks a text of the learner's own."""
+        self.is_edited = is_edited
         self.program = program
-        self.mark = Mark()
+        self.mark = Cursor()
         self.updated = False  # has the statement that just ran completed an update?
         self.losses: list[Tensor] = []
         self._task = task
@@ -38,14 +38,14 @@ class Loop:
         self.namespace: dict[str, Any] = {
             "torch": torch,
             "model": model,
-            "loss_fn": self._noted(task.loss_fn),
-            "batches": Batches(task.batches, self.mark),
+            "loss_fn": self._recording_loss(task.loss_fn),
+            "batches": TrackedBatches(task.batches, self.mark),
             "device": task.device,
             "epochs": EPOCHS,
         }
         self.index = -1
         for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
-            self.mark.unpaused = 0
+            self.mark.reads_since_pause = 0
         values = list(self.namespace.items())
         self.optimizers = {name: v for name, v in values if isinstance(v, torch.optim.Optimizer)}
         self.scalers = {name: v for name, v in values if isinstance(v, torch.amp.GradScaler)}
@@ -61,16 +61,16 @@ class Loop:
 
     def _statements(self, at: int) -> Generator[int, None, None]:
         if at:
-            self.namespace.update(batches=Batches(self._task.batches[at:], self.mark, at), epochs=1)
+            self.namespace.update(batches=TrackedBatches(self._task.batches[at:], self.mark, at), epochs=1)
             yield from self.program.loop(self.namespace)
-        self.namespace.update(batches=Batches(self._task.batches, self.mark), epochs=EPOCHS)
+        self.namespace.update(batches=TrackedBatches(self._task.batches, self.mark), epochs=EPOCHS)
         yield from self.program.loop(self.namespace)
 
     def position(self) -> int:
         """Return how many batches of the epoch have been read, 0 at its end."""
         return self.mark.position % len(self._task.batches)
 
-    def take_state(self, other: Loop) -> list[str]:
+    def copy_optimizer_state_from(self, other: BoundProgram) -> list[str]:
         """Carry over the state of an earlier loop's optimizers and scalers; return the optimizers that start anew."""
         fresh = []
         for name, optimizer in self.optimizers.items():
@@ -84,7 +84,7 @@ class Loop:
                 scaler.load_state_dict(other.scalers[name].state_dict())
         return fresh
 
-    def backward_began(self) -> None:
+    def on_backward(self) -> None:
         """Note the loss whose backward is under way, and an update whose ``scaler.update()`` never came."""
         if self._attempted:
             self._complete()
@@ -94,7 +94,7 @@ class Loop:
             self.losses.append(loss.detach())
         self._loss = None
 
-    def take_update(self) -> tuple[list[Tensor], float | None, bool]:
+    def pop_update(self) -> tuple[list[Tensor], float | None, bool]:
         """Hand over the newest update: its losses, the scale that they were multiplied by, whether it was skipped."""
         losses, self.losses = self.losses, []
         return losses, self._used_scale, self._skipped
@@ -107,7 +107,7 @@ class Loop:
         """Return what the newest contributions in ``.grad`` are still multiplied by."""
         return (self.scale() or 1.0) if self.losses and not self._unscaled else 1.0
 
-    def forget_update(self) -> None:
+    def discard_update(self) -> None:
         """Forget the update that an error cut short, so that the next one can begin."""
         self.losses, self._loss = [], None
         self._attempted = self._applied = self._unscaled = False
@@ -120,16 +120,16 @@ class Loop:
         for handle in self._handles:
             handle.remove()
 
-    def _noted(self, loss_fn: Callable[..., Any]) -> Callable[..., Any]:
+    def _recording_loss(self, loss_fn: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap the task's loss function to see each loss before the loop divides or scales it."""
 
-        def noted(*args: Any, **kwargs: Any) -> Any:
+        def recording_loss(*args: Any, **kwargs: Any) -> Any:
             loss = loss_fn(*args, **kwargs)
             if isinstance(loss, Tensor) and loss.requires_grad and loss.numel() == 1:
                 self._loss = loss.detach()
             return loss
 
-        return noted
+        return recording_loss
 
     def _after_step(self, optimizer: object, args: object, kwargs: object) -> None:
         self._applied = True

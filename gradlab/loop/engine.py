@@ -8,12 +8,12 @@ from typing import Any
 
 from torch import nn
 
-from ..memory import Ledger
-from .bound_program import Loop
 from ..gradients import Provenance
-from .rng import OwnRandomness
-from .snapshot import Snapshot
+from ..memory import Ledger
+from .bound_program import BoundProgram
 from .program import LoopError, Program
+from .rng import RunRNG
+from .snapshot import Snapshot
 
 MOST_STATEMENTS = 200_000
 """Statements without an update after which a loop is taken to make none."""
@@ -22,69 +22,78 @@ MOST_STATEMENTS = 200_000
 class Engine:
     """The program that runs now, its place in it, and the way back.
 
-    At every boundary (between two updates) another program can be adopted. One that is ``guarded`` is a learner's own
+    At every boundary (between two updates) another program can be adopted. One that is ``is_edited`` is a learner's own
     text: the state is copied at each boundary, and an error takes everything back there.
     """
 
     def __init__(
-        self, program: Program, task: Any, model: nn.Module, book: Provenance, seed: int, *, guarded: bool = False
+        self,
+        program: Program,
+        task: Any,
+        model: nn.Module,
+        provenance: Provenance,
+        seed: int,
+        *,
+        is_edited: bool = False,
     ) -> None:
         """Run the program's set-up on a fresh model."""
-        self._task, self._model, self._book = task, model, book
-        self.randomness = OwnRandomness(seed, task.device)
-        self.on_update: Callable[[Loop], None] | None = None
-        self._idle = 0  # statements since the last update
-        self._guard: Snapshot | None = None
-        self._fallback: Loop | None = None
-        with self.randomness:
-            self._take(Loop(program, task, model, guarded=guarded))
-        if guarded:
-            self._guard = Snapshot(model, self.loop, book, self.randomness)
+        self._task, self._model, self._provenance = task, model, provenance
+        self.rng = RunRNG(seed, task.device)
+        self.on_update: Callable[[BoundProgram], None] | None = None
+        self._statements_since_update = 0  # statements since the last update
+        self._checkpoint: Snapshot | None = None
+        self._previous_program: BoundProgram | None = None
+        with self.rng:
+            self._install(BoundProgram(program, task, model, is_edited=is_edited))
+        if is_edited:
+            self._checkpoint = Snapshot(model, self.loop, provenance, self.rng)
 
     @property
     def program(self) -> Program:
         """The program that runs now."""
         return self.loop.program
 
-    def adopt(self, program: Program, *, guarded: bool = False) -> list[str]:
+    def switch_program(self, program: Program, *, is_edited: bool = False) -> list[str]:
         """Go over to another program at a boundary; return the optimizers whose state starts empty.
 
         It goes on with the next batch of the epoch; a guarded one begins an epoch of its own.
         Raises LoopError if its set-up fails; then everything stays as it was.
         """
         old = self.loop
-        guard = Snapshot(self._model, old, self._book, self.randomness) if guarded else None
+        checkpoint = Snapshot(self._model, old, self._provenance, self.rng) if is_edited else None
         try:
-            with self.randomness:
-                loop = Loop(program, self._task, self._model, at=0 if guarded else old.position(), guarded=guarded)
-            fresh = loop.take_state(old)
+            with self.rng:
+                loop = BoundProgram(
+                    program, self._task, self._model, at=0 if is_edited else old.position(), is_edited=is_edited
+                )
+            fresh = loop.copy_optimizer_state_from(old)
         except BaseException as error:
-            if guard is not None:
-                guard.restore()
-            old.forget_update()  # it was told of backwards in the set-up
+            if checkpoint is not None:
+                checkpoint.restore()
+            old.discard_update()  # it was told of backwards in the set-up
             if isinstance(error, (Exception, SystemExit)):  # exit() in a learner's loop must not end the kernel
                 raise program.explain(error) from error
             raise
         self._statements.close()
-        self._guard, self._fallback = guard, old if guarded else None
-        if not guarded:
+        self._checkpoint, self._previous_program = checkpoint, old if is_edited else None
+        if not is_edited:
             old.close()
-        self._take(loop)
+        self._install(loop)
         return fresh
 
-    def run(self, most: int, ledger: Ledger | None = None) -> None:
-        """Run statements until an update is complete, ``most`` at the most; ``ledger`` counts bytes after each."""
+    def run(self, max_statements: int, ledger: Ledger | None = None) -> None:
+        """Run statements until an update is complete, at most ``max_statements``; ``ledger`` counts bytes after each."""
         loop = self.loop
         loop.updated = False
         self.at_boundary = False
-        left = most
+        left = max_statements
         try:
-            with self.randomness, ledger or nullcontext():
+            with self.rng, ledger or nullcontext():
                 for self.index in self._statements:  # noqa: B020 - an attribute, so that it is right at any moment
                     left -= 1
-                    loop.mark.unpaused = 0
+                    loop.mark.reads_since_pause = 0
                     if ledger is not None:
-                        ledger.mark(loop.program.statements[self.index].word)
+                        ledger.mark(loop.program.statements[self.index].label)
                     if loop.updated or not left:
                         break
                 else:
@@ -94,15 +103,15 @@ class Engine:
             if isinstance(error, (Exception, SystemExit)):  # exit() in a learner's loop must not end the kernel
                 raise loop.program.explain(error) from error
             raise
-        self._idle = 0 if loop.updated else self._idle + most - left
+        self._statements_since_update = 0 if loop.updated else self._statements_since_update + max_statements - left
         if loop.updated:
             self.at_boundary = True
             if self.on_update is not None:
                 self.on_update(loop)
-            if loop.guarded:
-                self._guard = Snapshot(self._model, loop, self._book, self.randomness)
-                self._fallback = None
-        elif self._idle >= MOST_STATEMENTS and not self.done:
+            if loop.is_edited:
+                self._checkpoint = Snapshot(self._model, loop, self._provenance, self.rng)
+                self._previous_program = None
+        elif self._statements_since_update >= MOST_STATEMENTS and not self.done:
             line = loop.program.statements[self.index].line
             self._recover()
             raise LoopError(line, f"{MOST_STATEMENTS:,} statements ran and no optimizer took a step", loop.program.text)
@@ -112,27 +121,29 @@ class Engine:
         self._statements.close()
         self.loop.close()
 
-    def _take(self, loop: Loop, at: int | None = None) -> None:
-        loop.forget_update()  # of one cut short, or of backwards in the set-up of another loop
+    def _install(self, loop: BoundProgram, at: int | None = None) -> None:
+        loop.discard_update()  # of one cut short, or of backwards in the set-up of another loop
         self.loop = loop
         self.index = loop.index
         self._statements: Generator[int, None, None] = loop.statements(at)
         self.at_boundary = True
         self.done = False
-        self._idle = 0
-        self._book.on_backward = loop.backward_began
-        self._book.loss_scale = lambda: loop.scale() or 1.0
-        self._book.watch(loop.optimizers.values())
+        self._statements_since_update = 0
+        self._provenance.on_backward = loop.on_backward
+        self._provenance.loss_scale = lambda: loop.scale() or 1.0
+        self._provenance.watch(loop.optimizers.values())
 
     def _recover(self) -> None:
         """Go back to the last boundary as far as there is a copy of it, and be ready to run on from there."""
         self._statements.close()
         at = self.loop.position()
-        if self._guard is not None:
-            self._guard.restore()
-            at = self._guard.at
-            if self._fallback is not None:  # the new text never got through an update: the one before comes back
+        if self._checkpoint is not None:
+            self._checkpoint.restore()
+            at = self._checkpoint.at
+            if (
+                self._previous_program is not None
+            ):  # the new text never got through an update: the one before comes back
                 self.loop.close()
-                self.loop, self._fallback = self._fallback, None
-                self._guard = self._guard if self.loop.guarded else None
-        self._take(self.loop, at)
+                self.loop, self._previous_program = self._previous_program, None
+                self._checkpoint = self._checkpoint if self.loop.is_edited else None
+        self._install(self.loop, at)

@@ -11,13 +11,11 @@ import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 
-from ..scenes import Curve
-
 MOST_ROWS = 1024
 _MOST_SWITCHES = 64
 
 
-class Columns:
+class BoundedTable:
     """A table of numbers with at most ``MOST_ROWS`` rows; when it is full, neighbours are merged in pairs."""
 
     def __init__(self, rules: Mapping[str, Callable[[Sequence[float]], float]]) -> None:
@@ -63,7 +61,7 @@ def _last(values: Sequence[float]) -> float:
     return values[-1]
 
 
-def _finite(rule: Callable[[list[float]], float]) -> Callable[[Sequence[float]], float]:
+def _over_finite(rule: Callable[[list[float]], float]) -> Callable[[Sequence[float]], float]:
     def of_finite(values: Sequence[float]) -> float:
         finite = [value for value in values if math.isfinite(value)]
         return rule(finite) if finite else math.nan
@@ -75,13 +73,13 @@ def _mean(values: Sequence[float]) -> float:
     return sum(value / len(values) for value in values)  # divided first: two losses of 1e308 must not become inf
 
 
-class Record:
+class History:
     """The history of one run since its last reset."""
 
     def __init__(self) -> None:
         """Start empty."""
-        mean, low, high = _finite(_mean), _finite(min), _finite(max)
-        self.rows = Columns(
+        mean, low, high = _over_finite(_mean), _over_finite(min), _over_finite(max)
+        self.rows = BoundedTable(
             {
                 "update": _first,  # 1, 2, 3, ...: the first update of the bucket
                 "loss": mean,  # mean over the micro-batches of the update, never divided or scaled
@@ -93,7 +91,7 @@ class Record:
                 "skipped": sum,  # updates whose step the scaler skipped
             }
         )
-        self.path = Columns({"x": _last, "y": _last})  # the weights of a model that has two of them
+        self.path = BoundedTable({"x": _last, "y": _last})  # the weights of a model that has two of them
         self.updates = 0  # made so far; the newest may still wait to be written
         self.loss = math.nan
         self.norm = math.nan
@@ -116,13 +114,8 @@ class Record:
             self.skipped = [*self.skipped[-_MOST_SWITCHES:], update]
         self.rows.append(update, loss, loss, loss, norm, scale, underflow, float(skipped))
 
-    def switched(self, words: str) -> None:
+    def mark_switch(self, words: str) -> None:
         """Mark this moment; switches at the same update share a mark."""
         if self.switches and self.switches[-1][0] == self.updates:
             words = f"{self.switches.pop()[1]}, {words}"
         self.switches = [*self.switches[-_MOST_SWITCHES:], (self.updates, words)]
-
-    def curve(self) -> Curve:
-        """Return the loss as a scene."""
-        rows = self.rows
-        return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], tuple(self.switches), self.broken)

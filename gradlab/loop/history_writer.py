@@ -11,26 +11,26 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .history import Record
+from .history import History
 
 _FLUSH_EVERY = 64
 _FP16_VANISHES = 2.0**-25  # magnitudes up to this round to zero in fp16, whose smallest number is 2**-24 (IEEE 754)
 
 
-class Recorder:
+class HistoryWriter:
     """Writes the record of one run of a model."""
 
     def __init__(self, model: nn.Module) -> None:
         """Start a new record; a model of two weights also gets its path written."""
-        self.record = Record()
+        self.record = History()
         self._params = list(model.parameters())
-        self.plane = sum(param.numel() for param in self._params) == 2
+        self.is_two_weights = sum(param.numel() for param in self._params) == 2
         self._norms: list[Tensor] = []
         self._rows: list[tuple[list[Tensor], list[Tensor], float, Tensor | None, bool]] = []
         self._written = 0
         self._note_path()
 
-    def stepping(self, grads: list[Tensor]) -> None:
+    def before_step(self, grads: list[Tensor]) -> None:
         """Note the norms of the gradients that a step is about to use."""
         self._norms = list(torch._foreach_norm(grads)) if grads else []
 
@@ -56,7 +56,7 @@ class Recorder:
         self._rows.clear()
 
     def _note_path(self) -> None:
-        if self.plane:
+        if self.is_two_weights:
             x, y = (value for param in self._params for value in param.detach().flatten().tolist())
             self.record.path.append(x, y)
 

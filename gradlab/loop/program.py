@@ -34,7 +34,7 @@ class Statement:
 
     line: int
     last_line: int
-    word: str
+    label: str
 
 
 class Program:
@@ -107,8 +107,8 @@ class Program:
 
     def _with_pause(self, statement: ast.stmt) -> list[ast.stmt]:
         if isinstance(statement, (ast.For, ast.While)):
-            word = "for" if isinstance(statement, ast.For) else "while"
-            statement.body = [self._pause(statement, word, header=True), *self._with_pauses(statement.body)]
+            label = "for" if isinstance(statement, ast.For) else "while"
+            statement.body = [self._pause(statement, label, header=True), *self._with_pauses(statement.body)]
             statement.orelse = self._with_pauses(statement.orelse)
             return [statement]
         if isinstance(statement, ast.If):
@@ -122,9 +122,9 @@ class Program:
         # An annotated name cannot also be declared global.
         return [_Unannotated().visit(statement), self._pause(statement, _word(statement))]
 
-    def _pause(self, statement: ast.stmt, word: str, *, header: bool = False) -> ast.stmt:
+    def _pause(self, statement: ast.stmt, label: str, *, header: bool = False) -> ast.stmt:
         last = statement.lineno if header else statement.end_lineno or statement.lineno
-        self.statements.append(Statement(statement.lineno, last, word))
+        self.statements.append(Statement(statement.lineno, last, label))
         return ast.copy_location(ast.Expr(ast.Yield(ast.Constant(len(self.statements) - 1))), statement)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 
-class OwnRandomness:
+class RunRNG:
     """Keeps a run's random numbers apart from everybody else's: ``with`` it, torch's generators are the run's.
 
     It may be entered again inside; then nothing more happens.
@@ -38,7 +38,7 @@ class OwnRandomness:
         """Return where the run's random numbers are."""
         return self._read() if self._depth else self._own
 
-    def go_back_to(self, state: tuple[torch.Tensor, torch.Tensor | None]) -> None:
+    def set_state(self, state: tuple[torch.Tensor, torch.Tensor | None]) -> None:
         """Go on from a ``state()``."""
         self._own = state
         if self._depth:

@@ -10,15 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .engine import MOST_STATEMENTS, Engine
-from ..memory import footprint
-from ..memory import Ledger
 from ..gradients import Provenance
-from .recipe import Recipe
-from .history import Record
-from .history_writer import Recorder
+from ..memory import Ledger, MemoryPoint, footprint
+from .engine import MOST_STATEMENTS, Engine
+from .history import History
+from .history_writer import HistoryWriter
 from .program import Program, Statement
-from ..memory import Point
+from .recipe import Recipe
 
 _UPDATES_KEPT = 3  # of those whose memory was watched
 
@@ -83,7 +81,7 @@ class Run:
         return self._engine.loop.scale_in_grad()
 
     @property
-    def record(self) -> Record:
+    def record(self) -> History:
         """The history since the last reset."""
         return self._recorder.record
 
@@ -93,7 +91,7 @@ class Run:
         return self.record.updates
 
     @property
-    def timeline(self) -> list[Point]:
+    def timeline(self) -> list[MemoryPoint]:
         """What was alive during the update that was watched last."""
         return self.watched[-1][1] if self.watched else []
 
@@ -105,7 +103,7 @@ class Run:
     @property
     def edited(self) -> bool:
         """True while a text of the learner's own runs."""
-        return self._engine.loop.guarded
+        return self._engine.loop.is_edited
 
     @property
     def done(self) -> bool:
@@ -120,7 +118,7 @@ class Run:
         """Run one statement and return its line; nothing happens when the loop is done."""
         self._apply_pending()
         try:
-            self._closely(1)
+            self._run_measured(1)
         finally:
             self._recorder.flush()
         return self.line
@@ -135,11 +133,11 @@ class Run:
         before, end = self.updates, time.perf_counter() + (seconds or 0.0)
         try:
             last = updates == 0
-            with self._engine.randomness:  # once for all updates of this slice
+            with self._engine.rng:  # once for all updates of this slice
                 while not (last or self.done):
                     last = time.perf_counter() >= end if updates is None else self.updates - before == updates - 1
                     self._apply_pending()
-                    self._closely(MOST_STATEMENTS) if last else self._engine.run(MOST_STATEMENTS)
+                    self._run_measured(MOST_STATEMENTS) if last else self._engine.run(MOST_STATEMENTS)
         finally:
             self._recorder.flush()
         return self.updates - before
@@ -162,32 +160,32 @@ class Run:
         """Begin again with the same seed and with the loop as it is now; a LoopError in its set-up changes nothing."""
         pending, self._pending = self._pending, None
         recipe, program = pending or (None, self._engine.program)
-        guarded = self.edited if pending is None else recipe is None
-        engine, book = self._engine, self.provenance
-        self._start(program, guarded=guarded)
+        is_edited = self.edited if pending is None else recipe is None
+        engine, provenance = self._engine, self.provenance
+        self._start(program, is_edited=is_edited)
         self.recipe = recipe or self.recipe
         engine.close()
-        book.close()
+        provenance.close()
 
     def close(self) -> None:
         """Take every hook off the model and the optimizers."""
         self._engine.close()
         self.provenance.close()
 
-    def _start(self, program: Program, *, guarded: bool = False) -> None:
+    def _start(self, program: Program, *, is_edited: bool = False) -> None:
         model = self.task.build(self.seed)
-        recorder = Recorder(model)
-        book = Provenance(model.named_parameters(), keep_vectors=recorder.plane)
-        book.on_step = recorder.stepping
+        recorder = HistoryWriter(model)
+        provenance = Provenance(model.named_parameters(), keep_vectors=recorder.is_two_weights)
+        provenance.on_step = recorder.before_step
         try:
-            engine = Engine(program, self.task, model, book, self.seed, guarded=guarded)
+            engine = Engine(program, self.task, model, provenance, self.seed, is_edited=is_edited)
         except (Exception, SystemExit) as error:
             raise program.explain(error) from error
-        engine.on_update = lambda loop: recorder.updated(*loop.take_update())
+        engine.on_update = lambda loop: recorder.updated(*loop.pop_update())
         self.model: nn.Module = model
-        self.provenance = book
+        self.provenance = provenance
         self._recorder, self._engine = recorder, engine
-        self.watched: deque[tuple[int, list[Point]]] = deque(maxlen=_UPDATES_KEPT)
+        self.watched: deque[tuple[int, list[MemoryPoint]]] = deque(maxlen=_UPDATES_KEPT)
         """The updates whose memory was watched last, oldest first, as (number of the update, what was alive)."""
         self.ledger: Ledger | None = None
         """The newest of them as the Ledger that watched it."""
@@ -198,19 +196,19 @@ class Run:
             return
         (recipe, program), self._pending = self._pending, None
         edited = self.edited
-        self.fresh_optimizers = self._engine.adopt(program, guarded=recipe is None)
+        self.restarted_optimizers = self._engine.switch_program(program, is_edited=recipe is None)
         words = ["your own loop"] if recipe is None else recipe.changes_from(self.recipe)
         if recipe is not None and edited:
             words.append("the recipe's own loop again")
-        self.record.switched(", ".join(words) or "the same recipe")
+        self.record.mark_switch(", ".join(words) or "the same recipe")
         self.recipe = recipe or self.recipe
 
-    def _closely(self, most: int) -> None:
+    def _run_measured(self, max_statements: int) -> None:
         """Run up to an update while the norm of each contribution is taken, and bytes are counted."""
         self.provenance.measure = True
         ledger = self._open_ledger() if self.watch_memory else None
         try:
-            self._engine.run(most, ledger)
+            self._engine.run(max_statements, ledger)
         finally:
             self.provenance.measure = False
             if ledger is not None:  # a stretch without a statement is the pause after the last one
@@ -229,7 +227,7 @@ class Run:
             self.watched.append((self.updates + 1, []))
         return self.ledger
 
-    fresh_optimizers: list[str] = []  # noqa: RUF012 - replaced, never changed
+    restarted_optimizers: list[str] = []  # noqa: RUF012 - replaced, never changed
     """Names of the optimizers whose state began empty at the newest switch."""
 
     _pending: tuple[Recipe | None, Program] | None

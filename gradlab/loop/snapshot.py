@@ -5,32 +5,32 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import torch
 from torch import nn
 
-from .bound_program import Loop
 from ..gradients import Provenance
+from .bound_program import BoundProgram
+from .rng import RunRNG
 
 
 class Snapshot:
     """Weights, buffers, gradients, optimizer and scaler state, random numbers and the book at one boundary."""
 
-    def __init__(self, model: nn.Module, loop: Loop, book: Provenance, randomness: OwnRandomness) -> None:
+    def __init__(self, model: nn.Module, loop: BoundProgram, provenance: Provenance, rng: RunRNG) -> None:
         """Copy everything; the loop goes on untouched."""
-        self._model, self._loop, self._book, self._randomness = model, loop, book, randomness
+        self._model, self._loop, self._provenance, self._rng = model, loop, provenance, rng
         self._training = [(module, module.training) for module in model.modules()]
         self._frozen = [(param, param.requires_grad) for param in model.parameters()]
-        self._random = randomness.state()
+        self._random = rng.state()
         self._weights = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
         self._grads = [None if p.grad is None else p.grad.detach().clone() for p in model.parameters()]
         states: dict[str, Any] = {**loop.optimizers, **loop.scalers}
         self._states: dict[str, Any] = {name: copy.deepcopy(o.state_dict()) for name, o in states.items()}
-        self._entries = book.copy_entries()
+        self._histories = provenance.copy_histories()
         self.at = loop.position()
 
     def restore(self) -> None:
         """Put everything back, any number of times; the loop's generator is the caller's to renew."""
-        self._randomness.go_back_to(self._random)
+        self._rng.set_state(self._random)
         for module, training in self._training:
             module.training = training
         for param, requires_grad in self._frozen:
@@ -41,6 +41,4 @@ class Snapshot:
         things: dict[str, Any] = {**self._loop.optimizers, **self._loop.scalers}
         for name, thing in things.items():
             thing.load_state_dict(copy.deepcopy(self._states[name]))
-        self._book.restore_entries(copy.deepcopy(self._entries))
-
-
+        self._provenance.restore_histories(copy.deepcopy(self._histories))

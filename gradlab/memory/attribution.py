@@ -18,7 +18,7 @@ _MOST_MARKS = 50_000
 _OURS = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
 
 
-class Modules:
+class ModuleTracker:
     """The innermost module at work. A node of the graph belongs to the module in whose forward it was made.
 
     Nodes are numbered in the order in which they are made, so it is enough to note the number at which each module
@@ -30,7 +30,7 @@ class Modules:
         self._on_call = on_call
         self._stack: list[str] = []
         self._names: WeakKeyDictionary[nn.Module, WeakKeyDictionary[nn.Module, str]] = WeakKeyDictionary()
-        self._here: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
+        self._on_own_thread: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
         self._starts: list[int] = []
         self._started: list[str] = []
         self._last = ""
@@ -60,9 +60,9 @@ class Modules:
 
     def _enter(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         if not self._stack:
-            self._here = self._named(module)
+            self._on_own_thread = self._named(module)
             self._on_call(module, inputs)
-        self._stack.append(self._here.get(module, self._stack[-1] if self._stack else type(module).__name__))
+        self._stack.append(self._on_own_thread.get(module, self._stack[-1] if self._stack else type(module).__name__))
         self._mark()
 
     def _leave(self, module: nn.Module, inputs: object, output: object) -> None:
@@ -83,16 +83,16 @@ class Modules:
         return self._names[root]
 
 
-class Lines:
+class LineTracker:
     """The line of the reader's own code from which PyTorch is being used."""
 
     def __init__(self) -> None:
         """Start outside of any code."""
         self._home: FrameType | None = None
-        self._words: dict[tuple[str, int], str] = {}
+        self._descriptions: dict[tuple[str, int], str] = {}
         self._last = ""
 
-    def enter(self, frame: FrameType | None) -> None:
+    def set_root_frame(self, frame: FrameType | None) -> None:
         """Look no further out than this frame, the one that opened the ledger; None forgets it."""
         self._home = frame
 
@@ -108,13 +108,13 @@ class Lines:
                 break
             frame = frame.f_back  # type: ignore[assignment]
         if found is not None and frame is not None:
-            self._last = self._word(found.f_code.co_filename, found.f_lineno)
+            self._last = self._describe(found.f_code.co_filename, found.f_lineno)
         return self._last
 
-    def _word(self, file: str, line: int) -> str:
-        word = self._words.get((file, line))
+    def _describe(self, file: str, line: int) -> str:
+        word = self._descriptions.get((file, line))
         if word is None:
             name = "" if file.startswith("<") or "ipykernel" in file else Path(file).name
             where = f"{name}:{line}" if name else f"line {line}"
-            word = self._words[file, line] = f"{where}: {linecache.getline(file, line).strip()}".rstrip(": ")
+            word = self._descriptions[file, line] = f"{where}: {linecache.getline(file, line).strip()}".rstrip(": ")
         return word

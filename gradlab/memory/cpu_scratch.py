@@ -10,7 +10,7 @@ import torch
 _AUTOGRAD: Any = torch._C._autograd
 
 
-def highest(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, int]:
+def call_with_peak(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, int]:
     """Call a function; return its result and the most bytes that it had allocated at one moment.
 
     The allocator tells of every allocation while a profile is taken. Within somebody else's profile there can be no

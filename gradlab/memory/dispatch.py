@@ -1,4 +1,4 @@
-"""Counting: every operation of PyTorch, below autograd, tells which storages it has read and made."""
+"""StorageDispatchMode: every operation of PyTorch, below autograd, tells which storages it has read and made."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from .cpu_scratch import highest
-from .attribution import Modules
+from .attribution import ModuleTracker
+from .cpu_scratch import call_with_peak
 from .storages import Storages, is_wrapping
 from .timeline import INPUTS, OTHER, WEIGHTS
 
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
-class Counting(TorchDispatchMode):
+class StorageDispatchMode(TorchDispatchMode):
     """Hands what every operation reads and makes to ``storages``, with the place at which it happens."""
 
     def __init__(
-        self, storages: Storages, modules: Modules, statement: Callable[[], str], *, kernels: bool = False
+        self, storages: Storages, modules: ModuleTracker, statement: Callable[[], str], *, kernels: bool = False
     ) -> None:
         """``statement()`` tells the statement at work; ``kernels`` has a look inside each operation, too."""
         super().__init__()
@@ -40,29 +40,29 @@ class Counting(TorchDispatchMode):
         if func is torch.ops.prim.device.default:  # only fake tensors are asked where they are, and all the time
             return func(*args)
         storages, kwargs = self._storages, kwargs or {}
-        self.settle()
+        self.flush_pending_grad()
         node = torch._C._current_autograd_node()
         module, statement = self._modules.now(node), self._statement()
         if module != storages.module or statement != storages.statement:
             if statement != storages.statement:
-                storages.look_at_gradients()
-            storages.turn(statement, module)
+                storages.refresh_gradients()
+            storages.begin_interval(statement, module)
         given = [*_in(args), *_in(kwargs.values())]
         for tensor in given:
             self._read(tensor, func)
         if self._kernels:
-            result, most = highest(func, args, kwargs)
-            storages.burst("cpu", most)
+            result, most = call_with_peak(func, args, kwargs)
+            storages.add_transient("cpu", most)
         else:
             result = func(*args, **kwargs)
         moved = func is torch.ops.aten._to_copy.default and self._is_batch(given)
         for tensor in _in((result,)):
-            storages.see(tensor, INPUTS if moved and tensor.device != given[0].device else OTHER)
+            storages.track(tensor, INPUTS if moved and tensor.device != given[0].device else OTHER)
         if node is not None and node.name() == _ACCUMULATE:
             self._pending = node.variable  # type: ignore[attr-defined]  # only this kind of node has it
         return result
 
-    def settle(self) -> None:
+    def flush_pending_grad(self) -> None:
         """See what AccumulateGrad has put into ``.grad``: it does so after its last operation."""
         if self._pending is not None:
             leaf, self._pending = self._pending, None
@@ -73,22 +73,22 @@ class Counting(TorchDispatchMode):
         # Autograd asks a wrapping tensor (torch.nested) for its size under a lock that ``is_leaf`` would wait for, too.
         leaf = tensor.requires_grad and not is_wrapping(tensor) and tensor.is_leaf
         base = WEIGHTS if leaf else OTHER if func._schema.is_mutable else INPUTS
-        for entry in self._storages.see(tensor, base):
+        for entry in self._storages.track(tensor, base):
             if entry.found and entry.base == OTHER and base == INPUTS:
-                self._storages.call_input(tensor)
+                self._storages.mark_input(tensor)
 
     def _is_batch(self, given: list[Tensor]) -> bool:
-        return not given[0].requires_grad and all(e.base == INPUTS for e in self._storages.see(given[0]))
+        return not given[0].requires_grad and all(e.base == INPUTS for e in self._storages.track(given[0]))
 
 
 @contextmanager
-def random_states(storages: Storages) -> Iterator[None]:
+def counting_rng_states(storages: Storages) -> Iterator[None]:
     """Count the states of the random numbers (5 kB each, checkpointing keeps some): no operation makes them."""
     get_rng_state = torch.get_rng_state
 
     def watched() -> Tensor:
         state = get_rng_state()
-        storages.see(state)
+        storages.track(state)
         return state
 
     torch.get_rng_state = watched

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor, nn
 
-from .storages import parts, tensors
+from .storages import dense_parts, iter_tensors
 
 
 def footprint(model: nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> dict[str, int]:
@@ -20,13 +20,13 @@ def footprint(model: nn.Module, optimizers: Iterable[torch.optim.Optimizer]) -> 
     return {
         "weights": _bytes([*model.parameters(), *model.buffers()], seen),
         "gradients": _bytes((p.grad for p in model.parameters() if p.grad is not None), seen),
-        "optimizer": _bytes((t for o in optimizers for t in tensors(o.state.values())), seen),
+        "optimizer": _bytes((t for o in optimizers for t in iter_tensors(o.state.values())), seen),
     }
 
 
 def _bytes(these: Iterable[Tensor], seen: set[int]) -> int:
     total = 0
-    for tensor in (part for whole in these for part in parts(whole)):
+    for tensor in (part for whole in these for part in dense_parts(whole)):
         storage = tensor.untyped_storage()
         if (key := storage._cdata) not in seen:
             seen.add(key)

@@ -14,19 +14,19 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from .dispatch import Counting, random_states
-from .attribution import Lines, Modules
-from .saved_tensors import saving
-from .storages import Storages, tensors
-from .totals import Tally
-from .timeline import WEIGHTS, Point, named
+from .attribution import LineTracker, ModuleTracker
+from .dispatch import StorageDispatchMode, counting_rng_states
+from .saved_tensors import tracking_saved_tensors
+from .storages import Storages, iter_tensors
+from .timeline import WEIGHTS, MemoryPoint, by_category_name
+from .totals import CategoryTotals
 
 
 class Ledger:
     """A context manager that counts bytes by category, storage by storage, while any PyTorch code runs in its block.
 
     ``with Ledger() as ledger: train()``; then ``current``, ``peak`` (bytes), ``at_peak`` (category to bytes),
-    ``timeline`` (a list of ``Point``, at most 2,000). What is alive when the block begins is found and counted,
+    ``timeline`` (a list of ``MemoryPoint``, at most 2,000). What is alive when the block begins is found and counted,
     too, unless ``model``, ``optimizers`` and ``inputs`` say what there is. Entering it again goes on with the same
     counts.
 
@@ -56,9 +56,9 @@ class Ledger:
         self._given = (model, optimizers, inputs)
         self._search = model is None and not optimizers
         self._storages = Storages()
-        self._modules = Modules(self._called)
-        self._lines = Lines()
-        self._counting = Counting(self._storages, self._modules, lambda: self.place(), kernels=kernels)
+        self._modules = ModuleTracker(self._called)
+        self._lines = LineTracker()
+        self._counting = StorageDispatchMode(self._storages, self._modules, lambda: self.place(), kernels=kernels)
         self._depth = 0
         self._open = ExitStack()
         self._began = False
@@ -70,13 +70,13 @@ class Ledger:
         self._depth += 1
         if self._depth > 1:
             return self
-        self._lines.enter(sys._getframe(1))
+        self._lines.set_root_frame(sys._getframe(1))
         if not self._began:
             self._begin()
-        self._storages.rest(resting=False)
+        self._storages.pause(paused=False)
         with ExitStack() as stack:
-            stack.enter_context(saving(self._storages))
-            stack.enter_context(random_states(self._storages))
+            stack.enter_context(tracking_saved_tensors(self._storages))
+            stack.enter_context(counting_rng_states(self._storages))
             for handle in (*self._modules.hooks(), *self._hooks()):
                 stack.callback(handle.remove)
             stack.enter_context(self._counting)
@@ -88,50 +88,51 @@ class Ledger:
         self._depth -= 1
         if self._depth == 0:
             self._open.close()
-            self._lines.enter(None)
+            self._lines.set_root_frame(None)
             self._modules.forget()
-            self._counting.settle()
-            self._storages.look_at_gradients()
-            self._storages.rest(resting=True)
+            self._counting.flush_pending_grad()
+            self._storages.refresh_gradients()
+            self._storages.pause(paused=True)
 
     @property
     def device(self) -> str:
         """The device that the numbers are about: "cuda" if anything was there, else "cpu"."""
         return next(
-            (n for n, tally in self._storages.tallies.items() if n not in ("cpu", "meta") and tally.peak), "cpu"
+            (n for n, totals in self._storages.totals_by_device.items() if n not in ("cpu", "meta") and totals.peak),
+            "cpu",
         )
 
     @property
     def current(self) -> int:
         """Bytes alive now."""
-        return self._tally.total
+        return self._totals.total
 
     @property
     def by_category(self) -> dict[str, int]:
         """Bytes alive now, by category."""
-        self._storages.look_at_gradients()
-        return named(self._tally.now)
+        self._storages.refresh_gradients()
+        return by_category_name(self._totals.now)
 
     @property
     def peak(self) -> int:
         """The most bytes alive at one moment."""
-        return self._tally.peak
+        return self._totals.peak
 
     @property
     def at_peak(self) -> dict[str, int]:
         """Bytes by category at that moment."""
-        return self._tally.at_peak
+        return self._totals.at_peak
 
     @property
-    def peak_at(self) -> Point:
+    def peak_at(self) -> MemoryPoint:
         """The statement and module at work at that moment."""
-        return self._tally.peak_at
+        return self._totals.peak_at
 
     @property
-    def timeline(self) -> list[Point]:
+    def timeline(self) -> list[MemoryPoint]:
         """What was alive, stretch by stretch; neighbours are merged when they become too many."""
-        self._storages.look_at_gradients()
-        return self._tally.points()
+        self._storages.refresh_gradients()
+        return self._totals.points()
 
     @property
     def allocator(self) -> dict[str, int] | None:
@@ -152,16 +153,16 @@ class Ledger:
 
     def mark(self, statement: str) -> None:
         """Say what statement has run since the last mark, for a loop that is run statement by statement."""
-        self._counting.settle()
-        self._storages.look_at_gradients()
-        for tally in self._storages.tallies.values():
-            tally.say(statement)
-        self._storages.turn("", "", anew=True)
+        self._counting.flush_pending_grad()
+        self._storages.refresh_gradients()
+        for totals in self._storages.totals_by_device.values():
+            totals.label_statement(statement)
+        self._storages.begin_interval("", "", anew=True)
 
     def forget(self) -> None:
         """Begin the timeline and the peak anew; what is alive stays counted."""
-        for tally in self._storages.tallies.values():
-            tally.forget()
+        for totals in self._storages.totals_by_device.values():
+            totals.forget()
 
     def __repr__(self) -> str:
         rows = "".join(f"\n  {name:12}{size:>16,}" for name, size in self.at_peak.items())
@@ -170,8 +171,8 @@ class Ledger:
         return f"Ledger ({self.device}): {self.current:,} bytes now, {self.peak:,} at the peak ({where}){rows}"
 
     @property
-    def _tally(self) -> Tally:
-        return self._storages._tally(self.device)
+    def _totals(self) -> CategoryTotals:
+        return self._storages._totals(self.device)
 
     def _begin(self) -> None:
         """Count what is there."""
@@ -181,12 +182,12 @@ class Ledger:
         if model is not None:
             self._weights(model)
         for optimizer in optimizers:
-            self._storages.call_state(optimizer)
-        for tensor in tensors(inputs):
-            self._storages.call_input(tensor)
+            self._storages.mark_optimizer_state(optimizer)
+        for tensor in iter_tensors(inputs):
+            self._storages.mark_input(tensor)
         if self._search:
             self._find()
-        self._storages.look_at_gradients()
+        self._storages.refresh_gradients()
         self.forget()
 
     def _find(self) -> None:
@@ -204,32 +205,32 @@ class Ledger:
         for thing in alive:
             if issubclass(type(thing), torch.optim.Optimizer) and "param_groups" in vars(thing):
                 if ours(parameter for group in thing.param_groups for parameter in group["params"]):
-                    self._storages.call_state(thing)
+                    self._storages.mark_optimizer_state(thing)
             elif issubclass(type(thing), Tensor) and ours([thing]):
-                self._storages.see(thing, found=True)
+                self._storages.track(thing, found=True)
                 if thing.requires_grad and thing.is_leaf:
-                    self._storages.call_weight(thing)
+                    self._storages.mark_weight(thing)
 
     def _weights(self, module: nn.Module) -> None:
         for tensor in (*module.parameters(), *module.buffers()):
-            self._storages.call_weight(tensor)
+            self._storages.mark_weight(tensor)
 
     def _called(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         """A module is called from outside of any other: its weights, and what it is given."""
         self._weights(module)
-        for tensor in tensors(inputs):
+        for tensor in iter_tensors(inputs):
             if not tensor.requires_grad:
-                self._storages.call_input(tensor)
+                self._storages.mark_input(tensor)
 
     def _hooks(self) -> list[Any]:
         module = torch.nn.modules.module
 
         def registered(_: nn.Module, name: str, tensor: Tensor | None) -> None:
             if tensor is not None:
-                self._storages.call(tensor, WEIGHTS)
+                self._storages.set_category(tensor, WEIGHTS)
 
         def stepped(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
-            self._storages.call_state(optimizer)
+            self._storages.mark_optimizer_state(optimizer)
 
         return [
             module.register_module_parameter_registration_hook(registered),

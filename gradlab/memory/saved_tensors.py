@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
-from .storages import Entry, Storages, tensors
+from .storages import StorageEntry, Storages, iter_tensors
 
 
-class _Saved:
+class _SavedTensor:
     """A tensor in the hands of the graph; when the graph lets go of it, the storages hear of it."""
 
     __slots__ = ("entries", "storages", "tensor", "version")
@@ -28,7 +28,7 @@ class _Saved:
         self.tensor = tensor if tensor.grad_fn is None else tensor.detach()
         self.version = tensor._version
         self.storages = storages
-        self.entries: list[Entry] = storages.see(tensor)
+        self.entries: list[StorageEntry] = storages.track(tensor)
         for entry in self.entries:
             storages.save(entry)
 
@@ -37,7 +37,7 @@ class _Saved:
             self.storages.save(entry, -1)
 
 
-def _unpack(saved: _Saved) -> Tensor:
+def _unpack(saved: _SavedTensor) -> Tensor:
     now = saved.tensor._version
     if now != saved.version:  # the words are PyTorch's own, so that a search finds its explanations
         raise RuntimeError(
@@ -50,13 +50,13 @@ def _unpack(saved: _Saved) -> Tensor:
 
 
 @contextmanager
-def saving(storages: Storages) -> Iterator[None]:
+def tracking_saved_tensors(storages: Storages) -> Iterator[None]:
     """Tell ``storages`` what the graph saves and lets go of, in this thread; hooks of others keep working.
 
     PyTorch calls only the hooks on top of the stack. So what others put on top (checkpointing, ``save_on_cpu``, a
     second ledger) is wrapped to see what it keeps, and ours step aside for ``torch.func``, which allows none.
     """
-    own = _OwnHooks(storages)
+    own = _BottomHooks(storages)
     own.install()
     try:
         yield
@@ -64,17 +64,17 @@ def saving(storages: Storages) -> Iterator[None]:
         own.remove()
 
 
-class _OwnHooks:
+class _BottomHooks:
     """Our pack and unpack hooks at the bottom of this thread's stack, and a watch on what comes on top."""
 
     def __init__(self, storages: Storages) -> None:
         self._storages = storages
-        self._hooks = saved_tensors_hooks(lambda tensor: _Saved(tensor, storages), _unpack)
+        self._hooks = saved_tensors_hooks(lambda tensor: _SavedTensor(tensor, storages), _unpack)
         self._enter, self._exit = saved_tensors_hooks.__enter__, saved_tensors_hooks.__exit__
         self._disable, self._enable = _AUTOGRAD._saved_tensors_hooks_disable, _AUTOGRAD._saved_tensors_hooks_enable
         self._thread = threading.get_ident()
         self._above = 0  # hooks of others on top of ours
-        self._aside = False
+        self._suspended = False
 
     def install(self) -> None:
         self._enter(self._hooks)
@@ -87,10 +87,10 @@ class _OwnHooks:
                 own._enter(hooks)
             finally:
                 hooks.pack_hook = pack
-            own._above += own._here()
+            own._above += own._on_own_thread()
 
         def left(hooks: saved_tensors_hooks, *error: object) -> None:
-            own._above -= own._here()
+            own._above -= own._on_own_thread()
             own._exit(hooks, *error)
 
         saved_tensors_hooks.__enter__ = entered  # type: ignore[method-assign]
@@ -103,23 +103,23 @@ class _OwnHooks:
         saved_tensors_hooks.__exit__ = self._exit  # type: ignore[method-assign]
         _AUTOGRAD._saved_tensors_hooks_disable = self._disable
         _AUTOGRAD._saved_tensors_hooks_enable = self._enable
-        if not self._aside:
+        if not self._suspended:
             self._exit(self._hooks)
 
-    def _here(self) -> bool:
+    def _on_own_thread(self) -> bool:
         return threading.get_ident() == self._thread
 
     def _disabled(self, *message: Any) -> None:
-        if self._here() and not self._above and not self._aside:
+        if self._on_own_thread() and not self._above and not self._suspended:
             self._exit(self._hooks)
-            self._aside = True
+            self._suspended = True
         self._disable(*message)
 
     def _enabled(self) -> None:
         self._enable()
-        if self._here() and self._aside:
+        if self._on_own_thread() and self._suspended:
             self._enter(self._hooks)
-            self._aside = False
+            self._suspended = False
 
 
 _AUTOGRAD: Any = torch._C._autograd
@@ -135,7 +135,7 @@ def _watched(pack: Callable[[Tensor], Any], storages: Storages) -> Callable[[Ten
         finally:  # checkpointing ends its second forward with an error, once it has the last tensor that it wants
             if _uses(tensor) > before:
                 _keep(tensor, storages)
-        for kept in tensors(packed):
+        for kept in iter_tensors(packed):
             _keep(kept, storages)
         return packed
 
@@ -143,7 +143,7 @@ def _watched(pack: Callable[[Tensor], Any], storages: Storages) -> Callable[[Ten
 
 
 def _keep(tensor: Tensor, storages: Storages) -> None:
-    for entry in storages.see(tensor):
+    for entry in storages.track(tensor):
         if not entry.saved:
             storages.save(entry)
 

@@ -14,7 +14,7 @@ MOST_POINTS = 2000
 
 
 @dataclass(frozen=True)
-class Point:
+class MemoryPoint:
     """A stretch of work on one statement in one module, in bytes by category."""
 
     statement: str
@@ -39,6 +39,6 @@ class Point:
         return sum(self.high.values())
 
 
-def named(amounts: Sequence[int]) -> dict[str, int]:
+def by_category_name(amounts: Sequence[int]) -> dict[str, int]:
     """Return amounts, in the order of CATEGORIES, by name."""
     return dict(zip(CATEGORIES, amounts, strict=True))

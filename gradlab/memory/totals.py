@@ -1,44 +1,46 @@
-"""Tally: bytes by category on one device, as they are, at their peak, and stretch by stretch.
+"""CategoryTotals: bytes by category on one device, as they are, at their peak, and stretch by stretch.
 
 Numbers only: which storage is what, and when it lives and dies, is for others to say (see storages.py).
 """
 
 from __future__ import annotations
 
-from .timeline import CATEGORIES, MOST_POINTS, Point, named
+from .timeline import CATEGORIES, MOST_POINTS, MemoryPoint, by_category_name
 
 
-class Stretch:
+class Interval:
     """Work on one statement in one module, while it is being measured."""
 
-    __slots__ = ("end", "high", "module", "number", "statement", "top", "when")
+    __slots__ = ("end", "high", "module", "newest_storage", "number", "statement", "top")
 
-    def __init__(self, place: tuple[str, str, int], now: list[int], when: int) -> None:
+    def __init__(self, place: tuple[str, str, int], now: list[int], newest_storage: int) -> None:
         """Begin with what is alive ``now``; a place is statement, module and the number of the statement."""
         self.statement, self.module, self.number = place
         self.end = now.copy()
         self.high = now.copy()
         self.top = sum(now)
-        self.when = when  # the number of the newest storage, at the highest moment
+        self.newest_storage = newest_storage  # the number of the newest storage, at the highest moment
 
-    def point(self) -> Point:
+    def point(self) -> MemoryPoint:
         """Return the stretch as it is shown."""
-        return Point(self.statement, self.module, named(self.end), named(self.high), self.number)
+        return MemoryPoint(
+            self.statement, self.module, by_category_name(self.end), by_category_name(self.high), self.number
+        )
 
 
-class Tally:
+class CategoryTotals:
     """Bytes by category on one device."""
 
     def __init__(self, place: tuple[str, str, int] = ("", "", 1)) -> None:
         """Start with nothing alive; a place is statement, module and the number of the statement."""
         self.now = [0] * len(CATEGORIES)
         self.total = 0
-        self._resting = False
+        self._paused = False
         self._newest = 0
-        self._stretch = Stretch(place, self.now, 0)
-        self._past: list[Stretch] = []
-        self._peak = Stretch(place, self.now, 0)
-        self._peak_in = self._stretch
+        self._interval = Interval(place, self.now, 0)
+        self._past: list[Interval] = []
+        self._peak = Interval(place, self.now, 0)
+        self._peak_in = self._interval
 
     @property
     def peak(self) -> int:
@@ -48,16 +50,16 @@ class Tally:
     @property
     def at_peak(self) -> dict[str, int]:
         """What was alive at that moment."""
-        return named(self._peak.high)
+        return by_category_name(self._peak.high)
 
     @property
-    def peak_at(self) -> Point:
+    def peak_at(self) -> MemoryPoint:
         """The stretch in which that moment came."""
         return self._ended(self._peak_in)
 
-    def points(self) -> list[Point]:
+    def points(self) -> list[MemoryPoint]:
         """Return all stretches up to now, oldest first."""
-        return [self._ended(stretch) for stretch in (*self._past, self._stretch)]
+        return [self._ended(interval) for interval in (*self._past, self._interval)]
 
     def add(self, category: int, size: int, number: int) -> None:
         """Count a storage that has just come to life; numbers rise with every storage."""
@@ -68,55 +70,59 @@ class Tally:
         """Count bytes that came or, with a negative ``size``, went."""
         self.now[category] += size
         self.total += size
-        if self.total > self._stretch.top:
-            self._stretch.top, self._stretch.high, self._stretch.when = self.total, self.now.copy(), self._newest
+        if self.total > self._interval.top:
+            self._interval.top, self._interval.high, self._interval.newest_storage = (
+                self.total,
+                self.now.copy(),
+                self._newest,
+            )
             if self.total > self._peak.top:
-                self._peak.top, self._peak.high, self._peak.when = self.total, self.now.copy(), self._newest
-                self._peak_in = self._stretch
+                self._peak.top, self._peak.high, self._peak.newest_storage = self.total, self.now.copy(), self._newest
+                self._peak_in = self._interval
 
-    def move(self, before: int, after: int, size: int, number: int | None = None) -> None:
+    def recategorise(self, before: int, after: int, size: int, number: int | None = None) -> None:
         """Count bytes as something else from now on; with its ``number`` also at the highest moments before."""
         marks = [self.now]
         if number is not None:
-            marks += [mark.high for mark in (self._stretch, self._peak) if number <= mark.when]
+            marks += [mark.high for mark in (self._interval, self._peak) if number <= mark.newest_storage]
         for amounts in marks:
             amounts[before] -= size
             amounts[after] += size
 
-    def turn(self, place: tuple[str, str, int]) -> None:
+    def begin_interval(self, place: tuple[str, str, int]) -> None:
         """Begin another stretch at a place: statement, module and the number of the statement."""
-        self._stretch.end = self.now.copy()
-        self._past.append(self._stretch)
-        self._stretch = Stretch(place, self.now, self._newest)
+        self._interval.end = self.now.copy()
+        self._past.append(self._interval)
+        self._interval = Interval(place, self.now, self._newest)
         if len(self._past) >= MOST_POINTS:
             self._thin()
 
-    def say(self, statement: str) -> None:
+    def label_statement(self, statement: str) -> None:
         """Give the stretches of the statement under way its name."""
-        self._stretch.statement = statement
-        for stretch in reversed(self._past):
-            if stretch.number != self._stretch.number:
+        self._interval.statement = statement
+        for interval in reversed(self._past):
+            if interval.number != self._interval.number:
                 break
-            stretch.statement = statement
+            interval.statement = statement
 
-    def rest(self, *, resting: bool) -> None:
+    def pause(self, *, paused: bool) -> None:
         """Leave the timeline as it is while nobody counts: what dies then belongs to no statement."""
-        if resting and not self._resting:
-            self._stretch.end = self.now.copy()
-        self._resting = resting
+        if paused and not self._paused:
+            self._interval.end = self.now.copy()
+        self._paused = paused
 
     def forget(self) -> None:
         """Begin the timeline and the peak anew with what is alive now."""
         self._past.clear()
-        place = self._stretch.statement, self._stretch.module, self._stretch.number
-        self._stretch = Stretch(place, self.now, self._newest)
-        self._peak = Stretch(place, self.now, self._newest)
-        self._peak_in = self._stretch
+        place = self._interval.statement, self._interval.module, self._interval.number
+        self._interval = Interval(place, self.now, self._newest)
+        self._peak = Interval(place, self.now, self._newest)
+        self._peak_in = self._interval
 
-    def _ended(self, stretch: Stretch) -> Point:
-        if stretch is self._stretch and not self._resting:
-            stretch.end = self.now.copy()
-        return stretch.point()
+    def _ended(self, interval: Interval) -> MemoryPoint:
+        if interval is self._interval and not self._paused:
+            interval.end = self.now.copy()
+        return interval.point()
 
     def _thin(self) -> None:
         """Halve the number of stretches: neighbours become one, which keeps its highest moment."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import _disable_current_modes
 
 
 @contextmanager
-def looking(model: nn.Module) -> Iterator[None]:
+def evaluating(model: nn.Module) -> Iterator[None]:
     """Put a model in evaluation mode, without gradients and with its random numbers set aside; undo all of it after."""
     modes = [(module, module.training) for module in model.modules()]
     gpus = range(torch.cuda.device_count()) if any(p.is_cuda for p in model.parameters()) else ()
@@ -30,5 +29,3 @@ def loss_at(model: nn.Module, weights: Mapping[str, Tensor], loss_fn: Any, x: Te
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     output = torch.func.functional_call(model, {**buffers, **weights}, (x,))
     return float(loss_fn(output, y))
-
-

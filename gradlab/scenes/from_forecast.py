@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from ..memory import CATEGORIES, MemoryPoint
 from .kinds import Memory
-from ..memory import CATEGORIES, Point
 
 
-def foretold(points: Sequence[Point], card: tuple[str, int] | None = None) -> Memory:
+def forecast_scene(points: Sequence[MemoryPoint], card: tuple[str, int] | None = None) -> Memory:
     """Return the scene of one update, the second, which is the one that a forecast is about."""
     statements, starts, at = [], [], 0
     for _, group in groupby(points, key=lambda point: (point.number, point.statement)):

@@ -1,4 +1,4 @@
-"""Probes: what each panel wants to know of a run, read off without changing it, as a scene."""
+"""RunScenes: what each panel wants to know of a run, read off without changing it, as a scene."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..gradients import union
-from .predictions import Grid, samples
-from .evaluate import looking, loss_at
-from .loss_surface import Plane
-from ..loop import Run
+from ..gradients import Span, union
+from ..loop import History, Run
+from ..memory import CATEGORIES, MemoryPoint, by_category_name
+from .evaluate import evaluating, loss_at
 from .kinds import Arrow, Arrows, Bar, Bars, Boundary, Curve, Landscape, Memory, Samples, ScalerHistory, Scene, Slice
-from ..gradients import Span
-from ..memory import CATEGORIES, Point, named
+from .loss_surface import LossSurface
+from .predictions import DecisionGrid, samples
 
 PANELS = ("loss", "gradient", "picture", "landscape", "scaler", "memory")
 """The panels there are; "picture" is what the task has to show: a decision boundary, or digits with predictions."""
@@ -26,7 +25,7 @@ _MOST_BARS = 10
 _SLICE_POINTS = 21
 
 
-class Probes:
+class RunScenes:
     """The probes of one run; it keeps what is costly to work out and seldom changes (contours, a grid of points)."""
 
     def __init__(self, run: Run) -> None:
@@ -34,8 +33,8 @@ class Probes:
         self.run = run
         self.card: tuple[str, int] | None = None
         """Name and usable bytes of the card that memory is held against, where one was chosen."""
-        self._plane: Plane | None = None
-        self._grid: Grid | None = None
+        self._plane: LossSurface | None = None
+        self._grid: DecisionGrid | None = None
 
     def names(self) -> list[str]:
         """Return the panels that this run can show now; "scaler" is there while the loop has one."""
@@ -48,7 +47,7 @@ class Probes:
 
     def scene(self, name: str) -> Scene:
         """Return the scene of a panel."""
-        probes: dict[str, Callable[[], Scene]] = {
+        scenes: dict[str, Callable[[], Scene]] = {
             "loss": self.loss,
             "gradient": self.gradient,
             "landscape": self.landscape,
@@ -56,11 +55,11 @@ class Probes:
             "picture": self.picture,
             "scaler": self.scaler,
         }
-        return probes[name]()
+        return scenes[name]()
 
     def loss(self) -> Curve:
         """The loss over updates."""
-        return self.run.record.curve()
+        return loss_curve(self.run.record)
 
     def gradient(self) -> Arrows | Bars:
         """What ``.grad`` holds: arrows for a model of two weights, a bar a layer for others."""
@@ -76,12 +75,12 @@ class Probes:
     def memory(self) -> Memory:
         """Bytes by category over the updates that were watched last, or as they are now."""
         run = self.run
-        now = {**named([0] * len(CATEGORIES)), **run.footprint()}
-        watched = [entry for entry in run.watched if entry[1]] or [(run.updates, [Point("now", "", now, now)])]
+        now = {**by_category_name([0] * len(CATEGORIES)), **run.footprint()}
+        watched = [entry for entry in run.watched if entry[1]] or [(run.updates, [MemoryPoint("now", "", now, now)])]
         statements: list[str] = []
         starts: list[int] = []
         updates: list[tuple[int, int]] = []
-        points: list[Point] = []
+        points: list[MemoryPoint] = []
         for number, timeline in watched:
             updates.append((len(statements), number))
             for _, group in groupby(timeline, key=lambda point: point.number):
@@ -127,45 +126,45 @@ class Probes:
         if self.run.task.picture == "samples":
             return samples(self.run.task, self.run.model)
         if self._grid is None:
-            self._grid = Grid(self.run.task)
+            self._grid = DecisionGrid(self.run.task)
         return self._grid.boundary(self.run.model)
 
     def _contours(self) -> Any:
         if self._plane is None:
-            self._plane = Plane(self.run.task, self.run.model)
+            self._plane = LossSurface(self.run.task, self.run.model)
         path = self.run.record.path
-        reach = [*path["x"][-1:], *path["y"][-1:], *_ends(path["x"]), *_ends(path["y"])]
-        return self._plane.contours(reach)
+        must_cover = [*path["x"][-1:], *path["y"][-1:], *_ends(path["x"]), *_ends(path["y"])]
+        return self._plane.contours(must_cover)
 
     def _arrows(self) -> Arrows:
-        book = self.run.provenance
-        book.fold()
-        held = [(first, last) for entry in book.entries for first, last in entry.held]
-        leftover = [span for entry in book.entries for span in entry.leftover()]
+        provenance = self.run.provenance
+        provenance.sync()
+        batches = [(first, last) for entry in provenance.histories for first, last in entry.batches]
+        leftover = [span for entry in provenance.histories for span in entry.leftover()]
         arrows, earlier = [], [0.0, 0.0]
-        for number, (dx, dy) in _pairs(book.vectors or ()):
-            if _within(number, held):
+        for number, (dx, dy) in _pairs(provenance.vectors or ()):
+            if _within(number, batches):
                 arrows.append(Arrow(number, dx, dy, _within(number, leftover)))
         arrows = arrows[-max(_FEWEST_ARROWS, self.run.recipe.accumulate) :]
         flat = torch.cat(
-            [p.grad.flatten() if p.grad is not None else torch.zeros_like(p).flatten() for p in book.params]
+            [p.grad.flatten() if p.grad is not None else torch.zeros_like(p).flatten() for p in provenance.params]
         )
         total = [value / self.run.scale_in_grad for value in flat.tolist()]
-        count = sum(last - first + 1 for first, last in held)
+        count = sum(last - first + 1 for first, last in batches)
         if count > len(arrows):  # what is left of .grad was added before the kept vectors reach back
             earlier = [whole - sum(part) for whole, part in zip(total, _columns(arrows), strict=True)]
-        x, y = (value for p in book.params for value in p.detach().flatten().tolist())
+        x, y = (value for p in provenance.params for value in p.detach().flatten().tolist())
         return Arrows(self._contours(), (x, y), arrows, (earlier[0], earlier[1]), (total[0], total[1]))
 
     def _bars(self) -> Bars:
-        book = self.run.provenance
-        book.fold()
+        provenance = self.run.provenance
+        provenance.sync()
         kinds = {name: type(module).__name__ for name, module in self.run.model.named_modules()}
-        paths = [entry.name.split(".")[:-1] or [entry.name] for entry in book.entries]
+        paths = [entry.name.split(".")[:-1] or [entry.name] for entry in provenance.histories]
         depth = max(map(len, paths), default=1)
         while depth > 1 and len({tuple(path[:depth]) for path in paths}) > _MOST_BARS:
             depth -= 1
-        rows = zip(paths, book.entries, book.params, strict=True)
+        rows = zip(paths, provenance.histories, provenance.params, strict=True)
         bars = []
         for key, group in groupby(rows, key=lambda row: ".".join(row[0][:depth])):
             members = list(group)
@@ -173,7 +172,7 @@ class Probes:
             counts = [entry.count() for _, entry, _ in members]
             name = f"{key} {kinds[key]}" if key.isdigit() else key  # "head" says enough, "4" does not
             bars.append(Bar(name, math.hypot(*norms) / self.run.scale_in_grad, *max(counts, key=sum)))
-        return Bars(bars, union(span for entry in book.entries for span in entry.held))
+        return Bars(bars, union(span for entry in provenance.histories for span in entry.batches))
 
     def _slice(self) -> Slice:
         run = self.run
@@ -181,13 +180,13 @@ class Probes:
         if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
             x, y = (part.to(run.task.device) for part in run.task.batches[0])
         lr = run.recipe.lr
-        named = [(name, p.detach(), p.grad) for name, p in run.model.named_parameters()]
+        by_category_name = [(name, p.detach(), p.grad) for name, p in run.model.named_parameters()]
         steps = [4 * lr * (i / (_SLICE_POINTS - 1)) - lr for i in range(_SLICE_POINTS)]
-        with looking(run.model):
+        with evaluating(run.model):
             losses = [
                 loss_at(
                     run.model,
-                    {name: w if g is None else w - t / run.scale_in_grad * g for name, w, g in named},
+                    {name: w if g is None else w - t / run.scale_in_grad * g for name, w, g in by_category_name},
                     run.task.loss_fn,
                     x,
                     y,
@@ -195,6 +194,12 @@ class Probes:
                 for t in steps
             ]
         return Slice(steps, losses, lr)
+
+
+def loss_curve(history: History) -> Curve:
+    """Return the loss of a run's history as a scene."""
+    rows = history.rows
+    return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], tuple(history.switches), history.broken)
 
 
 def _within(number: int, spans: list[Span]) -> bool:

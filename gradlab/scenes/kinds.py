@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-Span = tuple[int, int]
-"""Batches ``first`` to ``last``, both included, counted from 1 since the run was reset."""
+from ..gradients import Span
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from .evaluate import looking
+from .evaluate import evaluating
 from .kinds import Contours
 
 _POINTS = 41
@@ -17,7 +17,7 @@ _WIDEST = 1e6
 _GROWTH = 1.5
 
 
-class Plane:
+class LossSurface:
     """Contours around the task's minimum, in a square that grows in steps with the way of the weights."""
 
     def __init__(self, task: Any, model: nn.Module) -> None:
@@ -28,17 +28,17 @@ class Plane:
         self._half = 0.0
         self._contours: Contours | None = None
 
-    def contours(self, reach: Iterable[float]) -> Contours:
+    def contours(self, must_cover: Iterable[float]) -> Contours:
         """Return contours that show weights with these coordinates; the same object while they still do."""
-        far = [abs(value - c) for value in reach if math.isfinite(value) for c in self._centre]
+        far = [abs(value - c) for value in must_cover if math.isfinite(value) for c in self._centre]
         need = min(1.3 * max(far, default=1.0), _WIDEST) or 1.0
         if self._contours is None or need > self._half:
             # The first square fits; later ones grow by half, so that a run that swings ever wider seldom needs one.
             self._half = need if self._contours is None else max(need, _GROWTH * self._half)
-            self._contours = self._work_out()
+            self._contours = self._compute()
         return self._contours
 
-    def _work_out(self) -> Contours:
+    def _compute(self) -> Contours:
         x, y = (torch.linspace(c - self._half, c + self._half, _POINTS) for c in self._centre)
         weights = torch.stack([x.repeat(_POINTS), y.repeat_interleave(_POINTS)], 1).to(self._task.device)
         names = [(name, p.shape, p.numel()) for name, p in self._model.named_parameters()]
@@ -57,6 +57,6 @@ class Plane:
             ]
             return torch.stack(losses).mean()
 
-        with looking(self._model):
+        with evaluating(self._model):
             surface = torch.func.vmap(loss)(weights).reshape(_POINTS, _POINTS)
         return Contours(x.tolist(), y.tolist(), surface.tolist())

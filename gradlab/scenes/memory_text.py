@@ -1,16 +1,18 @@
-"""Memory in words: what a peak comes from, and how it stands against a card."""
+"""Memory in words: where a peak lies, how much of a GPU it takes, whether it fits, and what would help."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..formatting import bytes_text
 
 _CALLS = ("zero_grad", "backward", "step", "update", "unscale_", "clip_grad_norm_")
 """Statements that are known by what they call; the others by what they assign or by how they begin."""
+_WORTH = 0.05  # of the peak: what is less would not help
 
 
-def caused(statement: str, module: str = "") -> str:
+def peak_location(statement: str, module: str = "") -> str:
     """Say where a peak lies: ``while backward ran, in head``."""
     at = f"while {statement} ran" if statement in _CALLS else f"at {statement}"
     if not module:
@@ -19,7 +21,7 @@ def caused(statement: str, module: str = "") -> str:
     return f"{at}, in {'module ' if module.isdigit() else ''}{module}"
 
 
-def against(card: str, holds: float, peak: float) -> str:
+def share_of_gpu(card: str, holds: float, peak: float) -> str:
     """Say how much of a card a peak takes: ``T4 holds 15 GiB: 0.003 % used at the peak``."""
     if peak > holds > 0:
         return f"{card} holds {bytes_text(holds)}: the peak needs {times(peak / holds)} that"
@@ -43,7 +45,7 @@ def times(ratio: float) -> str:
     return f"{ratio:.2g} times" if ratio >= 1.1 else f"{max(ratio, 1.01):.2f} times"
 
 
-def fits(bars: Mapping[str, float], cards: Sequence[tuple[str, int]]) -> str:
+def which_fit(bars: Mapping[str, float], cards: Sequence[tuple[str, int]]) -> str:
     """Say which of the cards a peak fits: ``fits A100-80 and H100, not T4, L4 or A100-40``."""
     total = sum(bars.values())
     fit = [name for name, holds in cards if total <= holds]
@@ -51,15 +53,64 @@ def fits(bars: Mapping[str, float], cards: Sequence[tuple[str, int]]) -> str:
     if not cards:
         return ""
     if not other:
-        return f"fits {listed(fit, 'and')}"
+        return f"fits {join_words(fit, 'and')}"
     if not fit:
         largest, holds = max(cards, key=lambda card: card[1])
         if len(cards) == 1:
             return f"does not fit {largest}: {times(total / holds)} what it holds"
         return f"fits none: {times(total / holds)} what {largest} holds"
-    return f"fits {listed(fit, 'and')}, not {listed(other, 'or')}"
+    return f"fits {join_words(fit, 'and')}, not {join_words(other, 'or')}"
 
 
-def listed(names: Sequence[str], last: str) -> str:
+def join_words(names: Sequence[str], last: str) -> str:
     """Write a list in words: ``T4, L4 or A100-40``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}" if names else ""
+
+
+def need_sentence(what: str, at_peak: Mapping[str, int], statement: str, module: str) -> str:
+    """Say what a peak is: ``llama-8b, batch 1, needs 131 GiB at its peak (while backward ran, in layers.31)``."""
+    return f"{what} needs {bytes_text(sum(at_peak.values()))} at its peak ({peak_location(statement, module)})"
+
+
+def fit_sentence(at_peak: Mapping[str, int], cards: Sequence[tuple[str, int]]) -> str:
+    """Say whether a peak fits: one card with its bytes, or several by their names."""
+    if len(cards) != 1:
+        return which_fit(at_peak, cards)
+    (name, holds), peak = cards[0], sum(at_peak.values())
+    if peak <= holds:
+        return f"fits {with_article(name)} ({bytes_text(holds)}), of which it takes {percent(peak / holds)}"
+    return f"does not fit {with_article(name)} ({bytes_text(holds)})"
+
+
+def suggestions(
+    at_peak: Mapping[str, int], holds: int, recipe: Any, *, statement: str, checkpoint: bool, batch: int
+) -> str:
+    """Say what would make a peak smaller that does not fit into ``holds`` bytes, the largest share first.
+
+    Only what can help: there is no use in a smaller batch when the weights alone are too much. ``recipe`` is a Recipe.
+    """
+    weights = at_peak.get("weights", 0)
+    if weights > holds:
+        return f"The weights alone are {bytes_text(weights)}: whatever else is changed, one such card cannot hold them."
+    both = weights + at_peak.get("gradients", 0)
+    if both > holds:
+        return f"Weights and gradients alone are {bytes_text(both)}, more than one such card can hold."
+    smaller = ["checkpointing"] * (not checkpoint) + ["AMP"] * (recipe.amp == "off")
+    smaller.append("a smaller batch with a longer window" if batch > 1 else "a shorter context")
+    ideas = {"activations": f"{join_words(smaller, 'or')} (activations: {{}})"}
+    if recipe.optimizer != "sgd":
+        ideas["optimizer"] = "sgd, which keeps no state (optimizer: {})"
+    if not recipe.set_to_none and statement != "step":
+        ideas["gradients"] = "set_to_none, so that the old gradients are gone before forward (gradients: {})"
+    if statement == "step" and recipe.optimizer in ("adam", "adamw"):
+        ideas["other"] = "foreach=False, so that the optimizer needs no copy of all weights at once (other: {})"
+    peak = sum(at_peak.values())
+    worth = [name for name in sorted(ideas, key=lambda n: -at_peak.get(n, 0)) if at_peak.get(name, 0) > _WORTH * peak]
+    if not worth:
+        return f"Nearly all of it is weights, gradients and optimizer state: {bytes_text(both + at_peak['optimizer'])}."
+    return f"What would help: {'; '.join(ideas[name].format(bytes_text(at_peak[name])) for name in worth)}."
+
+
+def with_article(card: str) -> str:
+    """Put the article before a card's name: ``a T4``, ``an H100``."""
+    return f"{'an' if card[:1] in 'AEFHILMNORSX' else 'a'} {card}"

@@ -10,26 +10,25 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from ..loop import Run
-from ..loop import LoopError
 from ..formatting import bytes_text
+from ..loop import LoopError, Run
 
 _ASKED = re.compile(r"Tried to allocate ([\d.]+) (bytes|[KMGT]iB)")
 _CPU = re.compile(r"can't allocate memory|not enough memory", re.IGNORECASE)
 """How the allocator of the CPU says it; it has no exception of its own."""
 
 
-def exhausted(error: BaseException | None) -> BaseException | None:
+def find_oom(error: BaseException | None) -> BaseException | None:
     """Return what said that memory ran out, the error itself or one that led to it; None if memory did not."""
-    for one in _chain(error):
+    for one in _causes(error):
         ran_out = isinstance(one, (torch.cuda.OutOfMemoryError, MemoryError))
         if ran_out or (isinstance(one, RuntimeError) and _CPU.search(str(one))):
             return one
     return None
 
 
-def explain(run: Run, error: BaseException) -> str:
-    """Say where memory ran out, what was alive then by category, and what to try; call it before ``release``."""
+def explain_oom(run: Run, error: BaseException) -> str:
+    """Say where memory ran out, what was alive then by category, and what to try; call it before ``free_after_oom``."""
     module = _module(run, error)
     alive, highest, whole = _alive(run, in_forward=bool(module))
     module = module or highest
@@ -37,18 +36,20 @@ def explain(run: Run, error: BaseException) -> str:
     if isinstance(error, LoopError) and 0 < error.line <= len(lines := run.source.splitlines()):
         where = f"at line {error.line}, {lines[error.line - 1].strip()}"
     words = [f"Out of memory {where}{f', in {module}' if module else ''}."]
-    if asked := _ASKED.search(str(exhausted(error))):
+    if asked := _ASKED.search(str(find_oom(error))):
         words.append(f"{asked[1]} {asked[2]} more could not be had.")
     parts = [f"{name} {bytes_text(size)}" for name, size in sorted(alive.items(), key=lambda p: -p[1]) if size]
     if parts:
         words.append(f"Alive {'then' if whole else 'of what the loop keeps'}: {', '.join(parts)}.")
-    words.append(f"{_tries(run, alive)} The memory of this update is free again: turn a switch or reset, and play on.")
+    words.append(
+        f"{_suggestions(run, alive)} The memory of this update is free again: turn a switch or reset, and play on."
+    )
     return " ".join(words)
 
 
-def release(run: Run, error: BaseException) -> None:
+def free_after_oom(run: Run, error: BaseException) -> None:
     """Let go of what the update that failed still holds: its graph, the frames of the error, the allocator's cache."""
-    for one in list(_chain(error)):
+    for one in list(_causes(error)):
         traceback.clear_frames(one.__traceback__)
         one.__traceback__ = None
     for name, value in list(run.namespace.items()):
@@ -76,13 +77,13 @@ def _module(run: Run, error: BaseException) -> str:
     """Return the name of the innermost module in the frames of the error, "" outside of forward."""
     names = {id(module): name for name, module in run.model.named_modules()}
     inner = ""
-    for one in _chain(error):
+    for one in _causes(error):
         for frame, _ in traceback.walk_tb(one.__traceback__):
             inner = names.get(id(frame.f_locals.get("self")), "") or inner
     return inner
 
 
-def _tries(run: Run, alive: dict[str, int]) -> str:
+def _suggestions(run: Run, alive: dict[str, int]) -> str:
     """Propose the switches that make the largest categories smaller."""
     recipe = run.recipe
     ideas = {
@@ -96,7 +97,7 @@ def _tries(run: Run, alive: dict[str, int]) -> str:
     return f"Try: {tries}."
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

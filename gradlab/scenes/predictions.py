@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from .evaluate import looking
+from .evaluate import evaluating
 from .kinds import Boundary, Samples
 
 _SHOWN_DIGITS = 12
@@ -17,14 +17,14 @@ _POINTS = 48  # along each side of the plane
 def samples(task: Any, model: nn.Module) -> Samples:
     """Return held-out images with what the model says of them; accuracy is over all that are held out."""
     x, y = task.extra["test"]
-    with looking(model):
+    with evaluating(model):
         said = model(x.to(task.device)).argmax(1).cpu()
     images = x[:_SHOWN_DIGITS].reshape(-1, *task.extra["shape"]).tolist()
     right = float((said == y).float().mean())
     return Samples(images, said[:_SHOWN_DIGITS].tolist(), y[:_SHOWN_DIGITS].tolist(), right)
 
 
-class Grid:
+class DecisionGrid:
     """Points all over the plane of a task's data, to ask a classifier about; made once."""
 
     def __init__(self, task: Any) -> None:
@@ -38,7 +38,7 @@ class Grid:
 
     def boundary(self, model: nn.Module) -> Boundary:
         """Return the class that the model gives each point of the plane, and how sure it is."""
-        with looking(model):
+        with evaluating(model):
             shares = model(torch.cat([self._grid, self._points]).to(self._device)).softmax(1).cpu()
         plane, data = shares[: len(self._grid)], shares[len(self._grid) :]
         sure, label = (part.reshape(_POINTS, _POINTS).tolist() for part in plane.max(1))

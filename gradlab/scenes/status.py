@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+from ..gradients import spans
 from ..loop import Run
-from ..gradients import Span
 
 
-def readout(run: Run) -> str:
+def status_line(run: Run) -> str:
     """Say where the run is: update, loss, what ``.grad`` holds, bytes, and what has gone wrong."""
     parts = [f"update {run.updates:,}", _loss(run), _gradient(run)]
     if run.loss_scale is not None:
@@ -35,7 +35,7 @@ def _loss(run: Run) -> str:
 
 
 def _gradient(run: Run) -> str:
-    now = run.provenance.holdings()
+    now = run.provenance.contents()
     if all(param.grad is None for param in run.provenance.params):
         return ".grad is None"
     if not now.holds:

@@ -2,42 +2,62 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from ..scenes import kinds as scene
-from .arrows import ArrowsPanel
-from .bars import BarsPanel
-from .blank import BlankPanel
-from .boundary import BoundaryPanel
-from .canvas import Canvas
-from .comparison import comparison_figure
-from .compose import compose
-from .fit import FitPanel
-from .landscape import LandscapePanel
-from .loss import LossPanel
-from .memory import MemoryPanel
-from .samples import SamplesPanel
-from .scaler import ScalerPanel
-from .slice import SlicePanel
+from .._lazy import load_lazily
 
-__all__ = ["BlankPanel", "Canvas", "comparison_figure", "compose", "panel_for"]
+if TYPE_CHECKING:
+    from .blank import MessagePanel as MessagePanel
+    from .canvas import Canvas as Canvas
+    from .comparison import comparison_figure as comparison_figure
+    from .compose import compose as compose
+    from .palette import ACTIVATIONS as ACTIVATIONS
+    from .palette import CLASSES as CLASSES
+    from .palette import FAINT as FAINT
+    from .palette import FRESH as FRESH
+    from .palette import GRADIENTS as GRADIENTS
+    from .palette import GREY as GREY
+    from .palette import INK as INK
+    from .palette import LOSS as LOSS
+    from .palette import MARKERS as MARKERS
+    from .palette import OPTIMIZER as OPTIMIZER
+    from .palette import SCALE as SCALE
+    from .palette import STALE as STALE
+    from .palette import STALE_HATCH as STALE_HATCH
+    from .palette import WEIGHTS as WEIGHTS
+    from .palette import WRONG as WRONG
+    from .palette import tint as tint
+    from .panels import panel_for as panel_for
+    from .png import Encoder as Encoder
+    from .scaler import RAISED as RAISED
+    from .style import own_look as own_look
 
-
-def panel_for(scene_type: type) -> type[Canvas[Any]]:
-    """Return the panel class that draws this class of scene; TypeError when there is none."""
-    panels: dict[type, type[Canvas[Any]]] = {
-        scene.Curve: LossPanel,
-        scene.Arrows: ArrowsPanel,
-        scene.Bars: BarsPanel,
-        scene.Landscape: LandscapePanel,
-        scene.Slice: SlicePanel,
-        scene.ScalerHistory: ScalerPanel,
-        scene.Boundary: BoundaryPanel,
-        scene.Samples: SamplesPanel,
-        scene.Memory: MemoryPanel,
-        scene.Fit: FitPanel,
-    }
-    try:
-        return panels[scene_type]
-    except KeyError:
-        raise TypeError(f"no panel draws a {scene_type.__name__}; scenes: {[s.__name__ for s in panels]}") from None
+load_lazily(
+    __name__,
+    {
+        "ACTIVATIONS": ".palette",
+        "CLASSES": ".palette",
+        "Canvas": ".canvas",
+        "Encoder": ".png",
+        "FAINT": ".palette",
+        "FRESH": ".palette",
+        "GRADIENTS": ".palette",
+        "GREY": ".palette",
+        "INK": ".palette",
+        "LOSS": ".palette",
+        "MARKERS": ".palette",
+        "MessagePanel": ".blank",
+        "OPTIMIZER": ".palette",
+        "RAISED": ".scaler",
+        "SCALE": ".palette",
+        "STALE": ".palette",
+        "STALE_HATCH": ".palette",
+        "WEIGHTS": ".palette",
+        "WRONG": ".palette",
+        "comparison_figure": ".comparison",
+        "compose": ".compose",
+        "own_look": ".style",
+        "panel_for": ".panels",
+        "tint": ".palette",
+    },
+)

@@ -9,14 +9,14 @@ import numpy as np
 from matplotlib.patches import PathPatch
 from matplotlib.transforms import IdentityTransform
 
+from ..formatting import short
 from ..scenes import Arrows
-from .canvas import say
-from .key import LOOKS, key
+from .canvas import set_label
+from .key import BATCH_STYLES, key
 from .limits import LARGEST, Numbers, numbers
 from .outline import NOTHING, outline
+from .palette import FRESH, GRADIENTS, GREY, STALE, WEIGHTS
 from .plane import Plane
-from .style import FRESH, GRADIENTS, GREY, STALE, WEIGHTS
-from ..formatting import short
 
 NAMED = 8
 """Up to so many arrows carry the number of their batch."""
@@ -37,12 +37,12 @@ class ArrowsPanel(Plane[Arrows]):
         super().build()
         self._kinds: dict[str, PathPatch] = {}
         for kind in ("sum", "older", "stale", "fresh"):
-            arrows = PathPatch(NOTHING, transform=IdentityTransform(), **LOOKS[kind])
+            arrows = PathPatch(NOTHING, transform=IdentityTransform(), **BATCH_STYLES[kind])
             self.axes.add_patch(arrows)
             self._kinds[kind] = arrows
-            self.moving(arrows)
+            self.animate(arrows)
         (self._weights,) = self.axes.plot([], [], color=WEIGHTS, marker="o", markersize=10, mec="white", mew=1.5, ls="")
-        self.moving(self._weights)
+        self.animate(self._weights)
         self._numbers = self.labels(self.axes, NAMED, ha="center")
         (self._older,) = self.labels(self.axes, 1, ha="center")
         self._older.set(color=GREY, text="")
@@ -50,10 +50,10 @@ class ArrowsPanel(Plane[Arrows]):
             label.set(transform=IdentityTransform())
         left = self.width - self.margin + 8
         key(self, {"fresh": "fresh", "stale": "stale", "sum": "sum"}, left, 48)
-        self._zoom = self.words((left - 2) / self.width, self.up(126), "", va="top", linespacing=1.25)
+        self._zoom = self.add_text((left - 2) / self.width, self.y_from_top(126), "", va="top", linespacing=1.25)
         self._factor = 0.0
 
-    def place(self, scene: Arrows) -> None:
+    def draw_scene(self, scene: Arrows) -> None:
         """Lay the arrows head to tail, at a scale at which they fit the view."""
         steps = numbers([edge for a in scene.arrows for edge in (a.dx, a.dy)]).reshape(-1, 2)
         whole = numbers([*scene.earlier, *scene.total]).reshape(2, 2)
@@ -98,12 +98,12 @@ class ArrowsPanel(Plane[Arrows]):
                 if any(math.hypot(x - u, y - v) < 15 * thick for u, v in taken):
                     continue
                 taken.append((x, y))
-                say(label, x, y, str(scene.arrows[at].batch))
+                set_label(label, x, y, str(scene.arrows[at].batch))
         self._older.set_text("")
         start = self.axes.transData.transform(np.clip(np.nan_to_num(scene.weights), -1e9, 1e9))
         if older and math.dist(start, ends[0]) > 16 * thick:
             x, y = (start + ends[0]) / 2 + _side(ends[0] - start) * 16 * thick
-            say(self._older, x, y, "older batches")
+            set_label(self._older, x, y, "older batches")
 
     def _fit(self, scene: Arrows, reach: Numbers) -> float:
         """Choose a round factor; keep the last one while it will do, so that arrows do not breathe."""

@@ -8,7 +8,7 @@ from matplotlib.image import AxesImage
 from ..scenes import Boundary
 from .canvas import Canvas
 from .limits import Range, numbers
-from .style import CLASSES, INK, MARKERS, tint
+from .palette import CLASSES, INK, MARKERS, tint
 
 SHADES = (0.12, 0.25, 0.38, 0.5)
 """Strength of the tint from unsure to sure: entries that the palette of the PNG holds exactly."""
@@ -22,21 +22,21 @@ class BoundaryPanel(Canvas[Boundary]):
 
     def build(self) -> None:
         """Make the image and one set of markers a class."""
-        self.axes = self.box(left=62)
+        self.axes = self.add_axes(left=62)
         self.axes.set_xlabel("input 1", labelpad=2)
         self.axes.set_ylabel("input 2", labelpad=2)
         self._image: AxesImage = self.axes.imshow(
             np.ones((2, 2, 3)), origin="lower", aspect="auto", interpolation="nearest", extent=(0, 1, 0, 1)
         )
-        self.moving(self._image)
+        self.animate(self._image)
         self._points = []
         for colour, marker in zip(CLASSES, MARKERS, strict=True):
             (points,) = self.axes.plot([], [], ls="", marker=marker, markersize=6, mfc=colour, mec="white", mew=0.8)
             self._points.append(points)
-        self.moving(*self._points)
+        self.animate(*self._points)
         self._x, self._y = Range(), Range()
 
-    def place(self, scene: Boundary) -> None:
+    def draw_scene(self, scene: Boundary) -> None:
         """Shade the grid and put the points on it."""
         label, sure = np.array(scene.label, dtype=int), np.array(scene.confidence, dtype=float)
         points = numbers([edge for point in scene.points for edge in point]).reshape(-1, 2)
@@ -51,7 +51,7 @@ class BoundaryPanel(Canvas[Boundary]):
                 extent.append(range_.fit([*finite, *of]))
         if min(high - low for low, high in extent) <= 0:
             extent = [(0.0, 1.0), (0.0, 1.0)]
-        self.limit(self.axes, *extent)
+        self.set_limits(self.axes, *extent)
         drawable = label.ndim == 2 and label.size and label.shape == sure.shape
         if drawable:
             # from chance to certain in a few tints, so that the picture stays small

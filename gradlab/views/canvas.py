@@ -13,10 +13,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator
 
-from .label import Label
-from .png import Encoder, Pixels
-from .style import INK, own_look
 from ..formatting import short
+from .label import Label
+from .palette import INK
+from .png import Encoder, Pixels
+from .style import own_look
 
 S = TypeVar("S")
 
@@ -36,7 +37,7 @@ class Canvas(Generic[S]):
         """Make the figure and its artists; nothing is drawn yet."""
         self.width, self.height = width, height
         self.redraws = 0
-        self._moving: list[Artist] = []
+        self._animated: list[Artist] = []
         self._background: Any = None
         self._scene: S | None = None
         self._png = b""
@@ -44,8 +45,8 @@ class Canvas(Generic[S]):
         with own_look():
             self.figure = Figure(figsize=(width / 100, height / 100), dpi=100 * density, facecolor="white")
             self._canvas: Any = FigureCanvasAgg(self.figure)  # matplotlib has no types for it
-            self.heading = self.words(0.025, self.up(17), self.title, size=13, weight="bold", moving=False)
-            self.aside = self.words(0.985, self.up(17), "", size=11, ha="right")
+            self.heading = self.add_text(0.025, self.y_from_top(17), self.title, size=13, weight="bold", animate=False)
+            self.aside = self.add_text(0.985, self.y_from_top(17), "", size=11, ha="right")
             self.build()
         self._encoder = Encoder(self.colours)
 
@@ -55,7 +56,7 @@ class Canvas(Generic[S]):
         """Make the axes and the artists of this panel."""
         raise NotImplementedError
 
-    def place(self, scene: S) -> None:
+    def draw_scene(self, scene: S) -> None:
         """Move the artists to where the scene says."""
         raise NotImplementedError
 
@@ -65,7 +66,7 @@ class Canvas(Generic[S]):
         """Show this scene from the next ``png`` on. Giving the very same object again costs nothing."""
         if scene is self._scene:
             return
-        self.place(scene)
+        self.draw_scene(scene)
         self._scene = scene
         self._dirty = True
 
@@ -79,7 +80,7 @@ class Canvas(Generic[S]):
         else:
             self._canvas.restore_region(self._background)
         renderer = self._canvas.get_renderer()
-        for artist in sorted(self._moving, key=Artist.get_zorder):
+        for artist in sorted(self._animated, key=Artist.get_zorder):
             artist.draw(renderer)
         return np.asarray(self._canvas.buffer_rgba())
 
@@ -97,18 +98,18 @@ class Canvas(Generic[S]):
         self._background = None
         self._dirty = True
 
-    def moving(self, *artists: Artist) -> None:
+    def animate(self, *artists: Artist) -> None:
         """Draw these at every frame, above the background, in the order of their zorder."""
         for artist in artists:
             artist.set_animated(True)
-            artist.set_zorder(10 + len(self._moving))  # above spines and ticks, as a full draw must agree
-            self._moving.append(artist)
+            artist.set_zorder(10 + len(self._animated))  # above spines and ticks, as a full draw must agree
+            self._animated.append(artist)
 
-    def up(self, pixels: float) -> float:
+    def y_from_top(self, pixels: float) -> float:
         """Return the height, as a share of the figure, that lies so many CSS pixels below the top."""
         return 1 - pixels / self.height
 
-    def box(self, left: float = 50, right: float = 20, top: float = 32, bottom: float = 40) -> Axes:
+    def add_axes(self, left: float = 50, right: float = 20, top: float = 32, bottom: float = 40) -> Axes:
         """Make axes that leave these margins, in CSS pixels."""
         wide, tall = self.width, self.height
         axes = self.figure.add_axes(
@@ -118,13 +119,13 @@ class Canvas(Generic[S]):
         plain_ticks(axes)
         return axes
 
-    def words(self, x: float, y: float, text: str, *, moving: bool = True, size: float = 10, **look: Any) -> Label:
+    def add_text(self, x: float, y: float, text: str, *, animate: bool = True, size: float = 10, **look: Any) -> Label:
         """Make a text at a place given as shares of the figure."""
         look = {"va": "center", "color": INK, "fontsize": size, "parse_math": False, **look}
         artist = Label(x, y, text, transform=self.figure.transFigure, **look)
         self.figure.add_artist(artist)
-        if moving:
-            self.moving(artist)
+        if animate:
+            self.animate(artist)
         return artist
 
     def labels(self, axes: Axes, count: int, size: float = 10, **look: Any) -> list[Label]:
@@ -134,10 +135,10 @@ class Canvas(Generic[S]):
         for label in stock:
             axes.add_artist(label)
             label.set_clip_on(False)
-        self.moving(*stock)
+        self.animate(*stock)
         return stock
 
-    def limit(self, axes: Axes, x: Sequence[float] | None = None, y: Sequence[float] | None = None) -> None:
+    def set_limits(self, axes: Axes, x: Sequence[float] | None = None, y: Sequence[float] | None = None) -> None:
         """Set limits; the background is drawn anew only when they differ from those now."""
         if x is not None and tuple(axes.get_xlim()) != tuple(x):
             axes.set_xlim(x[0], x[1])
@@ -146,14 +147,14 @@ class Canvas(Generic[S]):
             axes.set_ylim(y[0], y[1])
             self.refresh()
 
-    def rise(self, axes: Axes, span: tuple[float, float], log: bool) -> None:
+    def set_y_scale(self, axes: Axes, span: tuple[float, float], log: bool) -> None:
         """Set the y axis: its limits, and whether it is logarithmic."""
         if (axes.get_yscale() == "log") != log:
             # between the two scales the limits must be fit for both, else matplotlib warns
             axes.set_ylim(1.0, 10.0)
             axes.set_yscale("log" if log else "linear")
             plain_ticks(axes)
-        self.limit(axes, y=span)
+        self.set_limits(axes, y=span)
         if log:
             low, high = (math.log10(edge) for edge in span)
             step = max(1, math.ceil((high - low) / 5))
@@ -170,6 +171,6 @@ def plain_ticks(axes: Axes) -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-def say(label: Label, x: float, y: float, text: str, **look: Any) -> None:
+def set_label(label: Label, x: float, y: float, text: str, **look: Any) -> None:
     """Move a label of a stock to a place and let it say this."""
     label.set(x=x, y=y, text=text, **look)

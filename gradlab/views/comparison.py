@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..formatting import short
 from ..scenes import Curve
 from .canvas import Canvas
 from .limits import Range, Scale, numbers
-from .style import ACTIVATIONS, GRADIENTS, LOSS, OPTIMIZER, SCALE, STALE, WEIGHTS, own_look
-from ..formatting import short
+from .palette import ACTIVATIONS, GRADIENTS, LOSS, OPTIMIZER, SCALE, STALE, WEIGHTS
+from .style import own_look
 
 # Here a colour names a recipe, so every curve has its own dashes too, and its name at its end.
 LINES = tuple(
@@ -35,10 +36,10 @@ class _Comparison(Canvas[dict[str, Curve]]):
     colours = tuple(colour for colour, _ in LINES[1:])
 
     def build(self) -> None:
-        self.axes = self.box(right=180, left=60, top=42)
+        self.axes = self.add_axes(right=180, left=60, top=42)
         self.axes.set_xlabel("updates", labelpad=2)
 
-    def place(self, scene: dict[str, Curve]) -> None:
+    def draw_scene(self, scene: dict[str, Curve]) -> None:
         scale, across = Scale(), Range(floor=0.0)
         cut = {name: _finite(curve) for name, curve in scene.items()}
         # A run that diverges leaves the picture at the top; it must not press the others flat.
@@ -48,8 +49,8 @@ class _Comparison(Canvas[dict[str, Curve]]):
         span = scale.fit(every)
         last = max((float(x[-1]) for x, _ in cut.values() if len(x)), default=0.0)
         wide = across.fit([last] if last > 0 else [])
-        self.limit(self.axes, (0, last or wide[1]))
-        self.rise(self.axes, span, scale.log)
+        self.set_limits(self.axes, (0, last or wide[1]))
+        self.set_y_scale(self.axes, span, scale.log)
         beside = []
         for at, (name, (x, y)) in enumerate(cut.items()):
             colour, dashes = LINES[at % len(LINES)]
@@ -81,7 +82,7 @@ class _Comparison(Canvas[dict[str, Curve]]):
     def _word(self, x: float, y: float, word: str, colour: str) -> None:
         wide, tall = self.figure.bbox.width, self.figure.bbox.height
         with own_look():
-            label = self.words(x / wide, y / tall, word, weight="bold", color=colour)
+            label = self.add_text(x / wide, y / tall, word, weight="bold", color=colour)
         label.set_fontsize(max(6.0, min(10.0, 10.0 * (wide - x - 8) / max(label.wide(), 1.0))))
 
 

@@ -1,4 +1,4 @@
-"""FitPanel: peaks of memory by category, side by side, against the lines of graphics cards."""
+"""GpuFitPanel: peaks of memory by category, side by side, against the lines of graphics cards."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import PathPatch
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from ..scenes import Fit
-from .canvas import Canvas, say
+from ..formatting import bytes_text
+from ..scenes import Fit, share_of_gpu, which_fit
+from .canvas import Canvas, set_label
 from .label import Label
 from .limits import Numbers, Range
 from .outline import NOTHING, outline
-from .stack import LOOKS, apart, byte_ticks, dark, look, stacked
-from .style import ACTIVATIONS, GRADIENTS, INK, OPTIMIZER, WEIGHTS
-from ..formatting import bytes_text
-from ..scenes import against, fits
+from .palette import ACTIVATIONS, GRADIENTS, INK, OPTIMIZER, WEIGHTS
+from .stack import CATEGORY_STYLES, byte_ticks, darker, spread_labels, stacked, style_of
 
 MOST_BARS = 4
 SIGHT = 4.0
@@ -26,7 +25,7 @@ _HEAD = 18.0  # and above the highest bar for what it adds up to
 _SMALL = 0.001  # of a bar: what is less has no label
 
 
-class FitPanel(Canvas[Fit]):
+class GpuFitPanel(Canvas[Fit]):
     """Stacked bars on a linear axis, so that what is twice as high is twice as many bytes.
 
     A logarithmic one would show a card of 16 GB beside a peak of 6,500 GB at its ease, and every part of a bar at a
@@ -38,28 +37,28 @@ class FitPanel(Canvas[Fit]):
 
     def build(self) -> None:
         """Make an area for each category, the lines of the cards, and a stock of labels."""
-        self.axes = self.box(left=66, right=150, top=50, bottom=26)
+        self.axes = self.add_axes(left=66, right=150, top=50, bottom=26)
         self.axes.set_xticks([])
         self.axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: bytes_text(value)))
         self._wide = self.axes.bbox.width / (self.figure.dpi / 100)
         self.axes.set_xlim(0, self._wide)
         self._range = Range(floor=0.0)
-        self._areas = {name: PathPatch(NOTHING, **look(name)) for name in LOOKS}
+        self._areas = {name: PathPatch(NOTHING, **style_of(name)) for name in CATEGORY_STYLES}
         for area in self._areas.values():
             self.axes.add_patch(area)
         self._lines = LineCollection([], colors=INK, linewidths=1.3, linestyles="dashdot")
         self._leaders = LineCollection([], colors=INK, linewidths=0.8)
         for lines in (self._lines, self._leaders):
             self.axes.add_collection(lines, autolim=False)
-        self.moving(*self._areas.values(), self._lines, self._leaders)
-        self._words = dict(zip(LOOKS, self.labels(self.axes, len(LOOKS), size=9), strict=True))
+        self.animate(*self._areas.values(), self._lines, self._leaders)
+        self._words = dict(zip(CATEGORY_STYLES, self.labels(self.axes, len(CATEGORY_STYLES), size=9), strict=True))
         self._cards = self.labels(self.axes, _MOST_CARDS, size=9)
         self._sums = self.labels(self.axes, MOST_BARS, ha="center", va="bottom", backed=True)
         self._names = self.labels(self.axes, MOST_BARS, ha="center", va="top")
-        self._told = self.words(0.025, self.up(38), "")
+        self._told = self.add_text(0.025, self.y_from_top(38), "")
         self.aside.set_fontsize(9)
 
-    def place(self, scene: Fit) -> None:
+    def draw_scene(self, scene: Fit) -> None:
         """Stack the bars, draw the cards that are in sight, and say what fits."""
         bars = list(scene.bars)[-MOST_BARS:]
         edges = stacked(
@@ -74,7 +73,7 @@ class FitPanel(Canvas[Fit]):
         top = self._range.fit([0.0, highest * tall / (tall - _HEAD), *(holds * 1.08 for _, holds in seen)])[1]
         if self.axes.get_ylim()[1] != top:
             self.axes.yaxis.set_major_locator(FixedLocator(byte_ticks(top)))
-        self.limit(self.axes, y=(0, top))
+        self.set_limits(self.axes, y=(0, top))
         self._down = tall / top
         self._draw(edges, bars, total)
         self._draw_cards(seen, top)
@@ -101,11 +100,11 @@ class FitPanel(Canvas[Fit]):
                 continue
             x = sum(places[at]) / 2
             words = bytes_text(total[at])
-            say(self._sums[at], x, total[at] + 3 / self._down, words, size=(10, 9, 8, 8)[len(bars) - 1])
+            set_label(self._sums[at], x, total[at] + 3 / self._down, words, size=(10, 9, 8, 8)[len(bars) - 1])
             amount, unit = words.split()
             if self._css(self._sums[at]) > room and unit == axis_unit:
                 self._sums[at].set_text(amount)
-            say(self._names[at], x, -6 / self._down, name := bars[at][0], size=10 if len(bars) < 3 else 9)
+            set_label(self._names[at], x, -6 / self._down, name := bars[at][0], size=10 if len(bars) < 3 else 9)
             while name and self._css(self._names[at]) > room:
                 name = name[:-1]
                 self._names[at].set_text(f"{name}\u2026")
@@ -114,14 +113,16 @@ class FitPanel(Canvas[Fit]):
             for name, (low, high) in edges.items()
             if len(bars) and high[-1] - low[-1] > _SMALL * total[-1]
         }
-        placed = apart(heights, 15, self.axes.get_ylim()[1] * self._down)
+        placed = spread_labels(heights, 15, self.axes.get_ylim()[1] * self._down)
         for name, label in self._words.items():
             size = float(edges[name][1][-1] - edges[name][0][-1]) if name in placed else 0.0
             text = f"{name} {bytes_text(size)}" if name in placed else ""
-            say(label, self._wide + 2, placed.get(name, 0.0) / self._down, text, color=dark(name))
+            set_label(label, self._wide + 2, placed.get(name, 0.0) / self._down, text, color=darker(name))
 
     def _draw_cards(self, seen: list[tuple[str, int]], top: float) -> None:
-        placed = apart({str(at): holds * self._down for at, (_, holds) in enumerate(seen)}, 13, top * self._down)
+        placed = spread_labels(
+            {str(at): holds * self._down for at, (_, holds) in enumerate(seen)}, 13, top * self._down
+        )
         lines, leaders = [], []
         for at, label in enumerate(self._cards):
             if at >= len(seen):
@@ -129,16 +130,16 @@ class FitPanel(Canvas[Fit]):
                 continue
             name, holds = seen[at]
             height = placed[str(at)] / self._down
-            say(label, 2, height, name if len(name) <= 8 else name[:7] + "\u2026")
+            set_label(label, 2, height, name if len(name) <= 8 else name[:7] + "\u2026")
             lines.append([(_CARDS, holds), (self._wide, holds)])
             leaders.append([(self._css(label) + 3, height), (_CARDS, holds)])
         self._lines.set_segments(lines)
         self._leaders.set_segments(leaders)
 
     def _tell(self, bars: list[tuple[str, dict[str, int]]], cards: list[tuple[str, int]], seen: int) -> None:
-        words = fits(bars[-1][1], cards) if bars else "nothing is forecast yet"
+        words = which_fit(bars[-1][1], cards) if bars else "nothing is forecast yet"
         if bars and len(cards) == 1 and not seen:
-            words = against(*cards[0], sum(bars[-1][1].values()))
+            words = share_of_gpu(*cards[0], sum(bars[-1][1].values()))
         self._told.set_text(words)
 
     def _css(self, label: Label) -> float:

@@ -7,9 +7,9 @@ from typing import Any
 from matplotlib.patches import Rectangle
 
 from .canvas import Canvas
-from .style import FRESH, GRADIENTS, INK, STALE, STALE_HATCH
+from .palette import FRESH, GRADIENTS, INK, STALE, STALE_HATCH
 
-LOOKS: dict[str, dict[str, Any]] = {
+BATCH_STYLES: dict[str, dict[str, Any]] = {
     "fresh": {"facecolor": FRESH, "edgecolor": INK, "linewidth": 1.0},
     "stale": {"facecolor": STALE, "edgecolor": INK, "linewidth": 1.0, "hatch": STALE_HATCH, "linestyle": "dashed"},
     "older": {"facecolor": "none", "edgecolor": "#767676", "linewidth": 1.2, "linestyle": "dashed"},
@@ -27,8 +27,11 @@ def key(panel: Canvas[Any], entries: dict[str, str], left: float, top: float, ac
         x = left + at * across
         y = top + (0 if across else at * 22)
         swatch = Rectangle(
-            (x / panel.width, panel.up(y + 6)), 18 / panel.width, 12 / panel.height, transform=panel.figure.transFigure
+            (x / panel.width, panel.y_from_top(y + 6)),
+            18 / panel.width,
+            12 / panel.height,
+            transform=panel.figure.transFigure,
         )
-        swatch.set(**LOOKS[look])
+        swatch.set(**BATCH_STYLES[look])
         panel.figure.add_artist(swatch)
-        panel.words((x + 23) / panel.width, panel.up(y), word, moving=False)
+        panel.add_text((x + 23) / panel.width, panel.y_from_top(y), word, animate=False)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..formatting import short
 from ..scenes import Landscape
 from .limits import numbers
+from .palette import GREY, WEIGHTS
 from .plane import Plane
-from .style import GREY, WEIGHTS
-from ..formatting import short
 
 
 class LandscapePanel(Plane[Landscape]):
@@ -25,12 +25,12 @@ class LandscapePanel(Plane[Landscape]):
         (self._path,) = self.axes.plot([], [], color=WEIGHTS, linewidth=1.8, marker=".", markersize=5)
         (self._start,) = self.axes.plot([], [], color=WEIGHTS, marker="o", markersize=8, mfc="white", mew=1.8, ls="")
         (self._now,) = self.axes.plot([], [], color=WEIGHTS, marker="o", markersize=10, mec="white", mew=1.5, ls="")
-        self.moving(self._path, self._start, self._now)
+        self.animate(self._path, self._start, self._now)
         self._start_word, self._now_word = self.labels(
             self.axes, 2, color=WEIGHTS, weight="bold", va="bottom", backed=True
         )
 
-    def place(self, scene: Landscape) -> None:
+    def draw_scene(self, scene: Landscape) -> None:
         """Draw the path, oldest first."""
         self.surface(scene.contours, scene.path)
         path = numbers([edge for point in scene.path for edge in point]).reshape(-1, 2)

@@ -23,7 +23,7 @@ def numbers(values: Iterable[float]) -> Numbers:
     return array
 
 
-def rung(value: float) -> float:
+def nice_step(value: float) -> float:
     """Round a positive number up to the next rung of 1, 1.5, 2, 3, 4, 5, 6, 8, 10 times a power of ten."""
     if value < 1e-300:
         return 1e-300
@@ -66,8 +66,8 @@ class Range:
 
     def _choose(self, low: float, high: float, span: float) -> tuple[float, float]:
         if self.floor is not None and low == self.floor:
-            return low, low + rung(max(span, high - low) * 1.02)
-        step = rung(span) / 4
+            return low, low + nice_step(max(span, high - low) * 1.02)
+        step = nice_step(span) / 4
         return math.floor(low / step) * step, (math.floor(high / step) + 1) * step
 
 

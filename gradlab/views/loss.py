@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.collections import LineCollection
 from matplotlib.patches import Polygon
 
-from ..scenes import Curve
-from .canvas import Canvas, say
-from .limits import Range, Scale, numbers
-from .style import GREY, INK, LOSS
 from ..formatting import short
+from ..scenes import Curve
+from .canvas import Canvas, set_label
+from .limits import Range, Scale, numbers
+from .palette import GREY, INK, LOSS
 
 NEWEST = 6
 """So many switches are labelled; older ones keep their dashed line."""
@@ -26,7 +26,7 @@ class LossPanel(Canvas[Curve]):
 
     def build(self) -> None:
         """Make the line, the band, the marks and their labels."""
-        self.axes = self.box(left=58)
+        self.axes = self.add_axes(left=58)
         self.axes.set_xlabel("updates", labelpad=2)
         self._across, self._scale = Range(floor=0.0), Scale()
         self._band = Polygon(np.zeros((1, 2)), facecolor="#CFCFCF", edgecolor="none")
@@ -35,14 +35,14 @@ class LossPanel(Canvas[Curve]):
         self.axes.add_collection(self._marks, autolim=False)
         (self._line,) = self.axes.plot([], [], color=LOSS, linewidth=1.8)
         (self._now,) = self.axes.plot([], [], color=LOSS, marker="o", markersize=5, linestyle="none")
-        self.moving(self._band, self._marks, self._line, self._now)
+        self.animate(self._band, self._marks, self._line, self._now)
         self._names = self.labels(self.axes, NEWEST, size=10, backed=True)
         frame = {"boxstyle": "round,pad=0.35", "facecolor": "white", "edgecolor": INK, "linestyle": "dashed"}
         (self._broken,) = self.labels(self.axes, 1, size=12, weight="bold", ha="center", bbox=frame)
         for text in (*self._names, self._broken):
             text.set_transform(self.axes.transAxes)
 
-    def place(self, scene: Curve) -> None:
+    def draw_scene(self, scene: Curve) -> None:
         """Draw the curve up to where it breaks."""
         x, mean, low, high = (numbers(part) for part in (scene.updates, scene.mean, scene.low, scene.high))
         kept = np.isfinite(x) & np.isfinite(mean)
@@ -57,8 +57,8 @@ class LossPanel(Canvas[Curve]):
         across = self._across.fit(ends if max(ends) > 0 else [])
         if self._scale.log:
             mean, low, high = (np.maximum(part, span[0]) for part in (mean, low, high))
-        self.limit(self.axes, across)
-        self.rise(self.axes, span, self._scale.log)
+        self.set_limits(self.axes, across)
+        self.set_y_scale(self.axes, span, self._scale.log)
         self._line.set_data(x, np.where(kept, mean, np.nan))
         shown = np.flatnonzero(kept)
         self._now.set_data(x[shown[-1:]], mean[shown[-1:]])
@@ -70,7 +70,7 @@ class LossPanel(Canvas[Curve]):
         self.aside.set_text(f"now {short(float(mean[shown[-1]]))}" if len(shown) and scene.broken is None else "")
         self._place_marks(scene, across, span)
         said = f"inf or NaN from update {scene.broken}" if scene.broken is not None else ""
-        say(self._broken, 0.5, 0.12, said)
+        set_label(self._broken, 0.5, 0.12, said)
 
     def _place_marks(self, scene: Curve, across: tuple[float, float], span: tuple[float, float]) -> None:
         self._marks.set_segments([[(at, span[0]), (at, span[1])] for at, _ in scene.switches[-40:]])

@@ -10,17 +10,16 @@ from matplotlib.collections import LineCollection
 from matplotlib.patches import PathPatch
 from matplotlib.ticker import FixedLocator, FuncFormatter
 
-from ..scenes import Memory
-from .canvas import Canvas, say
+from ..formatting import bytes_text
+from ..scenes import Memory, peak_location, share_of_gpu
+from .canvas import Canvas, set_label
 from .label import Label
 from .limits import Numbers, Range
 from .outline import NOTHING, outline
-from .spread import Spread, bounds, latest, thinned
-from .stack import LOOKS, apart, byte_ticks, dark, look, stacked
+from .palette import ACTIVATIONS, FAINT, GRADIENTS, INK, OPTIMIZER, WEIGHTS
+from .spread import StatementLayout, bounds, decimate, keep_recent
+from .stack import CATEGORY_STYLES, byte_ticks, darker, spread_labels, stacked, style_of
 from .statements import Statements
-from .style import ACTIVATIONS, FAINT, GRADIENTS, INK, OPTIMIZER, WEIGHTS
-from ..formatting import bytes_text
-from ..scenes import against, caused
 
 SIGHT = {"capacity": 2.0, "allocated": 1.5, "reserved": 1.5}
 """A level that lies higher than so many times the peak is said in words instead of drawn."""
@@ -39,32 +38,32 @@ class MemoryPanel(Canvas[Memory]):
 
     def build(self) -> None:
         """Make an area for each category, the marks and lines, and a stock of labels."""
-        self.axes = self.box(left=66, right=_RIGHT, top=_TOP, bottom=_BOTTOM)
+        self.axes = self.add_axes(left=66, right=_RIGHT, top=_TOP, bottom=_BOTTOM)
         self.axes.tick_params(axis="x", length=0, pad=2)
         self.axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: bytes_text(value)))
         self._range = Range(floor=0.0)
         self._statements = Statements(self)
-        self._areas = {name: PathPatch(NOTHING, **look(name)) for name in LOOKS}
+        self._areas = {name: PathPatch(NOTHING, **style_of(name)) for name in CATEGORY_STYLES}
         for area in self._areas.values():
             self.axes.add_patch(area)
-        self.moving(*self._areas.values())
+        self.animate(*self._areas.values())
         self._dividers = LineCollection([], colors=FAINT, linewidths=1.5)
         self.axes.add_collection(self._dividers, autolim=False)
         styles = ("dashdot", "dashed", "dotted")
         self._lines = [self.axes.plot([], [], color=INK, linestyle=style, linewidth=1.4)[0] for style in styles]
         (self._peaks,) = self.axes.plot([], [], color=INK, marker="v", markersize=7, ls="")
-        self.moving(self._dividers, *self._lines, self._peaks)
-        self._words = dict(zip(LOOKS, self.labels(self.axes, len(LOOKS), backed=True), strict=True))
+        self.animate(self._dividers, *self._lines, self._peaks)
+        self._words = dict(zip(CATEGORY_STYLES, self.labels(self.axes, len(CATEGORY_STYLES), backed=True), strict=True))
         self._names = self.labels(self.axes, len(SIGHT), va="bottom", ha="left", size=9, backed=True)
         self._numbers = self.labels(self.axes, _MOST_UPDATES, va="top", ha="center", size=9)
         self._values = self.labels(self.axes, _MOST_UPDATES, va="bottom", ha="center", size=9)
-        self._cause = self.words(0.025, self.up(36), "")
-        self._room = self.words(0.025, self.up(36 + _ROW), "")
+        self._cause = self.add_text(0.025, self.y_from_top(36), "")
+        self._room = self.add_text(0.025, self.y_from_top(36 + _ROW), "")
         self.aside.set_fontsize(9)
 
-    def place(self, scene: Memory) -> None:
+    def draw_scene(self, scene: Memory) -> None:
         """Stack the categories, mark the peak of each update, and say what the newest one comes from."""
-        scene = latest(scene)
+        scene = keep_recent(scene)
         count = max((len(values) for values in scene.categories.values()), default=0)
         ends = bounds(scene.starts, len(scene.statements), count)
         first = sorted({0} | {at for at, _ in scene.updates if 0 < at < len(scene.statements)})[-_MOST_UPDATES:]
@@ -88,14 +87,14 @@ class MemoryPanel(Canvas[Memory]):
         if self.axes.get_ylim()[1] != top:
             # bytes are read in powers of 1024, so ticks lie on round numbers of KiB or MiB
             self.axes.yaxis.set_major_locator(FixedLocator(byte_ticks(top)))
-        self.limit(self.axes, y=(0, top))
+        self.set_limits(self.axes, y=(0, top))
         self._down = self.axes.bbox.height / (self.figure.dpi / 100) / top  # CSS pixels a byte
 
-    def _draw(self, edges: Edges, where: Spread) -> None:
+    def _draw(self, edges: Edges, where: StatementLayout) -> None:
         parts = []
         for begin, end in where.points:
             total = edges["other"][1][begin:end]
-            kept, left, right = thinned(where.left[begin:end], where.right[begin:end], total)
+            kept, left, right = decimate(where.left[begin:end], where.right[begin:end], total)
             parts.append((kept + begin, np.column_stack([left, right]).ravel()))
         for name, (low, high) in edges.items():
             shown = [
@@ -107,7 +106,9 @@ class MemoryPanel(Canvas[Memory]):
         ends = [(a[1] + b[0]) / 2 for a, b in pairwise(where.updates)]
         self._dividers.set_segments([[(x, 0), (x, self.axes.get_ylim()[1])] for x in ends])
 
-    def _mark(self, total: Numbers, where: Spread, numbers: dict[int, int], first: list[int], top: float) -> None:
+    def _mark(
+        self, total: Numbers, where: StatementLayout, numbers: dict[int, int], first: list[int], top: float
+    ) -> None:
         """Put its number over each update, and a mark on its peak; with its bytes when there are several."""
         for label in (*self._numbers, *self._values):
             label.set_text("")
@@ -115,7 +116,7 @@ class MemoryPanel(Canvas[Memory]):
         for at, ((left, right), (begin, end)) in enumerate(zip(where.updates, where.points, strict=True)):
             if first[at] in numbers:
                 number = f"{numbers[first[at]]:,}"
-                say(self._numbers[at], (left + right) / 2, top, f"update {number}")
+                set_label(self._numbers[at], (left + right) / 2, top, f"update {number}")
                 if self._css(self._numbers[at]) > right - left:
                     self._numbers[at].set_text(number)
             if end > begin and total[begin:end].max() > 0:
@@ -123,12 +124,12 @@ class MemoryPanel(Canvas[Memory]):
                 x = float(where.left[high] + where.right[high]) / 2
                 marks.append((x, total[high] + 5 / self._down))
                 if len(where.updates) > 1:
-                    say(self._values[at], x, total[high] + 9 / self._down, bytes_text(total[high]))
+                    set_label(self._values[at], x, total[high] + 9 / self._down, bytes_text(total[high]))
                     half = self._css(self._values[at]) / 2
                     self._values[at].set_x(min(max(x, left + half), max(right - half, left + half)))
         self._peaks.set_data([x for x, _ in marks], [y for _, y in marks])
 
-    def _label(self, edges: Edges, where: Spread, top: float) -> None:
+    def _label(self, edges: Edges, where: StatementLayout, top: float) -> None:
         """Write each category on its area where it is gone at the end, else beside its right end."""
         right = where.updates[-1][1]
         beside: dict[str, float] = {}
@@ -140,7 +141,7 @@ class MemoryPanel(Canvas[Memory]):
             if not len(thick) or thick.max() * self._down < 1.0:
                 continue
             at = begin + int(thick.argmax())
-            say(label, 0.0, low[at] * 0.6 + high[at] * 0.4, name, ha="center", color=dark(name), size=9)
+            set_label(label, 0.0, low[at] * 0.6 + high[at] * 0.4, name, ha="center", color=darker(name), size=9)
             label.backed = True
             wide = float((where.right - where.left)[begin:end][thick > thick.max() / 2].sum())
             if thick[-1] * self._down < 1 and thick.max() * self._down >= 16 and wide > self._css(label) * 0.6:
@@ -149,8 +150,8 @@ class MemoryPanel(Canvas[Memory]):
                 label.set_x(min(max(middle, half), right - half))
             else:
                 beside[name] = float(low[end - 1] + high[end - 1]) / 2 * self._down
-        for name, height in apart(beside, 16, top * self._down).items():
-            say(self._words[name], right + 5, height / self._down, name, ha="left", color=dark(name), size=10)
+        for name, height in spread_labels(beside, 16, top * self._down).items():
+            set_label(self._words[name], right + 5, height / self._down, name, ha="left", color=darker(name), size=10)
             self._words[name].backed = False
 
     def _levels(self, scene: Memory, peak: float) -> dict[str, float]:
@@ -161,12 +162,12 @@ class MemoryPanel(Canvas[Memory]):
 
     def _draw_levels(self, scene: Memory, levels: dict[str, float]) -> None:
         wide = self.axes.get_xlim()[1]
-        heights = apart({name: value * self._down for name, value in levels.items()}, 14, 1e9)
+        heights = spread_labels({name: value * self._down for name, value in levels.items()}, 14, 1e9)
         for line, label, name in zip(self._lines, self._names, SIGHT, strict=True):
             value = levels.get(name)
             word = scene.capacity[0] if name == "capacity" and scene.capacity else name
             line.set_data([0, wide] if value else [], [value, value] if value else [])
-            say(label, 4, heights.get(name, 0.0) / self._down, f"{word} {bytes_text(value)}" if value else "")
+            set_label(label, 4, heights.get(name, 0.0) / self._down, f"{word} {bytes_text(value)}" if value else "")
 
     def _tell(self, scene: Memory, total: Numbers, newest: tuple[int, int], drawn: Collection[str]) -> None:
         """Say the newest peak and its cause, how it stands against the card, and what else is to be known."""
@@ -176,12 +177,12 @@ class MemoryPanel(Canvas[Memory]):
         if peak > 0:
             statement, module = _at(scene, begin + int(total[begin:end].argmax()), len(total))
             for cut in (module, *(f"\u2026{module[at:]}" for at in range(2, len(module), 2)), ""):
-                self._cause.set_text(f"\u25bc peak {bytes_text(peak)} {caused(statement, cut)}")
+                self._cause.set_text(f"\u25bc peak {bytes_text(peak)} {peak_location(statement, cut)}")
                 if self._css(self._cause) < self.width * 0.96:
                     break
         far = ""
         if scene.capacity and peak > 0 and ("capacity" not in drawn or peak > scene.capacity[1]):
-            far = against(*scene.capacity, peak)
+            far = share_of_gpu(*scene.capacity, peak)
         self._room.set_text(far)
         tall = self.height - _BOTTOM - _TOP - (_ROW if far else 0)
         now = self.axes.get_position()

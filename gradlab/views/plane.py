@@ -8,11 +8,12 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from ..scenes import Contours
-from .canvas import Canvas, say
-from .limits import Range, numbers
-from .style import GREY, INK, own_look
 from ..formatting import short
+from ..scenes import Contours
+from .canvas import Canvas, set_label
+from .limits import Range, numbers
+from .palette import GREY, INK
+from .style import own_look
 
 S = TypeVar("S")
 LEVELS = 9
@@ -26,7 +27,7 @@ class Plane(Canvas[S]):
 
     def build(self) -> None:
         """Make the axes; the contours come with the first scene."""
-        self.axes = self.box(left=56, right=self.margin)
+        self.axes = self.add_axes(left=56, right=self.margin)
         self._contours: Contours | None = None
         self._lines: list[Any] = []
         self._x, self._y = Range(), Range()
@@ -53,7 +54,7 @@ class Plane(Canvas[S]):
             # exactly the contours as long as everything lies on them; once grown, the view stays
             inside = low <= near.min(initial=low) and near.max(initial=high) <= high
             limits = (low, high) if inside and range_.limits is None else range_.fit([low, high, *near])
-            self.limit(self.axes, **{axis: limits})
+            self.set_limits(self.axes, **{axis: limits})
         # Arrows must look perpendicular to contours, unless that would squeeze the picture to a ribbon.
         box = self.axes.get_position(original=True)
         (left, right), (bottom, top) = self.axes.get_xlim(), self.axes.get_ylim()
@@ -64,7 +65,7 @@ class Plane(Canvas[S]):
             self.refresh()
         self.axes.apply_aspect()
         where = f"weights at {short(some[-1, 0])}, {short(some[-1, 1])}:\noutside this picture" if far else ""
-        say(self._outside, 0.5, 0.95, where)
+        set_label(self._outside, 0.5, 0.95, where)
 
     def _draw(self, contours: Contours) -> None:
         for lines in self._lines:

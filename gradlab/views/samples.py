@@ -6,8 +6,8 @@ import numpy as np
 from matplotlib.collections import LineCollection
 
 from ..scenes import Samples
-from .canvas import Canvas, say
-from .style import INK, WRONG
+from .canvas import Canvas, set_label
+from .palette import INK, WRONG
 
 MOST = 24
 
@@ -20,22 +20,22 @@ class SamplesPanel(Canvas[Samples]):
 
     def build(self) -> None:
         """Make one image for all digits and a label for each."""
-        self.axes = self.box(left=8, right=8, bottom=6)
+        self.axes = self.add_axes(left=8, right=8, bottom=6)
         self.axes.set_axis_off()
         self._image = self.axes.imshow(
             np.zeros((1, 1)), cmap="gray_r", vmin=0, vmax=1.25, aspect="auto", interpolation="nearest"
         )
         self._crosses = LineCollection([], colors=WRONG, linewidths=2.4)
         self.axes.add_collection(self._crosses, autolim=False)
-        self.moving(self._image, self._crosses)
+        self.animate(self._image, self._crosses)
         self._answers = self.labels(self.axes, MOST, size=10, ha="center")
 
-    def place(self, scene: Samples) -> None:
+    def draw_scene(self, scene: Samples) -> None:
         """Lay the digits out in rows that fill the panel."""
         count = min(len(scene.images), len(scene.predicted), len(scene.actual), MOST)
         columns, rows = shape(count, self.width / self.height)
         tall, gap = 12.0, 2.0  # a cell in digit pixels: 8 of digit, the rest for the answer below
-        self.limit(self.axes, (0, columns * (8 + gap)), (rows * tall, 0))
+        self.set_limits(self.axes, (0, columns * (8 + gap)), (rows * tall, 0))
         sheet = np.zeros((int(rows * tall), int(columns * (8 + gap))))
         crosses: list[list[tuple[float, float]]] = []
         for at in range(count):
@@ -46,7 +46,7 @@ class SamplesPanel(Canvas[Samples]):
             said, truth = scene.predicted[at], scene.actual[at]
             right = said == truth
             word = f"{said}" if right else f"{said}, is {truth}"
-            say(self._answers[at], left + 4, top + 9.9, word, color=INK if right else WRONG)
+            set_label(self._answers[at], left + 4, top + 9.9, word, color=INK if right else WRONG)
             self._answers[at].set_fontweight("normal" if right else "bold")
             if not right:
                 x0, x1, y0, y1 = left, left + 8, top + 0.1, top + 8

@@ -8,7 +8,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter
 from ..scenes import ScalerHistory
 from .canvas import Canvas
 from .limits import Range, numbers
-from .style import GRADIENTS, INK, SCALE, WRONG
+from .palette import GRADIENTS, INK, SCALE, WRONG
 
 
 class ScalerPanel(Canvas[ScalerHistory]):
@@ -20,21 +20,21 @@ class ScalerPanel(Canvas[ScalerHistory]):
     def build(self) -> None:
         """Make the two strips, which share their x axis."""
         strip = max(44.0, self.height * 0.17)
-        self.axes = self.box(left=58, bottom=40 + strip + 26)
-        self.low = self.box(left=58, top=self.height - 40 - strip)
+        self.axes = self.add_axes(left=58, bottom=40 + strip + 26)
+        self.low = self.add_axes(left=58, top=self.height - 40 - strip)
         self.axes.tick_params(axis="x", labelbottom=False)
         self.low.set_xlabel("updates", labelpad=2)
         self.low.set_ylim(0, 1)
         self.low.set_yticks([0, 1], ["0%", "100%"])
         at = self.low.get_position().y1 + 11 / self.height
-        self.words(58 / self.width, at, "would underflow without scaling", moving=False)
+        self.add_text(58 / self.width, at, "would underflow without scaling", animate=False)
         self._across, self._heights = Range(floor=0.0), Range(slack=8)
         (self._steps,) = self.axes.plot([], [], color=SCALE, linewidth=2.4, drawstyle="steps-post")
         (self._skipped,) = self.axes.plot([], [], color=WRONG, marker="x", markersize=8, mew=2.2, ls="")
         (self._share,) = self.low.plot([], [], color=GRADIENTS, linewidth=2, linestyle=(0, (4, 1)))
-        self.moving(self._steps, self._skipped, self._share)
+        self.animate(self._steps, self._skipped, self._share)
 
-    def place(self, scene: ScalerHistory) -> None:
+    def draw_scene(self, scene: ScalerHistory) -> None:
         """Draw both strips up to the newest update."""
         x, scale, share = numbers(scene.updates), numbers(scene.scale), numbers(scene.underflow)
         kept = np.isfinite(x) & np.isfinite(scale) & (scale > 0)
@@ -53,8 +53,8 @@ class ScalerPanel(Canvas[ScalerHistory]):
             step = max(1, round((high - low) / 4))
             self.axes.yaxis.set_major_locator(FixedLocator(np.arange(low, high + 1, step).tolist()))
             self.axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: _power(int(value))))
-        self.limit(self.axes, across, (low, high))
-        self.limit(self.low, across)
+        self.set_limits(self.axes, across, (low, high))
+        self.set_limits(self.low, across)
         self._steps.set_data(x, power)
         under = np.interp(skipped, x[kept], power[kept]) if kept.any() else np.full(len(skipped), np.nan)
         self._skipped.set_data(skipped, under)

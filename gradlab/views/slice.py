@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..scenes import Slice
-from .canvas import Canvas, say
-from .limits import Range, Scale, numbers
-from .style import GRADIENTS, GREY, LOSS, WEIGHTS
 from ..formatting import short
+from ..scenes import Slice
+from .canvas import Canvas, set_label
+from .limits import Range, Scale, numbers
+from .palette import GRADIENTS, GREY, LOSS, WEIGHTS
 
 
 class SlicePanel(Canvas[Slice]):
@@ -19,17 +19,17 @@ class SlicePanel(Canvas[Slice]):
 
     def build(self) -> None:
         """Make the line and its two marks."""
-        self.axes = self.box(left=58)
+        self.axes = self.add_axes(left=58)
         self.axes.set_xlabel("t  in  weights \u2212 t \u00b7 .grad", labelpad=2)
         self._across, self._scale = Range(), Scale(enter=1e3, leave=1e2)
         (self._line,) = self.axes.plot([], [], color=LOSS)
         (self._step,) = self.axes.plot([], [], color=GREY, linestyle="dashed", linewidth=1.2)
         (self._here,) = self.axes.plot([], [], color=WEIGHTS, marker="o", markersize=9, mec="white", ls="")
         (self._there,) = self.axes.plot([], [], color=GRADIENTS, marker="D", markersize=9, mec=LOSS, mew=1, ls="")
-        self.moving(self._line, self._step, self._here, self._there)
+        self.animate(self._line, self._step, self._here, self._there)
         self._words = self.labels(self.axes, 2, weight="bold", va="bottom", backed=True)
 
-    def place(self, scene: Slice) -> None:
+    def draw_scene(self, scene: Slice) -> None:
         """Draw the line and read the loss at 0 and at lr off it."""
         t, loss = numbers(scene.t), numbers(scene.loss)
         kept = np.isfinite(t) & np.isfinite(loss)
@@ -37,8 +37,8 @@ class SlicePanel(Canvas[Slice]):
         across = self._across.fit([*t[kept], *numbers([0.0, scene.lr])] if kept.any() else [])
         if self._scale.log:
             loss = np.where(loss > span[0], loss, span[0])
-        self.limit(self.axes, across)
-        self.rise(self.axes, span, self._scale.log)
+        self.set_limits(self.axes, across)
+        self.set_y_scale(self.axes, span, self._scale.log)
         self._line.set_data(t, np.where(kept, loss, np.nan))
         self._step.set_data([scene.lr, scene.lr], span)
         order = np.argsort(t[kept])
@@ -54,6 +54,8 @@ class SlicePanel(Canvas[Slice]):
                 continue
             spot = self.axes.transAxes.inverted().transform(self.axes.transData.transform((at, value)))
             right = spot[0] > 0.65
-            say(label, spot[0] - 0.03 if right else spot[0] + 0.03, min(spot[1] + 0.04, 0.9), f"{word} {short(value)}")
+            set_label(
+                label, spot[0] - 0.03 if right else spot[0] + 0.03, min(spot[1] + 0.04, 0.9), f"{word} {short(value)}"
+            )
             label.set(transform=self.axes.transAxes, ha="right" if right else "left")
         self._step.set_visible(bool(kept.any() and across[0] <= scene.lr <= across[1]))

@@ -25,7 +25,7 @@ _LAST = ("for", "while", "if", "window", "x, y")
 
 
 @dataclass(frozen=True)
-class Spread:
+class StatementLayout:
     """Places in CSS pixels from the left end of the axes."""
 
     statements: list[tuple[float, float]]
@@ -37,7 +37,7 @@ class Spread:
     """First point of each update, and the first that is no longer in it."""
 
 
-def latest(scene: Memory, most: int = MOST_STATEMENTS) -> Memory:
+def keep_recent(scene: Memory, most: int = MOST_STATEMENTS) -> Memory:
     """Return the scene without its oldest updates while it has more than ``most`` statements; one always stays."""
     kept = list(scene.updates)
     while len(kept) > 1 and len(scene.statements) - kept[0][0] > most:
@@ -62,7 +62,7 @@ def bounds(starts: Sequence[int], statements: int, points: int) -> list[int]:
     return [*known.tolist(), *[points] * (statements + 1 - len(known))]
 
 
-def spread(ends: Sequence[int], first: Sequence[int], moved: Sequence[bool], wide: float) -> Spread:
+def layout_statements(ends: Sequence[int], first: Sequence[int], moved: Sequence[bool], wide: float) -> StatementLayout:
     """Share ``wide`` pixels out: more for a statement with more points, little for one in which nothing moves.
 
     ``ends`` is what ``bounds`` returns, ``first`` the first statement of each update, the first of them 0.
@@ -84,10 +84,10 @@ def spread(ends: Sequence[int], first: Sequence[int], moved: Sequence[bool], wid
     for at, (a, b) in enumerate(places):
         inside = np.linspace(a, b, ends[at + 1] - ends[at] + 1)
         left[ends[at] : ends[at + 1]], right[ends[at] : ends[at + 1]] = inside[:-1], inside[1:]
-    return Spread(places, left, right, spans, [(ends[a], ends[b]) for a, b in updates])
+    return StatementLayout(places, left, right, spans, [(ends[a], ends[b]) for a, b in updates])
 
 
-def thinned(left: Numbers, right: Numbers, total: Numbers, pixel: float = 1.0) -> tuple[Indices, Numbers, Numbers]:
+def decimate(left: Numbers, right: Numbers, total: Numbers, pixel: float = 1.0) -> tuple[Indices, Numbers, Numbers]:
     """Keep of all points within one pixel the one with the largest total: return (kept, left, right)."""
     if len(total) < 2 or (right - left).min() >= pixel:
         return np.arange(len(total), dtype=np.int64), left, right
@@ -113,7 +113,9 @@ def repeated(words: Sequence[str]) -> tuple[int, int, int] | None:
     return best
 
 
-def named(words: Sequence[str], places: Sequence[tuple[float, float]], left_out: set[int], *, flat: bool) -> list[int]:
+def visible_labels(
+    words: Sequence[str], places: Sequence[tuple[float, float]], left_out: set[int], *, flat: bool
+) -> list[int]:
     """Choose the statements that get their word, written flat or slanted: those that matter most, if they have room."""
     rank = {word: at for at, word in enumerate(FIRST)} | {word: len(FIRST) + 1 for word in _LAST}
     order = sorted(

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from .limits import Numbers, numbers
-from .style import ACTIVATIONS, GRADIENTS, GREY, OPTIMIZER, WEIGHTS, tint
+from .palette import ACTIVATIONS, GRADIENTS, GREY, OPTIMIZER, WEIGHTS, tint
 
-LOOKS = {
+CATEGORY_STYLES = {
     "weights": (WEIGHTS, None),
     "gradients": (GRADIENTS, "//"),
     "optimizer": (OPTIMIZER, ".."),
@@ -24,7 +24,7 @@ _UNITS = [1024.0**power for power in range(6)]
 
 def stacked(categories: Mapping[str, Iterable[float]], count: int) -> dict[str, tuple[Numbers, Numbers]]:
     """Return the lower and the upper edge of each category at ``count`` points; what is missing counts as 0."""
-    heights = {name: np.zeros(count) for name in LOOKS}
+    heights = {name: np.zeros(count) for name in CATEGORY_STYLES}
     for name, values in categories.items():
         got = np.nan_to_num(numbers(values), posinf=0.0, neginf=0.0)[:count]
         heights[name if name in heights else "other"][: len(got)] += np.clip(got, 0, _LARGEST)
@@ -32,17 +32,17 @@ def stacked(categories: Mapping[str, Iterable[float]], count: int) -> dict[str, 
     return {name: (edges[at], edges[at + 1]) for at, name in enumerate(heights)}
 
 
-def look(name: str) -> dict[str, object]:
+def style_of(name: str) -> dict[str, object]:
     """Return how the area of a category is drawn."""
-    colour, hatch = LOOKS[name]
+    colour, hatch = CATEGORY_STYLES[name]
     strength = 0.5 if colour != GREY else 0.25 if hatch else 0.4
     edge = colour if colour != GREY else "#969696"
     return {"facecolor": tint(colour, strength), "edgecolor": edge, "hatch": hatch, "linewidth": 1.2}
 
 
-def dark(name: str) -> tuple[float, float, float]:
+def darker(name: str) -> tuple[float, float, float]:
     """Return the colour in which the category's name is written: dark enough to read on white and on its own area."""
-    red, green, blue = tint(LOOKS[name][0], 1)
+    red, green, blue = tint(CATEGORY_STYLES[name][0], 1)
     return red * 0.7, green * 0.7, blue * 0.7
 
 
@@ -55,7 +55,7 @@ def byte_ticks(top: float) -> list[float]:
     return ticks
 
 
-def apart(heights: Mapping[str, float], gap: float, top: float) -> dict[str, float]:
+def spread_labels(heights: Mapping[str, float], gap: float, top: float) -> dict[str, float]:
     """Move labels that would lie on each other ``gap`` apart, as little as can be, and none above ``top``."""
     order = sorted(heights, key=lambda name: heights[name])
     placed: list[float] = []

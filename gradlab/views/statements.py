@@ -9,8 +9,9 @@ from matplotlib.collections import LineCollection
 
 from ..scenes import Memory
 from .canvas import Canvas
-from .spread import FIRST, LETTER, Spread, named, repeated, spread
-from .style import GREY, INK, own_look
+from .palette import GREY, INK
+from .spread import FIRST, LETTER, StatementLayout, layout_statements, repeated, visible_labels
+from .style import own_look
 
 _LONGEST = 11  # letters of a word
 _NARROW = 40.0  # CSS pixels: a block of statements that is narrower has no room for their words
@@ -23,14 +24,14 @@ class Statements:
         """Make the artists on ``panel.axes``."""
         self._panel, self._axes = panel, panel.axes  # type: ignore[attr-defined]
         self._known: object = None
-        self._spread = spread([0], [0], [], 1.0)
+        self._spread = layout_statements([0], [0], [], 1.0)
         self._brackets = LineCollection([], colors=GREY, linewidths=1.2)
         self._brackets.set_clip_on(False)
         self._brackets.set_transform(self._axes.transData)
         panel.figure.add_artist(self._brackets)
         self._times: list[Any] = []
 
-    def lay_out(self, scene: Memory, ends: list[int], first: list[int], moved: list[bool]) -> Spread:
+    def lay_out(self, scene: Memory, ends: list[int], first: list[int], moved: list[bool]) -> StatementLayout:
         """Return the places of all statements and points; words are written anew only when they differ."""
         words = list(scene.statements)
         known = (words, ends, first, moved)
@@ -39,8 +40,8 @@ class Statements:
         self._known = known
         panel = self._panel
         wide = self._axes.bbox.width / (panel.figure.dpi / 100)
-        self._spread = spread(ends, first, moved, wide)
-        panel.limit(self._axes, x=(0.0, wide))
+        self._spread = layout_statements(ends, first, moved, wide)
+        panel.set_limits(self._axes, x=(0.0, wide))
         self._write(words, [*first, len(words)], wide)
         panel.refresh()
         return self._spread
@@ -60,10 +61,10 @@ class Statements:
                 lines.append([(left + 1, -0.02), (left + 1, -0.05), (right - 1, -0.05), (right - 1, -0.02)])
                 said.append(((left + right) / 2, _many(words[at : at + length], count, right - left)))
         short = [word if len(word) <= _LONGEST else word[: _LONGEST - 1] + "\u2026" for word in words]
-        chosen = named(short, places, covered, flat=True)
+        chosen = visible_labels(short, places, covered, flat=True)
         flat = bool(lines) or set(FIRST) & set(words) <= {words[at] for at in chosen}
         if not flat:
-            chosen = named(short, places, covered, flat=False)
+            chosen = visible_labels(short, places, covered, flat=False)
         with own_look():
             middles = [sum(places[at]) / 2 for at in chosen]
             self._axes.set_xticks(middles, [short[at] for at in chosen], parse_math=False, fontsize=9)

@@ -1,1 +1,21 @@
-"""The interactive half: ipywidgets only, and no logic of its own beyond what a click means."""
+"""What a notebook shows: the Lab, the ForecastLab, and the questions of ``predict``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .forecast_lab import ForecastLab as ForecastLab
+    from .lab import Lab as Lab
+    from .predict import predict as predict
+
+load_lazily(
+    __name__,
+    {
+        "ForecastLab": ".forecast_lab",
+        "Lab": ".lab",
+        "predict": ".predict",
+    },
+)

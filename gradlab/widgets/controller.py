@@ -12,30 +12,26 @@ import ipywidgets as widgets
 
 from .. import tasks
 from ..cards import capacity
-from ..doctor import Listener
-from ..scenes import exhausted, explain, release
-from ..scenes import Probes
-from ..scenes import readout, warning
-from ..loop import Recipe
-from ..loop import Run
-from ..loop import LoopError
+from ..doctor.listening import Listener
 from ..formatting import bytes_text
+from ..loop import LoopError, Recipe, Run
+from ..scenes import RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .code import CodePane
 from .controls import Controls
+from .panels import PanelStrip
 from .player import Player
-from .panels import Screen
 from .theme import style_sheet
 from .words import words
 
 
-class Desk:
+class LabController:
     """Controls, player, code pane, screen and words around one Run; ``widget`` holds them all."""
 
     def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[str] | None) -> None:
         """Lay everything out for a run; ``panels`` as in Lab, None for what suits the task."""
         self.runner = runner
         # JupyterLab hands clicks to a second thread of the kernel while a cell, or an early click, runs in the first.
-        self.alone = threading.RLock()
+        self.lock = threading.RLock()
         """Held by whoever trains, draws or reads what is drawn."""
         own = "this GPU" if runner.task.device.startswith("cuda") else "none"
         self.controls = Controls(controls, tasks.names(), self.turn, own=own)
@@ -46,10 +42,10 @@ class Desk:
         self._doctor = Listener()
         self._note = runner.task.title
         self._card = ""  # the one that was chosen
-        self._mishap = ""
-        self._curious = False  # the loop has changed, and its memory has not been looked at since
-        self._probes = Probes(runner)
-        self.screen = Screen(self._probes)
+        self._oom_message = ""
+        self._memory_due = False  # the loop has changed, and its memory has not been looked at since
+        self._scenes = RunScenes(runner)
+        self.screen = PanelStrip(self._scenes)
         body = widgets.Box([self.code.widget, self.screen.widget])
         body.add_class("gradlab-body")
         style = widgets.HTML(style_sheet())
@@ -61,25 +57,25 @@ class Desk:
 
     def step(self) -> None:
         """Run one statement."""
-        self._act(self.runner.step)
+        self._guarded(self.runner.step)
 
     def update(self) -> None:
         """Run one update, or the rest of the one that was begun."""
         self.watch()
-        self._act(functools.partial(self.runner.advance, updates=1))
+        self._guarded(functools.partial(self.runner.advance, updates=1))
 
     def reset(self) -> None:
         """Begin again: the same task, loop and seed."""
-        self._act(self._begin_again)
+        self._guarded(self._begin_again)
 
     def turn(self, name: str, value: Any) -> None:
         """Turn a switch, or choose another task or card."""
         if name == "task":
-            self._act(lambda: self._new_task(value))
+            self._guarded(lambda: self._new_task(value))
         elif name == "card":
-            self._act(lambda: self.hold_against(value))
+            self._guarded(lambda: self.compare_to_gpu(value))
         else:
-            self._act(lambda: self.switch(self.runner.recipe.replace(**{name: value})))
+            self._guarded(lambda: self.switch(self.runner.recipe.replace(**{name: value})))
 
     def edit(self, text: str) -> bool:
         """Take a text of the learner's own for the loop; return whether it was taken."""
@@ -90,11 +86,11 @@ class Desk:
             self._complete_update()
             self.runner.edit(text)
             self._doctor = Listener()
-            self._curious = True
+            self._memory_due = True
             taken = True
             self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
 
-        self._act(take)
+        self._guarded(take)
         return taken
 
     def switch(self, recipe: Recipe) -> None:
@@ -103,16 +99,16 @@ class Desk:
         if self._complete_update():
             words += f" (update {self.runner.updates:,} was completed first)"
         self.runner.switch(recipe)
-        self._curious = True  # what the switch does to memory is seen in the next update
-        if self.runner.fresh_optimizers:
+        self._memory_due = True  # what the switch does to memory is seen in the next update
+        if self.runner.restarted_optimizers:
             words += "; the optimizer is new, its state starts empty; weights and .grad stay"
         self.say(words)
 
-    def hold_against(self, card: str) -> None:
+    def compare_to_gpu(self, card: str) -> None:
         """Hold memory against a card by its name, or against none (""); ValueError for a name that is unknown."""
-        self._probes.card = (card, capacity(card)) if card else None
+        self._scenes.card = (card, capacity(card)) if card else None
         self._card = card
-        held = self._probes.capacity()
+        held = self._scenes.capacity()
         self.say(
             f"Memory is held against {held[0]}: {bytes_text(held[1])}." if held else "Memory is held against no card."
         )
@@ -121,22 +117,22 @@ class Desk:
 
     def panels(self) -> list[str]:
         """Return the names of the panels to show now."""
-        available = self._probes.names()
+        available = self._scenes.names()
         if self._panels is not None:  # another task may have no picture: its landscape stands in
             return [name if name in (*available, "scaler") else "landscape" for name in self._panels]
         third = next(name for name in ("scaler", "picture", "landscape") if name in available)
         return ["loss", "gradient", third, "memory"]
 
     @property
-    def mishap(self) -> str:
+    def oom_message(self) -> str:
         """How memory ran out, "" if it did not or if other words have come since."""
-        return self._mishap if self._note == self._mishap else ""
+        return self._oom_message if self._note == self._oom_message else ""
 
     def watch(self) -> None:
         """Have the run count bytes if somebody looks at them: when its panel is due, and once after each switch."""
-        if self._curious:  # what is drawn between the switch and the next update shows nothing of it yet
-            self._curious = False
-            self.screen.hasten("memory")
+        if self._memory_due:  # what is drawn between the switch and the next update shows nothing of it yet
+            self._memory_due = False
+            self.screen.draw_next("memory")
         self.runner.watch_memory = "memory" in self.panels() and (not self.player.playing or self.screen.due("memory"))
 
     @property
@@ -152,22 +148,22 @@ class Desk:
         """Put words under the readout, from the next drawing on."""
         self._note = words
 
-    def draw(self, *, hurried: bool = False, wrong: int = 0) -> None:
-        """Bring everything up to date; ``wrong`` marks a line of the loop, ``hurried`` leaves out costly pictures."""
-        with self.alone:
+    def draw(self, *, skip_recent: bool = False, wrong: int = 0) -> None:
+        """Bring everything up to date; ``wrong`` marks a line of the loop, ``skip_recent`` skips costly pictures."""
+        with self.lock:
             self.controls.show(self.runner.task.name, self.runner.recipe, self._card)
             self.code.show(self.runner.source, self.runner.statement, wrong)
-            self.screen.draw(self.panels(), hurried=hurried)
-            state, alarm = readout(self.runner), self.warning
+            self.screen.draw(self.panels(), skip_recent=skip_recent)
+            state, alarm = status_line(self.runner), self.warning
             said = words(state, alarm, self._note, live=not self.player.playing)
             if said != self.words.value:
                 self.words.value = said
 
     # How it is done ---------------------------------------------------------------------------------------------------
 
-    def _act(self, action: Callable[[], object]) -> None:
+    def _guarded(self, action: Callable[[], object]) -> None:
         """Do something for the learner; what goes wrong is said in words, and the widgets show what is."""
-        with self.alone:
+        with self.lock:
             wrong = 0
             try:
                 with self.listening():
@@ -178,18 +174,18 @@ class Desk:
                 self._stop("Interrupted.")
             except Exception as error:  # whatever it is: a traceback under a notebook cell helps nobody
                 wrong = error.line if isinstance(error, LoopError) else 0
-                if not self.got_over(error):
+                if not self.handle_oom(error):
                     own = isinstance(error, LoopError)
                     self._stop(f"Your loop stopped at {error}" if own else f"{type(error).__name__}: {error}")
-            self.draw(hurried=self.player.playing, wrong=wrong)
+            self.draw(skip_recent=self.player.playing, wrong=wrong)
 
-    def got_over(self, error: Exception) -> bool:
+    def handle_oom(self, error: Exception) -> bool:
         """Explain and clean up if memory ran out; return whether that was it."""
-        if exhausted(error) is None:
+        if find_oom(error) is None:
             return False
-        self._mishap = explain(self.runner, error)
-        self._stop(self._mishap)
-        release(self.runner, error)
+        self._oom_message = explain_oom(self.runner, error)
+        self._stop(self._oom_message)
+        free_after_oom(self.runner, error)
         return True
 
     def _stop(self, words: str) -> None:
@@ -198,13 +194,13 @@ class Desk:
 
     def _tick(self) -> None:
         """Do what is due since the last tick: a statement, some updates, or a slice of time."""
-        with self.alone:
+        with self.lock:
             due = self.player.due() if self.player.playing else {}  # it may have waited for a Pause or a Reset
             if "statements" in due:
                 self.step()
             elif due:
                 self.watch()
-                self._act(functools.partial(self.runner.advance, **due))
+                self._guarded(functools.partial(self.runner.advance, **due))
 
     def _complete_update(self) -> bool:
         """Complete the update under way: a loop cannot change inside one, and the text shown must be what runs."""
@@ -229,7 +225,7 @@ class Desk:
     def _start_showing(self, words: str) -> None:
         self.code.forget_changes()
         self._doctor = Listener()
-        card, self._probes = self._probes.card, Probes(self.runner)
-        self._probes.card = card
-        self.screen.renew(self._probes)
+        card, self._scenes = self._scenes.card, RunScenes(self.runner)
+        self._scenes.card = card
+        self.screen.set_source(self._scenes)
         self.say(words)

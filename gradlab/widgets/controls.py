@@ -27,7 +27,7 @@ NAMES = (
 )
 """What ``controls=[...]`` may ask for; "card" is the graphics card that memory is held against, "edit" the button under
 the code, "speed" the choice beside Play."""
-USUAL = tuple(name for name in NAMES if name != "card")
+DEFAULT = tuple(name for name in NAMES if name != "card")
 """What a Lab has unless it is asked for something else."""
 _CLIPS = (0.1, 0.5, 1.0, 5.0)
 _NO_CLIP = 0.0  # stands for None, which a Dropdown shows as an empty field

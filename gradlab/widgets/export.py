@@ -7,7 +7,7 @@ import html
 from typing import Any
 
 
-def page(source: str, line: int, png: bytes, words: str) -> str:
+def html_page(source: str, line: int, png: bytes, words: str) -> str:
     """Return a complete HTML document; ``line`` (from 1) is the line that ran last."""
     rows = "\n".join(
         f"<mark>{html.escape(text)}</mark>" if number == line else html.escape(text)
@@ -27,7 +27,7 @@ pre {{ border: 1px solid #ccc; padding: .5em; overflow-x: auto; }} mark {{ backg
 """
 
 
-def bundle(model_id: str, png: bytes, words: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def mimebundle(model_id: str, png: bytes, words: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the rich output of a widget: its live view, with a picture and words for where there is no kernel."""
     data = {
         "application/vnd.jupyter.widget-view+json": {"version_major": 2, "version_minor": 0, "model_id": model_id},

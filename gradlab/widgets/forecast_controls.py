@@ -1,4 +1,4 @@
-"""What a forecast is asked about: the controls of the FitLab, checked, as one value."""
+"""What a forecast is asked about: the controls of the ForecastLab, checked, as one value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import ipywidgets as widgets
 from .. import sizes
 from ..cards import CARDS, capacity
 from ..loop import AMP, LONGEST_WINDOW, OPTIMIZERS, Recipe
-from ..scenes import helps, needs, verdict
+from ..scenes import fit_sentence, need_sentence, suggestions
 
 EVERY_CARD = "every card"
 _CONTEXTS = [2**power for power in range(7, 18)]
@@ -19,7 +19,7 @@ _LARGEST_BATCH = 65_536
 
 
 @dataclass(frozen=True)
-class Settings:
+class ForecastSettings:
     """A model by the name of its size, and all that decides how much memory its training takes."""
 
     model: str = "gpt2-1.5b"
@@ -36,16 +36,16 @@ class Settings:
         for name, most in (("batch", _LARGEST_BATCH), ("context", 2**20)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
-                raise ValueError(f"FitLab: {name} must be a whole number, 1 to {most:,}, got {value!r}")
+                raise ValueError(f"ForecastLab: {name} must be a whole number, 1 to {most:,}, got {value!r}")
         if not isinstance(self.checkpoint, bool):
-            raise ValueError(f"FitLab: checkpoint must be True or False, got {self.checkpoint!r}")
+            raise ValueError(f"ForecastLab: checkpoint must be True or False, got {self.checkpoint!r}")
         if not isinstance(self.recipe, Recipe):
-            raise TypeError(f"FitLab: recipe must be a gradlab.Recipe, got {self.recipe!r}")
+            raise TypeError(f"ForecastLab: recipe must be a gradlab.Recipe, got {self.recipe!r}")
         if self.card != EVERY_CARD:
             capacity(self.card)
         object.__setattr__(self, "context", min(self.context, longest))
 
-    def change(self, **changes: Any) -> Settings:
+    def change(self, **changes: Any) -> ForecastSettings:
         """Return a copy with some changed; those of the recipe go by their own names."""
         own = {name: value for name, value in changes.items() if name in self.__dataclass_fields__}
         others = {name: value for name, value in changes.items() if name not in own}
@@ -73,19 +73,19 @@ class Settings:
         return f"{self.model} with {', '.join(parts)}"
 
 
-def answer(asked: Settings, found: Any, cards: Sequence[tuple[str, int]]) -> str:
+def answer(asked: ForecastSettings, found: Any, cards: Sequence[tuple[str, int]]) -> str:
     """Say what a Forecast has to say: the peak, its cause, whether it fits, and what would help if not."""
     peak, at = found.at_peak, found.peak_at
-    said = f"{needs(asked.words, peak, at.statement, at.module)}: {verdict(peak, cards)}."
+    said = f"{need_sentence(asked.words, peak, at.statement, at.module)}: {fit_sentence(peak, cards)}."
     holds = max(holds for _, holds in cards)
     if sum(peak.values()) <= holds:
         return said
     how = {"statement": at.statement, "checkpoint": asked.checkpoint, "batch": asked.batch}
-    return f"{said} {helps(peak, holds, asked.recipe, **how)}"
+    return f"{said} {suggestions(peak, holds, asked.recipe, **how)}"
 
 
-class Knobs:
-    """The controls of the FitLab; ``on_change(name, value)`` is called when the learner moves one."""
+class ForecastControls:
+    """The controls of the ForecastLab; ``on_change(name, value)`` is called when the learner moves one."""
 
     def __init__(self, on_change: Callable[[str, Any], None]) -> None:
         """Make them."""
@@ -107,7 +107,7 @@ class Knobs:
         self.widget = widgets.Box(list(self.widgets.values()))
         self.widget.add_class("gradlab-bar")
 
-    def show(self, settings: Settings) -> None:
+    def show(self, settings: ForecastSettings) -> None:
         """Set every control to what is asked, without calling anybody."""
         self._quiet = True
         try:

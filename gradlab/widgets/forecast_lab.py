@@ -1,4 +1,4 @@
-"""The FitLab: will this model, trained this way, fit that card? Asked before anything is allocated."""
+"""The ForecastLab: will this model, trained this way, fit that card? Asked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from typing import Any
 import ipywidgets as widgets
 
 from ..forecast import forecast
-from ..scenes import foretold
-from ..progress import telling
 from ..loop import Recipe
-from ..scenes import Fit
+from ..progress import telling
+from ..scenes import Fit, forecast_scene, with_article
 from ..views import Canvas, compose, panel_for
-from ..scenes import a
-from .export import bundle
-from .forecast_controls import Knobs, Settings, answer
+from .export import mimebundle
+from .forecast_controls import ForecastControls, ForecastSettings, answer
 from .theme import style_sheet
 from .words import words
 
@@ -27,7 +25,7 @@ _KEPT = 64  # forecasts
 _TOLD_EVERY = 0.2  # seconds between two moves of the progress bar
 
 
-class FitLab:
+class ForecastLab:
     """Move model, batch, window and switches, press Forecast, and see the peak against a card.
 
     ``model`` is a published size ("gpt2-1.5b", "llama-8b", "llama-70b", "llama-405b"), ``batch`` counts rows,
@@ -47,18 +45,18 @@ class FitLab:
     ) -> None:
         """Lay it out; nothing is forecast yet."""
         given = {"model": model, "batch": batch, "context": context, "checkpoint": checkpoint, "card": card}
-        self.settings = Settings().change(**given, **({} if recipe is None else {"recipe": recipe}))
+        self.settings = ForecastSettings().change(**given, **({} if recipe is None else {"recipe": recipe}))
         """What is asked now."""
         self.result: Any = None
         """The newest Forecast, None before the first."""
         self._alone = threading.RLock()  # JupyterLab may hand clicks to a second thread of the kernel
         self._known: dict[tuple[Any, ...], Any] = {}
-        self._asked: Settings | None = None  # what the newest result is about
+        self._asked: ForecastSettings | None = None  # what the newest result is about
         self._before: Any = None
         self._extra = self._alarm = ""
         self._panels: dict[type, Canvas[Any]] = {}
         self._pngs: list[bytes] = []
-        self.knobs = Knobs(self.turn)
+        self.knobs = ForecastControls(self.turn)
         self._go = _button("Forecast", "play", self.run, "primary")
         self._most = _button("Largest batch that fits", "search", self.largest)
         self._bar = widgets.FloatProgress(min=0.0, max=1.0, layout=widgets.Layout(width="150px", visibility="hidden"))
@@ -77,18 +75,18 @@ class FitLab:
 
     def turn(self, name: str, value: Any) -> None:
         """Move one control: a card, or settings that were forecast before, show at once; others wait for the button."""
-        self._act(lambda: self._change(**{name: value}))
+        self._guarded(lambda: self._change(**{name: value}))
 
-    def run(self, **changes: Any) -> FitLab:
+    def run(self, **changes: Any) -> ForecastLab:
         """Forecast, after some changes: ``lab.run(batch=4, amp="off", card="T4")``."""
         if changes:
             self.settings = self.settings.change(**changes)
-        self._act(self._forecast)
+        self._guarded(self._forecast)
         return self
 
-    def largest(self) -> FitLab:
+    def largest(self) -> ForecastLab:
         """Find the largest batch that fits the card (the largest card of several)."""
-        self._act(self._find_largest)
+        self._guarded(self._find_largest)
         return self
 
     @property
@@ -101,7 +99,7 @@ class FitLab:
     def save(self, path: str | Path) -> Path:
         """Write the pictures as ``.png``; return the path."""
         if not isinstance(path, (str, Path)) or Path(path).suffix != ".png":
-            raise ValueError(f"FitLab.save: path must end in .png, got {str(path)!r}")
+            raise ValueError(f"ForecastLab.save: path must end in .png, got {str(path)!r}")
         Path(path).write_bytes(compose(self._pngs, 2))
         return Path(path)
 
@@ -119,7 +117,7 @@ class FitLab:
         scenes: list[Any] = [Fit([(n, f.at_peak) for n, f in bars if f is not None], self.settings.cards, title)]
         if self.result is not None:
             card = self.settings.cards[0] if len(self.settings.cards) == 1 else None
-            scenes.append(foretold(self.result.timeline, card))
+            scenes.append(forecast_scene(self.result.timeline, card))
         self._pngs = []
         for scene in scenes:
             panel = self._panels.setdefault(type(scene), panel_for(type(scene))())
@@ -135,7 +133,7 @@ class FitLab:
 
     # How it is done ---------------------------------------------------------------------------------------------------
 
-    def _act(self, action: Callable[[], object]) -> None:
+    def _guarded(self, action: Callable[[], object]) -> None:
         """Do something for the learner; what goes wrong is said in words."""
         with self._alone:
             self._alarm = self._extra = ""
@@ -173,9 +171,9 @@ class FitLab:
         with self._waiting():
             most = self.result.largest("batch", on=name)
         self._extra = (
-            f"The largest batch that fits {a(name)} with these settings: {most:,}."
+            f"The largest batch that fits {with_article(name)} with these settings: {most:,}."
             if most
-            else f"Not even a batch of 1 fits {a(name)} with these settings."
+            else f"Not even a batch of 1 fits {with_article(name)} with these settings."
         )
 
     @contextmanager
@@ -203,7 +201,7 @@ class FitLab:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
         with self._alone:
-            return bundle(self.widget.model_id, compose(self._pngs, 2), self.text)
+            return mimebundle(self.widget.model_id, compose(self._pngs, 2), self.text)
 
 
 def _button(text: str, icon: str, on_click: Callable[[], object], style: str = "") -> widgets.Button:

@@ -10,17 +10,17 @@ class Guesses:
         """Start with none."""
         self._made: dict[str, tuple[str, bool]] = {}
 
-    def of(self, question: str) -> str | None:
+    def get(self, question: str) -> str | None:
         """Return the guess for a question, None before it is made."""
         made = self._made.get(question)
         return None if made is None else made[0]
 
-    def keep(self, question: str, guess: str, right: bool) -> None:
+    def record(self, question: str, guess: str, right: bool) -> None:
         """Keep the guess for a question."""
         self._made[question] = guess, right
 
     @property
-    def tally(self) -> str:
+    def score_text(self) -> str:
         """How many guesses were right, in words."""
         right = sum(good for _, good in self._made.values())
         return f"Your guesses so far: {right} of {len(self._made)} right."

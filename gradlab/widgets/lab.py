@@ -9,15 +9,12 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from .. import tasks
-from .presets import PRESETS
-from ..scenes import PANELS
-from ..scenes import readout
-from ..loop import Recipe
-from ..loop import Run
-from ..loop import LoopError
+from ..loop import LoopError, Recipe, Run
+from ..scenes import PANELS, status_line
 from . import controls as switches
-from .controller import Desk
-from .export import bundle, page
+from .controller import LabController
+from .export import html_page, mimebundle
+from .presets import PRESETS
 
 _AT_ONCE = 20  # updates between two moves of the progress bar
 
@@ -38,14 +35,14 @@ class Lab:
         panels: Sequence[str] | None = None,
     ) -> None:
         """Build the run and its widgets."""
-        chosen = switches.USUAL if controls is None else _names("controls", controls, switches.NAMES)
+        chosen = switches.DEFAULT if controls is None else _names("controls", controls, switches.NAMES)
         shown = None if panels is None else _names("panels", panels, PANELS)
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
         if shown is not None and not shown:
             raise ValueError(f"Lab: panels must be one or more names out of {', '.join(PANELS)}, got {panels!r}")
         if shown and "picture" in shown and runner.task.picture not in ("boundary", "samples"):
             raise ValueError(f"Lab: panels of the task {runner.task.name!r} can be any but 'picture', got 'picture'")
-        self.desk = Desk(runner, chosen, shown)
+        self.controller = LabController(runner, chosen, shown)
         """The widgets and what they do."""
 
     @classmethod
@@ -55,27 +52,27 @@ class Lab:
             raise ValueError(f"Lab.preset: name must be one of {', '.join(map(repr, PRESETS))}, got {name!r}")
         preset = PRESETS[name]
         lab = cls(preset.task, preset.recipe, controls=preset.controls)
-        lab.desk.say(preset.say)
-        lab.desk.draw()
+        lab.controller.say(preset.say)
+        lab.controller.draw()
         return lab
 
     @property
     def runner(self) -> Run:
         """The Run that is shown; choosing another task makes a new one."""
-        return self.desk.runner
+        return self.controller.runner
 
     @property
     def text(self) -> str:
         """The state in words: one line, and more when something is wrong."""
-        with self.desk.alone:
-            lines = (f"{self.runner.task.name}: {readout(self.runner)}", self.warning, self.desk.mishap)
+        with self.controller.lock:
+            lines = (f"{self.runner.task.name}: {status_line(self.runner)}", self.warning, self.controller.oom_message)
         return "\n".join(line for line in lines if line)
 
     @property
     def warning(self) -> str:
         """What the warning chip says, "" when nothing is wrong."""
-        with self.desk.alone:
-            return self.desk.warning
+        with self.controller.lock:
+            return self.controller.warning
 
     def run(self, updates: int = 1) -> Lab:
         """Run so many updates without a browser; a bar shows how far it is when it takes over a second.
@@ -84,27 +81,27 @@ class Lab:
         """
         if not isinstance(updates, int) or isinstance(updates, bool) or updates < 0:
             raise ValueError(f"Lab.run: updates must be a whole number from 0, got {updates!r}")
-        self.desk.watch()
+        self.controller.watch()
         try:
             with tqdm(total=updates, desc="updates", delay=1, leave=False) as bar:
                 left = updates
                 while left and not self.runner.done:
-                    with self.desk.alone, self.desk.listening():
+                    with self.controller.lock, self.controller.listening():
                         some = self.runner.advance(updates=min(left, _AT_ONCE))
                     left -= some
                     bar.update(some)
         except LoopError as error:
-            if not self.desk.got_over(error):
+            if not self.controller.handle_oom(error):
                 raise
         finally:
-            self.desk.draw()
+            self.controller.draw()
         return self
 
     def step(self) -> Lab:
         """Run one statement."""
-        with self.desk.alone, self.desk.listening():
+        with self.controller.lock, self.controller.listening():
             self.runner.step()
-            self.desk.draw()
+            self.controller.draw()
         return self
 
     def switch(self, **changes: Any) -> Lab:
@@ -112,19 +109,19 @@ class Lab:
 
         ``card="T4"`` holds memory against a graphics card, ``card=""`` against none.
         """
-        with self.desk.alone:
+        with self.controller.lock:
             card = changes.pop("card", None)
             recipe = self.runner.recipe.replace(**changes)
             if card is not None:
-                self.desk.hold_against(card)
+                self.controller.compare_to_gpu(card)
             if changes or card is None:
-                self.desk.switch(recipe)
-            self.desk.draw()
+                self.controller.switch(recipe)
+            self.controller.draw()
         return self
 
     def reset(self) -> Lab:
         """Begin again: the same task, loop and seed."""
-        self.desk.reset()
+        self.controller.reset()
         return self
 
     def save(self, path: str | Path) -> Path:
@@ -132,18 +129,18 @@ class Lab:
         if not isinstance(path, (str, Path)) or Path(path).suffix not in (".png", ".html"):
             raise ValueError(f"Lab.save: path must end in .png or .html, got {str(path)!r}")
         target = Path(path)
-        with self.desk.alone:
-            sheet = self.desk.screen.sheet()
+        with self.controller.lock:
+            sheet = self.controller.screen.sheet()
             if target.suffix == ".png":
                 target.write_bytes(sheet)
             else:
-                target.write_text(page(self.runner.source, self.runner.line, sheet, self.text), encoding="utf-8")
+                target.write_text(html_page(self.runner.source, self.runner.line, sheet, self.text), encoding="utf-8")
         return target
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
-        with self.desk.alone:
-            return bundle(self.desk.widget.model_id, self.desk.screen.sheet(), self.text)
+        with self.controller.lock:
+            return mimebundle(self.controller.widget.model_id, self.controller.screen.sheet(), self.text)
 
 
 def _names(field: str, given: Any, allowed: Sequence[str]) -> tuple[str, ...]:

@@ -8,39 +8,38 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..scenes import exhausted
-from ..scenes import Probes
-from ..views import BlankPanel, Canvas, compose, panel_for
+from ..scenes import RunScenes, find_oom
+from ..views import Canvas, MessagePanel, compose, panel_for
 
 _SHARE = 10.0  # a panel that takes 10 ms is redrawn every 100 ms at most while playing; the first panel at every frame
 
 
-class Screen:
+class PanelStrip:
     """A slot with an image for each panel; what is in a slot may change from frame to frame."""
 
-    def __init__(self, probes: Probes) -> None:
+    def __init__(self, scenes: RunScenes) -> None:
         """Start with no slots; ``draw`` makes them."""
         self._images: list[widgets.Image] = []
         self.widget = widgets.Box()
         self.widget.add_class("gradlab-panels")
-        self.renew(probes)
+        self.set_source(scenes)
 
-    def renew(self, probes: Probes) -> None:
+    def set_source(self, scenes: RunScenes) -> None:
         """Show another run, or the same one after a reset, in the same images as if it were the first."""
-        self._probes = probes
+        self._scenes = scenes
         self._canvases: dict[type, Canvas[Any]] = {}
         self._shown: list[str] = []
         self._due: dict[str, float] = {}
         self._pngs: list[bytes] = []
 
-    def draw(self, names: Sequence[str], *, hurried: bool = False) -> None:
-        """Bring the panels of these names up to date; ``hurried`` leaves out what was drawn a moment ago."""
+    def draw(self, names: Sequence[str], *, skip_recent: bool = False) -> None:
+        """Bring the panels of these names up to date; ``skip_recent`` leaves out what was drawn a moment ago."""
         if list(names) != self._shown:
-            self._shown, self._due, hurried = list(names), {}, False
+            self._shown, self._due, skip_recent = list(names), {}, False
             self._pngs = [b""] * len(names)
         for slot, name in enumerate(names):
             began = time.perf_counter()
-            if hurried and slot and began < self._due.get(name, 0.0):
+            if skip_recent and slot and began < self._due.get(name, 0.0):
                 continue
             self._pngs[slot] = self._picture(name, self._pngs[slot])
             ended = time.perf_counter()
@@ -51,7 +50,7 @@ class Screen:
         """Would a panel be redrawn now, while playing?"""
         return time.perf_counter() >= self._due.get(name, 0.0)
 
-    def hasten(self, name: str) -> None:
+    def draw_next(self, name: str) -> None:
         """Have a panel redrawn at the next drawing."""
         self._due.pop(name, None)
 
@@ -61,12 +60,12 @@ class Screen:
 
     def _picture(self, name: str, old: bytes) -> bytes:
         try:
-            scene = self._probes.scene(name)
+            scene = self._scenes.scene(name)
         except Exception as error:  # a picture that needs a forward pass may find no memory for it
-            if exhausted(error) is None:
+            if find_oom(error) is None:
                 raise
             if not old:
-                blank = BlankPanel()
+                blank = MessagePanel()
                 blank.update("there is no memory left for this picture")
                 return blank.png()
             return old

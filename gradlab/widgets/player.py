@@ -19,7 +19,7 @@ SPEEDS = (
     ("60 updates/s", 60.0),
     ("full speed", float("inf")),
 )
-_USUAL = 60.0  # fast enough to flow, slow enough that a swing can be followed
+_DEFAULT = 60.0  # fast enough to flow, slow enough that a swing can be followed
 _STATEMENT_EVERY = 0.35  # seconds: slow enough to read along
 _SLICE = 0.01  # seconds of training between two frames at full speed
 
@@ -39,7 +39,7 @@ class Player:
     ) -> None:
         """Make the widgets; nothing plays yet."""
         self._on_tick, self._on_pause = on_tick, on_pause
-        self._last = self._owed = 0.0  # when the last tick came, and what it left over of an update
+        self._last = self._fraction = 0.0  # when the last tick came, and what it left over of an update
         self._clock = widgets.Play(min=0, max=2**31 - 1, interval=25, layout=widgets.Layout(display="none"))
         self._running = "playing" if self._clock.has_trait("playing") else "_playing"  # ipywidgets 8 and 7
         self._play = widgets.ToggleButton(description="Play", icon="play", layout=_auto(), button_style="primary")
@@ -49,7 +49,7 @@ class Player:
         self._speed = widgets.Dropdown(
             description="speed",
             options=list(SPEEDS),
-            value=_USUAL,
+            value=_DEFAULT,
             layout=widgets.Layout(width="170px"),
             style={"description_width": "initial"},
         )
@@ -81,9 +81,9 @@ class Player:
         self._last = now
         if speed == float("inf"):
             return {"seconds": _SLICE}
-        self._owed += passed * speed
-        whole = int(self._owed)
-        self._owed -= whole
+        self._fraction += passed * speed
+        whole = int(self._fraction)
+        self._fraction -= whole
         return {"updates": whole} if whole else {}
 
     def pause(self) -> None:

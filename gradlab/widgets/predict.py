@@ -41,7 +41,7 @@ class Prediction:
     @property
     def guess(self) -> str | None:
         """The option that the learner chose, None before that."""
-        guess = self._guesses.of(self.question)
+        guess = self._guesses.get(self.question)
         return guess if guess in self.options else None  # the author may have changed the options since
 
     @property
@@ -55,7 +55,7 @@ class Prediction:
             raise ValueError(f"predict: the guess must be one of {', '.join(map(repr, self.options))}, got {option!r}")
         if self.guess is not None:
             return
-        self._guesses.keep(self.question, option, option == self.answer)
+        self._guesses.record(self.question, option, option == self.answer)
         self._show()
 
     def _show(self) -> None:
@@ -69,7 +69,7 @@ class Prediction:
         verdict = "Yes." if self.right else f"You said: {self.guess}. It is: {self.answer}."
         self._reply.value = (
             f'<div class="gl-words" role="status"><b>{prose(verdict)}</b> {prose(self.why)} '
-            f'<span class="gl-note">{self._guesses.tally}</span></div>'
+            f'<span class="gl-note">{self._guesses.score_text}</span></div>'
         )
 
     def __repr__(self) -> str:

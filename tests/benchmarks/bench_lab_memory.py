@@ -20,13 +20,13 @@ def cost(panels: list[str], due: dict[str, float]) -> float:
     """Return CPU seconds for an update while a Lab plays: training, looking, drawing and encoding."""
     lab = Lab("digits", panels=panels)
     lab.run(20)
-    desk = lab.desk
+    desk = lab.controller
     before, began = lab.runner.updates, time.process_time()
     for _ in range(FRAMES):
-        with desk.alone:
+        with desk.lock:
             desk.runner.watch_memory = "memory" in panels and desk.screen.due("memory")  # as while it plays
             desk.runner.advance(**due)
-            desk.draw(hurried=True)
+            desk.draw(skip_recent=True)
     return (time.process_time() - began) / (lab.runner.updates - before)
 
 

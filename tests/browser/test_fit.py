@@ -1,4 +1,4 @@
-"""The FitLab in a browser: ask, look, change, ask again; and it fits the screens that the Lab fits."""
+"""The ForecastLab in a browser: ask, look, change, ask again; and it fits the screens that the Lab fits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from .driving import Notebook
 from .test_layout import VIEWPORT, boxes, contrast
 
-FIT = "from gradlab.widgets.fit import FitLab\nlab = FitLab('llama-8b', context=128{})\nlab"
+FIT = "from gradlab.widgets.fit import ForecastLab\nlab = ForecastLab('llama-8b', context=128{})\nlab"
 NAMES = ("model", "batch", "context", "window", "set_to_none", "AMP", "optimizer", "checkpointing", "card")
 
 

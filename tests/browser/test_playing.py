@@ -31,7 +31,7 @@ def test_play_trains_and_draws_until_pause(lab_page: Callable[..., Notebook]) ->
     assert page.button("Play").is_visible()
     assert all(now != then for now, then in zip(page.pictures(), first, strict=True))
     assert page.ask("lab.runner.updates") == stopped, "the words lag behind the run"
-    assert page.ask("lab.runner.record.loss") < page.ask("lab.runner.record.curve().mean[0]")
+    assert page.ask("lab.runner.record.loss") < page.ask("lab.runner.record.rows['loss'][0]")
 
 
 @pytest.mark.parametrize("speed", ["statements", "1 update/s", "10 updates/s", "full speed"])
@@ -134,4 +134,4 @@ def test_a_lab_out_of_sight_stops(lab_page: Callable[..., Notebook]) -> None:
     page.wait_for_updates(1)
     page.page.wait_for_timeout(200)
     assert page.ask("old.runner.updates") == updates
-    assert page.ask("old.desk.player.playing") is False
+    assert page.ask("old.controller.player.playing") is False

@@ -51,9 +51,7 @@ def test_switch_changes_text_and_run(
     assert shown(page) == as_shown(new)
     check_marks(old.source().splitlines(), new.source().splitlines(), marked)
     assert page.ask("[lab.runner.recipe.source(), lab.runner.source]") == [new.source()] * 2
-    assert page.ask("[mark[0] for mark in lab.runner.record.curve().switches]") == [1], (
-        "the loss panel marks the moment"
-    )
+    assert page.ask("[mark[0] for mark in lab.runner.record.switches]") == [1], "the loss panel marks the moment"
 
 
 def check_marks(old: list[str], new: list[str], marked: list[int]) -> None:

@@ -28,7 +28,7 @@ class Look(NamedTuple):
     """A colour that stands out on white."""
 
 
-LOOKS = {
+VERDICT_STYLES = {
     "holds": Look("\u2713", OPTIMIZER, "", "#FFFFFF", OPTIMIZER),
     "holds since": Look("\u2713", _GREEN, "", INK, OPTIMIZER),
     "depends": Look("\u25d0", FRESH, "", INK, "#B8AC00"),
@@ -59,8 +59,8 @@ def mosaic_figure(
                 _tile(axes, x, y, kind, code, since)
             y += 0.92
         y += 0.12
-        for at, kind in enumerate(LOOKS):
-            left = at * _ACROSS / len(LOOKS)
+        for at, kind in enumerate(VERDICT_STYLES):
+            left = at * _ACROSS / len(VERDICT_STYLES)
             _tile(axes, left, y, kind, str(counts.get(kind, 0)))
             axes.text(left + 1.05, y + 0.42, kind, fontsize=17, va="center", color=INK)
         axes.set(xlim=(-0.05, _ACROSS + 0.05), ylim=(y + 0.9, 0))
@@ -71,7 +71,7 @@ def mosaic_figure(
 
 def _tile(axes: Axes, x: float, y: float, kind: str, code: str, since: str = "") -> None:
     """Draw one tile, its upper left corner at (x, y)."""
-    look = LOOKS[kind]
+    look = VERDICT_STYLES[kind]
     box = Rectangle((x, y), 0.95, 0.84, facecolor=look.colour, edgecolor=INK, linewidth=1.2)
     axes.add_patch(box)
     if look.hatch:

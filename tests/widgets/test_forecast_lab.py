@@ -1,4 +1,4 @@
-"""The FitLab without a browser: what is asked, what is shown, what is kept; the forecast itself mostly a stand-in."""
+"""The ForecastLab without a browser: what is asked, what is shown, what is kept; the forecast itself mostly a stand-in."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ import gradlab.widgets.forecast_lab as fit_widget
 from gradlab import Recipe
 from gradlab.cards import CARDS
 from gradlab.forecast import Forecast, forecast
-from gradlab.scenes.from_forecast import foretold
+from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.progress import Progress
+from gradlab.scenes.from_forecast import forecast_scene
 from gradlab.scenes.kinds import Fit
-from gradlab.memory.timeline import CATEGORIES, Point
-from gradlab.scenes.fit_text import a, helps, verdict
-from gradlab.widgets.forecast_lab import FitLab
-from gradlab.widgets.forecast_controls import Knobs, Settings
+from gradlab.scenes.memory_text import a, suggestions, verdict
+from gradlab.widgets.forecast_controls import ForecastControls, ForecastSettings
+from gradlab.widgets.forecast_lab import ForecastLab
 
 torch.set_num_threads(1)
 GIB = 2**30
@@ -51,11 +51,11 @@ class StandIn:
                 bar(at, 5)
                 self.during()
         at_peak = amounts(10, 10, 0, 5 * batch / (10 if checkpoint else 1))
-        point = Point("backward", "layers.31", at_peak, at_peak, 2)
+        point = MemoryPoint("backward", "layers.31", at_peak, at_peak, 2)
         found = Forecast.__new__(Forecast)
         vars(found).update(
             at_peak=at_peak, peak=sum(at_peak.values()), peak_at=point, covers="Not counted: workspaces.",
-            timeline=[Point("zero_grad", "", amounts(10), amounts(10), 1), point], parameters=7,
+            timeline=[MemoryPoint("zero_grad", "", amounts(10), amounts(10), 1), point], parameters=7,
         )  # fmt: skip
         vars(found)["largest"] = lambda switch, on: max(0, (CARDS[on] - 20 * GIB) // (5 * GIB))
         return found
@@ -68,7 +68,7 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     return stand_in
 
 
-def bars(lab: FitLab) -> list[str]:
+def bars(lab: ForecastLab) -> list[str]:
     """What the bars add up to, with their names."""
     panel: Any = lab._panels[Fit]
     return [
@@ -78,13 +78,13 @@ def bars(lab: FitLab) -> list[str]:
     ]
 
 
-def alarm(lab: FitLab) -> str:
+def alarm(lab: ForecastLab) -> str:
     """What the warning says."""
     return lab.words.value.split('role="alert">')[1].split("<")[0] if "gl-chip" in lab.words.value else ""
 
 
 def test_nothing_is_forecast_before_the_button(stand_in: StandIn) -> None:
-    lab = FitLab("llama-8b")
+    lab = ForecastLab("llama-8b")
     lab.knobs.widgets["batch"].value = 4
     assert stand_in.calls == []
     assert "press Forecast" in lab.text
@@ -103,8 +103,8 @@ def test_nothing_is_forecast_before_the_button(stand_in: StandIn) -> None:
 
 def test_showing_settings_is_no_turning() -> None:
     turned: list[tuple[str, Any]] = []
-    knobs = Knobs(lambda name, value: turned.append((name, value)))
-    knobs.show(Settings("llama-70b", 4, 512, True, Recipe(optimizer="sgd", accumulate=2), "T4"))
+    knobs = ForecastControls(lambda name, value: turned.append((name, value)))
+    knobs.show(ForecastSettings("llama-70b", 4, 512, True, Recipe(optimizer="sgd", accumulate=2), "T4"))
     assert turned == []
     knobs.widgets["batch"].value = 5
     assert turned == [("batch", 5)]
@@ -124,7 +124,7 @@ def test_showing_settings_is_no_turning() -> None:
     ],
 )
 def test_every_control_changes_what_is_asked_once(stand_in: StandIn, name: str, value: Any, asked: Any) -> None:
-    lab = FitLab("llama-8b").run()
+    lab = ForecastLab("llama-8b").run()
     first = lab.text
     lab.knobs.widgets[name].value = value
     assert "settings have changed" in lab.text
@@ -138,7 +138,7 @@ def test_every_control_changes_what_is_asked_once(stand_in: StandIn, name: str, 
 
 
 def test_a_known_answer_shows_at_once_and_the_one_before_stays_beside_it(stand_in: StandIn) -> None:
-    lab = FitLab("llama-8b").run().run(batch=2).run(batch=8)
+    lab = ForecastLab("llama-8b").run().run(batch=2).run(batch=8)
     assert bars(lab) == ["before 30 GiB", "now 60 GiB"]
     lab.knobs.widgets["batch"].value = 1
     assert bars(lab) == ["before 60 GiB", "now 25 GiB"]
@@ -150,7 +150,7 @@ def test_a_known_answer_shows_at_once_and_the_one_before_stays_beside_it(stand_i
 
 
 def test_another_card_needs_no_forecast(stand_in: StandIn) -> None:
-    lab = FitLab("llama-8b").run()
+    lab = ForecastLab("llama-8b").run()
     lab.knobs.widgets["card"].value = "T4"
     assert "does not fit a T4 (14.6 GiB)" in lab.text
     lab.knobs.widgets["card"].value = "every card"
@@ -159,7 +159,7 @@ def test_another_card_needs_no_forecast(stand_in: StandIn) -> None:
 
 
 def test_the_largest_batch_is_told_until_something_changes(stand_in: StandIn) -> None:
-    lab = FitLab("llama-8b", card="A100-40")
+    lab = ForecastLab("llama-8b", card="A100-40")
     lab._most.click()
     assert lab.text.endswith("The largest batch that fits an A100-40 with these settings: 3.")
     lab.knobs.widgets["card"].value = "T4"
@@ -182,7 +182,7 @@ def test_the_largest_batch_is_told_until_something_changes(stand_in: StandIn) ->
     ],
 )
 def test_what_goes_wrong_is_a_sentence_and_the_lab_lives_on(stand_in: StandIn, error: BaseException, said: str) -> None:
-    lab = FitLab("llama-8b").run()
+    lab = ForecastLab("llama-8b").run()
     stand_in.error = error
     lab.knobs.widgets["batch"].value = 2
     lab._go.click()
@@ -199,7 +199,7 @@ def test_what_goes_wrong_is_a_sentence_and_the_lab_lives_on(stand_in: StandIn, e
 def test_progress_is_seen_in_the_widget_alone(
     stand_in: StandIn, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lab = FitLab("llama-8b")
+    lab = ForecastLab("llama-8b")
     seen: list[tuple[float, str, bool]] = []
     stand_in.during = lambda: seen.append((lab._bar.value, lab._bar.layout.visibility, lab._go.disabled))
     monkeypatch.setattr(fit_widget, "_TOLD_EVERY", 0.0)
@@ -212,33 +212,33 @@ def test_progress_is_seen_in_the_widget_alone(
 
 
 def test_no_more_context_is_offered_than_the_model_reads(stand_in: StandIn) -> None:
-    lab = FitLab("llama-8b", context=8192)
+    lab = ForecastLab("llama-8b", context=8192)
     lab.knobs.widgets["model"].value = "gpt2-1.5b"
     assert lab.knobs.widgets["context"].value == lab.settings.context == 1024
     assert max(lab.knobs.widgets["context"].options) == 1024
     lab.knobs.widgets["model"].value = "llama-405b"
     assert max(lab.knobs.widgets["context"].options) == 131_072
-    assert FitLab("llama-8b", context=3000).knobs.widgets["context"].value == 3000
+    assert ForecastLab("llama-8b", context=3000).knobs.widgets["context"].value == 3000
 
 
 def test_a_value_that_no_forecast_allows_is_told_and_taken_back(stand_in: StandIn) -> None:
-    lab = FitLab("llama-8b")
+    lab = ForecastLab("llama-8b")
     lab.turn("batch", 0)
     assert "batch must be a whole number, 1 to 65,536, got 0" in alarm(lab)
     assert lab.settings.batch == lab.knobs.widgets["batch"].value == 1
 
 
 BAD: list[tuple[Callable[[], object], str]] = [
-    (lambda: FitLab("llama-9b"), r"must be one of 'gpt2-1.5b', .*got 'llama-9b'"),
-    (lambda: FitLab(batch=0), r"batch must be a whole number, 1 to .*got 0"),
-    (lambda: FitLab(batch=True), r"batch must be .*got True"),
-    (lambda: FitLab(context=1.5), r"context must be a whole number.*got 1.5"),  # type: ignore[arg-type]
-    (lambda: FitLab(checkpoint="yes"), r"checkpoint must be True or False, got 'yes'"),  # type: ignore[arg-type]
-    (lambda: FitLab(recipe="fast"), r"recipe must be a gradlab.Recipe, got 'fast'"),  # type: ignore[arg-type]
-    (lambda: FitLab(card="RTX"), r"card must be one of T4, .*got 'RTX'"),
-    (lambda: FitLab().run(optimiser="sgd"), r"must be one of .*got 'optimiser'"),
-    (lambda: FitLab().run(amp="on"), r"amp must be one of .*got 'on'"),
-    (lambda: FitLab().save("x.gif"), r"path must end in .png, got 'x.gif'"),
+    (lambda: ForecastLab("llama-9b"), r"must be one of 'gpt2-1.5b', .*got 'llama-9b'"),
+    (lambda: ForecastLab(batch=0), r"batch must be a whole number, 1 to .*got 0"),
+    (lambda: ForecastLab(batch=True), r"batch must be .*got True"),
+    (lambda: ForecastLab(context=1.5), r"context must be a whole number.*got 1.5"),  # type: ignore[arg-type]
+    (lambda: ForecastLab(checkpoint="yes"), r"checkpoint must be True or False, got 'yes'"),  # type: ignore[arg-type]
+    (lambda: ForecastLab(recipe="fast"), r"recipe must be a gradlab.Recipe, got 'fast'"),  # type: ignore[arg-type]
+    (lambda: ForecastLab(card="RTX"), r"card must be one of T4, .*got 'RTX'"),
+    (lambda: ForecastLab().run(optimiser="sgd"), r"must be one of .*got 'optimiser'"),
+    (lambda: ForecastLab().run(amp="on"), r"amp must be one of .*got 'on'"),
+    (lambda: ForecastLab().save("x.gif"), r"path must end in .png, got 'x.gif'"),
 ]
 
 
@@ -249,7 +249,7 @@ def test_bad_input_is_named(call: Callable[[], object], words: str) -> None:
 
 
 def test_the_saved_output_has_a_picture_and_words(stand_in: StandIn, tmp_path: Path) -> None:
-    lab = FitLab("llama-8b").run()
+    lab = ForecastLab("llama-8b").run()
     data, shown = lab._repr_mimebundle_()
     picture = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
     assert picture.size == (1600, 520)
@@ -261,7 +261,7 @@ def test_the_saved_output_has_a_picture_and_words(stand_in: StandIn, tmp_path: P
 
 def test_answers_are_kept_within_bounds(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fit_widget, "_KEPT", 3)
-    lab = FitLab("llama-8b")
+    lab = ForecastLab("llama-8b")
     for batch in (1, 2, 3, 1, 4):
         lab.run(batch=batch)
     assert [question[1] for question in lab._known] == [3, 1, 4]  # used last, kept longest
@@ -304,13 +304,15 @@ RECIPE = Recipe(optimizer="adamw", lr=1e-4)
     ],
 )
 def test_only_what_can_help_is_proposed(at_peak: Any, recipe: Recipe, more: Any, said: str) -> None:
-    told = helps(at_peak, 79 * GIB, recipe, **{"statement": "backward", "checkpoint": False, "batch": 1, **more})
+    told = suggestions(at_peak, 79 * GIB, recipe, **{"statement": "backward", "checkpoint": False, "batch": 1, **more})
     assert re.search(said, told), told
 
 
 def test_what_is_said_to_help_does_help() -> None:
     """Each proposal for a real forecast makes the real peak smaller."""
-    lab = FitLab("llama-8b", Recipe(optimizer="adamw", lr=1e-4), batch=8, context=1024, card="T4").run(card="A100-80")
+    lab = ForecastLab("llama-8b", Recipe(optimizer="adamw", lr=1e-4), batch=8, context=1024, card="T4").run(
+        card="A100-80"
+    )
     assert "does not fit an A100-80" in lab.text
     for words, changes in (
         ("checkpointing", {"checkpoint": True}),
@@ -326,7 +328,7 @@ def test_what_is_said_to_help_does_help() -> None:
 
 def test_the_picture_of_a_forecast_has_its_points() -> None:
     found = forecast("llama-8b", Recipe(lr=1e-4), batch=1, context=64)
-    scene = foretold(found.timeline, ("T4", CARDS["T4"]))
+    scene = forecast_scene(found.timeline, ("T4", CARDS["T4"]))
     assert list(scene.statements)[-2:] == ["backward", "step"]
     totals = [sum(values) for values in zip(*scene.categories.values(), strict=True)]
     assert max(totals) == found.peak

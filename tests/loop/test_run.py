@@ -17,9 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run, tasks
-from gradlab.memory.ledger import Ledger
-from gradlab._torch import aside
+from gradlab._torch import outside_dispatch_modes
 from gradlab.loop.program import LoopError
+from gradlab.memory.ledger import Ledger
 from gradlab.tasks import Task
 
 SPIRAL = tasks.spiral(device="cpu")
@@ -51,9 +51,9 @@ def bits(value: Any) -> Any:
 
 def state(run: Run) -> dict[str, Any]:
     """All that a mistake must leave as it was, the book and the random numbers included."""
-    now = run.provenance.holdings()
+    now = run.provenance.contents()
     before = torch.get_rng_state()
-    with run._engine.randomness:
+    with run._engine.rng:
         drawn = torch.get_rng_state()
     assert torch.equal(before, torch.get_rng_state())
     assert run.optimizer is not None
@@ -67,7 +67,7 @@ def state(run: Run) -> dict[str, Any]:
         "frozen": [p.requires_grad for p in run.model.parameters()],
         "book": (now.holds, now.stale, now.norm, run.provenance.reused()),
         "counts": (run.provenance.backwards, run.provenance.steps),
-        "entries": [(list(e.held), e.applied_to, e.reused) for e in run.provenance.entries],
+        "entries": [(list(e.batches), e.applied_to, e.reused) for e in run.provenance.entries],
     }
 
 
@@ -145,13 +145,13 @@ def test_the_timeline_has_every_statement_of_the_last_update() -> None:
     run = Run(SPIRAL, Recipe(optimizer="adam"))
     run.watch_memory = True
     run.advance(updates=3)
-    assert [word for word, _ in ends(run)] == ["for", "x, y", "zero_grad", "output", "loss", "backward", "step"]
+    assert [label for label, _ in ends(run)] == ["for", "x, y", "zero_grad", "output", "loss", "backward", "step"]
     size = sum(p.numel() for p in run.model.parameters()) * 4
-    held = dict(ends(run))
-    assert held["zero_grad"]["gradients"] == 0
-    assert held["backward"]["gradients"] == held["backward"]["weights"] == size
-    assert held["step"]["optimizer"] == 2 * size + 4 * len(list(run.model.parameters()))  # two moments, a count each
-    assert held["output"]["activations"] > 0 == held["backward"]["activations"]
+    batches = dict(ends(run))
+    assert batches["zero_grad"]["gradients"] == 0
+    assert batches["backward"]["gradients"] == batches["backward"]["weights"] == size
+    assert batches["step"]["optimizer"] == 2 * size + 4 * len(list(run.model.parameters()))  # two moments, a count each
+    assert batches["output"]["activations"] > 0 == batches["backward"]["activations"]
 
 
 def test_watched_updates_have_their_numbers_and_only_the_last_three_are_kept() -> None:
@@ -162,10 +162,10 @@ def test_watched_updates_have_their_numbers_and_only_the_last_three_are_kept() -
     assert [number for number, _ in run.watched] == [6, 8, 12]
     run.step()
     assert [number for number, _ in run.watched] == [8, 12, 13]
-    assert [word for word, _ in ends(run)] == ["for"]
+    assert [label for label, _ in ends(run)] == ["for"]
     run.advance(updates=1)  # the same update goes on, in the same ledger
     assert run.watched[-1][0] == 13
-    assert [word for word, _ in ends(run)] == ["for", "x, y", "zero_grad", "output", "loss", "backward", "step"]
+    assert [label for label, _ in ends(run)] == ["for", "x, y", "zero_grad", "output", "loss", "backward", "step"]
 
 
 class Loader(list[Any]):
@@ -173,7 +173,7 @@ class Loader(list[Any]):
 
     def __iter__(self) -> Any:
         for x, y in super().__iter__():
-            with aside():
+            with outside_dispatch_modes():
                 copies = x.clone(), y.clone()
             yield copies
             del copies
@@ -246,10 +246,10 @@ def test_the_global_random_numbers_are_left_alone_and_do_not_matter() -> None:
 def test_dropout_does_draw() -> None:
     """Without this, the two tests above would hold of a model without random numbers as well."""
     run = Run(DROPOUT)
-    with run._engine.randomness:
+    with run._engine.rng:
         before = torch.get_rng_state()
     run.advance(updates=1)
-    with run._engine.randomness:
+    with run._engine.rng:
         assert not torch.equal(before, torch.get_rng_state())
 
 
@@ -352,7 +352,7 @@ def test_an_edit_runs_and_says_so() -> None:
     assert run.advance(updates=3) == 3
     assert run.namespace["double"] > 0
     assert run.record.switches == [(4, "your own loop")]
-    assert run.fresh_optimizers == []  # momentum, as before
+    assert run.restarted_optimizers == []  # momentum, as before
     run.switch(run.recipe)
     assert (run.edited, run.source) == (False, run.recipe.source())
     assert run.record.switches[-1] == (7, "the recipe's own loop again")
@@ -537,7 +537,7 @@ def test_create_graph_in_an_edit_is_recorded_like_any_other_backward() -> None:
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", "Using backward.. with create_graph=True")
         run.advance(updates=5)
-        run.provenance.holdings()
+        run.provenance.contents()
     plain.advance(updates=5)
     assert weights(run.model) == weights(plain.model)
     assert list(run.record.rows["norm"]) == pytest.approx(list(plain.record.rows["norm"]), nan_ok=True)
@@ -556,7 +556,7 @@ def test_sparse_gradients_are_recorded(recipe: Recipe) -> None:
     grads = [p.grad.to_dense() for p in run.model.parameters() if p.grad is not None]
     norm = math.sqrt(sum(float((g.double() ** 2).sum()) for g in grads))
     assert run.record.rows["norm"][5] == pytest.approx(norm)
-    assert run.provenance.holdings().norm == pytest.approx(norm)
+    assert run.provenance.contents().norm == pytest.approx(norm)
     assert run.footprint()["weights"] == 4 * (6 * 4 + 4 * 3 + 3)
 
 
@@ -721,7 +721,7 @@ def test_a_run_that_diverges_goes_on_and_is_named(optimizer: str, amp: str) -> N
     bad = [update for update, loss in enumerate(losses, start=1) if not math.isfinite(loss)]
     assert run.record.broken is not None
     assert run.record.broken == bad[0]
-    now = run.provenance.holdings()
+    now = run.provenance.contents()
     assert now.holds
     run.reset()
     assert run.record.broken is None

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradlab.cards import CARDS
-from gradlab.scenes.kinds import Fit
 from gradlab.memory.timeline import CATEGORIES
-from gradlab.views import style
-from gradlab.views.fit import SIGHT, FitPanel
+from gradlab.scenes.kinds import Fit
 from gradlab.scenes.memory_text import fits, times
+from gradlab.views import style
+from gradlab.views.fit import SIGHT, GpuFitPanel
 
 pytestmark = pytest.mark.filterwarnings("error")
 GIB = 2**30
@@ -27,14 +27,14 @@ def bar(*gib: float) -> dict[str, int]:
     return {name: int(size * GIB) for name, size in zip(CATEGORIES, [*gib, *[0] * 6], strict=False)}
 
 
-def shown(*bars: tuple[str, dict[str, int]], cards: Any = ALL, title: str = "") -> FitPanel:
-    panel = FitPanel()
+def shown(*bars: tuple[str, dict[str, int]], cards: Any = ALL, title: str = "") -> GpuFitPanel:
+    panel = GpuFitPanel()
     panel.update(Fit(bars, cards, title))
     panel.pixels()
     return panel
 
 
-def coloured(panel: FitPanel, colour: str) -> Any:
+def coloured(panel: GpuFitPanel, colour: str) -> Any:
     """Which pixels, from the ground of the axes upward, have the colour of an area, lines and hatches left out."""
     tint = np.array([round(255 * c) for c in style.tint(colour, 0.5)])
     box = panel.axes.bbox
@@ -81,7 +81,7 @@ def test_cards_are_lines_at_their_bytes_while_they_are_in_sight(bars: list[tuple
 def test_the_words_are_about_the_last_bar() -> None:
     panel = shown(("before", bar(30, 30, 60, 11)), ("now", bar(15, 15)), title="llama-8b")
     assert panel._told.get_text() == "fits A100-40, H100 and A100-80, not T4 or L4"
-    assert panel.aside.get_text() == "llama-8b"
+    assert panel.corner_text.get_text() == "llama-8b"
     assert [label.get_text() for label in panel._sums][:3] == ["131 GiB", "30 GiB", ""]
     assert [label.get_text() for label in panel._names][:3] == ["before", "now", ""]
     said = {name: label.get_text() for name, label in panel._words.items() if label.get_text()}
@@ -118,7 +118,7 @@ def test_no_label_leaves_the_panel_or_its_bar(count: int, size: float) -> None:
     bars = [(f"batch {2**at}", bar(size, size / 2, size, size * 2**at, size / 300, 0.3)) for at in range(count)]
     panel = shown(*bars, title="gpt2-1.5b")
     sums = []
-    for label in (*panel._sums, *panel._names, *panel._words.values(), *panel._cards, panel._told, panel.aside):
+    for label in (*panel._sums, *panel._names, *panel._words.values(), *panel._cards, panel._told, panel.corner_text):
         if not label.get_text():
             continue
         x = label.get_transform().transform(label.get_position())[0] / 2

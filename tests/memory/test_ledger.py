@@ -13,7 +13,7 @@ import torch.utils.checkpoint
 from torch import Tensor, nn
 
 from gradlab import Ledger
-from gradlab.memory.timeline import CATEGORIES, Point
+from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 
 
 class Twice(nn.Module):
@@ -280,7 +280,7 @@ def test_the_place_of_the_peak() -> None:
         y = model(x)
         y.sum()
     at = ledger.peak_at
-    assert isinstance(at, Point)
+    assert isinstance(at, MemoryPoint)
     assert at.statement.endswith(": y = model(x)")
     assert at.module == "1.0"
     assert at.high == ledger.at_peak

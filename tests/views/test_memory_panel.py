@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradlab.scenes.kinds import Memory
+from gradlab.scenes.memory_text import peak_location, percent, share_of_gpu
 from gradlab.views import style
 from gradlab.views.memory import MemoryPanel
-from gradlab.views.spread import bounds, latest, named, repeated, spread, thinned
-from gradlab.views.stack import LOOKS, apart, byte_ticks, stacked
-from gradlab.scenes.memory_text import against, caused, percent
+from gradlab.views.spread import bounds, by_category_name, decimate, keep_recent, layout_statements, repeated
+from gradlab.views.stack import CATEGORY_STYLES, byte_ticks, spread_labels, stacked
 
 pytestmark = pytest.mark.filterwarnings("error")
 MIB = 2**20
@@ -134,9 +134,9 @@ def test_a_card_in_sight_is_a_line_and_one_far_above_is_words() -> None:
 def test_what_the_allocator_holds_is_drawn_or_said() -> None:
     near = shown(memory(allocated=11 * MIB, reserved=14 * MIB, note="1 update in 12 is watched"))
     assert [label.get_text() for label in near._names] == ["", "allocated 11 MiB", "reserved 14 MiB"]
-    assert near.aside.get_text() == "1 update in 12 is watched"
+    assert near.corner_text.get_text() == "1 update in 12 is watched"
     far = shown(memory(reserved=22 * MIB, note="1 update in 12 is watched"))
-    assert far.aside.get_text() == "reserved 22 MiB \u00b7 1 update in 12 is watched"
+    assert far.corner_text.get_text() == "reserved 22 MiB \u00b7 1 update in 12 is watched"
     assert far.axes.get_ylim()[1] < 22 * MIB
 
 
@@ -144,7 +144,7 @@ def test_what_the_allocator_holds_is_drawn_or_said() -> None:
 @pytest.mark.parametrize("window", [1, 4, 16])
 def test_no_word_leaves_the_panel_or_covers_another(updates: int, window: int) -> None:
     panel = shown(memory(updates, window, capacity=("T4", 15 * 1024 * MIB), note="1 update in 12 is watched"))
-    rows = [[panel.heading, panel.aside], [panel._cause], [panel._room], panel._numbers, panel._values]
+    rows = [[panel.heading, panel.corner_text], [panel._cause], [panel._room], panel._numbers, panel._values]
     for row in rows:
         spans = sorted(ink(label, panel) for label in row if label.get_text())
         assert all(a >= 0 and b <= panel.width for a, b in spans)
@@ -211,7 +211,7 @@ def test_the_longest_repetition_is_found(words: list[str]) -> None:
 def test_statements_share_the_width(statements: list[tuple[int, bool]], cuts: set[int]) -> None:
     counts, moved = [count for count, _ in statements], [yes and count > 0 for count, yes in statements]
     first = sorted({0} | {cut for cut in cuts if cut < len(counts)})
-    where = spread([0, *itertools.accumulate(counts)], first, moved, 242.0)
+    where = layout_statements([0, *itertools.accumulate(counts)], first, moved, 242.0)
     assert where.statements[0][0] == 0
     assert where.statements[-1][1] == pytest.approx(242)
     edges = [edge for place in where.statements for edge in place]
@@ -231,7 +231,7 @@ def test_statements_share_the_width(statements: list[tuple[int, bool]], cuts: se
 def test_thinning_keeps_every_peak_and_the_width(total: list[int], wide: float) -> None:
     edges = np.linspace(0, wide, len(total) + 1)
     values = np.array(total, dtype=float)
-    kept, left, right = thinned(edges[:-1], edges[1:], values)
+    kept, left, right = decimate(edges[:-1], edges[1:], values)
     assert values[kept].max() == values.max()
     assert left[0] == 0
     assert right[-1] == wide
@@ -259,15 +259,15 @@ def test_two_thousand_points_show_their_peak() -> None:
 
 def test_old_updates_give_way_to_a_long_window() -> None:
     long = memory(updates=3, window=16)  # 66 statements an update
-    kept = latest(long)
+    kept = keep_recent(long)
     assert kept.updates == [(0, 42)]
     assert list(kept.statements) == list(long.statements)[132:]
     assert kept.starts[0] == 0
     assert kept.modules == long.modules[long.starts[132] :]
     assert all(len(values) == len(kept.modules) for values in kept.categories.values())
-    assert latest(memory(updates=3)).updates == memory(updates=3).updates
-    alone = memory(updates=1, window=60)
-    assert latest(alone) is alone
+    assert keep_recent(memory(updates=3)).updates == memory(updates=3).updates
+    lock = memory(updates=1, window=60)
+    assert keep_recent(lock) is lock
 
 
 def test_a_long_module_name_is_cut_from_the_left() -> None:
@@ -290,7 +290,7 @@ def test_a_new_update_of_the_same_loop_moves_no_background() -> None:
 
 
 def test_labels_stay_apart_and_inside() -> None:
-    places = apart({"a": 3.0, "b": 4.0, "c": 99.0, "d": 100.0, "e": 50.0}, 16, 100)
+    places = spread_labels({"a": 3.0, "b": 4.0, "c": 99.0, "d": 100.0, "e": 50.0}, 16, 100)
     heights = sorted(places.values())
     assert all(b - a >= 16 - 1e-9 for a, b in itertools.pairwise(heights))
     assert heights[0] >= 0
@@ -302,15 +302,15 @@ def test_labels_stay_apart_and_inside() -> None:
 def test_words_are_chosen_by_what_they_say() -> None:
     words = ["for", "x, y", "zero_grad", "output", "backward", "step"]
     narrow = [(at * 8.0, at * 8.0 + 8) for at in range(6)]
-    assert [words[at] for at in named(words, narrow, set(), flat=False)] == ["for", "zero_grad", "backward"]
+    assert [words[at] for at in by_category_name(words, narrow, set(), flat=False)] == ["for", "zero_grad", "backward"]
     roomy = [(at * 80.0, at * 80.0 + 80) for at in range(6)]
-    assert named(words, roomy, set(), flat=True) == list(range(6))
-    assert named(words, roomy, {4}, flat=True) == [0, 1, 2, 3, 5]
+    assert by_category_name(words, roomy, set(), flat=True) == list(range(6))
+    assert by_category_name(words, roomy, {4}, flat=True) == [0, 1, 2, 3, 5]
 
 
 def test_categories_stack_in_one_order_and_strangers_are_other() -> None:
     edges = stacked({"other": [1, 1], "odd": [2, 2], "weights": [10, 20]}, 2)
-    assert list(edges) == list(LOOKS)
+    assert list(edges) == list(CATEGORY_STYLES)
     assert edges["weights"][1].tolist() == [10, 20]
     assert edges["other"][0].tolist() == [10, 20]
     assert edges["other"][1].tolist() == [13, 23]
@@ -328,6 +328,6 @@ def test_shares_and_causes_in_words() -> None:
     assert [percent(share) for share in (0, 1e-9, 2.6e-5, 0.0042, 0.27, 0.999, 1.0)] == [
         "0 %", "under 0.001 %", "0.003 %", "0.4 %", "27 %", "100 %", "100 %",
     ]  # fmt: skip
-    assert against("H100", 80 * 2**30, 100 * 2**30) == "H100 holds 80 GiB: the peak needs 1.2 times that"
-    assert caused("scaler") == "at scaler"
+    assert share_of_gpu("H100", 80 * 2**30, 100 * 2**30) == "H100 holds 80 GiB: the peak needs 1.2 times that"
+    assert peak_location("scaler") == "at scaler"
     assert bounds([0, 5, 3, 99], 5, 10) == [0, 5, 5, 10, 10, 10]

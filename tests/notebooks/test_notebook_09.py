@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-NOTEBOOK = Path(__file__).resolve().parent.parent / "notebooks" / "09_gpu_memory.ipynb"
+NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "09_gpu_memory.ipynb"
 
 
 @pytest.mark.parametrize(

@@ -281,7 +281,7 @@ def test_everything_on_and_everything_off_end_in_the_same_bits(
 ) -> None:
     name, recipe = case
     on, run = by_run(TASKS[name], recipe, epochs_of(name), watch_memory=True)
-    run.provenance.holdings()
+    run.provenance.contents()
     assert hooks(run.model) == 2 * len(list(run.model.parameters()))
     assert run.timeline
     monkeypatch.setattr("gradlab.loop.run.Provenance", ClosedBook)
@@ -391,11 +391,11 @@ def test_another_optimizer_starts_empty_and_says_so() -> None:
     run.advance(updates=3)
     run.switch(Recipe(optimizer="adam", lr=0.02))
     assert run.optimizer is not None
-    assert run.fresh_optimizers == []
+    assert run.restarted_optimizers == []
     assert all(int(state["step"]) == 3 for state in run.optimizer.state.values())
     assert run.optimizer.param_groups[0]["lr"] == 0.02
     run.switch(Recipe(optimizer="momentum", lr=0.02))
-    assert run.fresh_optimizers == ["optimizer"]
+    assert run.restarted_optimizers == ["optimizer"]
     assert not run.optimizer.state
 
 

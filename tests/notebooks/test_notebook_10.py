@@ -14,7 +14,7 @@ import pytest
 from gradlab import watch
 from gradlab.__main__ import main
 
-NOTEBOOK = Path(__file__).resolve().parent.parent / "notebooks" / "10_loop_doctor.ipynb"
+NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "10_loop_doctor.ipynb"
 SOURCES = {
     cell["id"]: "".join(line for line in cell["source"] if not line.startswith("%"))
     for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]

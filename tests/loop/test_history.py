@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 
 from gradlab import Recipe, Run, tasks
-from gradlab.loop.history import MOST_ROWS, Columns, Record
+from gradlab.loop.history import MOST_ROWS, BoundedTable, History
+from gradlab.scenes import loss_curve
 
 
-def written(losses: list[float], norms: list[float] | None = None) -> Record:
+def written(losses: list[float], norms: list[float] | None = None) -> History:
     """A record of updates with these losses, each with a scale of 100 + its number, every third one skipped."""
-    record = Record()
+    record = History()
     for i, loss in enumerate(losses, start=1):
         record.updates += 1
         norm = norms[i - 1] if norms else 2 * loss
@@ -84,21 +85,21 @@ def test_a_mean_of_huge_losses_is_not_infinite() -> None:
 
 
 @pytest.fixture(scope="module")
-def million() -> tuple[Record, float, list[int]]:
+def million() -> tuple[History, float, list[int]]:
     """A million rows, the seconds that they took, and the bytes held after each hundred thousand."""
-    record, sizes = Record(), []
+    record, sizes = History(), []
     began = time.perf_counter()
     for i in range(1, 1_000_001):
         record.updates = i
         record.write(i, i % 1000, 1.0, math.nan, math.nan, skipped=i % 10 == 0)
         if i % 997 == 0:
-            record.switched(f"lr {i}")
+            record.mark_switch(f"lr {i}")
         if i % 100_000 == 0:
             sizes.append(size_of(record))
     return record, time.perf_counter() - began, sizes
 
 
-def size_of(record: Record) -> int:
+def size_of(record: History) -> int:
     """Bytes of all columns and lists of a record, what they hold included."""
     tables = [record.rows, record.path]
     columns = [column for table in tables for column in table._columns.values()]
@@ -108,7 +109,7 @@ def size_of(record: Record) -> int:
     return sum(map(sys.getsizeof, [*columns, *lists])) + sum(numbers)
 
 
-def test_a_million_updates_take_bounded_memory(million: tuple[Record, float, list[int]]) -> None:
+def test_a_million_updates_take_bounded_memory(million: tuple[History, float, list[int]]) -> None:
     record, _, sizes = million
     assert len(record.rows) <= MOST_ROWS
     assert max(sizes) < 500_000
@@ -118,11 +119,11 @@ def test_a_million_updates_take_bounded_memory(million: tuple[Record, float, lis
     assert record.switches[-1] == (997 * 1003, f"lr {997 * 1003}")
 
 
-def test_a_million_updates_are_written_quickly(million: tuple[Record, float, list[int]]) -> None:
+def test_a_million_updates_are_written_quickly(million: tuple[History, float, list[int]]) -> None:
     assert million[1] < 30  # about 3 s on a 2.8 GHz core: 3 us a row, against 300 us for an update of a small model
 
 
-def test_the_envelope_of_a_million_updates_is_exact(million: tuple[Record, float, list[int]]) -> None:
+def test_the_envelope_of_a_million_updates_is_exact(million: tuple[History, float, list[int]]) -> None:
     rows = million[0].rows
     assert rows.stride == 1024
     for first, low, high in zip(rows["update"], rows["low"], rows["high"], strict=True):
@@ -131,29 +132,29 @@ def test_the_envelope_of_a_million_updates_is_exact(million: tuple[Record, float
 
 
 def test_columns_have_any_rule_and_show_a_row_once_its_bucket_is_full() -> None:
-    table = Columns({"sum": sum, "last": lambda values: values[-1]})
+    table = BoundedTable({"sum": sum, "last": lambda values: values[-1]})
     for i in range(MOST_ROWS + 5):
         table.append(1.0, i)
         assert len(table) == (i + 1 if i + 1 < MOST_ROWS else (i + 1) // 2)
     assert list(table["sum"]) == [2.0] * len(table)
     assert list(table["last"]) == list(range(1, 2 * len(table), 2))
     with pytest.raises(ValueError, match="zip"):
-        Columns({"a": sum, "b": sum}).append(1.0)
+        BoundedTable({"a": sum, "b": sum}).append(1.0)
 
 
 def test_switches_at_one_update_share_a_mark() -> None:
-    record = Record()
-    record.switched("zero_grad off")
+    record = History()
+    record.mark_switch("zero_grad off")
     record.updates = 3
-    record.switched("lr 0.1")
-    record.switched("AMP fp16")
+    record.mark_switch("lr 0.1")
+    record.mark_switch("AMP fp16")
     assert record.switches == [(0, "zero_grad off"), (3, "lr 0.1, AMP fp16")]
 
 
 def test_the_curve_is_the_record() -> None:
     record = written([3.0, 2.0, math.nan, 1.0])
-    record.switched("lr 1")
-    curve = record.curve()
+    record.mark_switch("lr 1")
+    curve = loss_curve(record)
     assert list(curve.updates) == [1, 2, 3, 4]
     assert list(curve.mean)[:2] == [3.0, 2.0]
     assert curve.switches == ((4, "lr 1"),)

@@ -15,10 +15,24 @@ import pytest
 from PIL import Image
 
 from gradlab.scenes import kinds as scene
-from gradlab.scenes.kinds import Arrow, Arrows, Bar, Bars, Boundary, Contours, Curve, Fit, Landscape, Memory, Samples, ScalerHistory, Slice
+from gradlab.scenes.kinds import (
+    Arrow,
+    Arrows,
+    Bar,
+    Bars,
+    Boundary,
+    Contours,
+    Curve,
+    Fit,
+    Landscape,
+    Memory,
+    Samples,
+    ScalerHistory,
+    Slice,
+)
 from gradlab.views import Canvas, comparison_figure, compose, panel_for, style
-from gradlab.views.bars import holds, split
-from gradlab.views.limits import Range, Scale, rung
+from gradlab.views.bars import batches_text, split
+from gradlab.views.limits import Range, Scale, nice_step
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -256,8 +270,8 @@ def test_limits_hold_the_data_and_do_not_flicker() -> None:
     kept = Range(floor=0.0)
     assert len({kept.fit([0.0, 70 + 10 * math.sin(n)]) for n in range(100)}) <= 2
     for value in (1e-300, 3e-7, 0.999, 1.0, 41, 1e299):
-        assert value <= rung(value) * (1 + 1e-9)
-        assert rung(value) <= 2.01 * value
+        assert value <= nice_step(value) * (1 + 1e-9)
+        assert nice_step(value) <= 2.01 * value
     scale = Scale()
     chosen = []
     for top in (100, 299, 301, 100, 31, 29, 100):
@@ -318,8 +332,8 @@ def test_numbers_are_written_short() -> None:
         "0", "0.31", "12.4", "1500", "25k", "1e30", "\u22122.5", "inf", "NaN",
     ]  # fmt: skip
     assert [style.bytes_text(v) for v in (0, 512, 24.1 * 1024, 1024**3)] == ["0 B", "512 B", "24.1 KiB", "1 GiB"]
-    assert holds([(38, 41)]) == "holds batches 38\u201341"
-    assert holds([(7, 7)]) == "holds batch 7"
+    assert batches_text([(38, 41)]) == "holds batches 38\u201341"
+    assert batches_text([(7, 7)]) == "holds batch 7"
 
 
 def test_neither_pyplot_nor_torch_is_imported() -> None:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import pytest
 from set_repository import owner_and_name
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 SHEET = "13_cheat_sheet"  # one page that is printed: no predictions between its loops, exercises at its end

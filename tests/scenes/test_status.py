@@ -8,24 +8,24 @@ import pytest
 import torch
 
 from gradlab import Recipe, Run, tasks
-from gradlab.scenes.from_run import Probes
-from gradlab.scenes.status import readout, warning
 from gradlab.gradients.spans import spans
+from gradlab.scenes.from_run import RunScenes
 from gradlab.scenes.kinds import Bars
+from gradlab.scenes.status import status_line, warning
 
 torch.set_num_threads(1)
 
 
 def counts(run: Run) -> tuple[int, int]:
     """(fresh, leftover) of the first layer's bar."""
-    scene = Probes(run).gradient()
+    scene = RunScenes(run).gradient()
     assert isinstance(scene, Bars)
     return scene.bars[0].fresh, scene.bars[0].stale
 
 
 def until(run: Run, word: str) -> None:
     run.step()
-    while run.statement.word != word:
+    while run.statement.label != word:
         run.step()
 
 
@@ -34,7 +34,7 @@ def test_a_healthy_loop_has_no_leftovers_at_any_statement() -> None:
     for _ in range(60):
         run.step()
         assert counts(run)[1] == 0
-        assert "already applied" not in readout(run)
+        assert "already applied" not in status_line(run)
         assert warning(run) == ""
 
 
@@ -42,7 +42,7 @@ def test_without_clearing_all_but_the_newest_are_leftovers_before_and_after_the_
     run = Run(tasks.digits(), Recipe(lr=0.05, zero_grad=False))
     run.advance(updates=4)
     assert counts(run) == (1, 3)
-    assert "holds batches 1 to 4, 3 of them already applied" in readout(run)
+    assert "holds batches 1 to 4, 3 of them already applied" in status_line(run)
     assert warning(run) == "Step 4 applied batches 1 to 3 again: .grad was not cleared."
     until(run, "backward")
     assert counts(run) == (1, 4)
@@ -56,7 +56,7 @@ def test_a_second_step_on_the_same_gradient_makes_it_a_leftover() -> None:
     run.edit(run.source.replace("optimizer.step()", "optimizer.step()\n        optimizer.step()"))
     run.advance(updates=2)
     assert counts(run) == (0, 1)
-    assert "holds batch 1, already applied" in readout(run)
+    assert "holds batch 1, already applied" in status_line(run)
     assert warning(run) == "Step 2 applied batch 1 again: .grad was not cleared."
 
 
@@ -65,7 +65,7 @@ def test_a_cleared_gradient_is_called_what_it_is(set_to_none: bool, words: str) 
     run = Run(tasks.line(), Recipe(lr=0.01, set_to_none=set_to_none))
     run.advance(updates=2)
     until(run, "zero_grad")
-    assert words in readout(run)
+    assert words in status_line(run)
 
 
 def test_a_diverged_run_is_named_with_the_update() -> None:
@@ -75,7 +75,7 @@ def test_a_diverged_run_is_named_with_the_update() -> None:
     first = next(i for i, loss in enumerate(losses, 1) if not math.isfinite(loss))
     assert f"since update {run.record.broken:,}" in warning(run)
     assert run.record.broken == first
-    assert "NaN" in readout(run) or "inf" in readout(run)
+    assert "NaN" in status_line(run) or "inf" in status_line(run)
 
 
 def test_fp16_names_the_scale_and_the_skipped_steps() -> None:
@@ -83,9 +83,9 @@ def test_fp16_names_the_scale_and_the_skipped_steps() -> None:
     run.advance(updates=12)
     skipped = len(run.record.skipped)
     assert skipped > 0
-    assert f"{skipped} steps skipped" in readout(run)
+    assert f"{skipped} steps skipped" in status_line(run)
     until(run, "backward")
-    assert "still times the loss scale" in readout(run)
+    assert "still times the loss scale" in status_line(run)
 
 
 def test_skipped_steps_are_counted_while_their_bucket_is_filling() -> None:
@@ -95,7 +95,7 @@ def test_skipped_steps_are_counted_while_their_bucket_is_filling() -> None:
     run.switch(Recipe(lr=0.01, amp="fp16"))
     run.advance(updates=1)
     run.record.write(run.updates + 1, 1.0, 1.0, 1.0, 0.0, skipped=True)
-    assert "1 step skipped" in readout(run)
+    assert "1 step skipped" in status_line(run)
 
 
 @pytest.mark.parametrize(

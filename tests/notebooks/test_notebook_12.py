@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from gradlab.claimed import CLAIMS
 
-NOTEBOOK = Path(__file__).resolve().parent.parent / "notebooks" / "12_fact_check.ipynb"
+NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "12_fact_check.ipynb"
 CELLS = {
     cell["id"]: (cell["cell_type"], "".join(cell["source"]))
     for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]

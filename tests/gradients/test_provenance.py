@@ -30,7 +30,7 @@ class Bench:
     """A small model under watch, and beside it the book as a person with a pencil would keep it."""
 
     make: Callable[[nn.Module], torch.optim.Optimizer] = lambda m: torch.optim.SGD(m.parameters(), lr=0.01)
-    held: dict[str, set[int]] = field(default_factory=dict)
+    batches: dict[str, set[int]] = field(default_factory=dict)
     applied: dict[str, set[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -43,7 +43,7 @@ class Bench:
         self.book.measure = True
         self.book.watch([self.optimizer])
         self.count = self.steps = 0
-        self.held = {name: set() for name in self.params}
+        self.batches = {name: set() for name in self.params}
         self.applied = {name: set() for name in self.params}
 
     def loss(self) -> Tensor:
@@ -54,7 +54,7 @@ class Bench:
     def wrote_backward(self, *names: str) -> None:
         self.count += 1
         for name in names or self.params:
-            self.held[name].add(self.count)
+            self.batches[name].add(self.count)
 
     def backward(self, loss: Tensor | None = None) -> None:
         (self.loss() if loss is None else loss).backward()
@@ -62,25 +62,25 @@ class Bench:
 
     def wrote_clear(self, *names: str) -> None:
         for name in names or self.params:
-            self.held[name].clear()
+            self.batches[name].clear()
 
     def wrote_step(self, *names: str) -> None:
         self.steps += 1
         for name in names or self.params:
             if self.params[name].grad is not None:
-                self.applied[name] |= self.held[name]
+                self.applied[name] |= self.batches[name]
 
     def step(self) -> None:
         self.optimizer.step()
         self.wrote_step()
 
     def check(self) -> None:
-        now = self.book.holdings()
-        for entry in self.book.entries:
-            assert entry.held == spans(self.held[entry.name]), entry.name
-            assert entry.stale() == spans(self.held[entry.name] & self.applied[entry.name]), entry.name
-        assert now.holds == spans(set().union(*self.held.values()))
-        assert now.stale == spans(set().union(*(self.held[n] & self.applied[n] for n in self.params)))
+        now = self.book.contents()
+        for entry in self.book.histories:
+            assert entry.batches == spans(self.batches[entry.name]), entry.name
+            assert entry.applied() == spans(self.batches[entry.name] & self.applied[entry.name]), entry.name
+        assert now.holds == spans(set().union(*self.batches.values()))
+        assert now.stale == spans(set().union(*(self.batches[n] & self.applied[n] for n in self.params)))
         grads = [p.grad.detach().flatten() for p in self.params.values() if p.grad is not None]
         norm = float(torch.cat(grads).double().norm()) if grads else 0.0
         assert now.norm == pytest.approx(norm, rel=1e-5, nan_ok=True)
@@ -179,7 +179,7 @@ def test_a_cleared_loop_never_reuses_a_batch(bench: Bench, clear: Callable[[Benc
         bench.step()
     bench.check()
     assert bench.book.reused() is None
-    assert bench.book.holdings().holds == [(5, 5)]
+    assert bench.book.contents().holds == [(5, 5)]
 
 
 @CLEARED
@@ -190,7 +190,7 @@ def test_clearing_before_the_step_leaves_it_nothing_to_apply(bench: Bench, clear
     bench.step()
     bench.backward()
     bench.check()
-    assert bench.book.holdings().stale == []
+    assert bench.book.contents().stale == []
 
 
 @pytest.mark.xfail(
@@ -214,8 +214,8 @@ def test_a_forgotten_clearing_is_named_with_the_batches(bench: Bench) -> None:
         bench.step()
         bench.check()
         assert bench.book.reused() == (None if i == 1 else (i, (1, i - 1)))
-    assert bench.book.holdings().holds == [(1, 4)]
-    assert bench.book.holdings().stale == [(1, 4)]
+    assert bench.book.contents().holds == [(1, 4)]
+    assert bench.book.contents().stale == [(1, 4)]
 
 
 def test_a_window_of_three_is_no_reuse(bench: Bench) -> None:
@@ -246,7 +246,7 @@ def test_clipping_clears_nothing(bench: Bench) -> None:
         bench.step()
         nn.utils.clip_grad_value_(bench.model.parameters(), 1e-4)
     bench.check()
-    assert bench.book.holdings().holds == [(1, 3)]
+    assert bench.book.contents().holds == [(1, 3)]
 
 
 @pytest.mark.filterwarnings("ignore:Using backward.. with create_graph=True")
@@ -270,7 +270,7 @@ def test_two_losses_are_two_backwards(bench: Bench) -> None:
     bench.backward()
     bench.backward(bench.model(bench.x).abs().mean())
     bench.check()
-    assert bench.book.holdings().holds == [(1, 2)]
+    assert bench.book.contents().holds == [(1, 2)]
 
 
 def test_two_losses_in_one_backward_are_one(bench: Bench) -> None:
@@ -285,19 +285,19 @@ def test_a_retained_graph_can_go_backward_twice(bench: Bench) -> None:
     bench.wrote_backward()
     bench.backward(loss)
     bench.check()
-    assert bench.book.holdings().holds == [(1, 2)]
+    assert bench.book.contents().holds == [(1, 2)]
 
 
 def test_autograd_grad_leaves_no_trace(bench: Bench) -> None:
     bench.backward()
     bench.backward()
-    before = bench.book.holdings()
+    before = bench.book.contents()
     torch.autograd.grad(100 * bench.loss(), list(bench.params.values()))
     bench.check()
-    assert bench.book.holdings() == before  # the newest contribution, too, is still that of the second backward
+    assert bench.book.contents() == before  # the newest contribution, too, is still that of the second backward
     bench.book.measure = False
     torch.autograd.grad(bench.loss(), list(bench.params.values()))
-    assert bench.book.holdings() == before
+    assert bench.book.contents() == before
 
 
 def test_a_gradient_penalty_counts_once(bench: Bench) -> None:
@@ -312,7 +312,7 @@ def test_backward_over_some_inputs_only(bench: Bench) -> None:
     bench.loss().backward(inputs=[bench.params["0.weight"]])
     bench.wrote_backward("0.weight")
     bench.check()
-    assert bench.book.holdings().holds == [(1, 2)]
+    assert bench.book.contents().holds == [(1, 2)]
 
 
 def test_a_frozen_layer_has_no_page_and_one_frozen_later_gets_no_more() -> None:
@@ -320,12 +320,12 @@ def test_a_frozen_layer_has_no_page_and_one_frozen_later_gets_no_more() -> None:
     bench.book.close()
     bench.params["0.weight"].requires_grad_(False)
     book = Provenance(bench.model.named_parameters())
-    assert [entry.name for entry in book.entries] == list(NAMES[1:])
+    assert [entry.name for entry in book.histories] == list(NAMES[1:])
     bench.loss().backward()
     bench.params["0.bias"].requires_grad_(False)
     bench.loss().backward()
-    assert book.holdings().holds == [(1, 2)]
-    assert {e.name: e.held for e in book.entries} == {"0.bias": [(1, 1)], "2.weight": [(1, 2)], "2.bias": [(1, 2)]}
+    assert book.contents().holds == [(1, 2)]
+    assert {e.name: e.batches for e in book.histories} == {"0.bias": [(1, 1)], "2.weight": [(1, 2)], "2.bias": [(1, 2)]}
 
 
 def test_a_weight_used_twice_counts_once_a_backward() -> None:
@@ -342,9 +342,9 @@ def test_a_weight_used_twice_counts_once_a_backward() -> None:
     book = Provenance(model.named_parameters())
     for _ in range(2):
         model(torch.ones(2, 3)).sum().backward()
-    assert book.holdings().holds == [(1, 2)]
+    assert book.contents().holds == [(1, 2)]
     assert book.backwards == 2
-    assert [entry.name for entry in book.entries] == ["inner.weight", "inner.bias"]
+    assert [entry.name for entry in book.histories] == ["inner.weight", "inner.bias"]
 
 
 def test_two_optimizers_each_apply_their_own_parameters() -> None:
@@ -377,7 +377,7 @@ def test_an_optimizer_of_a_part_clears_and_applies_only_that_part() -> None:
         bench.optimizer.step()
         bench.wrote_step("2.weight")
         bench.check()
-    now = bench.book.holdings()
+    now = bench.book.contents()
     assert (now.holds, now.stale) == ([(1, 3)], [(3, 3)])
     assert bench.book.reused() is None
 
@@ -414,7 +414,7 @@ def test_skipped_steps_that_are_not_cleared_are_no_reuse() -> None:
     scaler.scale(bench.loss()).backward()
     bench.wrote_backward()
     bench.check()
-    now = bench.book.holdings()
+    now = bench.book.contents()
     assert (now.holds, now.stale) == ([(1, 2)], [])
     assert not math.isfinite(now.norm)
 
@@ -426,7 +426,7 @@ def test_tiny_and_huge_gradients_are_not_taken_for_cleared(bench: Bench, size: f
         assert p.grad is not None
         p.grad.fill_(size)
     bench.step()
-    now = bench.book.holdings()
+    now = bench.book.contents()
     assert (now.holds, now.stale) == ([(1, 1)], [(1, 1)])
 
 
@@ -437,7 +437,7 @@ def test_nan_and_infinity_are_held_and_cleared_like_numbers(bench: Bench, value:
         assert p.grad is not None
         p.grad.fill_(value)
     bench.step()
-    now = bench.book.holdings()
+    now = bench.book.contents()
     assert (now.holds, now.stale) == ([(1, 1)], [(1, 1)])
     assert not math.isfinite(now.norm)
     zero_fill(bench)
@@ -453,12 +453,12 @@ def test_sparse_gradients() -> None:
     book.watch([optimizer])
     for i in (1, 2):
         table(torch.tensor([1, 4])).sum().backward()
-        assert book.holdings().holds == [(1, i)]
-        assert book.holdings().norm == pytest.approx(i * math.sqrt(6))
+        assert book.contents().holds == [(1, i)]
+        assert book.contents().norm == pytest.approx(i * math.sqrt(6))
         optimizer.step()
     assert book.reused() == (2, (1, 1))
     optimizer.zero_grad()
-    assert book.holdings().holds == []
+    assert book.contents().holds == []
 
 
 # Norms
@@ -476,7 +476,7 @@ def test_the_newest_contribution_has_the_norm_of_autograd_grad(
         grads = torch.autograd.grad(loss, list(bench.params.values()), retain_graph=True)
         bench.backward(loss)
         norm = float(torch.cat([g.flatten() for g in grads]).norm())
-        assert bench.book.holdings().newest == pytest.approx(norm, rel=1e-5)
+        assert bench.book.contents().newest == pytest.approx(norm, rel=1e-5)
         bench.check()
         bench.step()
 
@@ -484,12 +484,12 @@ def test_the_newest_contribution_has_the_norm_of_autograd_grad(
 def test_the_newest_contribution_is_nan_where_it_was_not_measured(bench: Bench) -> None:
     bench.book.measure = False
     bench.backward()
-    assert bench.book.holdings().newest == pytest.approx(bench.book.holdings().norm)  # into nothing: .grad itself
+    assert bench.book.contents().newest == pytest.approx(bench.book.contents().norm)  # into nothing: .grad itself
     bench.backward()
-    assert math.isnan(bench.book.holdings().newest)
+    assert math.isnan(bench.book.contents().newest)
     bench.book.measure = True
     bench.backward()
-    assert bench.book.holdings().newest == pytest.approx(bench.book.holdings().norm / 3, rel=1e-5)
+    assert bench.book.contents().newest == pytest.approx(bench.book.contents().norm / 3, rel=1e-5)
 
 
 def test_vectors_are_the_contributions_themselves() -> None:
@@ -557,14 +557,14 @@ def test_a_long_run_keeps_a_bounded_book(gap: bool) -> None:
         bench.model[2](torch.ones(1, 4)).sum().backward()
         if gap or i % 2:
             bench.model[0](torch.ones(1, 3)).sum().backward()
-    for entry in bench.book.entries:
+    for entry in bench.book.histories:
         assert len(entry.events) < 1000
-    bench.book.fold()
-    for entry in bench.book.entries:
-        assert len(entry.held) <= 64
+    bench.book.sync()
+    for entry in bench.book.histories:
+        assert len(entry.batches) <= 64
         assert not entry.events
-    assert bench.book.entries[0].held[0][0] == (2 if gap else 3)
-    assert bench.book.holdings().holds[-1][1] == bench.book.backwards
+    assert bench.book.histories[0].batches[0][0] == (2 if gap else 3)
+    assert bench.book.contents().holds[-1][1] == bench.book.backwards
 
 
 # What it leaves behind

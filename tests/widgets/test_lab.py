@@ -16,15 +16,15 @@ import torch
 from PIL import Image
 
 from gradlab import Lab, Recipe, Run, tasks
-from gradlab.widgets.presets import PRESETS
 from gradlab.widgets.code import changed_lines
+from gradlab.widgets.presets import PRESETS
 
 torch.set_num_threads(1)
 
 
 def press(lab: Lab, name: str, value: Any) -> None:
     """Turn a control as the browser does."""
-    lab.desk.controls.widgets[name].value = value
+    lab.controller.controls.widgets[name].value = value
 
 
 def weights(run: Run) -> list[torch.Tensor]:
@@ -37,7 +37,7 @@ def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
 
 def shown_code(lab: Lab) -> str:
     """The text in the code pane, as a reader sees it."""
-    html = lab.desk.code._view.value
+    html = lab.controller.code._view.value
     lines = re.findall(
         r'<span class="line[^"]*"[^>]*><span class="gutter">[^<]*</span>(.*?)</span>(?=<span class="line|</pre>)', html
     )
@@ -46,7 +46,7 @@ def shown_code(lab: Lab) -> str:
 
 
 def images(lab: Lab) -> list[bytes]:
-    return [bytes(image.value) for image in lab.desk.screen.widget.children]
+    return [bytes(image.value) for image in lab.controller.screen.widget.children]
 
 
 SWITCHES = [
@@ -69,7 +69,7 @@ def test_a_switch_changes_the_code_and_the_run_and_keeps_the_weights(name: str, 
     expected = Recipe(lr=tasks.line().lr).replace(**{name: value})
     assert lab.runner.recipe == expected
     assert shown_code(lab) == expected.source()
-    assert lab.desk.code.changed
+    assert lab.controller.code.changed
     assert same(weights(lab.runner), before)
     lab.run(12)  # with fp16 the first steps are skipped until the scale is low enough
     assert lab.runner.updates == 15
@@ -78,9 +78,9 @@ def test_a_switch_changes_the_code_and_the_run_and_keeps_the_weights(name: str, 
 
 def test_divide_loss_waits_for_a_window() -> None:
     lab = Lab("line")
-    assert lab.desk.controls.widgets["divide_loss"].disabled
+    assert lab.controller.controls.widgets["divide_loss"].disabled
     press(lab, "accumulate", 4)
-    assert not lab.desk.controls.widgets["divide_loss"].disabled
+    assert not lab.controller.controls.widgets["divide_loss"].disabled
     press(lab, "divide_loss", False)
     assert shown_code(lab) == Recipe(lr=0.01, accumulate=4, divide_loss=False).source()
 
@@ -94,10 +94,10 @@ def test_the_lab_trains_as_the_plain_loop_does() -> None:
     lab.run(-(-len(task.batches) // 3))
     for _ in range(10):
         lab.step()
-    lab.desk.update()
+    lab.controller.update()
     while lab.runner.updates < 2 * -(-len(task.batches) // 3):
-        lab.desk.player._speed.value = 60.0
-        lab.desk.update()
+        lab.controller.player._speed.value = 60.0
+        lab.controller.update()
     assert same(weights(lab.runner), [param.detach() for param in names["model"].parameters()])
 
 
@@ -107,7 +107,7 @@ def test_a_switch_in_mid_update_completes_the_update_first() -> None:
         lab.step()
     press(lab, "zero_grad", False)
     assert lab.runner.updates == 2
-    assert "completed first" in lab.desk.words.value
+    assert "completed first" in lab.controller.words.value
     assert shown_code(lab) == lab.runner.source == Recipe(lr=0.01, zero_grad=False).source()
 
 
@@ -115,11 +115,11 @@ def test_a_new_optimizer_says_that_its_state_is_empty_and_keeps_the_weights() ->
     lab = Lab("line", Recipe(optimizer="adam", lr=0.01)).run(5)
     before = weights(lab.runner)
     press(lab, "optimizer", "adamw")
-    assert "its state starts empty" in lab.desk.words.value
+    assert "its state starts empty" in lab.controller.words.value
     assert same(weights(lab.runner), before)
     assert lab.runner.updates == 5
     press(lab, "zero_grad", False)
-    assert "its state starts empty" not in lab.desk.words.value
+    assert "its state starts empty" not in lab.controller.words.value
 
 
 def test_another_task_is_a_new_run_and_says_so() -> None:
@@ -127,7 +127,7 @@ def test_another_task_is_a_new_run_and_says_so() -> None:
     press(lab, "task", "spiral")
     assert lab.runner.updates == 0
     assert lab.runner.task.name == "spiral"
-    assert "A new run" in lab.desk.words.value
+    assert "A new run" in lab.controller.words.value
 
 
 def test_one_statement_lights_the_next_line() -> None:
@@ -136,7 +136,8 @@ def test_one_statement_lights_the_next_line() -> None:
     for _ in range(9):
         lab.step()
         lit = re.findall(
-            r'<span class="line lit[^"]*" aria-current="step"><span class="gutter">▶ (\d+)', lab.desk.code._view.value
+            r'<span class="line lit[^"]*" aria-current="step"><span class="gutter">▶ (\d+)',
+            lab.controller.code._view.value,
         )
         order.append([int(number) for number in lit])
     assert order == [[3], [4], [5], [6], [7], [8], [9], [10], [4]]
@@ -157,22 +158,22 @@ def test_the_warning_comes_with_a_reused_batch_and_goes_with_the_repair() -> Non
     lab = Lab("digits")
     assert lab.run(3).warning == ""
     assert lab.switch(zero_grad=False).run(2).warning == "Step 5 applied batches 3 to 4 again: .grad was not cleared."
-    assert "gl-chip" in lab.desk.words.value
+    assert "gl-chip" in lab.controller.words.value
     lab.switch(zero_grad=True).run(1)
     assert lab.warning == ""
-    assert "gl-chip" not in lab.desk.words.value
+    assert "gl-chip" not in lab.controller.words.value
 
 
 def test_a_wrong_edit_names_the_line_and_leaves_the_run() -> None:
     lab = Lab("line").run(3)
     before, source = weights(lab.runner), lab.runner.source
-    assert not lab.desk.edit("for x in batches\n    pass")
-    assert "line 1" in lab.desk.words.value
+    assert not lab.controller.edit("for x in batches\n    pass")
+    assert "line 1" in lab.controller.words.value
     assert lab.runner.source == source
-    assert lab.desk.edit(source.replace("loss.backward()", "loss.bakward()"))
-    lab.desk.update()
-    assert "line 9" in lab.desk.words.value
-    assert "bakward" in lab.desk.words.value
+    assert lab.controller.edit(source.replace("loss.backward()", "loss.bakward()"))
+    lab.controller.update()
+    assert "line 9" in lab.controller.words.value
+    assert "bakward" in lab.controller.words.value
     assert same(weights(lab.runner), before)
     assert lab.runner.source == source
     lab.run(2)
@@ -184,7 +185,7 @@ def test_an_edit_runs_and_a_switch_brings_the_recipe_back() -> None:
     text = lab.runner.source.replace(
         "optimizer.step()", "optimizer.step()\n        steps = globals().get('steps', 0) + 1"
     )
-    assert lab.desk.edit(text)
+    assert lab.controller.edit(text)
     lab.run(4)
     assert lab.runner.source == text
     assert lab.runner.updates == 5
@@ -194,15 +195,15 @@ def test_an_edit_runs_and_a_switch_brings_the_recipe_back() -> None:
 
 def test_a_loop_that_ends_says_so_and_stops_playing() -> None:
     lab = Lab("line")
-    assert lab.desk.edit(lab.runner.source.replace("range(epochs)", "range(2)"))
-    lab.desk.player._play.value = True
+    assert lab.controller.edit(lab.runner.source.replace("range(epochs)", "range(2)"))
+    lab.controller.player._play.value = True
     for _ in range(20):
-        lab.desk.update()
+        lab.controller.update()
     assert lab.runner.updates == 16
-    assert not lab.desk.player.playing
-    assert "come to its end" in lab.desk.words.value
+    assert not lab.controller.player.playing
+    assert "come to its end" in lab.controller.words.value
     lab.reset()
-    lab.desk.update()
+    lab.controller.update()
     assert lab.runner.updates == 1
 
 
@@ -210,8 +211,8 @@ def test_a_loop_that_ends_says_so_and_stops_playing() -> None:
 def test_a_bad_lr_is_refused_in_words(value: float) -> None:
     lab = Lab("line").run(2)
     press(lab, "lr", value)
-    assert "lr must be a finite number above 0" in lab.desk.words.value
-    assert lab.runner.recipe.lr == lab.desk.controls.widgets["lr"].value == 0.01
+    assert "lr must be a finite number above 0" in lab.controller.words.value
+    assert lab.runner.recipe.lr == lab.controller.controls.widgets["lr"].value == 0.01
 
 
 def test_a_divergent_run_is_drawn_and_named() -> None:
@@ -224,20 +225,20 @@ def test_a_divergent_run_is_drawn_and_named() -> None:
 
 def test_fp16_brings_the_scaler_panel_and_takes_it_away() -> None:
     lab = Lab("digits")
-    assert "scaler" not in lab.desk.panels()
-    assert "scaler" in lab.switch(amp="fp16").run(2).desk.panels()
+    assert "scaler" not in lab.controller.panels()
+    assert "scaler" in lab.switch(amp="fp16").run(2).controller.panels()
     assert "loss scale 65,536" in lab.text
-    assert "scaler" not in lab.switch(amp="off").run(1).desk.panels()
+    assert "scaler" not in lab.switch(amp="off").run(1).controller.panels()
 
 
 def test_the_saved_output_has_a_picture_and_words_beside_the_widget() -> None:
     lab = Lab("line").run(5)
-    bundle, shown = lab._repr_mimebundle_()
-    assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "image/png", "text/plain"}
-    width, _ = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"]))).size
+    mimebundle, shown = lab._repr_mimebundle_()
+    assert set(mimebundle) == {"application/vnd.jupyter.widget-view+json", "image/png", "text/plain"}
+    width, _ = Image.open(io.BytesIO(base64.b64decode(mimebundle["image/png"]))).size
     assert width >= 1200
     assert shown["image/png"]["width"] * 2 == width  # drawn at double density
-    assert bundle["text/plain"].startswith("line: update 5 · loss ")
+    assert mimebundle["text/plain"].startswith("line: update 5 · loss ")
 
 
 def test_save_writes_a_picture_or_a_page(tmp_path: Path) -> None:
@@ -254,7 +255,7 @@ def test_save_writes_a_picture_or_a_page(tmp_path: Path) -> None:
 def test_every_preset_runs(name: str) -> None:
     lab = Lab.preset(name).run(20)
     assert lab.runner.updates == 20
-    assert set(lab.desk.controls.widgets) <= set(PRESETS[name].controls)
+    assert set(lab.controller.controls.widgets) <= set(PRESETS[name].controls)
 
 
 def test_the_overflow_preset_shows_an_overflow() -> None:
@@ -265,7 +266,7 @@ def test_the_overflow_preset_shows_an_overflow() -> None:
 
 def test_controls_show_only_what_is_asked_for() -> None:
     lab = Lab("line", controls=["zero_grad"], panels=["loss"])
-    assert list(lab.desk.controls.widgets) == ["zero_grad"]
+    assert list(lab.controller.controls.widgets) == ["zero_grad"]
     assert len(images(lab)) == 1
 
 
@@ -312,7 +313,7 @@ def test_the_first_update_after_a_change_is_watched_however_busy_the_screen(
     change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = Lab("digits", Recipe(lr=0.05), controls=["set_to_none", "edit", "speed"], panels=["loss", "memory"]).run(3)
-    desk = lab.desk
+    desk = lab.controller
     monkeypatch.setattr(type(desk.player), "playing", property(lambda player: True))
     if change == "switch":
         desk.turn("set_to_none", False)

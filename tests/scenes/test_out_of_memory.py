@@ -13,8 +13,8 @@ from torch import nn
 from torch.utils.weak import TensorWeakRef
 
 from gradlab import Lab, Recipe, tasks
-from gradlab.scenes.out_of_memory import exhausted
 from gradlab.loop.program import LoopError
+from gradlab.scenes.out_of_memory import find_oom
 
 torch.set_num_threads(1)
 SAID = (
@@ -57,14 +57,14 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 def words(lab: Lab) -> str:
     """What the Lab says under its state."""
-    return re.sub(r"<[^>]+>", " ", lab.desk.words.value.split("gl-note")[1]).removeprefix('">').strip()
+    return re.sub(r"<[^>]+>", " ", lab.controller.words.value.split("gl-note")[1]).removeprefix('">').strip()
 
 
 @pytest.mark.parametrize("where", ["forward", "backward"])
 def test_it_is_explained_with_what_was_alive(lab: Lab, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     monkeypatch.setattr(Hungry, "where", where)
     monkeypatch.setattr(Hungry, "armed", True)
-    lab.desk.update()
+    lab.controller.update()
     said = words(lab)
     module = {"forward": "2", "backward": "3"}[where]  # in backward the layer that made the gradient
     line = {"forward": "line 7, output = model(x)", "backward": "line 9, loss.backward()"}[where]
@@ -78,7 +78,7 @@ def test_it_is_explained_with_what_was_alive(lab: Lab, monkeypatch: pytest.Monke
     assert float(alive["activations"].split()[0]) >= rows * 256 * 4 / 1024
     assert "Try: " in said
     assert "AMP" in said
-    assert lab.desk.code._view.value.count("wrong") >= 1
+    assert lab.controller.code._view.value.count("wrong") >= 1
 
 
 def test_the_graph_is_let_go_and_weights_stay(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,7 +86,7 @@ def test_the_graph_is_let_go_and_weights_stay(lab: Lab, monkeypatch: pytest.Monk
     before = [p.detach().clone() for p in lab.runner.model.parameters()]
     gc.disable()
     try:
-        lab.desk.update()
+        lab.controller.update()
         assert "Out of memory" in words(lab)
         assert Hungry.held is not None
         assert Hungry.held() is None  # nobody holds the graph any more
@@ -98,29 +98,29 @@ def test_the_graph_is_let_go_and_weights_stay(lab: Lab, monkeypatch: pytest.Monk
 
 def test_the_lab_lives_on(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Hungry, "armed", True)
-    lab.desk.player._play.value = True
-    lab.desk.update()
-    assert not lab.desk.player.playing
-    lab.desk.update()  # it still does not fit, and says so again
+    lab.controller.player._play.value = True
+    lab.controller.update()
+    assert not lab.controller.player.playing
+    lab.controller.update()  # it still does not fit, and says so again
     assert "Out of memory" in words(lab)
     assert lab.runner.updates == 3
-    lab.desk.controls.widgets["amp"].value = "bf16"
+    lab.controller.controls.widgets["amp"].value = "bf16"
     assert words(lab) == "AMP bf16"
-    lab.desk.update()
+    lab.controller.update()
     assert lab.runner.updates == 4
-    lab.desk.controls.widgets["amp"].value = "off"
-    lab.desk.step()
+    lab.controller.controls.widgets["amp"].value = "off"
+    lab.controller.step()
     for _ in range(5):
-        lab.desk.step()
+        lab.controller.step()
     assert "Out of memory" in words(lab)
     lab.reset()
     assert lab.runner.updates == 0
-    assert all(bytes(image.value).startswith(b"\x89PNG") for image in lab.desk.screen.widget.children)
+    assert all(bytes(image.value).startswith(b"\x89PNG") for image in lab.controller.screen.widget.children)
     monkeypatch.setattr(Hungry, "armed", False)
     lab.run(2)
     assert lab.runner.updates == 2
-    lab.desk.controls.widgets["task"].value = "line"
-    lab.desk.update()
+    lab.controller.controls.widgets["task"].value = "line"
+    lab.controller.update()
     assert lab.runner.updates == 1
 
 
@@ -133,7 +133,7 @@ def test_it_trains_on_as_if_nothing_had_been(lab: Lab, monkeypatch: pytest.Monke
         for key in one:
             two[key].copy_(one[key])
     monkeypatch.setattr(Hungry, "armed", True)
-    lab.desk.update()
+    lab.controller.update()
     monkeypatch.setattr(Hungry, "armed", False)
     lab.run(4)
     other.run(5)
@@ -152,7 +152,7 @@ def test_running_from_a_cell_is_explained_too(lab: Lab, monkeypatch: pytest.Monk
 def test_without_a_ledger_it_tells_what_the_loop_keeps(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Lab(lab.runner.task, Recipe(lr=0.05, optimizer="adam"), panels=["loss"]).run(2)
     monkeypatch.setattr(Hungry, "armed", True)
-    shown.desk.update()
+    shown.controller.update()
     assert "Alive of what the loop keeps: optimizer " in words(shown)
 
 
@@ -164,10 +164,10 @@ def test_an_earlier_update_is_no_witness(lab: Lab, monkeypatch: pytest.MonkeyPat
 
 def test_a_loop_of_ones_own_is_got_over_too(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     source = lab.runner.source.replace("loss.backward()", "(loss * 1.0).backward()")
-    assert lab.desk.edit(source)
+    assert lab.controller.edit(source)
     lab.run(2)
     monkeypatch.setattr(Hungry, "armed", True)
-    lab.desk.update()
+    lab.controller.update()
     assert "Out of memory at line 7, output = model(x), in 2." in words(lab)
     monkeypatch.setattr(Hungry, "armed", False)
     lab.run(2)
@@ -176,17 +176,17 @@ def test_a_loop_of_ones_own_is_got_over_too(lab: Lab, monkeypatch: pytest.Monkey
 
 
 def test_a_picture_that_finds_no_memory_stays_as_it_was(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    pictures = [bytes(image.value) for image in lab.desk.screen.widget.children]
+    pictures = [bytes(image.value) for image in lab.controller.screen.widget.children]
     monkeypatch.setattr(Hungry, "armed", True)  # held-out digits need a forward pass
-    lab.desk.draw()
-    assert [bytes(image.value) for image in lab.desk.screen.widget.children] == pictures
+    lab.controller.draw()
+    assert [bytes(image.value) for image in lab.controller.screen.widget.children] == pictures
 
 
 def test_another_error_is_none_of_its_business(lab: Lab) -> None:
-    assert lab.desk.edit(lab.runner.source.replace("loss.backward()", "loss.bakward()"))
+    assert lab.controller.edit(lab.runner.source.replace("loss.backward()", "loss.bakward()"))
     with pytest.raises(LoopError, match="bakward"):
         lab.run(1)
-    lab.desk.update()
+    lab.controller.update()
     assert "Out of memory" not in words(lab)
 
 
@@ -205,7 +205,7 @@ def test_another_error_is_none_of_its_business(lab: Lab) -> None:
     ],
 )
 def test_it_is_recognised_however_deep(error: Any, yes: bool) -> None:
-    assert (exhausted(error) is error) == yes or error is None
+    assert (find_oom(error) is error) == yes or error is None
     with pytest.raises(LoopError) as outer:
         raise LoopError(3, "what it said") from error
-    assert (exhausted(outer.value) is not None) == yes
+    assert (find_oom(outer.value) is not None) == yes

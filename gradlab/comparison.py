@@ -12,9 +12,8 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from . import tasks
-from .loop import Recipe
-from .loop import Run
-from .scenes import Curve
+from .loop import Recipe, Run
+from .scenes import Curve, loss_curve
 from .views import comparison_figure
 
 _MOST = 7  # as many as there are colours and dashes to tell them apart
@@ -90,7 +89,7 @@ def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100, seed: 
             while run.updates < updates:
                 bar.update(run.advance(updates=min(_AT_ONCE, updates - run.updates)))
             rows.append(_row(label, first, run))
-            curves[label] = run.record.curve()
+            curves[label] = loss_curve(run.record)
             run.close()
     png = comparison_figure(curves, f"{task.name}: loss")
     return Comparison(task.name, updates, rows, curves, png)

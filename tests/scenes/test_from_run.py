@@ -10,7 +10,7 @@ from torch import nn
 
 from gradlab import Recipe, Run, tasks
 from gradlab.memory.footprint import footprint
-from gradlab.scenes.from_run import PANELS, Probes
+from gradlab.scenes.from_run import PANELS, RunScenes
 from gradlab.scenes.kinds import Arrows, Bars, Boundary, Landscape, Samples, Slice
 
 torch.set_num_threads(1)
@@ -22,14 +22,14 @@ def test_looking_changes_nothing(name: str, amp: str) -> None:
     recipe = Recipe(lr=0.01, zero_grad=False, amp=amp, accumulate=2)
     watched, alone = Run(tasks.get(name), recipe), Run(tasks.get(name), recipe)
     watched.watch_memory = True
-    probes = Probes(watched)
+    scenes = RunScenes(watched)
     torch.manual_seed(3)
     before = torch.get_rng_state()
     for _ in range(4):
         watched.advance(updates=1)
         alone.advance(updates=1)
-        for panel in probes.names():
-            probes.scene(panel)
+        for panel in scenes.names():
+            scenes.scene(panel)
     assert torch.equal(torch.get_rng_state(), before)
     for one, other in zip(watched.model.parameters(), alone.model.parameters(), strict=True):
         assert torch.equal(one, other)
@@ -43,12 +43,12 @@ def test_looking_leaves_dropout_and_batchnorm_alone() -> None:
     task = dataclasses.replace(task, builder=net)
     watched, alone = Run(task), Run(task)
     watched.model[3].eval()  # a part that the learner has frozen stays frozen
-    probes = Probes(watched)
+    scenes = RunScenes(watched)
     for _ in range(5):
         watched.advance(updates=1)
         alone.advance(updates=1)
-        for panel in probes.names():
-            probes.scene(panel)
+        for panel in scenes.names():
+            scenes.scene(panel)
     assert not watched.model[3].training
     for name, value in alone.model.state_dict().items():
         assert torch.equal(watched.model.state_dict()[name], value), name
@@ -60,7 +60,7 @@ def test_arrows_are_the_gradients_of_their_batches_and_add_up_to_grad() -> None:
     run.advance(updates=1)
     while run.provenance.backwards < 7:
         run.step()
-    scene = Probes(run).gradient()
+    scene = RunScenes(run).gradient()
     assert isinstance(scene, Arrows)
     assert [(arrow.batch, arrow.stale) for arrow in scene.arrows] == [(5, False), (6, False), (7, False)]
     for arrow in scene.arrows:
@@ -75,9 +75,9 @@ def test_arrows_are_the_gradients_of_their_batches_and_add_up_to_grad() -> None:
 def test_arrows_under_a_scaler_are_in_the_units_of_the_loss() -> None:
     run = Run(tasks.bowl(), Recipe(lr=0.1, amp="fp16"))
     run.advance(updates=12)
-    while run.statement.word != "backward":
+    while run.statement.label != "backward":
         run.step()
-    scene = Probes(run).gradient()
+    scene = RunScenes(run).gradient()
     assert isinstance(scene, Arrows)
     by_hand = run.model.weight.detach() * torch.tensor([[1.0, 0.1]])  # the gradient of the bowl: curvature times weight
     assert run.scale_in_grad > 1
@@ -88,7 +88,7 @@ def test_arrows_under_a_scaler_are_in_the_units_of_the_loss() -> None:
 def test_older_batches_make_up_the_rest_of_grad() -> None:
     run = Run(tasks.bowl(), Recipe(lr=0.2, zero_grad=False))
     run.advance(updates=100)
-    scene = Probes(run).gradient()
+    scene = RunScenes(run).gradient()
     assert isinstance(scene, Arrows)
     assert len(scene.arrows) == 8
     x = scene.earlier[0] + sum(arrow.dx for arrow in scene.arrows)
@@ -97,7 +97,7 @@ def test_older_batches_make_up_the_rest_of_grad() -> None:
 
 def test_contours_are_the_mean_loss() -> None:
     task = tasks.line()
-    scene = Probes(Run(task)).landscape()
+    scene = RunScenes(Run(task)).landscape()
     assert isinstance(scene, Landscape)
     model = task.build()
     for i, j in ((0, 0), (7, 30), (40, 12)):
@@ -109,11 +109,11 @@ def test_contours_are_the_mean_loss() -> None:
 
 def test_contours_grow_with_the_path_but_seldom() -> None:
     run = Run(tasks.bowl(), Recipe(lr=2.2))
-    probes = Probes(run)
+    scenes = RunScenes(run)
     seen = []
     for _ in range(60):
         run.advance(updates=1)
-        scene = probes.landscape()
+        scene = scenes.landscape()
         assert isinstance(scene, Landscape)
         seen.append(scene.contours)
         assert max(map(abs, scene.path[-1])) <= max(scene.contours.x[-1], scene.contours.y[-1])
@@ -125,7 +125,7 @@ def test_bars_are_norms_and_counts_by_layer() -> None:
     run.advance(updates=3)
     while run.provenance.backwards < 4:
         run.step()
-    scene = Probes(run).gradient()
+    scene = RunScenes(run).gradient()
     assert isinstance(scene, Bars)
     assert [bar.name for bar in scene.bars] == ["0 Linear", "2 Linear", "4 Linear"]
     for bar, layer in zip(scene.bars, (0, 2, 4), strict=True):
@@ -138,7 +138,7 @@ def test_bars_are_norms_and_counts_by_layer() -> None:
 def test_the_transformer_has_few_bars_and_they_hold_the_whole_norm() -> None:
     run = Run(tasks.text())
     run.advance(updates=1)
-    scene = Probes(run).gradient()
+    scene = RunScenes(run).gradient()
     assert isinstance(scene, Bars)
     assert 1 < len(scene.bars) <= 10
     whole = torch.cat([p.grad.flatten() for p in run.model.parameters()]).norm()
@@ -148,9 +148,9 @@ def test_the_transformer_has_few_bars_and_they_hold_the_whole_norm() -> None:
 def test_the_slice_is_the_loss_along_the_step() -> None:
     run = Run(tasks.digits(), Recipe(lr=0.1))
     run.advance(updates=2)
-    while run.statement.word != "backward":
+    while run.statement.label != "backward":
         run.step()
-    scene = Probes(run).landscape()
+    scene = RunScenes(run).landscape()
     assert isinstance(scene, Slice)
     here = min(range(len(scene.t)), key=lambda i: abs(scene.t[i]))
     there = min(range(len(scene.t)), key=lambda i: abs(scene.t[i] - 0.1))
@@ -163,7 +163,7 @@ def test_the_slice_is_the_loss_along_the_step() -> None:
 def test_pictures_say_what_the_model_says() -> None:
     run = Run(tasks.digits())
     run.advance(updates=200)
-    scene = Probes(run).picture()
+    scene = RunScenes(run).picture()
     assert isinstance(scene, Samples)
     x, y = run.task.extra["test"]
     said = run.model(x).argmax(1)
@@ -171,7 +171,7 @@ def test_pictures_say_what_the_model_says() -> None:
     assert scene.accuracy == pytest.approx(float((said == y).float().mean()))
     run = Run(tasks.spiral())
     run.advance(updates=50)
-    edge = Probes(run).picture()
+    edge = RunScenes(run).picture()
     assert isinstance(edge, Boundary)
     for i, j in ((0, 0), (10, 40), (47, 3)):
         shares = run.model(torch.tensor([[edge.x[j], edge.y[i]]])).softmax(1)[0]
@@ -210,7 +210,7 @@ def test_the_underflow_share_counts_what_fp16_would_lose() -> None:
 
 def test_every_panel_has_a_probe() -> None:
     run = Run(tasks.digits(), Recipe(amp="fp16", lr=0.05))
-    assert set(Probes(run).names()) == set(PANELS)
+    assert set(RunScenes(run).names()) == set(PANELS)
 
 
 @pytest.mark.gpu
@@ -220,7 +220,7 @@ def test_every_panel_on_a_gpu(name: str) -> None:
     run = Run(tasks.get(name, device="cuda"), Recipe(amp="fp16", lr=0.01))
     run.watch_memory = True
     run.advance(updates=5)
-    probes = Probes(run)
-    for panel in probes.names():
-        probes.scene(panel)
-    assert (probes.memory().allocated or 0) > 0
+    scenes = RunScenes(run)
+    for panel in scenes.names():
+        scenes.scene(panel)
+    assert (scenes.memory().allocated or 0) > 0

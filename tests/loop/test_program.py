@@ -237,7 +237,7 @@ def test_each_statement_stops_once_after_it_ran() -> None:
 
 def test_break_and_continue_stop_before_they_jump() -> None:
     stops, _ = run("for i in range(3):\n    if i == 0:\n        continue\n    if i == 1:\n        break\n")
-    assert [(s.line, s.word) for s in stops] == [
+    assert [(s.line, s.label) for s in stops] == [
         *[(1, "for"), (2, "if"), (3, "continue")],
         *[(1, "for"), (4, "if"), (5, "break")],
     ]
@@ -245,9 +245,9 @@ def test_break_and_continue_stop_before_they_jump() -> None:
 
 def test_the_words_of_a_recipe() -> None:
     recipe = Recipe(accumulate=2, amp="fp16", clip=1.0)
-    words = {s.line: s.word for s in Program(recipe.source()).statements}
-    by_text = {recipe.source().splitlines()[line - 1].strip(): word for line, word in words.items()}
-    start = {text.split("(")[0].split(" =")[0]: word for text, word in by_text.items()}
+    words = {s.line: s.label for s in Program(recipe.source()).statements}
+    by_text = {recipe.source().splitlines()[line - 1].strip(): label for line, label in words.items()}
+    start = {text.split("(")[0].split(" =")[0]: label for text, label in by_text.items()}
     assert start == {
         "optimizer": "optimizer",
         "scaler": "scaler",
@@ -267,7 +267,7 @@ def test_the_words_of_a_recipe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "word"),
+    ("text", "label"),
     [
         ("print('x')", "print"),
         ("[print][0]('x')", "call"),
@@ -276,15 +276,15 @@ def test_the_words_of_a_recipe() -> None:
         ("pass", "pass"),
     ],
 )
-def test_the_word_of_a_statement(text: str, word: str) -> None:
-    assert [s.word for s in Program(text).statements] == [word]
+def test_the_word_of_a_statement(text: str, label: str) -> None:
+    assert [s.label for s in Program(text).statements] == [label]
 
 
 def test_a_with_block_is_one_statement_over_all_its_lines() -> None:
     head = "for i in range(2):\n    with torch.autocast('cpu', dtype=torch.bfloat16):\n"
     text = head + "        a = i\n        b = a\n    c = 1\n"
     stops, _ = run(text, {"torch": torch})
-    assert [(s.line, s.last_line, s.word) for s in stops] == [(1, 1, "for"), (2, 4, "autocast"), (5, 5, "c")] * 2
+    assert [(s.line, s.last_line, s.label) for s in stops] == [(1, 1, "for"), (2, 4, "autocast"), (5, 5, "c")] * 2
 
 
 @pytest.mark.parametrize("amp", ["bf16", "fp16"])

@@ -1,0 +1,1 @@
+"""Figures that belong to one notebook."""

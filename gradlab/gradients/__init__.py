@@ -1,0 +1,27 @@
+"""Which backward is in which ``.grad``, and which of them a step has already used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .contents import GradContents as GradContents
+    from .parameter import ParameterHistory as ParameterHistory
+    from .provenance import Provenance as Provenance
+    from .spans import Span as Span
+    from .spans import spans as spans
+    from .spans import union as union
+
+load_lazily(
+    __name__,
+    {
+        "GradContents": ".contents",
+        "ParameterHistory": ".parameter",
+        "Provenance": ".provenance",
+        "Span": ".spans",
+        "spans": ".spans",
+        "union": ".spans",
+    },
+)

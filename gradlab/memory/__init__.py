@@ -1,0 +1,25 @@
+"""Bytes by category while any PyTorch code runs, on real tensors or fake ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .footprint import footprint as footprint
+    from .ledger import Ledger as Ledger
+    from .timeline import CATEGORIES as CATEGORIES
+    from .timeline import MemoryPoint as MemoryPoint
+    from .timeline import by_category_name as by_category_name
+
+load_lazily(
+    __name__,
+    {
+        "CATEGORIES": ".timeline",
+        "Ledger": ".ledger",
+        "MemoryPoint": ".timeline",
+        "by_category_name": ".timeline",
+        "footprint": ".footprint",
+    },
+)

@@ -1,0 +1,81 @@
+"""A moment of a run, a forecast or an error, as plain numbers and words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .from_forecast import forecast_scene as forecast_scene
+    from .from_run import PANELS as PANELS
+    from .from_run import RunScenes as RunScenes
+    from .from_run import loss_curve as loss_curve
+    from .kinds import Arrow as Arrow
+    from .kinds import Arrows as Arrows
+    from .kinds import Bar as Bar
+    from .kinds import Bars as Bars
+    from .kinds import Boundary as Boundary
+    from .kinds import Contours as Contours
+    from .kinds import Curve as Curve
+    from .kinds import Fit as Fit
+    from .kinds import Landscape as Landscape
+    from .kinds import Memory as Memory
+    from .kinds import Samples as Samples
+    from .kinds import ScalerHistory as ScalerHistory
+    from .kinds import Scene as Scene
+    from .kinds import Slice as Slice
+    from .memory_text import fit_sentence as fit_sentence
+    from .memory_text import join_words as join_words
+    from .memory_text import need_sentence as need_sentence
+    from .memory_text import peak_location as peak_location
+    from .memory_text import percent as percent
+    from .memory_text import share_of_gpu as share_of_gpu
+    from .memory_text import suggestions as suggestions
+    from .memory_text import times as times
+    from .memory_text import which_fit as which_fit
+    from .memory_text import with_article as with_article
+    from .out_of_memory import explain_oom as explain_oom
+    from .out_of_memory import find_oom as find_oom
+    from .out_of_memory import free_after_oom as free_after_oom
+    from .status import status_line as status_line
+    from .status import warning as warning
+
+load_lazily(
+    __name__,
+    {
+        "Arrow": ".kinds",
+        "Arrows": ".kinds",
+        "Bar": ".kinds",
+        "Bars": ".kinds",
+        "Boundary": ".kinds",
+        "Contours": ".kinds",
+        "Curve": ".kinds",
+        "Fit": ".kinds",
+        "Landscape": ".kinds",
+        "Memory": ".kinds",
+        "PANELS": ".from_run",
+        "RunScenes": ".from_run",
+        "Samples": ".kinds",
+        "ScalerHistory": ".kinds",
+        "Scene": ".kinds",
+        "Slice": ".kinds",
+        "explain_oom": ".out_of_memory",
+        "find_oom": ".out_of_memory",
+        "fit_sentence": ".memory_text",
+        "forecast_scene": ".from_forecast",
+        "free_after_oom": ".out_of_memory",
+        "join_words": ".memory_text",
+        "loss_curve": ".from_run",
+        "need_sentence": ".memory_text",
+        "peak_location": ".memory_text",
+        "percent": ".memory_text",
+        "share_of_gpu": ".memory_text",
+        "status_line": ".status",
+        "suggestions": ".memory_text",
+        "times": ".memory_text",
+        "warning": ".status",
+        "which_fit": ".memory_text",
+        "with_article": ".memory_text",
+    },
+)
