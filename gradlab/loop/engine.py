@@ -82,7 +82,7 @@ class Engine:
         return fresh
 
     def run(self, max_statements: int, ledger: Ledger | None = None) -> None:
-        """Run statements until an update is complete, at most ``max_statements``; ``ledger`` counts bytes after each."""
+        """Run statements until an update is complete, ``max_statements`` at most; ``ledger`` counts bytes."""
         loop = self.loop
         loop.updated = False
         self.at_boundary = False
