@@ -22,7 +22,7 @@ class BoundedTable:
         """Make empty columns; each has a rule that turns the values of one bucket into one."""
         self._rules = dict(rules)
         self._columns = {name: array("d") for name in self._rules}
-        self._waiting: list[Sequence[float]] = []
+        self._waiting: list[dict[str, float]] = []
         self.stride = 1  # updates a bucket
 
     def __len__(self) -> int:
@@ -31,17 +31,19 @@ class BoundedTable:
     def __getitem__(self, name: str) -> array[float]:
         return self._columns[name]
 
-    def append(self, *values: float) -> None:
-        """Add one row, its values in the order of the columns; it shows once its bucket is full."""
+    def append(self, **values: float) -> None:
+        """Add one row, a value for each column by its name; it shows once its bucket is full."""
+        if values.keys() != self._columns.keys():
+            raise ValueError(f"a row must have the columns {', '.join(self._columns)}, got {', '.join(values)}")
         if self.stride == 1:
-            for column, value in zip(self._columns.values(), values, strict=True):
-                column.append(value)
+            for name, column in self._columns.items():
+                column.append(values[name])
         else:
             self._waiting.append(values)
             if len(self._waiting) < self.stride:
                 return
-            for (name, rule), bucket in zip(self._rules.items(), zip(*self._waiting, strict=True), strict=True):
-                self._columns[name].append(rule(bucket))
+            for name, rule in self._rules.items():
+                self._columns[name].append(rule([row[name] for row in self._waiting]))
             self._waiting.clear()
         if len(self) >= MOST_ROWS:
             self._halve()
@@ -112,7 +114,16 @@ class History:
         if skipped:
             self.skips += 1
             self.skipped = [*self.skipped[-_MOST_SWITCHES:], update]
-        self.rows.append(update, loss, loss, loss, norm, scale, underflow, float(skipped))
+        self.rows.append(
+            update=update,
+            loss=loss,
+            low=loss,
+            high=loss,
+            norm=norm,
+            scale=scale,
+            underflow=underflow,
+            skipped=float(skipped),
+        )
 
     def mark_switch(self, words: str) -> None:
         """Mark this moment; switches at the same update share a mark."""

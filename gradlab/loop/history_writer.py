@@ -58,7 +58,7 @@ class HistoryWriter:
     def _note_path(self) -> None:
         if self.is_two_weights:
             x, y = (value for param in self._params for value in param.detach().flatten().tolist())
-            self.record.path.append(x, y)
+            self.record.path.append(x=x, y=y)
 
     def _underflow(self) -> Tensor:
         """Share of the (unscaled) gradient's elements that are not zero but would be in fp16."""

@@ -8,9 +8,9 @@ from .._lazy import load_lazily
 
 if TYPE_CHECKING:
     from .from_forecast import forecast_scene as forecast_scene
-    from .from_run import PANELS as PANELS
     from .from_run import RunScenes as RunScenes
     from .from_run import loss_curve as loss_curve
+    from .from_run import shows_predictions as shows_predictions
     from .kinds import Arrow as Arrow
     from .kinds import Arrows as Arrows
     from .kinds import Bar as Bar
@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from .kinds import Fit as Fit
     from .kinds import Landscape as Landscape
     from .kinds import Memory as Memory
+    from .kinds import PanelName as PanelName
     from .kinds import Samples as Samples
     from .kinds import ScalerHistory as ScalerHistory
     from .kinds import Scene as Scene
     from .kinds import Slice as Slice
+    from .kinds import StatementLabel as StatementLabel
     from .memory_text import fit_sentence as fit_sentence
     from .memory_text import join_words as join_words
     from .memory_text import need_sentence as need_sentence
@@ -54,12 +56,13 @@ load_lazily(
         "Fit": ".kinds",
         "Landscape": ".kinds",
         "Memory": ".kinds",
-        "PANELS": ".from_run",
+        "PanelName": ".kinds",
         "RunScenes": ".from_run",
         "Samples": ".kinds",
         "ScalerHistory": ".kinds",
         "Scene": ".kinds",
         "Slice": ".kinds",
+        "StatementLabel": ".kinds",
         "explain_oom": ".out_of_memory",
         "find_oom": ".out_of_memory",
         "fit_sentence": ".memory_text",
@@ -71,6 +74,7 @@ load_lazily(
         "peak_location": ".memory_text",
         "percent": ".memory_text",
         "share_of_gpu": ".memory_text",
+        "shows_predictions": ".from_run",
         "status_line": ".status",
         "suggestions": ".memory_text",
         "times": ".memory_text",

@@ -13,13 +13,26 @@ from torch import Tensor
 from ..gradients import Span, union
 from ..loop import History, Run
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
+from ..tasks import ClassRegions, HeldOutImages, Task
 from .evaluate import evaluating, loss_at
-from .kinds import Arrow, Arrows, Bar, Bars, Boundary, Curve, Landscape, Memory, Samples, ScalerHistory, Scene, Slice
+from .kinds import (
+    Arrow,
+    Arrows,
+    Bar,
+    Bars,
+    Boundary,
+    Curve,
+    Landscape,
+    Memory,
+    PanelName,
+    Samples,
+    ScalerHistory,
+    Scene,
+    Slice,
+)
 from .loss_surface import LossSurface
 from .predictions import DecisionGrid, samples
 
-PANELS = ("loss", "gradient", "picture", "landscape", "scaler", "memory")
-"""The panels there are; "picture" is what the task has to show: a decision boundary, or digits with predictions."""
 _FEWEST_ARROWS = 8  # of a gradient that holds many; a whole window is always drawn
 _MOST_BARS = 10
 _SLICE_POINTS = 21
@@ -36,24 +49,24 @@ class RunScenes:
         self._plane: LossSurface | None = None
         self._grid: DecisionGrid | None = None
 
-    def names(self) -> list[str]:
-        """Return the panels that this run can show now; "scaler" is there while the loop has one."""
-        names = ["loss", "gradient", "landscape", "memory"]
-        if self.run.task.picture in ("boundary", "samples"):
-            names.insert(2, "picture")
+    def names(self) -> list[PanelName]:
+        """Return the panels that this run can show now; the scaler's is there while the loop has one."""
+        names = [PanelName.LOSS, PanelName.GRADIENT, PanelName.LANDSCAPE, PanelName.MEMORY]
+        if shows_predictions(self.run.task):
+            names.insert(2, PanelName.PICTURE)
         if self.run.loss_scale is not None:
-            names.append("scaler")
+            names.append(PanelName.SCALER)
         return names
 
-    def scene(self, name: str) -> Scene:
+    def scene(self, name: PanelName) -> Scene:
         """Return the scene of a panel."""
-        scenes: dict[str, Callable[[], Scene]] = {
-            "loss": self.loss,
-            "gradient": self.gradient,
-            "landscape": self.landscape,
-            "memory": self.memory,
-            "picture": self.picture,
-            "scaler": self.scaler,
+        scenes: dict[PanelName, Callable[[], Scene]] = {
+            PanelName.LOSS: self.loss,
+            PanelName.GRADIENT: self.gradient,
+            PanelName.LANDSCAPE: self.landscape,
+            PanelName.MEMORY: self.memory,
+            PanelName.PICTURE: self.picture,
+            PanelName.SCALER: self.scaler,
         }
         return scenes[name]()
 
@@ -123,10 +136,11 @@ class RunScenes:
 
     def picture(self) -> Boundary | Samples:
         """What the model has learned, where the task has a picture for it."""
-        if self.run.task.picture == "samples":
-            return samples(self.run.task, self.run.model)
+        task = self.run.task
+        if isinstance(task.picture, HeldOutImages):
+            return samples(task.picture, self.run.model, task.device)
         if self._grid is None:
-            self._grid = DecisionGrid(self.run.task)
+            self._grid = DecisionGrid(task.picture, task.device)
         return self._grid.boundary(self.run.model)
 
     def _contours(self) -> Any:
@@ -194,6 +208,11 @@ class RunScenes:
                 for t in steps
             ]
         return Slice(steps, losses, lr)
+
+
+def shows_predictions(task: Task) -> bool:
+    """Whether a task has something to show of what its model has learned."""
+    return isinstance(task.picture, (ClassRegions, HeldOutImages))
 
 
 def loss_curve(history: History) -> Curve:

@@ -9,8 +9,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from ..gradients import Span
+
+
+class PanelName(StrEnum):
+    """The panels that there are."""
+
+    LOSS = "loss"
+    GRADIENT = "gradient"
+    PICTURE = "picture"
+    """What the task has to show: a decision boundary, or digits with predictions."""
+    LANDSCAPE = "landscape"
+    SCALER = "scaler"
+    MEMORY = "memory"
+
+
+class StatementLabel(StrEnum):
+    """Labels of statements that pictures and words know; another statement has what it assigns or begins with."""
+
+    ZERO_GRAD = "zero_grad"
+    OUTPUT = "output"
+    AUTOCAST = "autocast"
+    BACKWARD = "backward"
+    UNSCALE = "unscale_"
+    CLIP = "clip_grad_norm_"
+    STEP = "step"
+    UPDATE = "update"
+    FOR = "for"
+    WHILE = "while"
+    IF = "if"
+    WINDOW = "window"
+    BATCH = "x, y"
 
 
 @dataclass(frozen=True)

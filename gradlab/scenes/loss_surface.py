@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..tasks import TwoWeights
 from .evaluate import evaluating
 from .kinds import Contours
 
@@ -24,7 +25,7 @@ class LossSurface:
         """Take a task whose model has two weights."""
         self._task = task
         self._model = model
-        self._centre: tuple[float, float] = task.extra.get("minimum", (0.0, 0.0))
+        self._centre: tuple[float, float] = task.picture.minimum if isinstance(task.picture, TwoWeights) else (0.0, 0.0)
         self._half = 0.0
         self._contours: Contours | None = None
 

@@ -6,8 +6,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..formatting import bytes_text
+from .kinds import StatementLabel
 
-_CALLS = ("zero_grad", "backward", "step", "update", "unscale_", "clip_grad_norm_")
+_CALLS = frozenset(
+    {
+        StatementLabel.ZERO_GRAD,
+        StatementLabel.BACKWARD,
+        StatementLabel.STEP,
+        StatementLabel.UPDATE,
+        StatementLabel.UNSCALE,
+        StatementLabel.CLIP,
+    }
+)
 """Statements that are known by what they call; the others by what they assign or by how they begin."""
 _WORTH = 0.05  # of the peak: what is less would not help
 
@@ -100,9 +110,9 @@ def suggestions(
     ideas = {"activations": f"{join_words(smaller, 'or')} (activations: {{}})"}
     if recipe.optimizer != "sgd":
         ideas["optimizer"] = "sgd, which keeps no state (optimizer: {})"
-    if not recipe.set_to_none and statement != "step":
+    if not recipe.set_to_none and statement != StatementLabel.STEP:
         ideas["gradients"] = "set_to_none, so that the old gradients are gone before forward (gradients: {})"
-    if statement == "step" and recipe.optimizer in ("adam", "adamw"):
+    if statement == StatementLabel.STEP and recipe.optimizer in ("adam", "adamw"):
         ideas["other"] = "foreach=False, so that the optimizer needs no copy of all weights at once (other: {})"
     peak = sum(at_peak.values())
     worth = [name for name in sorted(ideas, key=lambda n: -at_peak.get(n, 0)) if at_peak.get(name, 0) > _WORTH * peak]

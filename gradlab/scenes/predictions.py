@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import nn
 
+from ..tasks import ClassRegions, HeldOutImages
 from .evaluate import evaluating
 from .kinds import Boundary, Samples
 
@@ -14,12 +13,12 @@ _SHOWN_DIGITS = 12
 _POINTS = 48  # along each side of the plane
 
 
-def samples(task: Any, model: nn.Module) -> Samples:
+def samples(picture: HeldOutImages, model: nn.Module, device: str) -> Samples:
     """Return held-out images with what the model says of them; accuracy is over all that are held out."""
-    x, y = task.extra["test"]
+    x, y = picture.x, picture.y
     with evaluating(model):
-        said = model(x.to(task.device)).argmax(1).cpu()
-    images = x[:_SHOWN_DIGITS].reshape(-1, *task.extra["shape"]).tolist()
+        said = model(x.to(device)).argmax(1).cpu()
+    images = x[:_SHOWN_DIGITS].reshape(-1, *picture.shape).tolist()
     right = float((said == y).float().mean())
     return Samples(images, said[:_SHOWN_DIGITS].tolist(), y[:_SHOWN_DIGITS].tolist(), right)
 
@@ -27,10 +26,10 @@ def samples(task: Any, model: nn.Module) -> Samples:
 class DecisionGrid:
     """Points all over the plane of a task's data, to ask a classifier about; made once."""
 
-    def __init__(self, task: Any) -> None:
+    def __init__(self, picture: ClassRegions, device: str) -> None:
         """Cover the data with a little room around it."""
-        self._device = task.device
-        self._points, self._labels = task.extra["points"]
+        self._device = device
+        self._points, self._labels = picture.points, picture.labels
         reach = 1.1 * float(self._points.abs().max())
         side = torch.linspace(-reach, reach, _POINTS)
         self._side = side.tolist()

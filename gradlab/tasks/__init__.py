@@ -1,24 +1,42 @@
-"""Ready-made tasks: a model, data and a loss each, seeded, small enough for a laptop."""
+"""Ready-made tasks: a model, data and a loss each, seeded, small enough for a laptop.
+
+A module that defines a function of its own name and a DIFFICULTY is a task.
+"""
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import pkgutil
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .bowl import bowl
-from .digits import digits
-from .line import line
-from .spiral import spiral
+from .pictures import ClassRegions, HeldOutImages, TwoWeights
 from .task import Task
-from .text import text
 
-__all__ = ["Task", "bowl", "digits", "get", "line", "names", "resolve", "spiral", "text"]
+if TYPE_CHECKING:
+    from .bowl import bowl as bowl
+    from .digits import digits as digits
+    from .line import line as line
+    from .spiral import spiral as spiral
+    from .text import text as text
+
+
+def _found() -> dict[str, Callable[..., Task]]:
+    """Return the tasks that lie in this folder, the simplest first."""
+    modules = [importlib.import_module(f".{each.name}", __name__) for each in pkgutil.iter_modules(__path__)]
+    tasks = sorted((m for m in modules if hasattr(m, "DIFFICULTY")), key=lambda module: module.DIFFICULTY)
+    return {name: getattr(module, name) for module in tasks if (name := module.__name__.rpartition(".")[2])}
+
+
+_TASKS = _found()
+globals().update(_TASKS)  # the function bowl, not the module of that name
+__all__ = ["ClassRegions", "HeldOutImages", "Task", "TwoWeights", "get", "names", "resolve", *_TASKS]
 
 
 def names() -> list[str]:
     """Return the names of the ready-made tasks, simplest first."""
-    return ["bowl", "line", "spiral", "digits", "text"]
+    return list(_TASKS)
 
 
 def get(name: str, **options: Any) -> Task:
@@ -31,9 +49,7 @@ def get(name: str, **options: Any) -> Task:
         raise TypeError(f"name must be one of {allowed}, got {name!r}")
     if name not in names():
         raise ValueError(f"name must be one of {allowed}, got {name!r}")
-    makers: dict[str, Callable[..., Task]]
-    makers = {"bowl": bowl, "line": line, "spiral": spiral, "digits": digits, "text": text}
-    make = makers[name]
+    make = _TASKS[name]
     known = inspect.signature(make).parameters
     for option, value in options.items():
         if option not in known:

@@ -8,7 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from . import checks
+from .pictures import TwoWeights
 from .task import Task
+
+DIFFICULTY = 1  # tasks are listed from the simplest to the hardest
 
 LARGEST = 1e6  # of every number that goes in: the loss then stays within float32
 
@@ -66,8 +69,7 @@ def bowl(
         loss_fn=half_squares,
         device=checks.device(device),
         title="Two weights roll down a bowl; you choose how steep it is each way",
-        picture="plane",
         # A tenth of the limit 2 / c of the steeper direction: quick, and far from overshooting.
         lr=0.2 / max(c0, c1),
-        extra={"minimum": (m0, m1), "curvatures": (c0, c1), "start": (w0, w1)},
+        picture=TwoWeights((m0, m1)),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral
 
 import torch
+from torch import Tensor
 
 DEVICES = ("auto", "cpu", "cuda")
 LARGEST_SEED = 2**32 - 1
@@ -68,3 +69,12 @@ def device(value: object) -> str:
     if value == "auto":
         return "cuda" if gpu else "cpu"
     return value
+
+
+def tensors(**values: object) -> None:
+    """Raise TypeError for the first that is no tensor, ValueError for one without elements."""
+    for name, value in values.items():
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{name} must be a tensor, got {value!r}")
+        if value.numel() == 0:
+            raise ValueError(f"{name} must be a tensor with elements, got {value!r}")

@@ -9,7 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from . import checks
+from .pictures import HeldOutImages
 from .task import Task, split
+
+DIFFICULTY = 4  # tasks are listed from the simplest to the hardest
 
 TRAIN = 1500
 # The split and the order of the batches never change: a held-out image must not become a training image with a seed.
@@ -30,7 +33,7 @@ def images() -> tuple[Tensor, Tensor]:
 def digits(batch: int = 64, device: str = "auto") -> Task:
     """Return the task of reading digits: x (batch, 64) pixels from 0 to 1, row by row, y (batch,) the digit.
 
-    1,500 images to train on, 297 held out in `extra["test"]`. The model is an MLP 64-128-64-10 with ReLU, the loss is
+    1,500 images to train on, 297 held out in `picture`. The model is an MLP 64-128-64-10 with ReLU, the loss is
     the cross-entropy.
 
     batch: images a batch, 1 to 1,500; the last batch may be smaller.
@@ -53,9 +56,8 @@ def digits(batch: int = 64, device: str = "auto") -> Task:
         loss_fn=nn.functional.cross_entropy,
         device=where,
         title="1,797 real handwritten digits: a network learns to read them",
-        picture="samples",
         # Ten times more would learn faster; at this one the swings of a forgotten zero_grad can be watched for a while
         # before they break the network for good.
         lr=0.05,
-        extra={"test": (x[TRAIN:].clone(), y[TRAIN:].clone()), "shape": (8, 8)},
+        picture=HeldOutImages(x[TRAIN:].clone(), y[TRAIN:].clone(), (8, 8)),
     )

@@ -6,7 +6,10 @@ import torch
 from torch import nn
 
 from . import checks
+from .pictures import TwoWeights
 from .task import Task, split
+
+DIFFICULTY = 2  # tasks are listed from the simplest to the hardest
 
 PRICES = (1.0, 2.0)
 # How many pens and notebooks each receipt lists. Chosen so that at lr 0.01 four receipts added up overshoot and their
@@ -25,8 +28,6 @@ def line(device: str = "auto") -> Task:
     """
     x = torch.tensor(RECEIPTS, dtype=torch.float32)
     y = x @ torch.tensor(PRICES).unsqueeze(1)
-    # The curvature of the mean loss over all receipts, for the contours: 2/8 * x^T x.
-    hessian = 2 * x.T @ x / len(x)
     return Task(
         name="line",
         builder=lambda seed: nn.Linear(2, 1, bias=False),
@@ -34,7 +35,6 @@ def line(device: str = "auto") -> Task:
         loss_fn=nn.functional.mse_loss,
         device=checks.device(device),
         title="Eight receipts of pens and notebooks: find the two prices",
-        picture="plane",
         lr=0.01,
-        extra={"minimum": PRICES, "hessian": hessian.tolist()},
+        picture=TwoWeights(PRICES),
     )

@@ -8,7 +8,10 @@ import torch
 from torch import nn
 
 from . import checks
+from .pictures import ClassRegions
 from .task import Task, split
+
+DIFFICULTY = 3  # tasks are listed from the simplest to the hardest
 
 TURN = 1.6  # how many times an arm crosses the gap to the next one on its way out: too far for straight lines
 
@@ -50,7 +53,6 @@ def spiral(
         loss_fn=nn.functional.cross_entropy,
         device=checks.device(device),
         title=f"{arms} spirals of points: a small network learns which point belongs to which",
-        picture="boundary",
         lr=0.5,
-        extra={"points": (x, y)},
+        picture=ClassRegions(x, y),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +11,7 @@ from torch import Tensor, nn
 
 from .._process import preserving_rng, seed_torch
 from . import checks
-
-PICTURES = ("plane", "boundary", "samples")
+from .pictures import HeldOutImages, Picture
 
 
 @dataclass(frozen=True, eq=False)  # eq=False: two tasks are the same only if they are one; tensors have no plain ==
@@ -27,10 +26,9 @@ class Task:
     loss_fn: (model(x), y) -> a tensor with one value.
     device: "cpu" or "cuda", where the model is built.
     title: one line in plain words.
-    picture: "plane" (two weights, drawn on contours), "boundary" (a classifier of points in the plane),
-        "samples" (images with predictions) or None.
+    picture: TwoWeights (on contours of the loss), ClassRegions (a classifier of points in the plane), HeldOutImages
+        (images with the model's answers) or None.
     lr: a learning rate at which plain SGD, one update a batch, learns well.
-    extra: what the picture needs, by name.
 
     Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
@@ -41,9 +39,8 @@ class Task:
     loss_fn: Callable[[Any, Any], Tensor] = field(repr=False)
     device: str = "cpu"
     title: str = ""
-    picture: str | None = None
+    picture: Picture | None = None
     lr: float = 0.1
-    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("name", "title"):
@@ -61,12 +58,16 @@ class Task:
         if self.device == "auto":
             raise ValueError("device must be 'cpu' or 'cuda' (a Task names the device it is on), got 'auto'")
         checks.device(self.device)
-        if self.picture is not None and self.picture not in PICTURES:
-            raise ValueError(f"picture must be None or one of {', '.join(map(repr, PICTURES))}, got {self.picture!r}")
+        given: object = self.picture
+        if not isinstance(given, Picture | None):
+            kinds = "TwoWeights(...), ClassRegions(...) or HeldOutImages(...) of gradlab.tasks"
+            raise TypeError(f"picture must be None or {kinds}, got {given!r}")
         object.__setattr__(self, "lr", checks.number("lr", self.lr, 1e-12, 1e12))
-        if not isinstance(self.extra, Mapping):
-            raise TypeError(f"extra must be a mapping from names to what a picture needs, got {self.extra!r}")
-        object.__setattr__(self, "extra", dict(self.extra))
+
+    @property
+    def held_out(self) -> tuple[Tensor, Tensor] | None:
+        """What no batch contains, as (x, y), where the task has such data."""
+        return (self.picture.x, self.picture.y) if isinstance(self.picture, HeldOutImages) else None
 
     def build(self, seed: int = 0) -> nn.Module:
         """Return a fresh model on `self.device`: the same seed gives the same weights.

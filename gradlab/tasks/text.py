@@ -13,6 +13,8 @@ from . import checks
 from .task import Task
 from .transformer import CharTransformer
 
+DIFFICULTY = 5  # tasks are listed from the simplest to the hardest
+
 IGNORE = -100  # the target of padding; torch.nn.functional.cross_entropy's own default for ignore_index
 PAD = 0  # the input character at padding: the end of a line; no real position ever looks at it
 ORDER_SEED = 0
@@ -40,11 +42,16 @@ def passages() -> list[str]:
     return found
 
 
+def characters() -> str:
+    """Return every character of the sonnets once, in order; the first is the end of line."""
+    return "".join(sorted(set("".join(passages()))))
+
+
 def text(batch: int = 8, device: str = "auto") -> Task:
     r"""Return the task of guessing the next character: x (batch, length) int64, y the same shape, one place ahead.
 
     A batch is as long as its longest passage; past the end of a shorter one, y is -100 and the loss leaves it out.
-    `extra["characters"]` is the text of all characters: number i stands for its i-th. The first is the end of line.
+    Number i stands for the i-th of `characters()`.
 
     batch: passages a batch, 1 to all of them; the last batch may be smaller.
 
@@ -53,8 +60,7 @@ def text(batch: int = 8, device: str = "auto") -> Task:
     where = checks.device(device)
     texts = passages()
     checks.integer("batch", batch, 1, len(texts))
-    characters = "".join(sorted(set("".join(texts))))
-    number = {character: i for i, character in enumerate(characters)}
+    number = {character: i for i, character in enumerate(characters())}
     order = torch.randperm(len(texts), generator=torch.Generator().manual_seed(ORDER_SEED)).tolist()
     # Every passage starts from an end of line, so that its first character is something to guess as well.
     codes = [torch.tensor([number[c] for c in "\n" + texts[i]]) for i in order]
@@ -63,7 +69,7 @@ def text(batch: int = 8, device: str = "auto") -> Task:
 
     return Task(
         name="text",
-        builder=lambda seed: CharTransformer(len(characters), longest),
+        builder=lambda seed: CharTransformer(len(number), longest),
         batches=[
             (
                 pad_sequence([code[:-1] for code in group], batch_first=True, padding_value=PAD),
@@ -74,7 +80,5 @@ def text(batch: int = 8, device: str = "auto") -> Task:
         loss_fn=next_character_loss,
         device=where,
         title="Ten sonnets: a small transformer learns to guess the next character",
-        picture=None,
         lr=0.5,
-        extra={"characters": characters},
     )

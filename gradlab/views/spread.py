@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from ..scenes import Memory
+from ..scenes import Memory, StatementLabel
 from .limits import Numbers
 
 Indices = npt.NDArray[np.int64]
@@ -20,8 +20,14 @@ _GAP = 7.0  # CSS pixels between two updates
 _STILL = 0.4  # how wide a statement is in which no byte moves, such as the head of a ``for``; one that does counts 1
 LETTER = 7.2  # CSS pixels that a letter takes on average at size 9
 _APART = 15.0  # CSS pixels that a slanted word needs
-FIRST = ("backward", "step", "zero_grad", "output", "autocast")  # whose word is written if there is any room
-_LAST = ("for", "while", "if", "window", "x, y")
+FIRST = (
+    StatementLabel.BACKWARD,
+    StatementLabel.STEP,
+    StatementLabel.ZERO_GRAD,
+    StatementLabel.OUTPUT,
+    StatementLabel.AUTOCAST,
+)  # whose word is written if there is any room
+_LAST = (StatementLabel.FOR, StatementLabel.WHILE, StatementLabel.IF, StatementLabel.WINDOW, StatementLabel.BATCH)
 
 
 @dataclass(frozen=True)
@@ -117,7 +123,7 @@ def visible_labels(
     words: Sequence[str], places: Sequence[tuple[float, float]], left_out: set[int], *, flat: bool
 ) -> list[int]:
     """Choose the statements that get their word, written flat or slanted: those that matter most, if they have room."""
-    rank = {word: at for at, word in enumerate(FIRST)} | {word: len(FIRST) + 1 for word in _LAST}
+    rank: dict[str, int] = {word: at for at, word in enumerate(FIRST)} | {word: len(FIRST) + 1 for word in _LAST}
     order = sorted(
         (at for at in range(len(words)) if at not in left_out),
         key=lambda at: (rank.get(words[at], len(FIRST)), places[at][0] - places[at][1]),

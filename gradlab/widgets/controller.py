@@ -15,7 +15,7 @@ from ..cards import capacity
 from ..doctor.listening import Listener
 from ..formatting import bytes_text
 from ..loop import LoopError, Recipe, Run
-from ..scenes import RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
+from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .code import CodePane
 from .controls import lab_controls
 from .panels import PanelStrip
@@ -27,7 +27,7 @@ from .words import words
 class LabController:
     """Controls, player, code pane, screen and words around one Run; ``widget`` holds them all."""
 
-    def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[str] | None) -> None:
+    def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None) -> None:
         """Lay everything out for a run; ``panels`` as in Lab, None for what suits the task."""
         self.runner = runner
         own = "this GPU" if runner.task.device.startswith("cuda") else "none"
@@ -112,13 +112,14 @@ class LabController:
 
     # What is shown ----------------------------------------------------------------------------------------------------
 
-    def panels(self) -> list[str]:
+    def panels(self) -> list[PanelName]:
         """Return the names of the panels to show now."""
         available = self._scenes.names()
         if self._panels is not None:  # another task may have no picture: its landscape stands in
-            return [name if name in (*available, "scaler") else "landscape" for name in self._panels]
-        third = next(name for name in ("scaler", "picture", "landscape") if name in available)
-        return ["loss", "gradient", third, "memory"]
+            can = (*available, PanelName.SCALER)
+            return [name if name in can else PanelName.LANDSCAPE for name in self._panels]
+        third = next(n for n in (PanelName.SCALER, PanelName.PICTURE, PanelName.LANDSCAPE) if n in available)
+        return [PanelName.LOSS, PanelName.GRADIENT, third, PanelName.MEMORY]
 
     @property
     def oom_message(self) -> str:
@@ -129,8 +130,9 @@ class LabController:
         """Have the run count bytes if somebody looks at them: when its panel is due, and once after each switch."""
         if self._memory_due:  # what is drawn between the switch and the next update shows nothing of it yet
             self._memory_due = False
-            self.screen.draw_next("memory")
-        self.runner.watch_memory = "memory" in self.panels() and (not self.player.playing or self.screen.due("memory"))
+            self.screen.draw_next(PanelName.MEMORY)
+        looked_at = not self.player.playing or self.screen.due(PanelName.MEMORY)
+        self.runner.watch_memory = PanelName.MEMORY in self.panels() and looked_at
 
     @property
     def warning(self) -> str:

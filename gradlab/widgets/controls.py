@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import ipywidgets as widgets
@@ -96,7 +97,7 @@ def lab_controls(
     """Return the controls of a Lab that were asked for, in the usual order; ``own`` is the word for no card chosen."""
     makers: dict[str, Callable[[], Control]] = {
         "task": lambda: Control(dropdown("task", tasks)),
-        **{name: lambda name=name, switch=switch: switch_control(name, switch) for name, switch in SWITCHES.items()},
+        **{name: partial(switch_control, name, switch) for name, switch in SWITCHES.items()},
         "card": lambda: Control(dropdown("card", [(own, ""), *((name, name) for name in CARDS)], 130)),
     }
     return ControlBar({name: make() for name, make in makers.items() if name in names}, on_change)

@@ -11,7 +11,7 @@ from tqdm.auto import tqdm
 from .. import tasks
 from .._process import lock
 from ..loop import LoopError, Recipe, Run
-from ..scenes import PANELS, status_line
+from ..scenes import PanelName, shows_predictions, status_line
 from . import controls as switches
 from .controller import LabController
 from .export import html_page, mimebundle
@@ -37,11 +37,11 @@ class Lab:
     ) -> None:
         """Build the run and its widgets."""
         chosen = switches.DEFAULT if controls is None else _names("controls", controls, switches.NAMES)
-        shown = None if panels is None else _names("panels", panels, PANELS)
+        shown = None if panels is None else [PanelName(name) for name in _names("panels", panels, tuple(PanelName))]
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
         if shown is not None and not shown:
-            raise ValueError(f"Lab: panels must be one or more names out of {', '.join(PANELS)}, got {panels!r}")
-        if shown and "picture" in shown and runner.task.picture not in ("boundary", "samples"):
+            raise ValueError(f"Lab: panels must be one or more names out of {', '.join(PanelName)}, got {panels!r}")
+        if shown and PanelName.PICTURE in shown and not shows_predictions(runner.task):
             raise ValueError(f"Lab: panels of the task {runner.task.name!r} can be any but 'picture', got 'picture'")
         self.controller = LabController(runner, chosen, shown)
         """The widgets and what they do."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..scenes import RunScenes, find_oom
+from ..scenes import PanelName, RunScenes, find_oom
 from ..views import Canvas, MessagePanel, compose, panel_for
 
 _SHARE = 10.0  # a panel that takes 10 ms is redrawn every 100 ms at most while playing; the first panel at every frame
@@ -28,11 +28,11 @@ class PanelStrip:
         """Show another run, or the same one after a reset, in the same images as if it were the first."""
         self._scenes = scenes
         self._canvases: dict[type, Canvas[Any]] = {}
-        self._shown: list[str] = []
-        self._due: dict[str, float] = {}
+        self._shown: list[PanelName] = []
+        self._due: dict[PanelName, float] = {}
         self._pngs: list[bytes] = []
 
-    def draw(self, names: Sequence[str], *, skip_recent: bool = False) -> None:
+    def draw(self, names: Sequence[PanelName], *, skip_recent: bool = False) -> None:
         """Bring the panels of these names up to date; ``skip_recent`` leaves out what was drawn a moment ago."""
         if list(names) != self._shown:
             self._shown, self._due, skip_recent = list(names), {}, False
@@ -46,11 +46,11 @@ class PanelStrip:
             self._due[name] = ended + _SHARE * (ended - began)
         self._send()
 
-    def due(self, name: str) -> bool:
+    def due(self, name: PanelName) -> bool:
         """Would a panel be redrawn now, while playing?"""
         return time.perf_counter() >= self._due.get(name, 0.0)
 
-    def draw_next(self, name: str) -> None:
+    def draw_next(self, name: PanelName) -> None:
         """Have a panel redrawn at the next drawing."""
         self._due.pop(name, None)
 
@@ -58,7 +58,7 @@ class PanelStrip:
         """Return all panels on one PNG."""
         return compose(self._pngs, min(columns, len(self._pngs)))
 
-    def _picture(self, name: str, old: bytes) -> bytes:
+    def _picture(self, name: PanelName, old: bytes) -> bytes:
         try:
             scene = self._scenes.scene(name)
         except Exception as error:  # a picture that needs a forward pass may find no memory for it

@@ -134,12 +134,12 @@ def test_the_envelope_of_a_million_updates_is_exact(million: tuple[History, floa
 def test_columns_have_any_rule_and_show_a_row_once_its_bucket_is_full() -> None:
     table = BoundedTable({"sum": sum, "last": lambda values: values[-1]})
     for i in range(MOST_ROWS + 5):
-        table.append(1.0, i)
+        table.append(sum=1.0, last=i)
         assert len(table) == (i + 1 if i + 1 < MOST_ROWS else (i + 1) // 2)
     assert list(table["sum"]) == [2.0] * len(table)
     assert list(table["last"]) == list(range(1, 2 * len(table), 2))
-    with pytest.raises(ValueError, match="zip"):
-        BoundedTable({"a": sum, "b": sum}).append(1.0)
+    with pytest.raises(ValueError, match="must have the columns a, b, got a"):
+        BoundedTable({"a": sum, "b": sum}).append(a=1.0)
 
 
 def test_switches_at_one_update_share_a_mark() -> None:

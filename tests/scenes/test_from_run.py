@@ -10,7 +10,7 @@ from torch import nn
 
 from gradlab import Recipe, Run, tasks
 from gradlab.memory.footprint import footprint
-from gradlab.scenes.from_run import PANELS, RunScenes
+from gradlab.scenes import PanelName, RunScenes
 from gradlab.scenes.kinds import Arrows, Bars, Boundary, Landscape, Samples, Slice
 
 torch.set_num_threads(1)
@@ -210,7 +210,7 @@ def test_the_underflow_share_counts_what_fp16_would_lose() -> None:
 
 def test_every_panel_has_a_probe() -> None:
     run = Run(tasks.digits(), Recipe(amp="fp16", lr=0.05))
-    assert set(RunScenes(run).names()) == set(PANELS)
+    assert set(RunScenes(run).names()) == set(PanelName)
 
 
 @pytest.mark.gpu

@@ -14,6 +14,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from gradlab import tasks
 from gradlab.tasks import Task
+from gradlab.tasks.text import characters
 
 CPU_TASKS = [tasks.get(name, device="cpu") for name in tasks.names()]
 EACH = pytest.mark.parametrize("task", CPU_TASKS, ids=lambda task: task.name)
@@ -208,23 +209,14 @@ def test_line_learns_in_windows_of_four_only_if_the_loss_is_divided() -> None:
     assert windows[-1] > windows[0] * 10
 
 
-def test_line_hessian_is_that_of_the_mean_loss() -> None:
-    task = tasks.line(device="cpu")
-
-    def loss(w: torch.Tensor) -> torch.Tensor:
-        return torch.stack([task.loss_fn(x @ w.unsqueeze(1), y) for x, y in task.batches]).mean()
-
-    oracle = torch.autograd.functional.hessian(loss, torch.zeros(2))
-    torch.testing.assert_close(torch.tensor(task.extra["hessian"]), oracle)
-
-
 # spiral
 
 
 @pytest.mark.parametrize("arms", [2, 3])
 def test_spiral_points_are_learned_but_not_by_a_line(arms: int) -> None:
     task = tasks.spiral(arms=arms, device="cpu")
-    x, y = task.extra["points"]
+    assert isinstance(task.picture, tasks.ClassRegions)
+    x, y = task.picture.points, task.picture.labels
     assert torch.bincount(y).tolist() == [100] * arms
     assert torch.equal(torch.cat([a for a, _ in task.batches]), x)
     assert x.abs().max() < 1.2
@@ -240,7 +232,8 @@ def test_spiral_points_are_learned_but_not_by_a_line(arms: int) -> None:
 
 def test_digits_are_all_there() -> None:
     task = tasks.digits(device="cpu")
-    test_x, test_y = task.extra["test"]
+    assert task.held_out is not None
+    test_x, test_y = task.held_out
     x, y = torch.cat([x for x, _ in task.batches] + [test_x]), torch.cat([y for _, y in task.batches] + [test_y])
     assert x.shape == (1797, 64)
     # The class counts of the test part as the UCI documentation gives them.
@@ -252,7 +245,8 @@ def test_digits_are_all_there() -> None:
 
 def test_digits_are_read_after_2000_updates() -> None:
     task = tasks.digits(device="cpu")
-    x, y = task.extra["test"]
+    assert task.held_out is not None
+    x, y = task.held_out
     model, losses = train(task, epochs=83)
     assert len(losses) <= 2000
     assert (model(x).argmax(1) == y).float().mean() > 0.95
@@ -282,14 +276,14 @@ def test_text_padding_does_not_count() -> None:
 
 def test_text_reads_as_the_sonnets_and_lengths_differ() -> None:
     task = tasks.text(device="cpu")
-    characters = task.extra["characters"]
+    letters = characters()
     verses = 0
     for x, y in task.batches:
         for row, target in zip(x, y, strict=True):
             length = int((target != -100).sum())
             assert torch.equal(row[1:length], target[: length - 1])  # y is x, one place ahead
             assert (target[length:] == -100).all()
-            verses += "".join(characters[i] for i in target[:length]).count("\n")
+            verses += "".join(letters[i] for i in target[:length]).count("\n")
     assert verses == 140
     tokens = [int((y != -100).sum()) for _, y in task.batches]
     assert max(tokens) > 1.5 * min(tokens)

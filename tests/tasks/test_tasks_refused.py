@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from gradlab import tasks
-from gradlab.tasks import Task
+from gradlab.tasks import ClassRegions, HeldOutImages, Task, TwoWeights
 
 NAN, INF = float("nan"), float("inf")
 BAD: list[tuple[str, dict[str, Any], str]] = [
@@ -69,7 +69,7 @@ GOOD: dict[str, Any] = {
 
 def test_a_task_of_ones_own() -> None:
     task = Task(**GOOD)
-    assert (task.device, task.picture, task.title, dict(task.extra)) == ("cpu", None, "", {})
+    assert (task.device, task.picture, task.title, task.held_out) == ("cpu", None, "", None)
     first, second = (next(task.build(seed).parameters()) for seed in (0, 1))
     assert not torch.equal(first, second)
     GOOD["batches"].append((X, Y))
@@ -87,9 +87,8 @@ def test_a_task_of_ones_own() -> None:
         *(("loss_fn", v) for v in (None, "mse", 3)),
         *(("device", v) for v in (None, "auto", "tpu", "", torch.device("cpu"), 0)),
         *(("title", v) for v in (None, 3)),
-        *(("picture", v) for v in ("bars", "", 3, ["plane"])),
+        *(("picture", v) for v in ("bars", "samples", "", 3, ["plane"])),
         *(("lr", v) for v in (0, -0.1, NAN, INF, True, "0.1", None)),
-        *(("extra", v) for v in (None, [], "x")),
     ],
 )
 def test_bad_fields_of_a_task_are_named(field: str, value: object) -> None:
@@ -115,3 +114,20 @@ def test_random_numbers_are_restored_when_the_builder_fails() -> None:
     with pytest.raises(ZeroDivisionError):
         Task(**{**GOOD, "builder": lambda seed: torch.rand(1) / 0 if seed < 0 else 1 / 0}).build()
     assert torch.equal(before, torch.get_rng_state())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: TwoWeights("here"), "minimum must be two numbers"),
+        (lambda: TwoWeights((0, NAN)), r"minimum\[1\] must be a number"),
+        (lambda: ClassRegions(None, Y), "points must be a tensor, got None"),
+        (lambda: ClassRegions(X, torch.zeros(3)), r"shapes \(n, 2\) and \(n,\), got points of \(2, 2\)"),
+        (lambda: HeldOutImages(X, torch.zeros(2), (8, 8)), "n images of 8 x 8 and n labels, got"),
+        (lambda: HeldOutImages(X, torch.zeros(2), 8), "shape must be the height and width of an image, got 8"),
+        (lambda: HeldOutImages(torch.zeros(0, 4), Y, (2, 2)), "x must be a tensor with elements"),
+    ],
+)
+def test_bad_pictures_are_named(make: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        make()
