@@ -22,7 +22,7 @@ class BoundedTable:
         """Make empty columns; each has a rule that turns the values of one bucket into one."""
         self._rules = dict(rules)
         self._columns = {name: array("d") for name in self._rules}
-        self._waiting: list[dict[str, float]] = []
+        self._waiting: list[tuple[float, ...]] = []
         self.stride = 1  # updates a bucket
 
     def __len__(self) -> int:
@@ -39,11 +39,11 @@ class BoundedTable:
             for name, column in self._columns.items():
                 column.append(values[name])
         else:
-            self._waiting.append(values)
+            self._waiting.append(tuple(values[name] for name in self._columns))
             if len(self._waiting) < self.stride:
                 return
-            for name, rule in self._rules.items():
-                self._columns[name].append(rule([row[name] for row in self._waiting]))
+            for (name, rule), bucket in zip(self._rules.items(), zip(*self._waiting, strict=True), strict=True):
+                self._columns[name].append(rule(bucket))
             self._waiting.clear()
         if len(self) >= MOST_ROWS:
             self._halve()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
@@ -23,8 +23,8 @@ class TwoWeights:
 class ClassRegions:
     """Which class a classifier gives each point of the plane: ``points`` is (n, 2), ``labels`` (n,) with the class."""
 
-    points: Tensor
-    labels: Tensor
+    points: Tensor = field(repr=False)
+    labels: Tensor = field(repr=False)
 
     def __post_init__(self) -> None:
         checks.tensors(points=self.points, labels=self.labels)
@@ -40,8 +40,8 @@ class HeldOutImages:
     ``shape`` is the height and width of one image.
     """
 
-    x: Tensor
-    y: Tensor
+    x: Tensor = field(repr=False)
+    y: Tensor = field(repr=False)
     shape: tuple[int, int]
 
     def __post_init__(self) -> None:

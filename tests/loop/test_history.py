@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import random
 import sys
-import time
 from typing import Any
 
 import pytest
@@ -85,10 +84,9 @@ def test_a_mean_of_huge_losses_is_not_infinite() -> None:
 
 
 @pytest.fixture(scope="module")
-def million() -> tuple[History, float, list[int]]:
-    """A million rows, the seconds that they took, and the bytes held after each hundred thousand."""
+def million() -> tuple[History, list[int]]:
+    """A million rows, and the bytes held after each hundred thousand."""
     record, sizes = History(), []
-    began = time.perf_counter()
     for i in range(1, 1_000_001):
         record.updates = i
         record.write(i, i % 1000, 1.0, math.nan, math.nan, skipped=i % 10 == 0)
@@ -96,7 +94,7 @@ def million() -> tuple[History, float, list[int]]:
             record.mark_switch(f"lr {i}")
         if i % 100_000 == 0:
             sizes.append(size_of(record))
-    return record, time.perf_counter() - began, sizes
+    return record, sizes
 
 
 def size_of(record: History) -> int:
@@ -109,8 +107,8 @@ def size_of(record: History) -> int:
     return sum(map(sys.getsizeof, [*columns, *lists])) + sum(numbers)
 
 
-def test_a_million_updates_take_bounded_memory(million: tuple[History, float, list[int]]) -> None:
-    record, _, sizes = million
+def test_a_million_updates_take_bounded_memory(million: tuple[History, list[int]]) -> None:
+    record, sizes = million
     assert len(record.rows) <= MOST_ROWS
     assert max(sizes) < 500_000
     assert len(record.skipped) <= 65
@@ -119,11 +117,7 @@ def test_a_million_updates_take_bounded_memory(million: tuple[History, float, li
     assert record.switches[-1] == (997 * 1003, f"lr {997 * 1003}")
 
 
-def test_a_million_updates_are_written_quickly(million: tuple[History, float, list[int]]) -> None:
-    assert million[1] < 30  # about 3 s on a 2.8 GHz core: 3 us a row, against 300 us for an update of a small model
-
-
-def test_the_envelope_of_a_million_updates_is_exact(million: tuple[History, float, list[int]]) -> None:
+def test_the_envelope_of_a_million_updates_is_exact(million: tuple[History, list[int]]) -> None:
     rows = million[0].rows
     assert rows.stride == 1024
     for first, low, high in zip(rows["update"], rows["low"], rows["high"], strict=True):

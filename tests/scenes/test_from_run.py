@@ -165,7 +165,8 @@ def test_pictures_say_what_the_model_says() -> None:
     run.advance(updates=200)
     scene = RunScenes(run).picture()
     assert isinstance(scene, Samples)
-    x, y = run.task.extra["test"]
+    assert run.task.held_out is not None
+    x, y = run.task.held_out
     said = run.model(x).argmax(1)
     assert scene.predicted == said[: len(scene.predicted)].tolist()
     assert scene.accuracy == pytest.approx(float((said == y).float().mean()))

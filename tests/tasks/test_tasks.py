@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import subprocess
 import sys
-import time
 
 import pytest
 import torch
@@ -120,20 +118,10 @@ def test_runs_on_fake_tensors(task: Task) -> None:
 
 
 @EACH
-def test_is_ready_in_a_blink(task: Task) -> None:
-    best = math.inf
-    for _ in range(3):  # the best of three: other work on the machine is not the task's fault
-        start = time.perf_counter()
-        tasks.get(task.name, device="cpu").build()
-        best = min(best, time.perf_counter() - start)
-    assert best < 0.3
-
-
-@EACH
 def test_has_words_and_a_known_picture(task: Task) -> None:
     assert task.title
     assert "\n" not in task.title
-    assert task.picture in {None, "plane", "boundary", "samples"}
+    assert task.picture is None or isinstance(task.picture, (tasks.TwoWeights, tasks.ClassRegions, tasks.HeldOutImages))
     assert repr(task).startswith("Task(name=")
     assert len(repr(task)) < 300  # the data is not in it
 
