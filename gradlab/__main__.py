@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from .cards import CARDS, capacity
-from .loop import AMP, LONGEST_WINDOW, OPTIMIZERS, Recipe
+from .loop import LONGEST_WINDOW, SWITCHES, Choice, OnOff, Positive, Recipe, Whole
 from .sizes import names
 
 FITS, TOO_SMALL, BAD_INPUT = 0, 1, 2
@@ -51,13 +51,14 @@ def _add_forecast(commands: Any) -> None:
     parser.add_argument("what", help=f"{', '.join(names())}, or the name of a task such as digits")
     parser.add_argument("--batch", type=int, metavar="N", help="rows in a batch")
     parser.add_argument("--context", type=int, metavar="N", help="tokens in a row, for a language model")
-    parser.add_argument("--window", type=int, default=1, metavar="N", help=f"micro-batches, 1 to {LONGEST_WINDOW}")
-    parser.add_argument("--amp", default="off", choices=AMP)
-    parser.add_argument("--optimizer", default="sgd", choices=OPTIMIZERS)
-    parser.add_argument("--clip", type=float, metavar="NORM", help="clip gradients to this norm")
-    flag = argparse.BooleanOptionalAction
-    parser.add_argument("--zero-grad", action=flag, default=True)
-    parser.add_argument("--set-to-none", action=flag, default=True)
+    for name, switch in SWITCHES.items():
+        if switch.option:
+            kind: dict[str, Any] = {"action": argparse.BooleanOptionalAction}
+            if not isinstance(switch, OnOff):
+                kind = {"type": {Whole: int, Positive: float}.get(type(switch)), "metavar": switch.metavar}
+            if isinstance(switch, Choice):
+                kind["choices"] = switch.options
+            parser.add_argument(switch.option, dest=name, default=getattr(Recipe(), name), help=switch.help, **kind)
     parser.add_argument("--checkpoint", action="store_true", help="keep the inputs of blocks, compute the rest again")
     parser.add_argument("--on", metavar="CARD", help=f"{', '.join(CARDS)}, or a number of bytes")
     parser.add_argument("--largest", choices=("batch", "window"), help="the largest that fits on the card")
@@ -82,14 +83,7 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _forecast(options: argparse.Namespace) -> int:
-    recipe = Recipe(
-        zero_grad=options.zero_grad,
-        set_to_none=options.set_to_none,
-        accumulate=options.window,
-        amp=options.amp,
-        clip=options.clip,
-        optimizer=options.optimizer,
-    )
+    recipe = Recipe(**{name: getattr(options, name) for name, switch in SWITCHES.items() if switch.option})
     card = int(options.on) if options.on is not None and options.on.lstrip("-").isdecimal() else options.on
     if card is None and options.largest:
         raise ValueError("--largest needs a card: --on H100")

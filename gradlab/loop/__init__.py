@@ -11,23 +11,31 @@ if TYPE_CHECKING:
     from .program import LoopError as LoopError
     from .program import Program as Program
     from .program import Statement as Statement
-    from .recipe import AMP as AMP
     from .recipe import LONGEST_WINDOW as LONGEST_WINDOW
-    from .recipe import OPTIMIZERS as OPTIMIZERS
+    from .recipe import SWITCHES as SWITCHES
     from .recipe import Recipe as Recipe
     from .run import Run as Run
+    from .switches import Choice as Choice
+    from .switches import OnOff as OnOff
+    from .switches import Positive as Positive
+    from .switches import Switch as Switch
+    from .switches import Whole as Whole
 
 load_lazily(
     __name__,
     {
-        "AMP": ".recipe",
+        "Choice": ".switches",
         "History": ".history",
         "LONGEST_WINDOW": ".recipe",
         "LoopError": ".program",
-        "OPTIMIZERS": ".recipe",
+        "OnOff": ".switches",
+        "Positive": ".switches",
         "Program": ".program",
         "Recipe": ".recipe",
         "Run": ".run",
+        "SWITCHES": ".recipe",
         "Statement": ".program",
+        "Switch": ".switches",
+        "Whole": ".switches",
     },
 )

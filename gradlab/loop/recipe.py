@@ -1,13 +1,12 @@
-"""Recipe: every switch of the training loop, checked once and then frozen."""
+"""Recipe: every switch of the training loop, declared and checked here, and then frozen."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-AMP = ("off", "bf16", "fp16")
-OPTIMIZERS = ("sgd", "momentum", "adam", "adamw")
+from .switches import Choice, OnOff, Positive, Whole, declare, one_of, switches_of
+
 LONGEST_WINDOW = 16
 
 
@@ -24,31 +23,30 @@ class Recipe:
     Raises TypeError or ValueError, naming the field, the value and what is allowed.
     """
 
-    zero_grad: bool = True
-    set_to_none: bool = True
-    accumulate: int = 1
-    divide_loss: bool = True
-    amp: str = "off"
-    clip: float | None = None
-    optimizer: str = "sgd"
-    lr: float = 0.1
+    # One line a switch: its check, its control in a Lab, its option on the command line and its words follow from it.
+    zero_grad: bool = declare(True, OnOff(option="--zero-grad"))
+    set_to_none: bool = declare(True, OnOff(option="--set-to-none", matters=lambda recipe: recipe.zero_grad))
+    accumulate: int = declare(
+        1,
+        Whole(low=1, high=LONGEST_WINDOW, option="--window", metavar="N", help=f"micro-batches, 1 to {LONGEST_WINDOW}"),
+    )
+    divide_loss: bool = declare(True, OnOff(matters=lambda recipe: recipe.accumulate > 1))
+    amp: str = declare("off", Choice(options=("off", "bf16", "fp16"), label="AMP", option="--amp", width=120))
+    clip: float | None = declare(
+        None,
+        Positive(
+            offered=(0.1, 0.5, 1.0, 5.0), width=115, option="--clip", metavar="NORM", help="clip gradients to this norm"
+        ),
+    )
+    optimizer: str = declare(
+        "sgd", Choice(options=("sgd", "momentum", "adam", "adamw"), option="--optimizer", width=180)
+    )
+    lr: float = declare(0.1, Positive(width=110))
 
     def __post_init__(self) -> None:
         """Check every field; store whole-number ``clip`` and ``lr`` as floats so that equal recipes read alike."""
-        for name in ("zero_grad", "set_to_none", "divide_loss"):
-            if not isinstance(getattr(self, name), bool):
-                raise ValueError(f"Recipe: {name} must be True or False, got {getattr(self, name)!r}")
-        if not isinstance(self.accumulate, int) or isinstance(self.accumulate, bool):
-            raise ValueError(
-                f"Recipe: accumulate must be a whole number, 1 to {LONGEST_WINDOW}, got {self.accumulate!r}"
-            )
-        if not 1 <= self.accumulate <= LONGEST_WINDOW:
-            raise ValueError(f"Recipe: accumulate must be 1 to {LONGEST_WINDOW}, got {self.accumulate!r}")
-        _one_of("amp", self.amp, AMP)
-        _one_of("optimizer", self.optimizer, OPTIMIZERS)
-        if self.clip is not None:
-            object.__setattr__(self, "clip", _positive("clip", self.clip, "None or a finite number above 0"))
-        object.__setattr__(self, "lr", _positive("lr", self.lr, "a finite number above 0"))
+        for name, switch in SWITCHES.items():
+            object.__setattr__(self, name, switch.check(name, getattr(self, name)))
 
     def source(self) -> str:
         """Return the loop as Python text: the set-up, then the epochs; it is this text that a Run executes."""
@@ -59,38 +57,17 @@ class Recipe:
     def replace(self, **changes: Any) -> Recipe:
         """Return a copy with some switches changed; a name that is no switch is a ValueError."""
         for name in changes:
-            _one_of("a switch", name, tuple(field.name for field in fields(self)))
+            one_of("a switch", name, tuple(SWITCHES))
         return replace(self, **changes)
 
     def changes_from(self, other: Recipe) -> list[str]:
         """Say in a few words each what differs from ``other``: ``["zero_grad off", "lr 0.05"]``."""
         return [
-            _words(field.name, getattr(self, field.name))
-            for field in fields(self)
-            if getattr(self, field.name) != getattr(other, field.name)
+            f"{switch.label or name} {switch.text(getattr(self, name))}"
+            for name, switch in SWITCHES.items()
+            if getattr(self, name) != getattr(other, name)
         ]
 
 
-def _words(name: str, value: object) -> str:
-    if isinstance(value, bool):
-        return f"{name} {'on' if value else 'off'}"
-    if name == "clip":
-        return "clip off" if value is None else f"clip {value:g}"
-    if name == "amp":
-        return f"AMP {value}"
-    return f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}"
-
-
-def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"Recipe: {name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
-
-
-def _positive(name: str, value: object, allowed: str) -> float:
-    try:
-        number = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
-    except OverflowError:  # an int that no float can hold
-        number = math.inf
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"Recipe: {name} must be {allowed}, got {value!r}")
-    return number
+SWITCHES = switches_of(Recipe)
+"""What is declared of each switch, by the name of its field."""

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
+
+from .._process import lock, preserving_rng, seed_torch
 
 
 class RunRNG:
     """Keeps a run's random numbers apart from everybody else's: ``with`` it, torch's generators are the run's.
 
-    It may be entered again inside; then nothing more happens.
+    It may be entered again inside; then nothing more happens. Only one thread of the process is inside any of them.
     """
 
     def __init__(self, seed: int, device: str) -> None:
         """Seed the run's generators without touching the global ones."""
         self._cuda = device.startswith("cuda")
-        with self._kept():
-            # Not torch.manual_seed on a CPU: it would also seed the GPUs, for everybody.
-            torch.manual_seed(seed) if self._cuda else torch.default_generator.manual_seed(seed)
+        with preserving_rng(cuda=self._cuda):
+            seed_torch(seed, cuda=self._cuda)
             self._own = self._read()
         self._depth = 0
 
     def __enter__(self) -> None:
+        lock.acquire()
         self._depth += 1
         if self._depth == 1:
             self._global = self._read()
@@ -33,6 +33,7 @@ class RunRNG:
         if self._depth == 0:
             self._own = self._read()
             self._write(self._global)
+        lock.release()
 
     def state(self) -> tuple[torch.Tensor, torch.Tensor | None]:
         """Return where the run's random numbers are."""
@@ -43,9 +44,6 @@ class RunRNG:
         self._own = state
         if self._depth:
             self._write(state)
-
-    def _kept(self) -> Any:
-        return torch.random.fork_rng(devices=range(torch.cuda.device_count()) if self._cuda else ())
 
     def _read(self) -> tuple[torch.Tensor, torch.Tensor | None]:
         return torch.get_rng_state(), torch.cuda.get_rng_state() if self._cuda else None

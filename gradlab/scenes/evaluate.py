@@ -9,15 +9,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .._process import preserving_rng
+
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Put a model in evaluation mode, without gradients and with its random numbers set aside; undo all of it after."""
     modes = [(module, module.training) for module in model.modules()]
-    gpus = range(torch.cuda.device_count()) if any(p.is_cuda for p in model.parameters()) else ()
+    on_gpu = any(parameter.is_cuda for parameter in model.parameters())
     try:
         model.eval()
-        with torch.no_grad(), torch.random.fork_rng(devices=gpus):
+        with torch.no_grad(), preserving_rng(cuda=on_gpu):
             yield
     finally:
         for module, mode in modes:

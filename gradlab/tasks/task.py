@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .._process import preserving_rng, seed_torch
 from . import checks
 
 PICTURES = ("plane", "boundary", "samples")
@@ -74,13 +75,9 @@ class Task:
         """
         checks.seed(seed)
         # With a GPU in use a builder may draw from its generators too, and torch.manual_seed sets those as well.
-        gpus = range(torch.cuda.device_count()) if self.device == "cuda" or torch.cuda.is_initialized() else ()
-        with torch.random.fork_rng(devices=gpus):
-            # Not torch.manual_seed on a CPU: where CUDA is not started yet, that would still set its seed for later.
-            if gpus:
-                torch.manual_seed(seed)
-            else:
-                torch.default_generator.manual_seed(seed)
+        cuda = self.device == "cuda" or torch.cuda.is_initialized()
+        with preserving_rng(cuda=cuda):
+            seed_torch(seed, cuda=cuda)
             model = self.builder(seed)
         if not isinstance(model, nn.Module):
             raise TypeError(f"builder must return a torch.nn.Module, got {model!r}")

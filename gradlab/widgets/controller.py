@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -11,13 +10,14 @@ from typing import Any
 import ipywidgets as widgets
 
 from .. import tasks
+from .._process import lock
 from ..cards import capacity
 from ..doctor.listening import Listener
 from ..formatting import bytes_text
 from ..loop import LoopError, Recipe, Run
 from ..scenes import RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .code import CodePane
-from .controls import Controls
+from .controls import lab_controls
 from .panels import PanelStrip
 from .player import Player
 from .theme import style_sheet
@@ -30,11 +30,8 @@ class LabController:
     def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[str] | None) -> None:
         """Lay everything out for a run; ``panels`` as in Lab, None for what suits the task."""
         self.runner = runner
-        # JupyterLab hands clicks to a second thread of the kernel while a cell, or an early click, runs in the first.
-        self.lock = threading.RLock()
-        """Held by whoever trains, draws or reads what is drawn."""
         own = "this GPU" if runner.task.device.startswith("cuda") else "none"
-        self.controls = Controls(controls, tasks.names(), self.turn, own=own)
+        self.controls = lab_controls(controls, tasks.names(), self.turn, own=own)
         self.player = Player(self._tick, self.draw, self.step, self.update, self.reset, with_speed="speed" in controls)
         self.code = CodePane(self.edit, editable="edit" in controls)
         self.words = widgets.HTML()
@@ -150,8 +147,8 @@ class LabController:
 
     def draw(self, *, skip_recent: bool = False, wrong: int = 0) -> None:
         """Bring everything up to date; ``wrong`` marks a line of the loop, ``skip_recent`` skips costly pictures."""
-        with self.lock:
-            self.controls.show(self.runner.task.name, self.runner.recipe, self._card)
+        with lock:
+            self.controls.show(self.runner.recipe, task=self.runner.task.name, card=self._card)
             self.code.show(self.runner.source, self.runner.statement, wrong)
             self.screen.draw(self.panels(), skip_recent=skip_recent)
             state, alarm = status_line(self.runner), self.warning
@@ -163,7 +160,7 @@ class LabController:
 
     def _guarded(self, action: Callable[[], object]) -> None:
         """Do something for the learner; what goes wrong is said in words, and the widgets show what is."""
-        with self.lock:
+        with lock:
             wrong = 0
             try:
                 with self.listening():
@@ -194,7 +191,7 @@ class LabController:
 
     def _tick(self) -> None:
         """Do what is due since the last tick: a statement, some updates, or a slice of time."""
-        with self.lock:
+        with lock:
             due = self.player.due() if self.player.playing else {}  # it may have waited for a Pause or a Reset
             if "statements" in due:
                 self.step()

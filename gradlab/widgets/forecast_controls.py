@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import ipywidgets as widgets
-
 from .. import sizes
 from ..cards import CARDS, capacity
-from ..loop import AMP, LONGEST_WINDOW, OPTIMIZERS, Recipe
+from ..loop import SWITCHES, Recipe
 from ..scenes import fit_sentence, need_sentence, suggestions
+from .controls import Control, ControlBar, checkbox, dropdown, switch_control, whole_number
 
 EVERY_CARD = "every card"
 _CONTEXTS = [2**power for power in range(7, 18)]
 _LARGEST_BATCH = 65_536
+_SWITCHES = ("accumulate", "set_to_none", "amp", "optimizer")  # those that a forecast is asked about
 
 
 @dataclass(frozen=True)
@@ -84,67 +84,28 @@ def answer(asked: ForecastSettings, found: Any, cards: Sequence[tuple[str, int]]
     return f"{said} {suggestions(peak, holds, asked.recipe, **how)}"
 
 
-class ForecastControls:
+class ForecastControls(ControlBar):
     """The controls of the ForecastLab; ``on_change(name, value)`` is called when the learner moves one."""
 
     def __init__(self, on_change: Callable[[str, Any], None]) -> None:
         """Make them."""
-        self._on_change = on_change
-        self._quiet = False
-        self.widgets: dict[str, Any] = {
-            "model": _choice("model", sizes.names(), 165),
-            "batch": _number("batch", _LARGEST_BATCH, 120),
-            "context": _choice("context", _CONTEXTS, 155),
-            "accumulate": _number("window", LONGEST_WINDOW, 120),
-            "set_to_none": _switch("set_to_none"),
-            "amp": _choice("AMP", AMP, 120),
-            "optimizer": _choice("optimizer", OPTIMIZERS, 180),
-            "checkpoint": _switch("checkpointing"),
-            "card": _choice("card", [*CARDS, EVERY_CARD], 150),
+        labels = {"accumulate": "window"}
+        switches = {n: switch_control(n, SWITCHES[n], labels.get(n, "")) for n in SWITCHES if n in _SWITCHES}
+        controls = {
+            "model": Control(dropdown("model", sizes.names(), 165)),
+            "batch": Control(whole_number("batch", 1, _LARGEST_BATCH, 120)),
+            "context": Control(dropdown("context", _CONTEXTS, 155)),
+            **switches,
+            "checkpoint": Control(checkbox("checkpointing")),
+            "card": Control(dropdown("card", [*CARDS, EVERY_CARD], 150)),
         }
-        for name, widget in self.widgets.items():
-            widget.observe(self._moved(name), names="value")
-        self.widget = widgets.Box(list(self.widgets.values()))
-        self.widget.add_class("gradlab-bar")
+        super().__init__(controls, on_change)
 
-    def show(self, settings: ForecastSettings) -> None:
+    def show_settings(self, settings: ForecastSettings) -> None:
         """Set every control to what is asked, without calling anybody."""
-        self._quiet = True
-        try:
-            reach = sorted({*(n for n in _CONTEXTS if n <= sizes.get(settings.model).longest), settings.context})
+        reach = sorted({*(n for n in _CONTEXTS if n <= sizes.get(settings.model).longest), settings.context})
+        with self.quiet():
             if list(self.widgets["context"].options) != reach:
                 self.widgets["context"].options = reach
-            for name, widget in self.widgets.items():
-                value = getattr(settings if hasattr(settings, name) else settings.recipe, name)
-                if widget.value != value:
-                    widget.value = value
-            self.widgets["set_to_none"].disabled = not settings.recipe.zero_grad
-        finally:
-            self._quiet = False
-
-    def _moved(self, name: str) -> Callable[[Any], None]:
-        def moved(change: Any) -> None:
-            if not self._quiet:
-                self._on_change(name, change["new"])
-
-        return moved
-
-
-def _choice(name: str, options: Any, width: int) -> Any:
-    return widgets.Dropdown(description=name, options=list(options), layout=_wide(width), style=_fitting())
-
-
-def _number(name: str, most: int, width: int) -> Any:
-    return widgets.BoundedIntText(description=name, min=1, max=most, layout=_wide(width), style=_fitting())
-
-
-def _switch(name: str) -> Any:
-    return widgets.Checkbox(description=name, indent=False, layout=widgets.Layout(width="auto"))
-
-
-def _wide(pixels: int) -> widgets.Layout:
-    return widgets.Layout(width=f"{pixels}px")
-
-
-def _fitting() -> dict[str, str]:
-    return {"description_width": "initial"}
+        own = ("model", "batch", "context", "checkpoint", "card")
+        self.show(settings.recipe, **{name: getattr(settings, name) for name in own})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
+from .._process import lock
 from ..forecast import forecast
 from ..loop import Recipe
 from ..progress import telling
@@ -49,7 +49,6 @@ class ForecastLab:
         """What is asked now."""
         self.result: Any = None
         """The newest Forecast, None before the first."""
-        self._alone = threading.RLock()  # JupyterLab may hand clicks to a second thread of the kernel
         self._known: dict[tuple[Any, ...], Any] = {}
         self._asked: ForecastSettings | None = None  # what the newest result is about
         self._before: Any = None
@@ -111,7 +110,7 @@ class ForecastLab:
         return f"{said} The settings have changed since: press Forecast." if changed else said
 
     def _draw(self) -> None:
-        self.knobs.show(self.settings)
+        self.knobs.show_settings(self.settings)
         bars = [("before", self._before), ("now", self.result)]
         title = self._asked.model if self._asked else ""
         scenes: list[Any] = [Fit([(n, f.at_peak) for n, f in bars if f is not None], self.settings.cards, title)]
@@ -135,7 +134,7 @@ class ForecastLab:
 
     def _guarded(self, action: Callable[[], object]) -> None:
         """Do something for the learner; what goes wrong is said in words."""
-        with self._alone:
+        with lock:
             self._alarm = self._extra = ""
             try:
                 action()
@@ -200,7 +199,7 @@ class ForecastLab:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
-        with self._alone:
+        with lock:
             return mimebundle(self.widget.model_id, compose(self._pngs, 2), self.text)
 
 

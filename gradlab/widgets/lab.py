@@ -9,6 +9,7 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from .. import tasks
+from .._process import lock
 from ..loop import LoopError, Recipe, Run
 from ..scenes import PANELS, status_line
 from . import controls as switches
@@ -64,14 +65,14 @@ class Lab:
     @property
     def text(self) -> str:
         """The state in words: one line, and more when something is wrong."""
-        with self.controller.lock:
+        with lock:
             lines = (f"{self.runner.task.name}: {status_line(self.runner)}", self.warning, self.controller.oom_message)
         return "\n".join(line for line in lines if line)
 
     @property
     def warning(self) -> str:
         """What the warning chip says, "" when nothing is wrong."""
-        with self.controller.lock:
+        with lock:
             return self.controller.warning
 
     def run(self, updates: int = 1) -> Lab:
@@ -86,7 +87,7 @@ class Lab:
             with tqdm(total=updates, desc="updates", delay=1, leave=False) as bar:
                 left = updates
                 while left and not self.runner.done:
-                    with self.controller.lock, self.controller.listening():
+                    with lock, self.controller.listening():
                         some = self.runner.advance(updates=min(left, _AT_ONCE))
                     left -= some
                     bar.update(some)
@@ -99,7 +100,7 @@ class Lab:
 
     def step(self) -> Lab:
         """Run one statement."""
-        with self.controller.lock, self.controller.listening():
+        with lock, self.controller.listening():
             self.runner.step()
             self.controller.draw()
         return self
@@ -109,7 +110,7 @@ class Lab:
 
         ``card="T4"`` holds memory against a graphics card, ``card=""`` against none.
         """
-        with self.controller.lock:
+        with lock:
             card = changes.pop("card", None)
             recipe = self.runner.recipe.replace(**changes)
             if card is not None:
@@ -129,7 +130,7 @@ class Lab:
         if not isinstance(path, (str, Path)) or Path(path).suffix not in (".png", ".html"):
             raise ValueError(f"Lab.save: path must end in .png or .html, got {str(path)!r}")
         target = Path(path)
-        with self.controller.lock:
+        with lock:
             sheet = self.controller.screen.sheet()
             if target.suffix == ".png":
                 target.write_bytes(sheet)
@@ -139,7 +140,7 @@ class Lab:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
-        with self.controller.lock:
+        with lock:
             return mimebundle(self.controller.widget.model_id, self.controller.screen.sheet(), self.text)
 
 

@@ -1,0 +1,119 @@
+"""Kinds of switches: what values one may have, and how a value is written. From them follow the check in Recipe, the
+control in a Lab and the option on the command line.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, cast
+
+
+@dataclass(frozen=True, kw_only=True)
+class Switch(ABC):
+    """What is declared of one switch besides its name and its default, which are those of the field in Recipe."""
+
+    label: str = ""
+    """How learners read its name, where that is not the field's: "AMP" for ``amp``."""
+    option: str = ""
+    """Its option on the command line, "" for a switch that no command needs."""
+    metavar: str | None = None
+    help: str | None = None
+    """What the command line's help says of the option's value, and of the option."""
+    width: int = 140
+    """Of its control, in CSS pixels."""
+    matters: Callable[[Any], bool] = lambda recipe: True
+    """Whether it has an effect in a recipe; its control is greyed out where it has none."""
+
+    @abstractmethod
+    def check(self, name: str, value: object) -> Any:
+        """Return the value as a Recipe keeps it; ValueError names the field, the value and what is allowed."""
+
+    def text(self, value: Any) -> str:
+        """Write a value."""
+        return str(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnOff(Switch):
+    """True or False."""
+
+    def check(self, name: str, value: object) -> bool:
+        """Return a bool."""
+        if not isinstance(value, bool):
+            raise ValueError(f"Recipe: {name} must be True or False, got {value!r}")
+        return value
+
+    def text(self, value: Any) -> str:
+        """Write "on" or "off"."""
+        return "on" if value else "off"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice(Switch):
+    """One of some texts."""
+
+    options: tuple[str, ...]
+
+    def check(self, name: str, value: object) -> str:
+        """Return one of the options."""
+        return one_of(name, value, self.options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole(Switch):
+    """A whole number from ``low`` to ``high``."""
+
+    low: int
+    high: int
+
+    def check(self, name: str, value: object) -> int:
+        """Return an int within the range."""
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise ValueError(f"Recipe: {name} must be a whole number, {self.low} to {self.high}, got {value!r}")
+        if not self.low <= value <= self.high:
+            raise ValueError(f"Recipe: {name} must be {self.low} to {self.high}, got {value!r}")
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Positive(Switch):
+    """A finite number above 0; with ``offered``, numbers that a control offers, it may be None as well, "off"."""
+
+    offered: tuple[float, ...] = ()
+
+    def check(self, name: str, value: object) -> float | None:
+        """Return a float, so that equal recipes read alike."""
+        if value is None and self.offered:
+            return None
+        try:
+            number = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
+        except OverflowError:  # an int that no float can hold
+            number = math.inf
+        if not (math.isfinite(number) and number > 0):
+            allowed = f"{'None or ' if self.offered else ''}a finite number above 0"
+            raise ValueError(f"Recipe: {name} must be {allowed}, got {value!r}")
+        return number
+
+    def text(self, value: Any) -> str:
+        """Write the number in at most six figures, None as "off"."""
+        return "off" if value is None else f"{value:g}"
+
+
+def declare(default: Any, switch: Switch) -> Any:
+    """Return a dataclass field with this default that carries what is declared of the switch."""
+    return field(default=default, metadata={"switch": switch})
+
+
+def switches_of(recipe: Any) -> dict[str, Switch]:
+    """Return the switches of a Recipe, or of the class, by the names of their fields and in their order."""
+    return {each.name: cast(Switch, each.metadata["switch"]) for each in fields(recipe) if each.default is not MISSING}
+
+
+def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
+    """Return a text that is allowed; ValueError for anything else."""
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"Recipe: {name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+    return value
