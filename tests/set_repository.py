@@ -12,7 +12,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-WHERE = ("pyproject.toml", "README.md", "notebooks/README.md", "notebooks/*.ipynb")
+WHERE = ("pyproject.toml", "README.md", "CITATION.cff", "notebooks/README.md", "notebooks/*.ipynb")
 ADDRESS = re.compile(r"https://github\.com/([A-Za-z0-9-]+/[A-Za-z0-9._-]+?)(?:\.git)?/?")
 
 

@@ -1,0 +1,60 @@
+"""The documents keep their word: links lead somewhere, files that they name exist, and versions agree."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCUMENTS = sorted(path for pattern in ("*.md", "gradlab/**/*.md", "tests/**/*.md") for path in ROOT.glob(pattern))
+EACH = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+NOT_OURS = {"train.py", "compare.py", "gradlab/compare.py"}  # a script of the learner's, and a name that is avoided
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@EACH
+def test_links_into_the_repository_lead_somewhere(path: Path) -> None:
+    text = re.sub(r"```.*?```|`[^`]*`", "", path.read_text(encoding="utf-8"), flags=re.S)
+    targets = re.findall(r"\]\(([^)#\s]+)", text)
+    assert [target for target in targets if ":" not in target and not (path.parent / target).exists()] == []
+
+
+@EACH
+def test_files_that_are_named_exist(path: Path) -> None:
+    if path.name == "CHANGELOG.md":
+        pytest.skip("it names files that are gone")
+    named = re.findall(r"`([\w./-]+\.(?:py|md|toml|css|txt))`", path.read_text(encoding="utf-8"))
+    named = [name for name in named if "NAME" not in name and name not in NOT_OURS]
+    homes = (path.parent, ROOT, ROOT / "gradlab")
+    # A short name in a list stands for a file in the folder that the sentence is about.
+    everywhere = {file.name for folder in ("gradlab", "tests") for file in (ROOT / folder).rglob("*")}
+    missing = [name for name in named if name not in everywhere and not any((home / name).exists() for home in homes)]
+    assert missing == []
+
+
+def test_hooks_before_a_commit_have_the_versions_of_the_requirements() -> None:
+    pinned = dict(re.findall(r"^([\w-]+)==(\S+)$", read("requirements.txt"), re.M))
+    hooks = dict(re.findall(r"github\.com/\S+/(ruff|typos)\S*\s+rev: v(\S+)", read(".pre-commit-config.yaml")))
+    assert hooks == {"ruff": pinned["ruff"], "typos": pinned["typos"]}
+
+
+def test_the_citation_is_of_this_version_and_address() -> None:
+    citation = dict(re.findall(r"^([\w-]+): (.+)$", read("CITATION.cff"), re.M))
+    assert citation["version"] == PROJECT["version"]
+    assert citation["license"] == PROJECT["license"]
+    assert citation["repository-code"] == PROJECT["urls"]["Homepage"]
+
+
+def test_the_workflow_reads_the_lowest_torch_as_it_stands() -> None:
+    (floor,) = [line.removeprefix("torch>=") for line in PROJECT["dependencies"] if line.startswith("torch>=")]
+    expression = re.search(r"s/(.*?)/\\1/p' pyproject", read(".github/workflows/torch.yml"))
+    assert expression is not None
+    pattern = expression[1].replace("\\(", "(").replace("\\)", ")")
+    assert re.findall(pattern, read("pyproject.toml")) == [floor]
