@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from gradlab.claimed import CLAIMS
+from gradlab.course.claims import CLAIMS
 
 NOTEBOOK = Path(__file__).resolve().parent.parent / "notebooks" / "12_fact_check.ipynb"
 CELLS = {
