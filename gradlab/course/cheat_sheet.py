@@ -81,16 +81,14 @@ class CheatSheet:
 
 def cheat_sheet() -> CheatSheet:
     """Return the sheet of the series."""
-    everything = Recipe(accumulate=4, amp="fp16", clip=1.0, optimizer="adamw", lr=0.001)
     loops = {
         "The loop": Recipe(),
         "Accumulation: four micro-batches an update": Recipe(accumulate=4),
         "Mixed precision (AMP), fp16": Recipe(amp="fp16"),
-        "All of it, with clipping": everything,
+        "All of it, with clipping": Recipe(accumulate=4, amp="fp16", clip=1.0, optimizer="adamw", lr=0.001),
     }
     lists = tomllib.loads(_HERE.joinpath("cheat_sheet.toml").read_text(encoding="utf-8"))
-    calls, pitfalls = (Call(**call) for call in lists["calls"]), (Pitfall(**row) for row in lists["pitfalls"])
-    return CheatSheet(loops, list(calls), list(pitfalls))
+    return CheatSheet(loops, [Call(**row) for row in lists["calls"]], [Pitfall(**row) for row in lists["pitfalls"]])
 
 
 def _coloured(source: str) -> str:

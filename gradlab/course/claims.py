@@ -78,20 +78,18 @@ class ClaimLog:
         """
         if code not in CLAIMS:
             raise KeyError(f"record: code must be one of A1 to D5, got {code!r}")
-        cases = facts if isinstance(facts, Mapping) else {"": facts}
-        known = {name: bool(fact) for name, fact in cases.items() if fact is not None}
+        given = facts if isinstance(facts, Mapping) else {"": facts}
+        cases = {name: None if fact is None else bool(fact) for name, fact in given.items()}
+        known = set(cases.values()) - {None}
         if not known:
             raise ValueError(f"record: {code} needs at least one fact that is True or False, got {facts!r}")
-        kind = HOLDS if all(known.values()) else DEPENDS if any(known.values()) else NOT
+        kind = DEPENDS if len(known) == 2 else HOLDS if True in known else NOT
         if kind == HOLDS and since and _numbers(self.version) >= _numbers(since):
             kind = SINCE
-        yes = " \u00b7 ".join(name for name, fact in known.items() if name and fact)
-        no = " \u00b7 ".join(name for name, fact in known.items() if name and not fact)
-        missing = " \u00b7 ".join(name for name, fact in cases.items() if fact is None)
-        parts = [f"Yes: {yes}." if yes else "", f"No: {no}." if no else ""]
-        parts += [f"{evidence[0].upper()}{evidence[1:]}." if evidence else ""]
-        parts += [f"Not judged here: {missing}." if missing else ""]
-        words = " ".join(filter(None, parts))
+        names = {kept: [name for name, fact in cases.items() if name and fact is kept] for kept in (True, False, None)}
+        said = [evidence[:1].upper() + evidence[1:]] if evidence else []
+        parts = (("Yes: ", names[True]), ("No: ", names[False]), ("", said), ("Not judged here: ", names[None]))
+        words = " ".join(f"{head}{' · '.join(part)}." for head, part in parts if part)
         self._verdicts[code] = ClaimVerdict(CLAIMS[code], kind, words, since if kind == SINCE else "")
         return self._verdicts[code]
 
