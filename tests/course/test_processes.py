@@ -7,54 +7,20 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
-import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
+from rank_scripts import gone, hanging, interrupt_when_begun, pids_in, script
 
 import gradlab
-from gradlab.course.processes import LaunchResult, launch, torchrun, workers
+from gradlab.course.processes import launch, torchrun, workers
 from gradlab.course.processes.report import Raised, RankExit, describe_failure
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
-MEET = 'import os, sys, time\nimport torch\nimport torch.distributed as dist\ndist.init_process_group("gloo")\n'
 # Not in the first turn: the other may still be about to meet, and would fail there.
 TURNS = "for turn in range(5):\n    if rank == 1 and turn == 3:\n        {}\n    dist.all_reduce(torch.ones(1))\n"
-RANK = "rank, size = dist.get_rank(), dist.get_world_size()\n"
-
-
-def script(folder: Path, text: str, meet: bool = True) -> Path:
-    path = folder / "script.py"
-    path.write_text((MEET + RANK if meet else "") + textwrap.dedent(text))
-    return path
-
-
-def hanging(folder: Path) -> Path:
-    """A script that writes a file named pid-<number> and never ends; it needs no partner, and no torch."""
-    return script(folder, "import os, time\nopen(f'pid-{os.getpid()}', 'w').close()\ntime.sleep(3600)", meet=False)
-
-
-def pids_in(folder: Path) -> list[int]:
-    return [int(path.name.removeprefix("pid-")) for path in folder.glob("pid-*")]
-
-
-def alive(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not asked for its exit code yet does not."""
-    try:
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return False
-
-
-def gone(pids: list[int], seconds: float = 5.0) -> bool:
-    until = time.monotonic() + seconds
-    while any(map(alive, pids)) and time.monotonic() < until:
-        time.sleep(0.02)
-    return not any(map(alive, pids))
 
 
 def test_each_process_knows_its_place_and_prints_for_itself(tmp_path: Path) -> None:
@@ -164,23 +130,9 @@ def test_what_a_process_starts_ends_with_it(tmp_path: Path, end: str) -> None:
     assert gone([int((tmp_path / f"child{rank}").read_text()) for rank in (0, 1)])
 
 
-@pytest.mark.parametrize("start", [launch, torchrun])
-def test_an_interrupt_leaves_nothing_behind(tmp_path: Path, start: Callable[..., LaunchResult]) -> None:
-    def interrupt() -> None:
-        until = time.monotonic() + 100
-        while len(pids_in(tmp_path)) < 2 and time.monotonic() < until:
-            time.sleep(0.02)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in the background
-    try:
-        threading.Thread(target=interrupt, daemon=True).start()
-        with pytest.raises(KeyboardInterrupt):
-            start(hanging(tmp_path), seconds=200)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    assert len(pids_in(tmp_path)) == 2
-    assert gone(pids_in(tmp_path))
+def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = hanging(tmp_path)
+    interrupt_when_begun(lambda: launch(path), tmp_path)
 
 
 def test_when_the_starter_is_killed_the_processes_end(tmp_path: Path) -> None:
@@ -292,31 +244,6 @@ def test_hook_and_profiler_count_the_same_all_reduces(tmp_path: Path) -> None:
     assert run.printed[0] == run.printed[1]
     # Of the small buckets the first backward() fills one, the others two: DDP cuts them anew when it knows the order.
     assert run.lines(0) == ["16", "4", "31", "7"]
-
-
-def test_the_same_file_under_torchrun(tmp_path: Path) -> None:
-    path = script(
-        tmp_path,
-        """
-        torch.manual_seed(rank)
-        numbers = torch.randn(100)
-        dist.all_reduce(numbers)
-        if rank == 0:
-            print(numbers.double().sum().item())
-        dist.destroy_process_group()  # or an interpreter now and then aborts at its end
-        """,
-    )
-    ours, theirs = launch(path), torchrun(path)
-    assert ours.lines(0) == theirs.lines(0)
-    assert theirs, theirs
-
-
-def test_torchrun_that_fails_and_torchrun_that_is_late(tmp_path: Path) -> None:
-    run = torchrun(script(tmp_path, "raise KeyError('no such image')", meet=False))
-    assert run.error == "torchrun ended with an error: KeyError: 'no such image'"
-    run = torchrun(hanging(tmp_path), seconds=0.5)
-    assert run.error == "torchrun was not done after 0.5 seconds, and was ended."
-    assert gone(pids_in(tmp_path))
 
 
 def test_where_nothing_is_copied_each_process_loads_torch_itself(
