@@ -77,7 +77,7 @@ def _add_doctor(commands: Any) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from .doctor.script import examine  # torch, at last
+    from .doctor import examine  # torch, at last
 
     return examine(options.script, options.arguments, as_json=options.json)
 

@@ -215,7 +215,7 @@ def test_private_names_of_pytorch_stand_in_one_module() -> None:
 
 def test_an_unknown_name_is_refused_with_those_that_exist() -> None:
     with pytest.raises(AttributeError, match=r"Recipes.*Recipe, Run") as caught:
-        gradlab.Recipes  # noqa: B018
+        gradlab.Recipes
     assert all(name in str(caught.value) for name in gradlab.__all__)
     assert not hasattr(gradlab, "torch")
     with pytest.raises(ImportError):

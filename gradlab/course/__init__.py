@@ -1,1 +1,75 @@
-"""What only the notebooks need: exercises, claims, the cheat sheet, processes and the figures of one notebook."""
+"""What only the notebooks of the series need: exercises, claims, the cheat sheet, processes and figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy import load_lazily
+
+if TYPE_CHECKING:
+    from ..views import ACTIVATIONS as ACTIVATIONS
+    from ..views import CATEGORY_STYLES as CATEGORY_STYLES
+    from ..views import FAINT as FAINT
+    from ..views import FRESH as FRESH
+    from ..views import GRADIENTS as GRADIENTS
+    from ..views import GREY as GREY
+    from ..views import INK as INK
+    from ..views import LOSS as LOSS
+    from ..views import OPTIMIZER as OPTIMIZER
+    from ..views import SCALE as SCALE
+    from ..views import STALE as STALE
+    from ..views import WEIGHTS as WEIGHTS
+    from ..views import WRONG as WRONG
+    from ..widgets import ForecastLab as ForecastLab
+    from .autograd_graph import graph_of as graph_of
+    from .autograd_graph import record_gradients as record_gradients
+    from .cheat_sheet import cheat_sheet as cheat_sheet
+    from .claims import ClaimLog as ClaimLog
+    from .exercises import exercise as exercise
+    from .figures.formats import range_figure as range_figure
+    from .figures.formats import ticks_figure as ticks_figure
+    from .figures.formats import vanishing_figure as vanishing_figure
+    from .figures.graph import draw_graph as draw_graph
+    from .figures.headtail import head_to_tail as head_to_tail
+    from .figures.orders import Trial as Trial
+    from .figures.orders import orders_figure as orders_figure
+    from .grad_traffic import traffic as traffic
+    from .processes import launch as launch
+    from .processes import prepare as prepare
+    from .processes import torchrun as torchrun
+
+load_lazily(
+    __name__,
+    {
+        "ACTIVATIONS": "..views",
+        "CATEGORY_STYLES": "..views",
+        "ClaimLog": ".claims",
+        "FAINT": "..views",
+        "FRESH": "..views",
+        "ForecastLab": "..widgets",
+        "GRADIENTS": "..views",
+        "GREY": "..views",
+        "INK": "..views",
+        "LOSS": "..views",
+        "OPTIMIZER": "..views",
+        "SCALE": "..views",
+        "STALE": "..views",
+        "Trial": ".figures.orders",
+        "WEIGHTS": "..views",
+        "WRONG": "..views",
+        "cheat_sheet": ".cheat_sheet",
+        "draw_graph": ".figures.graph",
+        "exercise": ".exercises",
+        "graph_of": ".autograd_graph",
+        "head_to_tail": ".figures.headtail",
+        "launch": ".processes",
+        "orders_figure": ".figures.orders",
+        "prepare": ".processes",
+        "range_figure": ".figures.formats",
+        "record_gradients": ".autograd_graph",
+        "ticks_figure": ".figures.formats",
+        "torchrun": ".processes",
+        "traffic": ".grad_traffic",
+        "vanishing_figure": ".figures.formats",
+    },
+)

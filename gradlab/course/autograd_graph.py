@@ -18,7 +18,7 @@ Seen = dict[Any, tuple[str, ...]]
 def graph_of(result: Tensor, seen: Mapping[Any, tuple[str, ...]] | None = None, /, **names: Tensor) -> Graph:
     """Return the graph behind ``result``, as it is now; ``names`` says what you call which tensor.
 
-    ``seen`` is what ``flow`` noted of a backward pass. Raises TypeError for what is no tensor, ValueError for a tensor
+    ``seen`` is what ``record_gradients`` noted of a backward pass. Raises TypeError for what is no tensor, ValueError for a tensor
     that has no graph. Looking changes nothing, but a checkpointed part is computed again to look inside.
     """
     for name, tensor in {"result": result, **names}.items():
@@ -39,7 +39,7 @@ def graph_of(result: Tensor, seen: Mapping[Any, tuple[str, ...]] | None = None, 
 
 
 @contextmanager
-def flow(result: Tensor) -> Iterator[Seen]:
+def record_gradients(result: Tensor) -> Iterator[Seen]:
     """Note which gradients go along the edges of this graph while ``result.backward()`` runs inside."""
     seen: Seen = {}
     nodes = nodes_of(result)

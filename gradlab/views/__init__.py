@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from .panels import panel_for as panel_for
     from .png import Encoder as Encoder
     from .scaler import RAISED as RAISED
+    from .stack import CATEGORY_STYLES as CATEGORY_STYLES
     from .style import own_look as own_look
 
 load_lazily(
     __name__,
     {
         "ACTIVATIONS": ".palette",
+        "CATEGORY_STYLES": ".stack",
         "CLASSES": ".palette",
         "Canvas": ".canvas",
         "Encoder": ".png",

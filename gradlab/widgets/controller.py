@@ -12,7 +12,7 @@ import ipywidgets as widgets
 from .. import tasks
 from .._process import lock
 from ..cards import capacity
-from ..doctor.listening import Listener
+from ..doctor import Listener
 from ..formatting import bytes_text
 from ..loop import LoopError, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from gradlab.course.autograd_graph import flow, graph_of, nodes_of
+from gradlab.course.autograd_graph import graph_of, nodes_of, record_gradients
 from gradlab.course.autograd_parts import ACCUMULATE, Edge, Graph, Node
 
 
@@ -57,7 +57,7 @@ def test_a_result_may_have_any_name_that_a_learner_gives() -> None:
 
 def test_what_flows_is_what_autograd_says() -> None:
     names, loss = line()
-    with flow(loss) as seen:
+    with record_gradients(loss) as seen:
         loss.backward()
     graph = graph_of(loss, seen, **names)
     (to_w,) = [edge for edge in graph.edges if graph.nodes[edge.target].name == "w"]
@@ -69,7 +69,7 @@ def test_what_flows_is_what_autograd_says() -> None:
 def test_each_use_has_an_edge_and_their_sum_is_the_gradient() -> None:
     a = torch.tensor(3.0, requires_grad=True)
     loss = a * a + a
-    with flow(loss) as seen:
+    with record_gradients(loss) as seen:
         loss.backward()
     graph = graph_of(loss, seen, a=a)
     brought = [float(edge.gradient) for edge in graph.edges if graph.nodes[edge.target].name == "a"]
@@ -80,7 +80,7 @@ def test_each_use_has_an_edge_and_their_sum_is_the_gradient() -> None:
 def test_a_seed_of_several_numbers() -> None:
     w = torch.ones(2, requires_grad=True)
     y = w * 2
-    with flow(y) as seen:
+    with record_gradients(y) as seen:
         y.backward(gradient=torch.tensor([1.0, 0.5]))
     assert graph_of(y, seen).seed == "[1, 0.5]"
 
@@ -88,14 +88,14 @@ def test_a_seed_of_several_numbers() -> None:
 def test_looking_changes_nothing() -> None:
     (names, loss), (twins, twin) = line(), line()
     hooks = [len(node._raw_hooks or {}) if hasattr(node, "_raw_hooks") else 0 for node in nodes_of(loss)]
-    with flow(loss):
+    with record_gradients(loss):
         graph_of(loss, **names)
         loss.backward()
     twin.backward()
     assert torch.equal(names["w"].grad, twins["w"].grad)  # type: ignore[arg-type]
     assert hooks == [len(node._raw_hooks or {}) if hasattr(node, "_raw_hooks") else 0 for node in nodes_of(loss)]
     names, loss = line()
-    with pytest.raises(KeyError), flow(loss) as seen:
+    with pytest.raises(KeyError), record_gradients(loss) as seen:
         raise KeyError
     loss.backward()
     assert seen == {}
@@ -184,14 +184,14 @@ def test_tensors_without_numbers_at_a_place_are_told_by_their_shape() -> None:
     rows = torch.eye(2).to_sparse()
     table = torch.nn.Embedding(3, 2, sparse=True)
     loss = (rows @ table(torch.tensor([0, 1]))).sum()
-    with flow(loss) as seen:
+    with record_gradients(loss) as seen:
         loss.backward()
     again = (rows @ table(torch.tensor([0, 1]))).sum()
     leaf = graph_of(again, seen, rows=rows, weight=table.weight).nodes[-1]
     assert (leaf.name, leaf.grad) == ("weight", "(3, 2)")
     one, two = (torch.ones(2, device="meta", requires_grad=True) for _ in range(2))
     product = (one * two).sum()
-    with flow(product) as seen:
+    with record_gradients(product) as seen:
         product.backward()
     assert graph_of(product, seen, one=one).seed == "()"
     nodes = {node.operation: node for node in graph_of((one * two).sum(), one=one).nodes}

@@ -12,7 +12,7 @@ from PIL import Image
 
 from gradlab.course.autograd_parts import ACCUMULATE, Edge, Graph, Node
 from gradlab.course.figures import graph as view
-from gradlab.course.figures.graph import draw
+from gradlab.course.figures.graph import draw_graph
 from gradlab.course.figures.graph_layout import layers
 
 
@@ -69,9 +69,9 @@ def test_no_box_covers_another_and_none_leaves_the_picture(edges: str) -> None:
 
 def test_a_drawing_is_a_picture_and_its_words() -> None:
     graph = made(GRAPHS[2], seed="1")
-    bundle, metadata = draw(graph)._repr_mimebundle_()
+    bundle, metadata = draw_graph(graph)._repr_mimebundle_()
     assert 0 < metadata["image/png"]["width"] < 1000
-    assert bundle["text/plain"] == repr(graph) == repr(draw(graph))
+    assert bundle["text/plain"] == repr(graph) == repr(draw_graph(graph))
     picture = np.asarray(Image.open(BytesIO(bundle["image/png"])).convert("RGB"))
     colours = {tuple(int(c) for c in colour) for colour in np.unique(picture.reshape(-1, 3), axis=0)}
     assert {(0x00, 0x72, 0xB2), (0xE6, 0x9F, 0x00)} <= colours  # a weight is blue, a gradient's way orange
@@ -99,14 +99,14 @@ def test_long_names_are_broken_where_pytorch_has_a_joint() -> None:
 def test_a_learners_own_look_does_not_change_it() -> None:
     import matplotlib
 
-    plain = draw(made(GRAPHS[0])).png
+    plain = draw_graph(made(GRAPHS[0])).png
     look: Any = {"font.size": 30, "figure.facecolor": "black", "text.color": "red"}
     with matplotlib.rc_context(look):
-        assert draw(made(GRAPHS[0])).png == plain
+        assert draw_graph(made(GRAPHS[0])).png == plain
 
 
 def test_too_many_nodes_are_refused_and_still_read() -> None:
     graph = Graph(tuple(Node("AddBackward0") for _ in range(41)), tuple(Edge(i, i + 1) for i in range(40)))
     with pytest.raises(ValueError, match="at most 40 nodes can be read, got 41"):
-        draw(graph)
+        draw_graph(graph)
     assert len(repr(graph).splitlines()) == 42

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from gradlab.claimed import CLAIMS
+from gradlab.course.claims import CLAIMS
 
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "12_fact_check.ipynb"
 CELLS = {
@@ -41,9 +41,9 @@ def names() -> dict[str, Any]:
 def judged_in(code: str) -> tuple[str, ...]:
     """The cells of one claim: that which judges, and those just before it that only prepare."""
     order = [cell for cell, (kind, text) in CELLS.items() if kind == "code" and not SKIPPED.search(text)]
-    at = next(at for at, cell in enumerate(order) if f'judge("{code}"' in CELLS[cell][1])
+    at = next(at for at, cell in enumerate(order) if f'record("{code}"' in CELLS[cell][1])
     first = at
-    while order[first - 1] not in SHARED and ".judge(" not in CELLS[order[first - 1]][1]:
+    while order[first - 1] not in SHARED and ".record(" not in CELLS[order[first - 1]][1]:
         first -= 1
     return tuple(order[first : at + 1])
 
@@ -55,14 +55,14 @@ def test_every_claim_is_told_and_judged_once() -> None:
         (one, CLAIMS[one].text)
         for one in sorted(CLAIMS, key=lambda one: told.index(f"### {one} · "))  # a few share a cell, out of order
     ]
-    assert sorted(re.findall(r'judge\("(\w+)"', code)) == sorted(CLAIMS)
+    assert sorted(re.findall(r'record\("(\w+)"', code)) == sorted(CLAIMS)
 
 
 def test_no_verdict_is_written_down() -> None:
     for kind, text in CELLS.values():
-        if kind == "code" and "judge(" in text:
+        if kind == "code" and "record(" in text:
             for call in ast.walk(ast.parse(text)):
-                if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "judge":
+                if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "record":
                     facts = call.args[1]
                     assert not isinstance(facts, ast.Constant), text
                     if isinstance(facts, ast.Dict):

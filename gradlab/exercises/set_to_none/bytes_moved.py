@@ -17,7 +17,7 @@ from ..base import Exercise, Mistake
 @cache
 def _profiled(width: int, element_size: int) -> dict[str, int]:
     """Return the bytes that each way of clearing and adding moves, as the profiler sees it in a layer of this size."""
-    from ...traffic import traffic
+    from ...course.grad_traffic import traffic
 
     kind = {2: torch.bfloat16, 4: torch.float32, 8: torch.float64}[element_size]
     layer, x = nn.Linear(width, width + 1, dtype=kind), torch.randn(4, width, dtype=kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -12,8 +13,10 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from .formatting import prose
-from .loop import Recipe
+from ..formatting import prose
+from ..loop import Recipe
+
+_HERE = files("gradlab.course")
 
 
 class Call(NamedTuple):
@@ -32,7 +35,7 @@ class Pitfall(NamedTuple):
     lesson: str
 
 
-class Sheet:
+class CheatSheet:
     """One page: a notebook shows it, ``save`` writes it as a file that prints on one sheet of A4."""
 
     def __init__(self, loops: Mapping[str, Recipe], calls: Sequence[Call], pitfalls: Sequence[Pitfall]) -> None:
@@ -42,7 +45,7 @@ class Sheet:
     @property
     def html(self) -> str:
         """The page as an element with its own style."""
-        css = files("gradlab").joinpath("sheet.css").read_text(encoding="utf-8")
+        css = _HERE.joinpath("cheat_sheet.css").read_text(encoding="utf-8")
         loops = "".join(
             f"<section><h4>{html.escape(title)}</h4><pre>{_coloured(recipe.source())}</pre></section>"
             for title, recipe in self.loops.items()
@@ -76,99 +79,18 @@ class Sheet:
         return f"{loops}\n{calls}\n\n{pitfalls}"
 
 
-def cheat_sheet() -> Sheet:
+def cheat_sheet() -> CheatSheet:
     """Return the sheet of the series."""
-    everything = Recipe(accumulate=4, amp="fp16", clip=1.0, optimizer="adamw", lr=0.001)
     loops = {
         "The loop": Recipe(),
         "Accumulation: four micro-batches an update": Recipe(accumulate=4),
         "Mixed precision (AMP), fp16": Recipe(amp="fp16"),
-        "All of it, with clipping": everything,
+        "All of it, with clipping": Recipe(accumulate=4, amp="fp16", clip=1.0, optimizer="adamw", lr=0.001),
     }
-    return Sheet(loops, _CALLS, _PITFALLS)
+    lists = tomllib.loads(_HERE.joinpath("cheat_sheet.toml").read_text(encoding="utf-8"))
+    return CheatSheet(loops, [Call(**row) for row in lists["calls"]], [Pitfall(**row) for row in lists["pitfalls"]])
 
 
 def _coloured(source: str) -> str:
     """Return a loop as HTML with the classes of Pygments."""
     return highlight(source.rstrip(), PythonLexer(), HtmlFormatter(nowrap=True)).rstrip()
-
-
-_CALLS = (
-    Call("zero_grad()", "empties `.grad`: sets it to None"),
-    Call("model(x)", "builds the graph; touches neither `.grad` nor weights"),
-    Call("loss.backward()", "adds to `.grad`, frees the graph"),
-    Call("scaler.unscale_(optimizer)", "divides `.grad` by the scale, once an update"),
-    Call("clip_grad_norm_(...)", "shortens `.grad`, after the whole window, before the step"),
-    Call("optimizer.step()", "reads `.grad`, moves the weights, leaves `.grad` full"),
-    Call("scaler.update()", "changes the scale: half after inf or NaN, double after 2,000 good updates in a row"),
-    Call("scheduler.step()", "changes lr, after the optimizer's step"),
-)
-
-_PITFALLS = (
-    Pitfall(
-        "The loss falls, then swings",
-        "`.grad` was never cleared: each step uses old batches again",
-        "`optimizer.zero_grad()` once an update",
-        "03_forgetting_zero_grad",
-    ),
-    Pitfall(
-        "Nothing is learned, no error",
-        "cleared between backward and step, or the optimizer holds other parameters",
-        "zero, forward, backward, step; make the optimizer when the model is whole",
-        "04_zero_grad",
-    ),
-    Pitfall(
-        "`NoneType` has no attribute ...",
-        "`.grad` is None before the first backward and after zero_grad",
-        "`if p.grad is not None:`",
-        "05_set_to_none",
-    ),
-    Pitfall(
-        "Accumulating, the loss explodes",
-        "the loss was not divided: the step is as many times too long",
-        "`(loss / len(window)).backward()`",
-        "07_gradient_accumulation",
-    ),
-    Pitfall(
-        "The last batches of an epoch are lost, or come back later",
-        "the last window is not full",
-        "cut the batches into windows, as above; divide by `len(window)`",
-        "07_gradient_accumulation",
-    ),
-    Pitfall(
-        "With fp16 and SGD the model hardly moves",
-        "clipped before unscale_: the scaled gradient was cut",
-        "`scaler.unscale_(optimizer)`, then clip",
-        "08_mixed_precision",
-    ),
-    Pitfall(
-        "Some steps are skipped",
-        "fp16 overflowed; the scaler halves its scale",
-        "nothing, if it is seldom; else bf16 or a smaller lr",
-        "08_mixed_precision",
-    ),
-    Pitfall(
-        "Memory grows from update to update",
-        "a tensor with its graph is kept: `losses.append(loss)`",
-        "`losses.append(loss.item())`",
-        "09_gpu_memory",
-    ),
-    Pitfall(
-        "backward through the graph a second time",
-        "the graph was freed, or a state is carried over",
-        "a new forward pass, or `state.detach()`",
-        "01_autograd",
-    ),
-    Pitfall(
-        "Validation is worse than training for no reason",
-        "`model.eval()` is missing, or was left on",
-        "`model.eval()` before, `model.train()` after",
-        "10_loop_doctor",
-    ),
-    Pitfall(
-        "Several devices, and accumulation is slow",
-        "every micro-batch is sent across, though only the sum is used",
-        "`with model.no_sync():` for all but the last",
-        "11_many_devices",
-    ),
-)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from gradlab import tasks
-from gradlab.traffic import WAYS, _bytes, _kernels, _moving, traffic
+from gradlab.course.grad_traffic import WAYS, bytes_moved, count_kernels, find_moves, traffic
 
 WRITES_ONLY = ("zero_", "copy_", "fill_")  # these do not read what they write over
 
@@ -272,6 +272,6 @@ def test_foreach_reaches_the_optimizer(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_many_tensors_in_one_kernel_count_all_of_grad() -> None:
     # What a GPU's profile shows: the operation on the list, its kernels, and nothing below it.
     event = SimpleNamespace(name="aten::_foreach_zero_", cpu_children=[], kernels=["fill"], input_shapes=[[]])
-    assert _moving(event) == [event]
-    assert _kernels(event) == 1
-    assert _bytes(event, ["TensorList"], 4096) == (0, 4096)
+    assert find_moves(event) == [event]
+    assert count_kernels(event) == 1
+    assert bytes_moved(event, ["TensorList"], 4096) == (0, 4096)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from browser.driving import chromium
 
-from gradlab.sheet import Pitfall, Sheet, cheat_sheet
+from gradlab.course.cheat_sheet import CheatSheet, Pitfall, cheat_sheet
 
-NOTEBOOKS = Path(__file__).resolve().parent.parent / "notebooks"
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 
 
 def test_the_loops_are_what_the_recipes_give() -> None:
@@ -29,7 +29,7 @@ def test_every_row_leads_to_a_lesson() -> None:
 
 
 def test_what_a_row_says_is_text_and_not_markup() -> None:
-    sheet = Sheet({}, (), (Pitfall("a < b", "<b>", "`c > d`", "01_autograd"),))
+    sheet = CheatSheet({}, (), (Pitfall("a < b", "<b>", "`c > d`", "01_autograd"),))
     assert "<td>a &lt; b</td><td>&lt;b&gt;</td><td><code>c &gt; d</code></td>" in sheet.html
 
 

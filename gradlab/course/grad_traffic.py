@@ -31,7 +31,7 @@ _STILL = ("aten::detach", "aten::detach_", "aten::empty", "aten::new_empty", "at
 
 
 @dataclass(frozen=True)
-class Row:
+class TrafficRow:
     """What one way costs per update, over all parameters that get a gradient."""
 
     way: str
@@ -56,15 +56,15 @@ class Row:
 class Traffic:
     """The rows, one a way; ``traffic["add"]`` is one of them, and the text is a table."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[TrafficRow, ...]
     gradients: int
     """Parameters that got a gradient."""
     device: str
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[TrafficRow]:
         return iter(self.rows)
 
-    def __getitem__(self, way: str) -> Row:
+    def __getitem__(self, way: str) -> TrafficRow:
         for row in self.rows:
             if row.way == way:
                 return row
@@ -104,10 +104,10 @@ def traffic(
         for way in ways:
             operations = list(_operations(way, optimizer, loss, parameters, bool(cuda)))
             copied = sum(event.name == "aten::copy_" for event, _ in operations) if way == "hand-over" else 0
-            moves = [_bytes(event, types, size) for event, types in operations]
-            kernels = sum(_kernels(event) for event, _ in operations) if cuda else len(operations)
+            moves = [bytes_moved(event, types, size) for event, types in operations]
+            kernels = sum(count_kernels(event) for event, _ in operations) if cuda else len(operations)
             read, written = (sum(column) for column in zip((0, 0), *moves, strict=True))
-            rows.append(Row(way, kernels, read, written, size * _ARITHMETIC[way], copied))
+            rows.append(TrafficRow(way, kernels, read, written, size * _ARITHMETIC[way], copied))
     return Traffic(tuple(rows), len(fresh), "cuda" if cuda else "cpu")
 
 
@@ -182,10 +182,10 @@ def _operations(
     types = {event.correlation_id(): event.dtypes() for event in profiled.profiler.kineto_results.events()}
     for event in profiled.events() or ():
         if event.name == _ACCUMULATE if value is not None else event.cpu_parent is None:
-            yield from ((below, types.get(below.id, ())) for below in _moving(event))
+            yield from ((below, types.get(below.id, ())) for below in find_moves(event))
 
 
-def _moving(event: Any) -> list[Any]:
+def find_moves(event: Any) -> list[Any]:
     """Return the outermost operations at or below an event that move bytes; refuse those that nobody foresaw."""
     if event.name in _MOVES:
         return [event]
@@ -194,12 +194,12 @@ def _moving(event: Any) -> list[Any]:
             f"traffic: backward ran {event.name} on a gradient as it was put into .grad; "
             "take hooks off the parameters (register_post_accumulate_grad_hook) and try again"
         )
-    found = [operation for child in event.cpu_children for operation in _moving(child)]
+    found = [operation for child in event.cpu_children for operation in find_moves(child)]
     # Many tensors at once: a CPU goes on one by one, and has them below; CUDA has a kernel for all.
     return found or [event] if event.name == _FOREACH else found
 
 
-def _bytes(event: Any, types: Sequence[str], everything: int) -> tuple[int, int]:
+def bytes_moved(event: Any, types: Sequence[str], everything: int) -> tuple[int, int]:
     """Return the bytes that an operation reads and writes."""
     if event.name not in _MOVES:  # _foreach_zero_ at one go: a profile has no shapes for a list, but it is all of .grad
         return 0, everything
@@ -212,6 +212,6 @@ def _bytes(event: Any, types: Sequence[str], everything: int) -> tuple[int, int]
     return sum(map(size, _MOVES[event.name])), size(0)
 
 
-def _kernels(event: Any) -> int:
+def count_kernels(event: Any) -> int:
     """Return how many kernels (copies and fills by the driver among them) an operation launched."""
-    return len(event.kernels) + sum(_kernels(child) for child in event.cpu_children)
+    return len(event.kernels) + sum(count_kernels(child) for child in event.cpu_children)

@@ -1,0 +1,143 @@
+"""How the processes ended, in words: which failed first and where, which only lost a partner, which hung."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import re
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+NO_NETWORK = (
+    "The processes could not meet. They talk over this machine's own network (127.0.0.1), and this place does not "
+    "allow it: {}. What follows needs it; read on with the stored pictures."
+)
+_FRAME = re.compile(r'File "([^"]+)", line (\d+) in')
+
+
+@dataclass(frozen=True)
+class LaunchResult:
+    """What ``launch`` returns; true where every process came to its end, and shown as what each of them printed."""
+
+    printed: tuple[str, ...]
+    """What each rank printed."""
+    error: str
+    """What went wrong, in words; empty where nothing did."""
+    seconds: float = 0.0
+    pids: tuple[int, ...] = ()
+    """The numbers that the system gave the processes."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether every process came to its end."""
+        return not self.error
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    @property
+    def still_running(self) -> list[int]:
+        """Those of the processes that are still there: none, whatever happened."""
+        return [pid for pid in self.pids if _is_there(pid)]
+
+    def lines(self, rank: int) -> list[str]:
+        """Return the lines that a rank printed; where it printed nothing, what went wrong."""
+        text = self.printed[rank] if rank < len(self.printed) else ""
+        return (text or self.error).splitlines()
+
+    def __repr__(self) -> str:
+        name = "rank {} | " if len(self.printed) > 1 else ""
+        lines = [name.format(rank) + line for rank, text in enumerate(self.printed) for line in text.splitlines()]
+        return "\n".join([*lines, *filter(None, [self.error])]) or "Done, and nothing was printed."
+
+
+def _is_there(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, PermissionError):  # the second: the number is another's by now
+        return False
+    return True
+
+
+class Raised(NamedTuple):
+    """What the script raised in one process."""
+
+    kind: str
+    words: str
+    line: int | None
+    """Of the script."""
+    when: float
+    meeting: bool
+    """Whether it was while the processes were to meet."""
+
+
+class RankExit(NamedTuple):
+    """How one process ended."""
+
+    code: int | None
+    """0, an exit code, or minus the signal that ended it."""
+    raised: Raised | None
+    killed: bool
+    """Whether ``launch`` had to end it."""
+    traceback: str = ""
+    """Where it stood then, in faulthandler's words."""
+
+
+def describe_failure(ranks: list[RankExit], script: Path, seconds: float | None) -> str:
+    """Say what went wrong, the cause first; an empty text if nothing did.
+
+    seconds: the limit, if it was reached.
+    """
+    bad = [number for number, rank in enumerate(ranks) if rank.code != 0 or rank.killed]
+    if not bad:
+        return ""
+    where = {number: _line(ranks[number], script) for number in bad}
+    errors = [rank.raised for rank in ranks if rank.raised]
+    meeting = [n for n in bad if "init_process_group" in where[n] or getattr(ranks[n].raised, "meeting", False)]
+    if len(meeting) == len(ranks):
+        why = errors[0].words.rpartition("] ")[2][:160].rstrip(". ") if errors else "no answer"
+        return f"{NO_NETWORK.format(why)}\nNo process is left."
+    words = []
+    if seconds is not None:
+        unit = "second" if seconds == 1 else "seconds"
+        words.append(f"Not done after {seconds:g} {unit}: what was still running has been ended.")
+    for place, number in enumerate(sorted(bad, key=lambda number: _order(ranks[number]))):
+        words.append(f"rank {number} {_what(ranks[number], caused=place == 0 and seconds is None)}")
+        words += [f"    at {where[number]}"] if where[number] else []
+    return "\n".join([*words, "No process is left."])
+
+
+def _order(rank: RankExit) -> float:
+    """Order by cause: killed from outside, then by the time of the error, then what had to be ended."""
+    if rank.killed:
+        return float("inf")
+    return rank.raised.when if rank.raised else 0.0
+
+
+def _what(rank: RankExit, caused: bool) -> str:
+    if rank.killed:
+        return "had not finished"
+    if rank.raised:
+        kind, words = rank.raised.kind, rank.raised.words
+        if not caused and re.search("(?i:connection|peer|timed out|socket)", words):
+            return f"lost its partner: {kind}"
+        if kind == "SystemExit":
+            return f"left with exit code {words}"
+        return f"failed: {kind}: {words if len(words) < 200 else words[:197] + '...'}"
+    if rank.code is not None and rank.code < 0:
+        name = signal.Signals(-rank.code).name
+        return f"was killed: {name}" + (", as the system does when memory runs out" if name == "SIGKILL" else "")
+    return f"left with exit code {rank.code}"
+
+
+def _line(rank: RankExit, script: Path) -> str:
+    """Return the line of the script where it stopped, with its number; empty where nobody knows."""
+    number = rank.raised.line if rank.raised else None
+    if number is None and rank.killed:
+        number = next((int(line) for file, line in _FRAME.findall(rank.traceback) if file == str(script)), None)
+    if number is None:
+        return ""
+    linecache.checkcache(str(script))
+    return f"line {number} of {script.name}: {linecache.getline(str(script), number).strip()}"

@@ -1,0 +1,43 @@
+"""The same scripts under PyTorch's own starter."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from rank_scripts import gone, hanging, interrupt_when_begun, pids_in, script
+
+from gradlab.course.processes import launch, torchrun
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
+
+
+def test_the_same_file_under_torchrun(tmp_path: Path) -> None:
+    path = script(
+        tmp_path,
+        """
+        torch.manual_seed(rank)
+        numbers = torch.randn(100)
+        dist.all_reduce(numbers)
+        if rank == 0:
+            print(numbers.double().sum().item())
+        dist.destroy_process_group()  # or an interpreter now and then aborts at its end
+        """,
+    )
+    ours, theirs = launch(path), torchrun(path)
+    assert ours.lines(0) == theirs.lines(0)
+    assert theirs, theirs
+
+
+def test_torchrun_that_fails_and_torchrun_that_is_late(tmp_path: Path) -> None:
+    run = torchrun(script(tmp_path, "raise KeyError('no such image')", meet=False))
+    assert run.error == "torchrun ended with an error: KeyError: 'no such image'"
+    run = torchrun(hanging(tmp_path), seconds=0.5)
+    assert run.error == "torchrun was not done after 0.5 seconds, and was ended."
+    assert gone(pids_in(tmp_path))
+
+
+def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = hanging(tmp_path)
+    interrupt_when_begun(lambda: torchrun(path, seconds=200), tmp_path)
