@@ -31,7 +31,8 @@ def test_a_bare_import_loads_nothing_heavy() -> None:
 
 
 def test_a_recipe_and_its_source_need_no_torch() -> None:
-    code = "import gradlab\ntext = gradlab.Recipe(amp='fp16', clip=1.0).source()\nfrom gradlab.scenes import Memory\nfrom gradlab.loop import Program"
+    use = "import gradlab\ntext = gradlab.Recipe(amp='fp16', clip=1.0).source()"
+    code = f"{use}\nfrom gradlab.scenes import Memory\nfrom gradlab.loop import Program"
     assert loaded_after(code).isdisjoint(HEAVY)
 
 
@@ -215,7 +216,7 @@ def test_private_names_of_pytorch_stand_in_one_module() -> None:
 
 def test_an_unknown_name_is_refused_with_those_that_exist() -> None:
     with pytest.raises(AttributeError, match=r"Recipes.*Recipe, Run") as caught:
-        gradlab.Recipes
+        gradlab.Recipes  # noqa: B018
     assert all(name in str(caught.value) for name in gradlab.__all__)
     assert not hasattr(gradlab, "torch")
     with pytest.raises(ImportError):

@@ -98,7 +98,7 @@ def test_ctrl_c_stays_what_it_is() -> None:
 
 def deaf(*args: Any) -> None:
     while True:
-        try:
+        try:  # noqa: SIM105
             time.sleep(0.001)
         except BaseException:
             pass
@@ -106,9 +106,9 @@ def deaf(*args: Any) -> None:
 
 def busy(*args: Any) -> None:
     while True:
-        try:
+        try:  # noqa: SIM105
             sum(range(100))
-        except:
+        except:  # noqa: E722
             pass
 
 

@@ -18,8 +18,8 @@ Seen = dict[Any, tuple[str, ...]]
 def graph_of(result: Tensor, seen: Mapping[Any, tuple[str, ...]] | None = None, /, **names: Tensor) -> Graph:
     """Return the graph behind ``result``, as it is now; ``names`` says what you call which tensor.
 
-    ``seen`` is what ``record_gradients`` noted of a backward pass. Raises TypeError for what is no tensor, ValueError for a tensor
-    that has no graph. Looking changes nothing, but a checkpointed part is computed again to look inside.
+    ``seen`` is what ``record_gradients`` noted of a backward pass. Raises TypeError for what is no tensor, ValueError
+    for a tensor that has no graph. Looking changes nothing, but a checkpointed part is computed again to look inside.
     """
     for name, tensor in {"result": result, **names}.items():
         if not isinstance(tensor, Tensor):

@@ -17,7 +17,7 @@ from .sites import without_ours
 _MOST_NAMED = 4  # optimizers
 
 
-class watch(Report):
+class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like torch.no_grad()
     """A context manager that watches a training loop and says in plain words what is wrong with it.
 
     ``with watch(model, optimizer) as report: train()``, then read ``report``; it is a Report. With nothing named,

@@ -131,7 +131,7 @@ class _Limit:
                 raise _TooLong
 
         class Twice(_TooLong):
-            def __init__(self_) -> None:
+            def __init__(self_) -> None:  # noqa: N805
                 super().__init__()
                 for frame in filter(self._theirs, _frames(sys._getframe(1))):
                     frame.f_trace = strike

@@ -44,7 +44,7 @@ class BoundProgram:
             "epochs": EPOCHS,
         }
         self.index = -1
-        for self.index in program.setup(self.namespace):
+        for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
             self.mark.reads_since_pause = 0
         values = list(self.namespace.items())
         self.optimizers = {name: v for name, v in values if isinstance(v, torch.optim.Optimizer)}

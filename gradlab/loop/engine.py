@@ -89,7 +89,7 @@ class Engine:
         left = max_statements
         try:
             with self.rng, ledger or nullcontext():
-                for self.index in self._statements:
+                for self.index in self._statements:  # noqa: B020 - an attribute, so that it is right at any moment
                     left -= 1
                     loop.mark.reads_since_pause = 0
                     if ledger is not None:

@@ -123,7 +123,8 @@ def visible_labels(
     words: Sequence[str], places: Sequence[tuple[float, float]], left_out: set[int], *, flat: bool
 ) -> list[int]:
     """Choose the statements that get their word, written flat or slanted: those that matter most, if they have room."""
-    rank: dict[str, int] = {word: at for at, word in enumerate(FIRST)} | {word: len(FIRST) + 1 for word in _LAST}
+    rank: dict[str, int] = {word: at for at, word in enumerate(FIRST)}
+    rank.update((word, len(FIRST) + 1) for word in _LAST)
     order = sorted(
         (at for at in range(len(words)) if at not in left_out),
         key=lambda at: (rank.get(words[at], len(FIRST)), places[at][0] - places[at][1]),

@@ -1,4 +1,5 @@
 """Answers to the exercise ``pull_back``: right ones, and one for each typical mistake."""
+# ruff: noqa: N803 - a matrix is W
 
 import torch
 

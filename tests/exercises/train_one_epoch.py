@@ -40,7 +40,7 @@ def cleared_too_early(model, loss_fn, batches, lr):
 def no_brackets(model, loss_fn, batches, lr):
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
     for x, y in batches:
-        optimizer.zero_grad
+        optimizer.zero_grad  # noqa: B018
         loss_fn(model(x), y).backward()
         optimizer.step()
 

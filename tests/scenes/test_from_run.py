@@ -39,7 +39,7 @@ def test_looking_changes_nothing(name: str, amp: str) -> None:
 
 def test_looking_leaves_dropout_and_batchnorm_alone() -> None:
     task = tasks.spiral()
-    net = lambda seed: nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.ReLU(), nn.Linear(8, 3))
+    net = lambda seed: nn.Sequential(nn.Linear(2, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.ReLU(), nn.Linear(8, 3))  # noqa: E731
     task = dataclasses.replace(task, builder=net)
     watched, alone = Run(task), Run(task)
     watched.model[3].eval()  # a part that the learner has frozen stays frozen

@@ -7,7 +7,7 @@ import tempfile
 import torch
 import torch.distributed as dist
 import torch.nn as nn
-from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.nn.parallel import DistributedDataParallel as DDP  # noqa: N817
 
 
 class ToyModel(nn.Module):

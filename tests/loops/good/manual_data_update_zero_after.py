@@ -19,7 +19,7 @@ print("Prediction (before training)", 4, forward(4).item())
 for epoch in range(10):
     for x_val, y_val in zip(x_data, y_data, strict=True):
         y_pred = forward(x_val)
-        l = loss(y_pred, y_val)
+        l = loss(y_pred, y_val)  # noqa: E741
         l.backward()
         w.data = w.data - 0.01 * w.grad.item()
         w.grad.data.zero_()

@@ -11,7 +11,7 @@ x_train = torch.randn(320, 14)
 y_train = x_train[:, :10].argmax(1)
 
 
-class Mnist_Logistic(nn.Module):
+class Mnist_Logistic(nn.Module):  # noqa: N801
     def __init__(self):
         super().__init__()
         self.weights = nn.Parameter(torch.randn(14, 10) / math.sqrt(14))
