@@ -7,6 +7,8 @@ nor ipywidgets.
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -50,3 +52,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
+
+
+class _Face(ModuleType):
+    """Keeps ``gradlab.forecast`` the function when Python imports the folder of that name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in _HOME or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Face

@@ -17,8 +17,7 @@ CORE = {
     *("recipe", "source", "stepper", "entry", "provenance", "record", "recorder", "loop", "engine", "snapshot"),
     *("batches", "footprint", "holdings", "looking", "run", "scene", "tasks"),
     *("timeline", "tally", "storages", "saving", "places", "counting", "kernels", "ledger"),
-    *("forecast", "rehearsal", "refusals", "subjects", "largest", "progress", "fakes", "quirks", "sizes", "cards"),
-    *("decoder", "checkpointing", "foretold"),
+    *("forecast", "foretold"),
     *("nodes", "graph"),
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..cards import CARDS
+from ..forecast.gpus import GPUS
 from ..recipe import AMP, LONGEST_WINDOW, OPTIMIZERS, Recipe
 
 NAMES = (
@@ -55,7 +55,7 @@ class Controls:
             "clip": lambda: _choice("clip", _clips(_CLIPS), 115),
             "optimizer": lambda: _choice("optimizer", OPTIMIZERS, 180),
             "lr": lambda: widgets.FloatText(description="lr", step=0.01, layout=_wide(110), style=_fitting()),
-            "card": lambda: _choice("card", [(own, ""), *((name, name) for name in CARDS)], 130),
+            "card": lambda: _choice("card", [(own, ""), *((name, name) for name in GPUS)], 130),
         }
         self.widgets = {name: make() for name, make in makers.items() if name in names}
         for name, widget in self.widgets.items():

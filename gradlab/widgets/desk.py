@@ -11,9 +11,9 @@ from typing import Any
 import ipywidgets as widgets
 
 from .. import tasks
-from ..cards import capacity
 from ..doctor.listening import Listener
 from ..exhausted import exhausted, explain, release
+from ..forecast.gpus import usable_bytes
 from ..probes import Probes
 from ..readout import readout, warning
 from ..recipe import Recipe
@@ -110,7 +110,7 @@ class Desk:
 
     def hold_against(self, card: str) -> None:
         """Hold memory against a card by its name, or against none (""); ValueError for a name that is unknown."""
-        self._probes.card = (card, capacity(card)) if card else None
+        self._probes.card = (card, usable_bytes(card)) if card else None
         self._card = card
         held = self._probes.capacity()
         self.say(

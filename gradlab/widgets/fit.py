@@ -11,9 +11,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..forecast import forecast
+from ..forecast import forecast, report_progress_to
 from ..foretold import foretold
-from ..progress import telling
 from ..recipe import Recipe
 from ..scene import Fit
 from ..views import Canvas, compose, panel_for
@@ -193,7 +192,7 @@ class FitLab:
             button.disabled = True
         self._bar.value, self._bar.layout.visibility = 0.0, "visible"
         try:
-            with telling(move):
+            with report_progress_to(move):
                 yield
         finally:
             self._bar.layout.visibility = "hidden"

@@ -8,8 +8,8 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from .. import sizes
-from ..cards import CARDS, capacity
+from ..forecast.gpus import GPUS, usable_bytes
+from ..forecast.model_sizes import model_size, model_sizes
 from ..recipe import AMP, LONGEST_WINDOW, OPTIMIZERS, Recipe
 from ..views.verdict import helps, needs, verdict
 
@@ -32,7 +32,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         """Check each; a context longer than the model reads is cut."""
-        longest = sizes.get(self.model).longest
+        longest = model_size(self.model).max_context
         for name, most in (("batch", _LARGEST_BATCH), ("context", 2**20)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
@@ -42,7 +42,7 @@ class Settings:
         if not isinstance(self.recipe, Recipe):
             raise TypeError(f"FitLab: recipe must be a gradlab.Recipe, got {self.recipe!r}")
         if self.card != EVERY_CARD:
-            capacity(self.card)
+            usable_bytes(self.card)
         object.__setattr__(self, "context", min(self.context, longest))
 
     def change(self, **changes: Any) -> Settings:
@@ -55,7 +55,7 @@ class Settings:
     @property
     def cards(self) -> list[tuple[str, int]]:
         """Name and usable bytes of each card that is asked about."""
-        return list(CARDS.items()) if self.card == EVERY_CARD else [(self.card, CARDS[self.card])]
+        return list(GPUS.items()) if self.card == EVERY_CARD else [(self.card, GPUS[self.card])]
 
     @property
     def question(self) -> tuple[Any, ...]:
@@ -92,7 +92,7 @@ class Knobs:
         self._on_change = on_change
         self._quiet = False
         self.widgets: dict[str, Any] = {
-            "model": _choice("model", sizes.names(), 165),
+            "model": _choice("model", model_sizes(), 165),
             "batch": _number("batch", _LARGEST_BATCH, 120),
             "context": _choice("context", _CONTEXTS, 155),
             "accumulate": _number("window", LONGEST_WINDOW, 120),
@@ -100,7 +100,7 @@ class Knobs:
             "amp": _choice("AMP", AMP, 120),
             "optimizer": _choice("optimizer", OPTIMIZERS, 180),
             "checkpoint": _switch("checkpointing"),
-            "card": _choice("card", [*CARDS, EVERY_CARD], 150),
+            "card": _choice("card", [*GPUS, EVERY_CARD], 150),
         }
         for name, widget in self.widgets.items():
             widget.observe(self._moved(name), names="value")
@@ -111,7 +111,7 @@ class Knobs:
         """Set every control to what is asked, without calling anybody."""
         self._quiet = True
         try:
-            reach = sorted({*(n for n in _CONTEXTS if n <= sizes.get(settings.model).longest), settings.context})
+            reach = sorted({*(n for n in _CONTEXTS if n <= model_size(settings.model).max_context), settings.context})
             if list(self.widgets["context"].options) != reach:
                 self.widgets["context"].options = reach
             for name, widget in self.widgets.items():

@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 
-from .stepper import Program
+from ..stepper import Program
 
 
 class ForecastError(ValueError):
@@ -19,7 +19,7 @@ class ForecastError(ValueError):
 
 
 @contextmanager
-def hushed() -> Iterator[None]:
+def quiet_fake_tensor_log() -> Iterator[None]:
     """Keep PyTorch from logging what the ForecastError is about to say."""
     logger = logging.getLogger("torch._subclasses.fake_tensor")
     before, logger.disabled = logger.disabled, True
@@ -30,7 +30,7 @@ def hushed() -> Iterator[None]:
 
 
 @contextmanager
-def explaining(name: str, program: Program) -> Iterator[None]:
+def as_forecast_error(name: str, program: Program) -> Iterator[None]:
     """Turn any error of the block into a ForecastError about the model of that name."""
     try:
         yield

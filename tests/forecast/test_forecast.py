@@ -14,18 +14,19 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe, tasks
-from gradlab.checkpointing import checkpointing
-from gradlab.decoder import Decoder, next_token_loss
 from gradlab.forecast import Forecast, forecast
+from gradlab.forecast import simulate as simulate_module
+from gradlab.forecast.checkpointing import checkpointing
+from gradlab.forecast.model_sizes import ModelSize
+from gradlab.forecast.simulate import SimulatedUpdate, simulate
+from gradlab.forecast.transformer import Decoder, next_token_loss
+from gradlab.forecast.workload import Workload, as_workload
 from gradlab.ledger import Ledger
-from gradlab.rehearsal import Rehearsal, rehearse
-from gradlab.sizes import Size
 from gradlab.stepper import Program
-from gradlab.subjects import Subject, subject
 from gradlab.timeline import CATEGORIES, Point
 
-LLAMA = Size("tiny-llama", "llama", 2, 32, 4, kv_heads=2, hidden=48, vocabulary=61, longest=64)
-GPT2 = Size("tiny-gpt2", "gpt2", 2, 32, 4, kv_heads=4, hidden=128, vocabulary=61, longest=16)
+LLAMA = ModelSize("tiny-llama", "llama", 2, 32, 4, kv_heads=2, hidden=48, vocabulary=61, max_context=64)
+GPT2 = ModelSize("tiny-gpt2", "gpt2", 2, 32, 4, kv_heads=4, hidden=128, vocabulary=61, max_context=16)
 
 
 class Conv(nn.Module):
@@ -144,7 +145,7 @@ def told(points: list[Point]) -> list[Point]:
     return [dataclasses.replace(point, number=point.number - points[0].number) for point in points]
 
 
-def assert_equal(foretold: Rehearsal | Forecast, ledger: Ledger) -> None:
+def assert_equal(foretold: SimulatedUpdate | Forecast, ledger: Ledger) -> None:
     assert foretold.peak == ledger.peak
     assert foretold.at_peak == ledger.at_peak
     assert (foretold.peak_at.statement, foretold.peak_at.module) == (ledger.peak_at.statement, ledger.peak_at.module)
@@ -155,9 +156,9 @@ def assert_equal(foretold: Rehearsal | Forecast, ledger: Ledger) -> None:
 def test_a_forecast_is_a_real_run_byte_for_byte(name: str) -> None:
     torch.manual_seed(0)
     what, sample, loss_fn = SUBJECTS[name]()
-    about = subject(what, sample, None, loss_fn)
+    about = as_workload(what, sample, None, loss_fn)
     for recipe, checkpoint, device in recipes(name):
-        foretold = rehearse(about, recipe, checkpoint=checkpoint, device=device)
+        foretold = simulate(about, recipe, checkpoint=checkpoint, device=device)
         batches, epochs = batches_of(what, sample, recipe.accumulate)
         for updates in (2, 3) if sample is not None else (2,):
             model = what.build(0) if sample is None else copy.deepcopy(what)
@@ -167,25 +168,24 @@ def test_a_forecast_is_a_real_run_byte_for_byte(name: str) -> None:
 
 
 @pytest.mark.parametrize("size", [LLAMA, GPT2], ids=lambda s: s.name)
-def test_putting_the_state_of_a_first_update_in_place_is_running_it(size: Size) -> None:
+def test_putting_the_state_of_a_first_update_in_place_is_running_it(size: ModelSize) -> None:
     """The published sizes are too large to run two updates; these two are not."""
-    about = subject(Decoder(size), tokens(), None, next_token_loss)
+    about = as_workload(Decoder(size), tokens(), None, next_token_loss)
     about = dataclasses.replace(about, size=size, batch=2)
     for recipe, checkpoint, device in recipes(size.family):
-        whole, primed = (
-            rehearse(about, recipe, checkpoint=checkpoint, device=device, prime=prime) for prime in (False, True)
-        )
+        options: dict[str, Any] = {"checkpoint": checkpoint, "device": device}
+        whole, primed = (simulate(about, recipe, skip_first_update=skip, **options) for skip in (False, True))
         assert primed == whole
 
 
 def test_only_the_window_of_a_large_model_is_cut_and_the_peak_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    about = subject(Decoder(LLAMA), tokens(), None, next_token_loss)
+    about = as_workload(Decoder(LLAMA), tokens(), None, next_token_loss)
     for zero_grad, set_to_none in itertools.product((True, False), repeat=2):
         recipe = Recipe(accumulate=9, optimizer="adamw", amp="bf16", zero_grad=zero_grad, set_to_none=set_to_none)
-        whole = rehearse(about, recipe, checkpoint=False, device="cuda")
+        whole = simulate(about, recipe, checkpoint=False, device="cuda")
         assert whole.micro_batches == 9
-        monkeypatch.setattr("gradlab.rehearsal.LARGE", 1)
-        cut = rehearse(about, recipe, checkpoint=False, device="cuda")
+        monkeypatch.setattr(simulate_module, "LARGE", 1)
+        cut = simulate(about, recipe, checkpoint=False, device="cuda")
         monkeypatch.undo()
         assert cut.micro_batches == 3
         assert (cut.peak, cut.at_peak) == (whole.peak, whole.at_peak)
@@ -233,7 +233,7 @@ def test_the_largest_batch_fits_and_the_next_does_not(recipe: Recipe) -> None:
         assert forecast("digits", recipe, batch=best).fits(card)
         assert not forecast("digits", recipe, batch=best + 1).fits(card)
     assert found.largest("batch", on=1000) == 0
-    assert len(found._family.known) <= 16  # for four searches
+    assert len(found._variants.known) <= 16  # for four searches
 
 
 def test_the_largest_window_is_one_or_all_of_them() -> None:
@@ -278,7 +278,7 @@ def test_a_model_without_memory_is_as_good_as_one_with() -> None:
 
 
 def test_a_subject_stays_what_it_is_when_its_batch_is_resized() -> None:
-    about: Subject = subject("digits", None, None, None)
+    about: Workload = as_workload("digits", None, None, None)
     assert about.rows == 64
     assert about.resized(7).rows == 7
     assert forecast("digits", batch=64).peak == forecast(tasks.digits(device="cpu"), batch=64).peak
