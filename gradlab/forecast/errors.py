@@ -63,7 +63,7 @@ def _explained(name: str, program: Program, error: Exception) -> ForecastError:
 
 def _place(error: Exception) -> str:
     """Name the innermost line of the model's own code that the error came through."""
-    ours = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<")
+    ours = (str(Path(torch.__file__).parent), str(Path(__file__).parent.parent), "<")
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(ours)]
     if not frames:
         return ""
