@@ -11,9 +11,8 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from .cards import CARDS, capacity
+from .forecast import GPUS, model_sizes, usable_bytes
 from .loop import LONGEST_WINDOW, SWITCHES, Choice, OnOff, Positive, Recipe, Whole
-from .sizes import names
 
 FITS, TOO_SMALL, BAD_INPUT = 0, 1, 2
 
@@ -48,7 +47,7 @@ def _add_forecast(commands: Any) -> None:
         description="Runs one update of the loop on tensors without memory and says what it would take.",
     )
     parser.set_defaults(run=_forecast)
-    parser.add_argument("what", help=f"{', '.join(names())}, or the name of a task such as digits")
+    parser.add_argument("what", help=f"{', '.join(model_sizes())}, or the name of a task such as digits")
     parser.add_argument("--batch", type=int, metavar="N", help="rows in a batch")
     parser.add_argument("--context", type=int, metavar="N", help="tokens in a row, for a language model")
     for name, switch in SWITCHES.items():
@@ -60,7 +59,7 @@ def _add_forecast(commands: Any) -> None:
                 kind["choices"] = switch.options
             parser.add_argument(switch.option, dest=name, default=getattr(Recipe(), name), help=switch.help, **kind)
     parser.add_argument("--checkpoint", action="store_true", help="keep the inputs of blocks, compute the rest again")
-    parser.add_argument("--on", metavar="CARD", help=f"{', '.join(CARDS)}, or a number of bytes")
+    parser.add_argument("--on", metavar="CARD", help=f"{', '.join(GPUS)}, or a number of bytes")
     parser.add_argument("--largest", choices=("batch", "window"), help="the largest that fits on the card")
 
 
@@ -87,7 +86,7 @@ def _forecast(options: argparse.Namespace) -> int:
     card = int(options.on) if options.on is not None and options.on.lstrip("-").isdecimal() else options.on
     if card is None and options.largest:
         raise ValueError("--largest needs a card: --on H100")
-    usable = None if card is None else capacity(card)
+    usable = None if card is None else usable_bytes(card)
 
     from .forecast import forecast  # torch, at last
 

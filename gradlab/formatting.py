@@ -1,4 +1,4 @@
-"""Words for learners as HTML."""
+"""Numbers, bytes and words as text and HTML, written in one way everywhere."""
 
 from __future__ import annotations
 
@@ -44,3 +44,8 @@ def bytes_text(count: float) -> str:
         size /= 1024
     text = short(size) if unit == "PiB" else f"{size:.0f}" if unit == "B" or size >= 100 else f"{size:.3g}"
     return ("\u2212" if count < 0 else "") + f"{text} {unit}"
+
+
+def gib_text(count: float) -> str:
+    """Write a number of bytes in GiB whatever its size, for columns of numbers that are to be compared."""
+    return f"{count / 1024**3:,.2f} GiB"

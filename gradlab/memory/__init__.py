@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .footprint import footprint as footprint
     from .ledger import Ledger as Ledger
     from .timeline import CATEGORIES as CATEGORIES
+    from .timeline import MOST_POINTS as MOST_POINTS
     from .timeline import MemoryPoint as MemoryPoint
     from .timeline import by_category_name as by_category_name
 
@@ -18,6 +19,7 @@ load_lazily(
     {
         "CATEGORIES": ".timeline",
         "Ledger": ".ledger",
+        "MOST_POINTS": ".timeline",
         "MemoryPoint": ".timeline",
         "by_category_name": ".timeline",
         "footprint": ".footprint",

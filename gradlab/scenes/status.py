@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from ..formatting import bytes_text, short
 from ..gradients import spans
 from ..loop import Run
 
@@ -15,7 +16,7 @@ def status_line(run: Run) -> str:
         skips = run.record.skips
         words = f", {skips:,} step{'' if skips == 1 else 's'} skipped" if skips else ""
         parts.append(f"loss scale {run.loss_scale:,.6g}{words}")
-    parts.append(_bytes(sum(run.footprint().values())))
+    parts.append(bytes_text(sum(run.footprint().values())))
     return " · ".join(part for part in parts if part)
 
 
@@ -24,14 +25,14 @@ def warning(run: Run) -> str:
     reused = run.provenance.reused()
     if run.record.broken is not None:
         when = f"since update {run.record.broken:,}"
-        return f"The loss is {_number(run.record.loss)} {when}: this run has diverged. Reset it."
+        return f"The loss is {short(run.record.loss)} {when}: this run has diverged. Reset it."
     if reused is not None and reused[0] == run.provenance.steps:
         return f"Step {reused[0]:,} applied {spans([reused[1]])} again: .grad was not cleared."
     return ""
 
 
 def _loss(run: Run) -> str:
-    return "" if run.updates == 0 else f"loss {_number(run.record.loss)}"
+    return "" if run.updates == 0 else f"loss {short(run.record.loss)}"
 
 
 def _gradient(run: Run) -> str:
@@ -40,23 +41,10 @@ def _gradient(run: Run) -> str:
         return ".grad is None"
     if not now.holds:
         return ".grad is all zeros"
-    words = f"|grad| {_number(now.norm)} holds {spans(now.holds)}"
+    words = f"|grad| {short(now.norm)} holds {spans(now.holds)}"
     held, leftover = (sum(last - first + 1 for first, last in these) for these in (now.holds, now.leftover))
     if leftover:
         words += f", {leftover:,} of them already applied" if leftover < held else ", already applied"
     if run.scale_in_grad != 1.0:
         return f"{words}, still times the loss scale"
-    return f"{words} (the newest adds {_number(now.newest)})" if held > 1 and math.isfinite(now.newest) else words
-
-
-def _number(value: float) -> str:
-    if not math.isfinite(value):
-        return "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return f"{value:.3g}" if abs(value) < 1e4 else f"{value:.2e}"
-
-
-def _bytes(count: int) -> str:
-    for unit, size in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
-        if count >= size:
-            return f"{count / size:.1f} {unit}"
-    return f"{count} B"
+    return f"{words} (the newest adds {short(now.newest)})" if held > 1 and math.isfinite(now.newest) else words

@@ -11,8 +11,8 @@ import ipywidgets as widgets
 
 from .. import tasks
 from .._process import lock
-from ..cards import capacity
 from ..doctor import Listener
+from ..forecast import usable_bytes
 from ..formatting import bytes_text
 from ..loop import LoopError, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
@@ -103,7 +103,7 @@ class LabController:
 
     def compare_to_gpu(self, card: str) -> None:
         """Hold memory against a card by its name, or against none (""); ValueError for a name that is unknown."""
-        self._scenes.card = (card, capacity(card)) if card else None
+        self._scenes.card = (card, usable_bytes(card)) if card else None
         self._card = card
         held = self._scenes.capacity()
         self.say(

@@ -10,7 +10,7 @@ from typing import Any
 import ipywidgets as widgets
 
 from .._process import lock
-from ..cards import CARDS
+from ..forecast import GPUS
 from ..loop import SWITCHES, Choice, OnOff, Positive, Recipe, Switch, Whole
 
 NAMES = ("task", *SWITCHES, "card", "edit", "speed")
@@ -98,7 +98,7 @@ def lab_controls(
     makers: dict[str, Callable[[], Control]] = {
         "task": lambda: Control(dropdown("task", tasks)),
         **{name: partial(switch_control, name, switch) for name, switch in SWITCHES.items()},
-        "card": lambda: Control(dropdown("card", [(own, ""), *((name, name) for name in CARDS)], 130)),
+        "card": lambda: Control(dropdown("card", [(own, ""), *((name, name) for name in GPUS)], 130)),
     }
     return ControlBar({name: make() for name, make in makers.items() if name in names}, on_change)
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .. import sizes
-from ..cards import CARDS, capacity
+from ..forecast import GPUS, model_size, model_sizes, usable_bytes
 from ..loop import SWITCHES, Recipe
 from ..scenes import fit_sentence, need_sentence, suggestions
 from .controls import Control, ControlBar, checkbox, dropdown, switch_control, whole_number
@@ -32,7 +31,7 @@ class ForecastSettings:
 
     def __post_init__(self) -> None:
         """Check each; a context longer than the model reads is cut."""
-        longest = sizes.get(self.model).longest
+        longest = model_size(self.model).max_context
         for name, most in (("batch", _LARGEST_BATCH), ("context", 2**20)):
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
@@ -42,7 +41,7 @@ class ForecastSettings:
         if not isinstance(self.recipe, Recipe):
             raise TypeError(f"ForecastLab: recipe must be a gradlab.Recipe, got {self.recipe!r}")
         if self.card != EVERY_CARD:
-            capacity(self.card)
+            usable_bytes(self.card)
         object.__setattr__(self, "context", min(self.context, longest))
 
     def change(self, **changes: Any) -> ForecastSettings:
@@ -55,7 +54,7 @@ class ForecastSettings:
     @property
     def cards(self) -> list[tuple[str, int]]:
         """Name and usable bytes of each card that is asked about."""
-        return list(CARDS.items()) if self.card == EVERY_CARD else [(self.card, CARDS[self.card])]
+        return list(GPUS.items()) if self.card == EVERY_CARD else [(self.card, GPUS[self.card])]
 
     @property
     def question(self) -> tuple[Any, ...]:
@@ -92,18 +91,18 @@ class ForecastControls(ControlBar):
         labels = {"accumulate": "window"}
         switches = {n: switch_control(n, SWITCHES[n], labels.get(n, "")) for n in SWITCHES if n in _SWITCHES}
         controls = {
-            "model": Control(dropdown("model", sizes.names(), 165)),
+            "model": Control(dropdown("model", model_sizes(), 165)),
             "batch": Control(whole_number("batch", 1, _LARGEST_BATCH, 120)),
             "context": Control(dropdown("context", _CONTEXTS, 155)),
             **switches,
             "checkpoint": Control(checkbox("checkpointing")),
-            "card": Control(dropdown("card", [*CARDS, EVERY_CARD], 150)),
+            "card": Control(dropdown("card", [*GPUS, EVERY_CARD], 150)),
         }
         super().__init__(controls, on_change)
 
     def show_settings(self, settings: ForecastSettings) -> None:
         """Set every control to what is asked, without calling anybody."""
-        reach = sorted({*(n for n in _CONTEXTS if n <= sizes.get(settings.model).longest), settings.context})
+        reach = sorted({*(n for n in _CONTEXTS if n <= model_size(settings.model).max_context), settings.context})
         with self.quiet():
             if list(self.widgets["context"].options) != reach:
                 self.widgets["context"].options = reach

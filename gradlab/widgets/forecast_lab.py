@@ -11,9 +11,8 @@ from typing import Any
 import ipywidgets as widgets
 
 from .._process import lock
-from ..forecast import forecast
+from ..forecast import forecast, report_progress_to
 from ..loop import Recipe
-from ..progress import telling
 from ..scenes import Fit, forecast_scene, with_article
 from ..views import Canvas, compose, panel_for
 from .export import mimebundle
@@ -190,7 +189,7 @@ class ForecastLab:
             button.disabled = True
         self._bar.value, self._bar.layout.visibility = 0.0, "visible"
         try:
-            with telling(move):
+            with report_progress_to(move):
                 yield
         finally:
             self._bar.layout.visibility = "hidden"

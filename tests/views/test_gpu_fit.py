@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradlab.cards import CARDS
+from gradlab.forecast import GPUS
 from gradlab.memory.timeline import CATEGORIES
 from gradlab.scenes.kinds import Fit
-from gradlab.scenes.memory_text import fits, times
+from gradlab.scenes.memory_text import times, which_fit
 from gradlab.views import style
 from gradlab.views.fit import SIGHT, GpuFitPanel
 
 pytestmark = pytest.mark.filterwarnings("error")
 GIB = 2**30
-ALL = list(CARDS.items())
+ALL = list(GPUS.items())
 
 
 def bar(*gib: float) -> dict[str, int]:
@@ -69,10 +69,10 @@ def test_cards_are_lines_at_their_bytes_while_they_are_in_sight(bars: list[tuple
     panel = shown(*((str(at), bar(*sizes)) for at, sizes in enumerate(bars)))
     highest = max(sum(sizes) for sizes in bars) * GIB
     lines = [segment[0][1] for segment in panel._lines.get_segments()]
-    assert lines == sorted(holds for holds in CARDS.values() if holds <= SIGHT * highest)
+    assert lines == sorted(holds for holds in GPUS.values() if holds <= SIGHT * highest)
     assert all(line < panel.axes.get_ylim()[1] for line in lines)
     named = [label.get_text() for label in panel._cards if label.get_text()]
-    assert named == sorted((name for name, holds in ALL if holds <= SIGHT * highest), key=CARDS.__getitem__)
+    assert named == sorted((name for name, holds in ALL if holds <= SIGHT * highest), key=GPUS.__getitem__)
     heights = [label.get_position()[1] * panel._down for label in panel._cards if label.get_text()]
     assert all(other - one >= 13 - 1e-6 for one, other in itertools.pairwise(heights))
     assert all(0 <= height <= panel.axes.get_ylim()[1] * panel._down for height in heights)
@@ -86,7 +86,7 @@ def test_the_words_are_about_the_last_bar() -> None:
     assert [label.get_text() for label in panel._names][:3] == ["before", "now", ""]
     said = {name: label.get_text() for name, label in panel._words.items() if label.get_text()}
     assert said == {"weights": "weights 15 GiB", "gradients": "gradients 15 GiB"}
-    panel.update(Fit([("now", bar(1))], [("H100", CARDS["H100"])]))
+    panel.update(Fit([("now", bar(1))], [("H100", GPUS["H100"])]))
     assert panel._told.get_text() == "H100 holds 79.1 GiB: 1 % used at the peak"
     panel.update(Fit([], ALL))
     assert panel._told.get_text() == "nothing is forecast yet"
@@ -96,14 +96,14 @@ def test_the_words_are_about_the_last_bar() -> None:
     ("gib", "cards", "said"),
     [
         (1, ALL, "fits T4, L4, A100-40, H100 and A100-80"),
-        (131, [("H100", CARDS["H100"])], "does not fit H100: 1.7 times what it holds"),
+        (131, [("H100", GPUS["H100"])], "does not fit H100: 1.7 times what it holds"),
         (6063, ALL, "fits none: 77 times what A100-80 holds"),
         (79, [("H100", 79 * GIB)], "fits H100"),  # the very last byte is usable too
         (3, [], ""),
     ],
 )
 def test_what_fits_in_words(gib: float, cards: Any, said: str) -> None:
-    assert fits(bar(gib), sorted(cards, key=lambda card: card[1])) == said
+    assert which_fit(bar(gib), sorted(cards, key=lambda card: card[1])) == said
 
 
 def test_nearly_a_card_is_never_told_as_a_whole_one() -> None:

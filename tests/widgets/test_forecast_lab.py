@@ -16,10 +16,8 @@ from PIL import Image
 
 import gradlab.widgets.forecast_lab as fit_widget
 from gradlab import Recipe
-from gradlab.cards import CARDS
-from gradlab.forecast import Forecast, forecast
+from gradlab.forecast import GPUS, Forecast, forecast, progress
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
-from gradlab.progress import Progress
 from gradlab.scenes.from_forecast import forecast_scene
 from gradlab.scenes.kinds import Fit
 from gradlab.scenes.memory_text import a, suggestions, verdict
@@ -46,7 +44,7 @@ class StandIn:
         self.calls.append((what, recipe, batch, context, checkpoint))
         if self.error is not None:
             raise self.error
-        with Progress(what) as bar:
+        with progress(what) as bar:
             for at in range(5):
                 bar(at, 5)
                 self.during()
@@ -57,7 +55,7 @@ class StandIn:
             at_peak=at_peak, peak=sum(at_peak.values()), peak_at=point, covers="Not counted: workspaces.",
             timeline=[MemoryPoint("zero_grad", "", amounts(10), amounts(10), 1), point], parameters=7,
         )  # fmt: skip
-        vars(found)["largest"] = lambda switch, on: max(0, (CARDS[on] - 20 * GIB) // (5 * GIB))
+        vars(found)["largest"] = lambda switch, on: max(0, (GPUS[on] - 20 * GIB) // (5 * GIB))
         return found
 
 
@@ -328,7 +326,7 @@ def test_what_is_said_to_help_does_help() -> None:
 
 def test_the_picture_of_a_forecast_has_its_points() -> None:
     found = forecast("llama-8b", Recipe(lr=1e-4), batch=1, context=64)
-    scene = forecast_scene(found.timeline, ("T4", CARDS["T4"]))
+    scene = forecast_scene(found.timeline, ("T4", GPUS["T4"]))
     assert list(scene.statements)[-2:] == ["backward", "step"]
     totals = [sum(values) for values in zip(*scene.categories.values(), strict=True)]
     assert max(totals) == found.peak
@@ -337,10 +335,10 @@ def test_the_picture_of_a_forecast_has_its_points() -> None:
     first = scene.starts[list(scene.statements).index("backward")]
     assert found.timeline[first // 2].statement == "backward"
     assert found.timeline[first // 2 - 1].statement != "backward"
-    assert scene.capacity == ("T4", CARDS["T4"])
+    assert scene.capacity == ("T4", GPUS["T4"])
 
 
 def test_articles_and_verdicts() -> None:
-    assert [a(name) for name in CARDS] == ["a T4", "an L4", "an A100-40", "an A100-80", "an H100"]
+    assert [a(name) for name in GPUS] == ["a T4", "an L4", "an A100-40", "an A100-80", "an H100"]
     assert verdict(amounts(79), [("H100", 79 * GIB)]) == "fits an H100 (79 GiB), of which it takes 100 %"
     assert verdict(amounts(80), [("H100", 79 * GIB)]) == "does not fit an H100 (79 GiB)"

@@ -10,28 +10,28 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, gelu, scaled_dot_product_attention, silu
 
-from .sizes import Size
+from .model_sizes import ModelSize
 
 
 class Attention(nn.Module):
     """Causal self-attention; several query heads may share one pair of key and value heads."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: ModelSize) -> None:
         super().__init__()
         self.size = size
-        kv = size.kv_heads * size.head_width
+        kv = size.kv_heads * size.head_dim
         biased = size.family == "gpt2"
-        self.queries = nn.Linear(size.width, size.width, bias=biased)
-        self.keys = nn.Linear(size.width, kv, bias=biased)
-        self.values = nn.Linear(size.width, kv, bias=biased)
-        self.out = nn.Linear(size.width, size.width, bias=biased)
+        self.q_proj = nn.Linear(size.d_model, size.d_model, bias=biased)
+        self.k_proj = nn.Linear(size.d_model, kv, bias=biased)
+        self.v_proj = nn.Linear(size.d_model, kv, bias=biased)
+        self.out = nn.Linear(size.d_model, size.d_model, bias=biased)
 
-    def forward(self, x: Tensor, turn: tuple[Tensor, Tensor] | None) -> Tensor:
-        """Map (batch, context, width) to the same; ``turn`` holds the cosines and sines of the rotary positions."""
-        heads = (*x.shape[:2], -1, self.size.head_width)
-        q, k, v = (part(x).view(heads).transpose(1, 2) for part in (self.queries, self.keys, self.values))
-        if turn is not None:
-            q, k = rotated(q, *turn), rotated(k, *turn)
+    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor] | None) -> Tensor:
+        """Map (batch, context, width) to the same; ``rope`` holds the cosines and sines of the rotary positions."""
+        heads = (*x.shape[:2], -1, self.size.head_dim)
+        q, k, v = (part(x).view(heads).transpose(1, 2) for part in (self.q_proj, self.k_proj, self.v_proj))
+        if rope is not None:
+            q, k = apply_rope(q, *rope), apply_rope(k, *rope)
         mixed = scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=k.shape[1] != q.shape[1])
         return self.out(mixed.transpose(1, 2).flatten(2))
 
@@ -39,11 +39,11 @@ class Attention(nn.Module):
 class GatedMLP(nn.Module):
     """SwiGLU: one half of the hidden units opens or closes the other."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: ModelSize) -> None:
         super().__init__()
-        self.gate = nn.Linear(size.width, size.hidden, bias=False)
-        self.up = nn.Linear(size.width, size.hidden, bias=False)
-        self.down = nn.Linear(size.hidden, size.width, bias=False)
+        self.gate = nn.Linear(size.d_model, size.hidden, bias=False)
+        self.up = nn.Linear(size.d_model, size.hidden, bias=False)
+        self.down = nn.Linear(size.hidden, size.d_model, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, context, width) to the same."""
@@ -53,55 +53,55 @@ class GatedMLP(nn.Module):
 class MLP(nn.Module):
     """Two layers with GELU between them, in the approximation that GPT-2 was trained with."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: ModelSize) -> None:
         super().__init__()
-        self.up = nn.Linear(size.width, size.hidden)
-        self.down = nn.Linear(size.hidden, size.width)
+        self.up = nn.Linear(size.d_model, size.hidden)
+        self.down = nn.Linear(size.hidden, size.d_model)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, context, width) to the same."""
         return self.down(gelu(self.up(x), approximate="tanh"))
 
 
-class Block(nn.Module):
+class DecoderBlock(nn.Module):
     """One layer: attention, then an MLP, each added to what came in (pre-norm)."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: ModelSize) -> None:
         super().__init__()
-        self.norm1, self.norm2 = norm(size), norm(size)
+        self.norm1, self.norm2 = build_norm(size), build_norm(size)
         self.attention = Attention(size)
         self.mlp = GatedMLP(size) if size.family == "llama" else MLP(size)
 
-    def forward(self, x: Tensor, turn: tuple[Tensor, Tensor] | None) -> Tensor:
+    def forward(self, x: Tensor, rope: tuple[Tensor, Tensor] | None) -> Tensor:
         """Map (batch, context, width) to the same."""
-        x = x + self.attention(self.norm1(x), turn)
+        x = x + self.attention(self.norm1(x), rope)
         return x + self.mlp(self.norm2(x))
 
 
 class Decoder(nn.Module):
     """Tokens in, scores of the next token out."""
 
-    def __init__(self, size: Size) -> None:
+    def __init__(self, size: ModelSize) -> None:
         super().__init__()
         self.size = size
-        self.tokens = nn.Embedding(size.vocabulary, size.width)
-        self.places = nn.Embedding(size.longest, size.width) if size.family == "gpt2" else None
-        self.blocks = nn.ModuleList(Block(size) for _ in range(size.layers))
-        self.norm = norm(size)
-        self.head = nn.Linear(size.width, size.vocabulary, bias=False)
+        self.tokens = nn.Embedding(size.vocabulary, size.d_model)
+        self.position_embedding = nn.Embedding(size.max_context, size.d_model) if size.family == "gpt2" else None
+        self.blocks = nn.ModuleList(DecoderBlock(size) for _ in range(size.layers))
+        self.norm = build_norm(size)
+        self.head = nn.Linear(size.d_model, size.vocabulary, bias=False)
         if size.family == "gpt2":
             self.head.weight = self.tokens.weight
 
     def forward(self, x: Tensor) -> Tensor:
         """Map (batch, context) int64 tokens to (batch, context, vocabulary) scores."""
         place = torch.arange(x.shape[1], device=x.device)
-        x, turn = self.tokens(x), None
-        if self.places is not None:
-            x = x + self.places(place)
+        x, rope = self.tokens(x), None
+        if self.position_embedding is not None:
+            x = x + self.position_embedding(place)
         else:
-            turn = angles(place, self.size)
+            rope = rope_angles(place, self.size)
         for block in self.blocks:
-            x = block(x, turn)
+            x = block(x, rope)
         return self.head(self.norm(x))
 
 
@@ -110,20 +110,20 @@ def next_token_loss(output: Tensor, y: Tensor) -> Tensor:
     return cross_entropy(output.float().flatten(0, 1), y.flatten())
 
 
-def norm(size: Size) -> nn.Module:
+def build_norm(size: ModelSize) -> nn.Module:
     """Return the family's normalisation over the width."""
-    return nn.RMSNorm(size.width, eps=1e-5) if size.family == "llama" else nn.LayerNorm(size.width, eps=1e-5)
+    return nn.RMSNorm(size.d_model, eps=1e-5) if size.family == "llama" else nn.LayerNorm(size.d_model, eps=1e-5)
 
 
-def angles(place: Tensor, size: Size) -> tuple[Tensor, Tensor]:
-    """Return the cosines and sines, each (context, head width), by which rotary positions turn queries and keys."""
-    each = torch.arange(0, size.head_width, 2, device=place.device) / size.head_width
+def rope_angles(place: Tensor, size: ModelSize) -> tuple[Tensor, Tensor]:
+    """Return the cosines and sines, each (context, head width), by which rotary positions rope queries and keys."""
+    each = torch.arange(0, size.head_dim, 2, device=place.device) / size.head_dim
     turns = place[:, None] * size.rope_base**-each
     turns = torch.cat((turns, turns), dim=1)
     return turns.cos(), turns.sin()
 
 
-def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def apply_rope(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Turn each pair (i, i + half) of x, (batch, heads, context, head width), by its angle (RoFormer, 2104.09864)."""
     left, right = x.chunk(2, dim=-1)
     return x * cos.to(x.dtype) + torch.cat((-right, left), dim=-1) * sin.to(x.dtype)

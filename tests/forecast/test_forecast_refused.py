@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from gradlab import Recipe
 from gradlab.forecast import ForecastError, forecast
-from gradlab.largest import largest
+from gradlab.forecast.search import largest_that_fits
+from gradlab.forecast.simulate import SimulatedUpdate
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
-from gradlab.rehearsal import Rehearsal
 from gradlab.tasks import Task
 
 NAMES = "'gpt2-1.5b', 'llama-8b', 'llama-70b', 'llama-405b'"
@@ -163,17 +163,17 @@ def test_questions_about_cards_and_switches_are_checked() -> None:
 def test_lines_take_a_handful_of_forecasts() -> None:
     asked: list[int] = []
 
-    def at(n: int) -> Rehearsal:
+    def at(n: int) -> SimulatedUpdate:
         asked.append(n)
         return made([1000, 30 * n, 500 + 7 * n])
 
-    assert largest(at, 123_456, 2**20, 1) == 4115
+    assert largest_that_fits(at, 123_456, 2**20, 1) == 4115
     assert asked == [1, 2, 4115, 4116]
 
 
-def made(tops: list[int]) -> Rehearsal:
+def made(tops: list[int]) -> SimulatedUpdate:
     points = [MemoryPoint("step", "", {}, {**dict.fromkeys(CATEGORIES, 0), "other": top}) for top in tops]
-    return Rehearsal(max(tops), {}, points[0], points, 1, 1)
+    return SimulatedUpdate(max(tops), {}, points[0], points, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -192,11 +192,11 @@ def test_the_largest_is_found_in_few_steps(stretches: Callable[[int], list[int]]
     asked: list[int] = []
     most = 100_000
 
-    def at(n: int) -> Rehearsal:
+    def at(n: int) -> SimulatedUpdate:
         asked.append(n)
         return made(stretches(n))
 
-    answer = largest(at, limit, most, near)
+    answer = largest_that_fits(at, limit, most, near)
     fitting = [n for n in range(1, most + 1) if max(stretches(n)) <= limit]
     assert answer == (fitting[-1] if fitting else 0)
     assert len(asked) <= 30

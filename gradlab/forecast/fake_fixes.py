@@ -36,7 +36,7 @@ def _loss(result: Any, args: Any, reduction: int = 2) -> Any:
     return torch.empty(torch.broadcast_shapes(args[0].shape, args[1].shape), dtype=result.dtype).resize_(())
 
 
-QUIRKS: dict[Any, Callable[[Any, Any], Any]] = {
+CPU_KERNEL_FIXES: dict[Any, Callable[[Any, Any], Any]] = {
     _aten.native_batch_norm.default: _norm,
     _aten.native_layer_norm.default: _norm,
     _aten.native_group_norm.default: _norm,

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .rehearsal import Rehearsal
+from .simulate import SimulatedUpdate
 
 _GUESSES = 8  # after so many the search halves what is left
 
 
-def largest(at: Callable[[int], Rehearsal], limit: int, most: int, near: int) -> int:
-    """Return the largest n up to ``most`` whose peak is within ``limit``, 0 if none; ``near`` is where to begin.
+def largest_that_fits(simulate: Callable[[int], SimulatedUpdate], limit: int, upper: int, start: int) -> int:
+    """Return the largest n up to ``upper`` whose peak is within ``limit``, 0 if none; ``start`` is where to begin.
 
     Every stretch of the timeline grows about linearly with n, but not all of them equally, so that the peak bends. The
     guess comes from all stretches of two forecasts; what is returned was forecast itself, and so was the next one.
     """
-    seen: dict[int, Rehearsal] = {}
-    low, high, guess = 0, most + 1, near  # low fits, high does not
+    seen: dict[int, SimulatedUpdate] = {}
+    low, high, guess = 0, upper + 1, start  # low fits, high does not
     while high - low > 1:
         n = min(max(guess, low + 1), high - 1)
-        seen[n] = at(n)
+        seen[n] = simulate(n)
         if seen[n].peak <= limit:
             low = n
         else:
@@ -36,7 +36,7 @@ def largest(at: Callable[[int], Rehearsal], limit: int, most: int, near: int) ->
     return low
 
 
-def _crossing(n: int, at_n: Rehearsal, m: int, at_m: Rehearsal, limit: int) -> int:
+def _crossing(n: int, at_n: SimulatedUpdate, m: int, at_m: SimulatedUpdate, limit: int) -> int:
     """Return the last number at which no stretch is above the limit, if each grows along a line."""
     pairs = [(at_n.peak, at_m.peak)]
     if len(at_n.timeline) == len(at_m.timeline):

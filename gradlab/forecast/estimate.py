@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from .cards import CARDS, capacity
-from .largest import largest
-from .loop import LONGEST_WINDOW, Recipe
-from .memory import MemoryPoint
-from .progress import Progress
-from .refusals import ForecastError
-from .rehearsal import Rehearsal, rehearse
-from .subjects import LARGEST_BATCH, Subject, subject
+from tqdm.auto import tqdm
+
+from ..formatting import gib_text
+from ..loop import LONGEST_WINDOW, Recipe
+from ..memory import MemoryPoint
+from .errors import ForecastError
+from .extrapolate import simulate_blocks
+from .gpus import GPUS, usable_bytes
+from .search import largest_that_fits
+from .simulate import SimulatedUpdate
+from .workload import LARGEST_BATCH, Workload, as_workload
 
 __all__ = ["Forecast", "ForecastError", "forecast"]
 
-COVERS = (
+WHAT_IS_COUNTED = (
     "Counted: what PyTorch's tensors ask for over the second update, when the optimizer has its state, with the "
     "kernels of the CPU. Not counted: the allocator's rounding and fragmentation, workspaces of kernels (cuBLAS, "
     "cuDNN), CUDA's own few hundred MiB, and kernels that keep other tensors on a GPU (attention, normalisation)."
 )
+
+_CALLBACK: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
 
 
 @dataclass(frozen=True)
@@ -35,28 +43,30 @@ class Forecast:
     parameters: int
     covers: str
     """What is counted and what is not."""
-    _family: _Family = field(repr=False, compare=False)
+    _variants: _Variants = field(repr=False, compare=False)
 
     def fits(self, card: str | int) -> bool:
         """Say whether the peak is within a card's usable bytes, or within a number of bytes."""
-        return self.peak <= capacity(card)
+        return self.peak <= usable_bytes(card)
 
     def largest(self, switch: str, on: str | int) -> int:
         """Return the largest "batch" or "window" that still fits on a card; 0 if not even 1 does.
 
         16 is the longest window of a Recipe: where 16 is the answer, the window does not matter.
         """
-        return self._family.largest(switch, capacity(on))
+        return self._variants.largest(switch, usable_bytes(on))
 
     def table(self) -> str:
         """Return the forecast as text."""
         where = f"{self.peak_at.statement}, in {self.peak_at.module}" if self.peak_at.module else self.peak_at.statement
         rows = [self.title, f"{self.parameters:,} parameters; the peak comes at {where}", ""]
-        rows += [f"{name:12}{_gib(size):>14}" for name, size in self.at_peak.items()]
-        rows += [f"{'peak':12}{_gib(self.peak):>14}", ""]
-        for name, usable in CARDS.items():
+        rows += [f"{name:12}{gib_text(size):>14}" for name, size in self.at_peak.items()]
+        rows += [f"{'peak':12}{gib_text(self.peak):>14}", ""]
+        for name, usable in GPUS.items():
             room = usable - self.peak
-            rows.append(f"{name:12}{_gib(usable):>14}  {'fits' if room >= 0 else 'too small by ' + _gib(-room)}")
+            rows.append(
+                f"{name:12}{gib_text(usable):>14}  {'fits' if room >= 0 else 'too small by ' + gib_text(-room)}"
+            )
         return "\n".join([*rows, "", self.covers])
 
     def __repr__(self) -> str:
@@ -64,26 +74,26 @@ class Forecast:
 
 
 @dataclass(frozen=True)
-class _Family:
+class _Variants:
     """Forecasts that differ in batch and window only, each made once."""
 
-    subject: Subject
+    workload: Workload
     recipe: Recipe
     checkpoint: bool
     device: str
-    known: dict[tuple[int | None, int], Rehearsal] = field(default_factory=dict)
+    known: dict[tuple[int | None, int], SimulatedUpdate] = field(default_factory=dict)
 
-    def rehearsal(self, batch: int | None, window: int) -> Rehearsal:
+    def simulated(self, batch: int | None, window: int) -> SimulatedUpdate:
         key = (batch, window)
         if key not in self.known:
-            one = self.subject if batch is None else self.subject.resized(batch)
-            with Progress(self.subject.name) as bar:
-                self.known[key] = rehearse(
+            one = self.workload if batch is None else self.workload.resized(batch)
+            with progress(self.workload.name) as on_calls:
+                self.known[key] = simulate_blocks(
                     one,
                     self.recipe.replace(accumulate=window),
                     checkpoint=self.checkpoint,
                     device=self.device,
-                    on_calls=bar,
+                    on_calls=on_calls,
                 )
         return self.known[key]
 
@@ -92,8 +102,28 @@ class _Family:
             raise ValueError(f"Forecast.largest: the switch must be 'batch' or 'window', got {switch!r}")
         window = self.recipe.accumulate
         if switch == "window":
-            return largest(lambda n: self.rehearsal(self.subject.batch, n), limit, LONGEST_WINDOW, window)
-        return largest(lambda n: self.rehearsal(n, window), limit, LARGEST_BATCH, self.subject.rows)
+            return largest_that_fits(lambda n: self.simulated(self.workload.batch, n), limit, LONGEST_WINDOW, window)
+        return largest_that_fits(lambda n: self.simulated(n, window), limit, LARGEST_BATCH, self.workload.rows)
+
+
+@contextmanager
+def report_progress_to(callback: Callable[[int, int], None]) -> Iterator[None]:
+    """Call ``callback(calls, expected)`` as forecasts in the block go on, in the place of a bar: for widgets."""
+    token = _CALLBACK.set(callback)
+    try:
+        yield
+    finally:
+        _CALLBACK.reset(token)
+
+
+@contextmanager
+def progress(name: str) -> Iterator[Callable[[int, int], None]]:
+    """Give a function to call with the operations that are done and expected: it moves a bar, or tells a widget."""
+    if (callback := _CALLBACK.get()) is not None:
+        yield callback
+        return
+    with tqdm(total=100, desc=f"forecast {name}", delay=1, leave=False, unit="%") as bar:
+        yield lambda calls, expected: bar.update(min(100 * calls // expected, 100) - bar.n)
 
 
 def forecast(
@@ -131,42 +161,38 @@ def forecast(
         raise TypeError(f"forecast: checkpoint must be True or False, got {checkpoint!r}")
     if device not in (None, "cpu", "cuda"):
         raise ValueError(f"forecast: device must be 'cpu', 'cuda' or None, got {device!r}")
-    about = subject(what, batch, context, loss_fn)
-    family = _Family(about, recipe, checkpoint, device or about.device)
-    found = family.rehearsal(about.batch, recipe.accumulate)
+    workload = as_workload(what, batch, context, loss_fn)
+    variants = _Variants(workload, recipe, checkpoint, device or workload.device)
+    found = variants.simulated(workload.batch, recipe.accumulate)
     return Forecast(
-        title=_title(about, recipe, checkpoint),
+        title=_title(workload, recipe, checkpoint),
         peak=found.peak,
         at_peak=found.at_peak,
         peak_at=found.peak_at,
         timeline=found.timeline,
         parameters=found.parameters,
-        covers=_covers(family, found),
-        _family=family,
+        covers=_covers(variants, found),
+        _variants=variants,
     )
 
 
-def _title(about: Subject, recipe: Recipe, checkpoint: bool) -> str:
-    words = [about.name, f"batch {about.rows}"]
-    if about.size is not None:
-        words.append(f"context {about.samples[0][0].shape[1]}")
+def _title(workload: Workload, recipe: Recipe, checkpoint: bool) -> str:
+    words = [workload.name, f"batch {workload.rows}"]
+    if workload.size is not None:
+        words.append(f"context {workload.samples[0][0].shape[1]}")
     words += [recipe.optimizer, f"AMP {recipe.amp}", f"window {recipe.accumulate}"]
     words += ["zero_grad off"] * (not recipe.zero_grad) + ["set_to_none off"] * (not recipe.set_to_none)
     return ", ".join([*words, *["checkpointing"] * checkpoint])
 
 
-def _covers(family: _Family, found: Rehearsal) -> str:
-    parts = [COVERS]
-    if family.device == "cuda":
+def _covers(variants: _Variants, found: SimulatedUpdate) -> str:
+    parts = [WHAT_IS_COUNTED]
+    if variants.device == "cuda":
         parts.append("The optimizer updates all parameters at once, as it does on a GPU.")
     else:
         parts.append('The optimizer updates one parameter after another, as it does on a CPU; see device="cuda".')
-    if family.recipe.amp == "fp16":
+    if variants.recipe.amp == "fp16":
         parts.append("No gradient overflows: every step is taken.")
-    if found.micro_batches < family.recipe.accumulate:
-        parts.append(f"Of {family.recipe.accumulate} micro-batches {found.micro_batches} are run; the others repeat.")
+    if found.micro_batches < variants.recipe.accumulate:
+        parts.append(f"Of {variants.recipe.accumulate} micro-batches {found.micro_batches} are run; the others repeat.")
     return " ".join(parts)
-
-
-def _gib(count: int) -> str:
-    return f"{count / 1024**3:,.2f} GiB"

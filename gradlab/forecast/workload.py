@@ -1,4 +1,4 @@
-"""Subjects: what a forecast can be about, a task, a module with a sample batch, or a published size."""
+"""Workloads: what a forecast can be about, a task, a module with a sample batch, or a published size."""
 
 from __future__ import annotations
 
@@ -10,52 +10,59 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from . import sizes, tasks
-from .fakes import Fakes
-from .sizes import Size
+from .. import tasks
+from .fake_mode import CpuFakeTensorMode
+from .model_sizes import ModelSize, model_size, model_sizes
+from .transformer import Decoder, next_token_loss
 
 Pair = tuple[Tensor, Tensor]
 LARGEST_BATCH = 2**20
 
 
 @dataclass(frozen=True)
-class Subject:
+class Workload:
     """A model that can be built on fake tensors, samples of its batches, and its loss."""
 
     name: str
-    build: Callable[[Fakes], nn.Module]
+    build: Callable[[CpuFakeTensorMode], nn.Module]
     samples: list[Pair]
     """Real batches, or tensors on "meta" where only the shape is known."""
     loss_fn: Callable[[Any, Any], Tensor]
     device: str
     batch: int | None = None
     """Rows of every batch; None leaves them as the samples have them."""
-    size: Size | None = None
+    size: ModelSize | None = None
 
-    def resized(self, batch: int) -> Subject:
+    def resized(self, batch: int) -> Workload:
         """Return the same with another number of rows in each batch."""
         return dataclasses.replace(self, batch=batch)
+
+    def with_layers(self, layers: int) -> Workload:
+        """Return the same published size with another number of layers."""
+        assert self.size is not None
+        size = dataclasses.replace(self.size, layers=layers)
+        return dataclasses.replace(self, size=size, build=_builder(size))
 
     @property
     def rows(self) -> int:
         """Rows of the first batch."""
         return self.batch or len(self.samples[0][0])
 
-    def batches(self, fakes: Fakes, window: int) -> tuple[list[Pair], int]:
+    def batches(self, mode: CpuFakeTensorMode, window: int) -> tuple[list[Pair], int]:
         """Return fake batches for two updates and the epochs that these take.
 
         A task's are its own, the first two windows; one sample stands for a window of batches of its kind.
         """
         if len(self.samples) == 1:
-            return [self._fake(fakes, self.samples[0], first=i == 0) for i in range(window)], 2
+            return [self._fake(mode, self.samples[0], first=i == 0) for i in range(window)], 2
         samples = self.samples[: 2 * window]
-        return [self._fake(fakes, sample, first=True) for sample in samples], 1 if len(samples) == 2 * window else 2
+        return [self._fake(mode, sample, first=True) for sample in samples], 1 if len(samples) == 2 * window else 2
 
-    def _fake(self, fakes: Fakes, sample: Pair, *, first: bool) -> Pair:
+    def _fake(self, mode: CpuFakeTensorMode, sample: Pair, *, first: bool) -> Pair:
         x, y = sample
         if self.batch is None and first:
-            return fakes.fake(x), fakes.fake(y)
-        with fakes:
+            return mode.fake(x), mode.fake(y)
+        with mode:
             rows = (len(x), len(y)) if self.batch is None else (self.batch, self.batch)
             return (
                 torch.empty((rows[0], *x.shape[1:]), dtype=x.dtype),
@@ -63,18 +70,18 @@ class Subject:
             )
 
 
-def subject(what: Any, batch: Any, context: Any, loss_fn: Any) -> Subject:
+def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
     """Return what a forecast was asked about; a TypeError or ValueError names what is wrong and what is allowed."""
     if isinstance(what, str):
-        if what in sizes.names():
-            return _size(sizes.get(what), batch, context, loss_fn)
+        if what in model_sizes():
+            return _size(model_size(what), batch, context, loss_fn)
         if what not in tasks.names():
-            allowed = ", ".join(map(repr, [*sizes.names(), *tasks.names()]))
+            allowed = ", ".join(map(repr, [*model_sizes(), *tasks.names()]))
             raise ValueError(f"forecast: the name must be one of {allowed}, got {what!r}")
         what = tasks.get(what, device="cpu")
     if context is not None:
         raise ValueError(
-            f"forecast: context is for the sizes {', '.join(map(repr, sizes.names()))}, got context={context!r}; "
+            f"forecast: context is for the sizes {', '.join(map(repr, model_sizes()))}, got context={context!r}; "
             "the samples of a task or a module say how long theirs is"
         )
     if isinstance(what, tasks.Task):
@@ -85,7 +92,7 @@ def subject(what: Any, batch: Any, context: Any, loss_fn: Any) -> Subject:
         return _module(what, batch, loss_fn)
     raise TypeError(
         "forecast: give a Task, the name of one, a torch.nn.Module with batch=(x, y), or one of "
-        f"{', '.join(map(repr, sizes.names()))}, got {what!r}"
+        f"{', '.join(map(repr, model_sizes()))}, got {what!r}"
     )
 
 
@@ -99,35 +106,38 @@ def whole(name: str, value: object, most: int) -> int:
     return value
 
 
-def _size(size: Size, batch: Any, context: Any, loss_fn: Any) -> Subject:
-    from .decoder import Decoder, next_token_loss
-
+def _size(size: ModelSize, batch: Any, context: Any, loss_fn: Any) -> Workload:
     if loss_fn is not None:
         raise ValueError(f"forecast: {size.name!r} has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
     rows = whole("batch", 1 if batch is None else batch, LARGEST_BATCH)
-    long = whole(f"context of {size.name!r}", min(2048, size.longest) if context is None else context, size.longest)
+    long = whole(
+        f"context of {size.name!r}", min(2048, size.max_context) if context is None else context, size.max_context
+    )
     tokens = torch.empty(rows, long, dtype=torch.int64, device="meta")
+    return Workload(size.name, _builder(size), [(tokens, tokens)], next_token_loss, "cuda", rows, size)
 
-    def build(fakes: Fakes) -> nn.Module:
-        with fakes:
+
+def _builder(size: ModelSize) -> Callable[[CpuFakeTensorMode], nn.Module]:
+    def build(mode: CpuFakeTensorMode) -> nn.Module:
+        with mode:
             return Decoder(size)
 
-    return Subject(size.name, build, [(tokens, tokens)], next_token_loss, "cuda", rows, size)
+    return build
 
 
-def _task(task: tasks.Task, batch: Any) -> Subject:
+def _task(task: tasks.Task, batch: Any) -> Workload:
     rows = None if batch is None else whole("batch of a task", batch, LARGEST_BATCH)
 
-    def build(fakes: Fakes) -> nn.Module:
-        with fakes:  # a fake model cannot be moved, so it is built on the CPU
+    def build(mode: CpuFakeTensorMode) -> nn.Module:
+        with mode:  # a fake model cannot be moved, so it is built on the CPU
             return dataclasses.replace(task, device="cpu").build(0)
 
     # With a batch size of one's own all batches are alike, so one stands for all.
     samples = task.batches if rows is None else task.batches[:1]
-    return Subject(task.name, build, samples, task.loss_fn, task.device, rows)
+    return Workload(task.name, build, samples, task.loss_fn, task.device, rows)
 
 
-def _module(module: nn.Module, batch: Any, loss_fn: Any) -> Subject:
+def _module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
     name = type(module).__name__
     if not isinstance(batch, (tuple, list)) or len(batch) != 2 or not all(isinstance(t, Tensor) for t in batch):
         got = " ".join(repr(batch).split())[:80]
@@ -140,8 +150,8 @@ def _module(module: nn.Module, batch: Any, loss_fn: Any) -> Subject:
         raise ValueError(f"forecast: {name} has no parameter that wants a gradient, so there is nothing to train")
     x, y = batch
     on_gpu = any(p.is_cuda for p in module.parameters())
-    return Subject(
-        name, lambda fakes: fakes.copy(module), [(x, y)], loss_fn or default_loss, "cuda" if on_gpu else "cpu"
+    return Workload(
+        name, lambda mode: mode.copy(module), [(x, y)], loss_fn or default_loss, "cuda" if on_gpu else "cpu"
     )
 
 

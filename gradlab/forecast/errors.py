@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 
-from .loop import Program
+from ..loop import Program
 
 
 class ForecastError(ValueError):
@@ -19,7 +19,7 @@ class ForecastError(ValueError):
 
 
 @contextmanager
-def hushed() -> Iterator[None]:
+def quiet_fake_tensor_log() -> Iterator[None]:
     """Keep PyTorch from logging what the ForecastError is about to say."""
     logger = logging.getLogger("torch._subclasses.fake_tensor")
     before, logger.disabled = logger.disabled, True
@@ -30,7 +30,7 @@ def hushed() -> Iterator[None]:
 
 
 @contextmanager
-def explaining(name: str, program: Program) -> Iterator[None]:
+def as_forecast_error(name: str, program: Program) -> Iterator[None]:
     """Turn any error of the block into a ForecastError about the model of that name."""
     try:
         yield
@@ -63,7 +63,7 @@ def _explained(name: str, program: Program, error: Exception) -> ForecastError:
 
 def _place(error: Exception) -> str:
     """Name the innermost line of the model's own code that the error came through."""
-    ours = (str(Path(torch.__file__).parent), str(Path(__file__).parent), "<")
+    ours = (str(Path(torch.__file__).parent), str(Path(__file__).parent.parent), "<")
     frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(ours)]
     if not frames:
         return ""

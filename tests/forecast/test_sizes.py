@@ -7,10 +7,9 @@ import dataclasses
 import pytest
 import torch
 
-from gradlab import cards, sizes
-from gradlab.decoder import Decoder, next_token_loss
-from gradlab.fakes import Fakes
-from gradlab.sizes import Size
+from gradlab.forecast import GPUS, ModelSize, model_size, model_sizes, usable_bytes
+from gradlab.forecast.fake_mode import CpuFakeTensorMode
+from gradlab.forecast.transformer import Decoder, next_token_loss
 
 # What the checkpoints on the Hugging Face hub hold, to the last parameter (GPT-2 XL with its tied head counted once).
 PUBLISHED = {
@@ -20,24 +19,24 @@ PUBLISHED = {
     "llama-405b": 405_853_388_800,
 }
 TINY = [
-    Size("tiny-llama", "llama", 2, 32, 4, kv_heads=2, hidden=48, vocabulary=61, longest=64),
-    Size("tiny-gpt2", "gpt2", 2, 32, 4, kv_heads=4, hidden=128, vocabulary=61, longest=16),
+    ModelSize("tiny-llama", "llama", 2, 32, 4, kv_heads=2, hidden=48, vocabulary=61, max_context=64),
+    ModelSize("tiny-gpt2", "gpt2", 2, 32, 4, kv_heads=4, hidden=128, vocabulary=61, max_context=16),
 ]
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_a_size_has_as_many_parameters_as_was_published(name: str) -> None:
-    assert set(sizes.names()) == set(PUBLISHED)
-    size = sizes.get(name)
+    assert set(model_sizes()) == set(PUBLISHED)
+    size = model_size(name)
     assert size.parameters == PUBLISHED[name]
-    with Fakes():
+    with CpuFakeTensorMode():
         model = Decoder(size)
     assert sum(p.numel() for p in model.parameters()) == PUBLISHED[name]
     assert all(p.dtype == torch.float32 for p in model.parameters())
 
 
 @pytest.mark.parametrize("size", TINY, ids=lambda s: s.name)
-def test_a_decoder_learns_and_never_looks_ahead(size: Size) -> None:
+def test_a_decoder_learns_and_never_looks_ahead(size: ModelSize) -> None:
     torch.manual_seed(0)
     model = Decoder(size)
     assert sum(p.numel() for p in model.parameters()) == size.parameters
@@ -60,16 +59,18 @@ def test_a_decoder_learns_and_never_looks_ahead(size: Size) -> None:
 
 
 def test_rotary_positions_tell_only_how_far_apart_two_tokens_are() -> None:
-    from gradlab.decoder import angles, rotated
+    from gradlab.forecast.transformer import apply_rope, rope_angles
 
     size = TINY[0]
-    cos, sin = angles(torch.arange(20), size)
-    q, k = torch.randn(2, 1, 1, 1, size.head_width).double().expand(2, 1, 1, 20, size.head_width)
-    scores = (rotated(q, cos.double(), sin.double()) @ rotated(k, cos.double(), sin.double()).transpose(-1, -2))[0, 0]
+    cos, sin = rope_angles(torch.arange(20), size)
+    q, k = torch.randn(2, 1, 1, 1, size.head_dim).double().expand(2, 1, 1, 20, size.head_dim)
+    scores = (apply_rope(q, cos.double(), sin.double()) @ apply_rope(k, cos.double(), sin.double()).transpose(-1, -2))[
+        0, 0
+    ]
     for apart in (0, 3, 11):
         diagonal = scores.diagonal(apart)
         assert torch.allclose(diagonal, diagonal[0].expand_as(diagonal), atol=1e-5)
-    assert torch.allclose(rotated(q, cos.double(), sin.double()).norm(dim=-1), q.norm(dim=-1), atol=1e-5)
+    assert torch.allclose(apply_rope(q, cos.double(), sin.double()).norm(dim=-1), q.norm(dim=-1), atol=1e-5)
 
 
 def test_the_two_families_have_what_they_are_known_for() -> None:
@@ -77,33 +78,33 @@ def test_the_two_families_have_what_they_are_known_for() -> None:
     assert gpt2.head.weight is gpt2.tokens.weight
     assert llama.head.weight is not llama.tokens.weight
     assert not any(name.endswith("bias") for name, _ in llama.named_parameters())
-    assert gpt2.blocks[0].attention.queries.bias is not None
-    assert llama.blocks[0].attention.keys.out_features == 16  # 2 key heads of width 8 for 4 query heads
+    assert gpt2.blocks[0].attention.q_proj.bias is not None
+    assert llama.blocks[0].attention.k_proj.out_features == 16  # 2 key heads of width 8 for 4 query heads
 
 
 def test_a_size_is_frozen_and_an_unknown_name_is_refused() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
-        sizes.get("llama-8b").layers = 1  # type: ignore[misc]
+        model_size("llama-8b").layers = 1  # type: ignore[misc]
     for wrong in ("llama-7b", "", None, 8):
         with pytest.raises(ValueError, match=r"one of 'gpt2-1.5b', 'llama-8b', 'llama-70b', 'llama-405b', got"):
-            sizes.get(wrong)  # type: ignore[arg-type]
+            model_size(wrong)  # type: ignore[arg-type]
 
 
 def test_cards_hold_a_little_less_than_their_names_say() -> None:
     marketed = {"T4": 16, "L4": 24, "A100-40": 40, "A100-80": 80, "H100": 80}
-    assert cards.CARDS.keys() == marketed.keys()
+    assert GPUS.keys() == marketed.keys()
     for name, gigabytes in marketed.items():
-        assert 0.9 * gigabytes < cards.capacity(name) / 1024**3 < gigabytes
-    assert cards.capacity(123) == 123
+        assert 0.9 * gigabytes < usable_bytes(name) / 1024**3 < gigabytes
+    assert usable_bytes(123) == 123
 
 
 @pytest.mark.parametrize("wrong", ["T5", "", "h100", 0, -1])
 def test_an_unknown_card_is_refused_with_those_that_exist(wrong: object) -> None:
     with pytest.raises(ValueError, match=r"card must be one of T4, L4, A100-40, A100-80, H100, or a whole number"):
-        cards.capacity(wrong)  # type: ignore[arg-type]
+        usable_bytes(wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("wrong", [True, 1.5, None, ["T4"]])
 def test_a_card_that_is_neither_a_name_nor_bytes_is_refused(wrong: object) -> None:
     with pytest.raises(TypeError, match="card must be one of T4"):
-        cards.capacity(wrong)  # type: ignore[arg-type]
+        usable_bytes(wrong)  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 _GIB = 1024**3
 
-CARDS: dict[str, int] = {
+GPUS: dict[str, int] = {
     "T4": int(14.56 * _GIB),  # an out-of-memory message on a "16 GB" T4: github.com/Zheng-Chong/CatVTON/issues/133
     "L4": int(22.03 * _GIB),  # the same on a "24 GB" L4; messages name 22.03 to 22.17 GiB, nvidia-smi 23,034 MiB
     "A100-40": 42_298_834_944,  # deviceQuery on an A100-SXM4-40GB: github.com/bottlerocket-os/bottlerocket/pull/3873
@@ -21,18 +21,18 @@ CARDS: dict[str, int] = {
 """Usable bytes by the card's name, smallest first."""
 
 
-def capacity(card: str | int) -> int:
+def usable_bytes(card: str | int) -> int:
     """Return the usable bytes of a card by its name, or a number of bytes as it is.
 
     Raises ValueError or TypeError that lists what is allowed.
     """
-    allowed = f"one of {', '.join(CARDS)}, or a whole number of bytes above 0"
+    allowed = f"one of {', '.join(GPUS)}, or a whole number of bytes above 0"
     if isinstance(card, bool) or not isinstance(card, (str, int)):
         raise TypeError(f"card must be {allowed}, got {card!r}")
     if isinstance(card, str):
-        if card not in CARDS:
+        if card not in GPUS:
             raise ValueError(f"card must be {allowed}, got {card!r}")
-        return CARDS[card]
+        return GPUS[card]
     if card < 1:
         raise ValueError(f"card must be {allowed}, got {card!r}")
     return card

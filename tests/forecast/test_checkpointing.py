@@ -9,10 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import tasks
-from gradlab.checkpointing import blocks, checkpoint_blocks, checkpointing
-from gradlab.decoder import Decoder
+from gradlab.forecast.checkpointing import checkpoint_blocks, checkpointing, repeated_blocks
+from gradlab.forecast.model_sizes import ModelSize
+from gradlab.forecast.transformer import Decoder
 from gradlab.memory.ledger import Ledger
-from gradlab.sizes import Size
 
 
 class Residual(nn.Module):
@@ -43,7 +43,7 @@ class Grouped(nn.Module):
 
 
 def decoder() -> nn.Module:
-    return Decoder(Size("tiny", "llama", 3, 32, 4, kv_heads=2, hidden=96, vocabulary=31, longest=64))
+    return Decoder(ModelSize("tiny", "llama", 3, 32, 4, kv_heads=2, hidden=96, vocabulary=31, max_context=64))
 
 
 def gradients(model: nn.Module, x: Tensor) -> tuple[Tensor, list[Tensor], int]:
@@ -87,10 +87,10 @@ def test_the_same_gradients_from_less_memory_and_no_trace(name: str) -> None:
 
 
 def test_blocks_are_the_repeated_modules_that_hold_the_most() -> None:
-    assert list(blocks(decoder())) == ["blocks.0", "blocks.1", "blocks.2"]
-    assert list(blocks(Grouped())) == ["first.0", "first.1", "second.0", "second.1"]
-    assert list(blocks(tasks.text().build(0))) == ["blocks.0", "blocks.1"]
-    assert blocks(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))) == {}
+    assert list(repeated_blocks(decoder())) == ["blocks.0", "blocks.1", "blocks.2"]
+    assert list(repeated_blocks(Grouped())) == ["first.0", "first.1", "second.0", "second.1"]
+    assert list(repeated_blocks(tasks.text().build(0))) == ["blocks.0", "blocks.1"]
+    assert repeated_blocks(nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))) == {}
 
 
 def test_undoing_gives_back_a_forward_of_the_models_own_and_may_be_repeated() -> None:

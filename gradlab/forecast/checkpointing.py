@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 
-def blocks(model: nn.Module) -> dict[str, nn.Module]:
+def repeated_blocks(model: nn.Module) -> dict[str, nn.Module]:
     """Return the repeated blocks of a model by name: the class of which two or more hold the most parameters.
 
     Blocks are made of other modules (a lone ``Linear`` saves nothing that it could compute again), and none lies inside
@@ -43,7 +43,7 @@ def checkpoint_blocks(model: nn.Module) -> Callable[[], None]:
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"checkpoint_blocks: model must be a torch.nn.Module, got {model!r}")
-    found = list(blocks(model).values())
+    found = list(repeated_blocks(model).values())
     undo: list[Callable[[], None]] = []
     if found:
         undo = [_replaced(block, functools.partial(_checkpointed, block.forward)) for block in found]

@@ -1,0 +1,38 @@
+"""How much memory a training loop needs, and whether it fits a GPU, before anything is allocated.
+
+The GPUs and the published model sizes need no torch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .errors import ForecastError as ForecastError
+    from .estimate import Forecast as Forecast
+    from .estimate import forecast as forecast
+    from .estimate import progress as progress
+    from .estimate import report_progress_to as report_progress_to
+    from .gpus import GPUS as GPUS
+    from .gpus import usable_bytes as usable_bytes
+    from .model_sizes import ModelSize as ModelSize
+    from .model_sizes import model_size as model_size
+    from .model_sizes import model_sizes as model_sizes
+
+load_lazily(
+    __name__,
+    {
+        "Forecast": ".estimate",
+        "ForecastError": ".errors",
+        "GPUS": ".gpus",
+        "ModelSize": ".model_sizes",
+        "forecast": ".estimate",
+        "model_size": ".model_sizes",
+        "model_sizes": ".model_sizes",
+        "progress": ".estimate",
+        "report_progress_to": ".estimate",
+        "usable_bytes": ".gpus",
+    },
+)

@@ -1,0 +1,67 @@
+"""Fake tensors: a shape and a dtype without memory, so that a model of any size can be run."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.overrides import TorchFunctionMode
+
+from .fake_fixes import CPU_KERNEL_FIXES
+
+
+class CpuFakeTensorMode(FakeTensorMode):
+    """While it is entered, new tensors are fake ones on the CPU; real ones that an operation reads count as fake."""
+
+    def __init__(self) -> None:
+        """Take real tensors as arguments, too: models keep constants where nobody finds them."""
+        super().__init__(allow_non_fake_inputs=True)
+        self.calls = 0
+        self.on_calls: Callable[[int], None] | None = None
+        """Called now and then with the number of operations that have run."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Return what an operation would return on a CPU."""
+        self.calls += 1
+        if self.on_calls is not None and not self.calls % 500:
+            self.on_calls(self.calls)
+        result = super().__torch_dispatch__(func, types, args, kwargs or {})
+        return CPU_KERNEL_FIXES[func](result, args) if func in CPU_KERNEL_FIXES else result
+
+    def fake(self, tensor: Tensor) -> Tensor:
+        """Return a fake of a tensor on the CPU, wherever it is; views and tied ones share their storage as before."""
+        if tensor.device.type == "cpu" and not isinstance(tensor, FakeTensor):
+            result: Tensor = self.from_tensor(tensor)
+            result.grad = None
+            return result
+        with self:  # a meta tensor, a fake of another mode, or one on a GPU
+            made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cpu")
+            if isinstance(tensor, nn.Parameter):
+                return nn.Parameter(made, requires_grad=tensor.requires_grad)
+            return made.requires_grad_(tensor.requires_grad)
+
+    def copy(self, model: nn.Module) -> nn.Module:
+        """Return a copy of a model on fake tensors; the model's own memory is neither copied nor changed."""
+        memo = {id(t): self.fake(t) for t in (*model.parameters(), *model.buffers())}
+        with _CopyAsFake(self):
+            return copy.deepcopy(model, memo)
+
+
+class _CopyAsFake(TorchFunctionMode):
+    """Copies of tensors that a model keeps as plain attributes are fake, too."""
+
+    def __init__(self, mode: CpuFakeTensorMode) -> None:
+        super().__init__()
+        self._mode = mode
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is Tensor.__deepcopy__:
+            tensor, memo = args
+            if id(tensor) not in memo:
+                memo[id(tensor)] = self._mode.fake(tensor)
+            return memo[id(tensor)]
+        return func(*args, **(kwargs or {}))
