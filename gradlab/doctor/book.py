@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .cells import Cell, Cycle, Held, Stepped, Wipe, once
-from .events import Added, Backward, Clear, Clip, Edit, Reused, ScalerStep, Step, Unscale
+from .events import NOWHERE, Added, Backward, Clear, Clip, Edit, Reused, ScalerStep, Step, Unscale
 from .pages import numbers
 
 _MOST_HELD = 128
@@ -33,6 +33,8 @@ class Book:
         """Pages of each optimizer, as far as it was seen at work."""
         self.newest = 0
         """Number of the newest backward pass."""
+        self._zero = self._nonzero = 0
+        """Pages whose gradient was last seen to be all zeros, and those where it was not; the others were not seen."""
 
     def take(self, event: Any) -> None:
         """Enter one event."""
@@ -61,8 +63,8 @@ class Book:
             zeros = _zeros(pages, norms)
             event.values = None
             event.found &= ~zeros
-            if zeros:
-                self._clear(Clear(("", 0), zeros))
+            self._emptied(zeros)
+            self._seen(pages, norms)
             self._rules.verified(event, pages & ~zeros)
         self.newest = event.number
         self._rules.backward(event)
@@ -74,14 +76,16 @@ class Book:
         backward, pages = event.backward, event.pages
         if not pages:
             return
-        cells = self.cells(pages)
+        self._seen(pages, event.norms)
+        backward.zeros |= pages & self._zero
+        used = pages & self.covers.get(backward.inside, 0)  # a closure's pass is used by the step that calls it
+        cells = self.cells(used) + self.cells(pages & ~used)
         self._rules.adding(backward, cells)
         backward.added |= pages
+        backward.during = self.steps.get(backward.inside, 0)
+        backward.used |= used
         for cell in cells:
-            backward.during = self.steps.get(backward.inside, 0)
-            cell.held.append(Held(backward, backward.inside))  # a closure's pass is used by the step that calls it
-            if backward.inside >= 0:
-                backward.used |= cell.pages
+            cell.held.append(Held(backward, backward.inside if cell.pages & used else -1))
             if len(cell.held) > _MOST_HELD:
                 del cell.held[4 : _MOST_HELD // 2]
         covered = self.covered()
@@ -108,6 +112,31 @@ class Book:
             cycle.called |= event.pages
             cycle.after |= event.pages if event.grad else 0
 
+    def _seen(self, pages: int, norms: Any) -> None:
+        """Note which gradients are all zeros; without norms it is not known."""
+        self._zero &= ~pages
+        self._nonzero &= ~pages
+        if norms is not None:
+            self._zero |= (zeros := _zeros(pages, norms))
+            self._nonzero |= pages & ~zeros
+
+    def _emptied(self, zeros: int) -> int:
+        """Take it in that zeros were found in ``.grad``; return the pages that hold nothing now.
+
+        Somebody has cleared them if one of them had been something else. What a pass itself has left at zero, nobody
+        has cleared. Of what was not seen before nobody knows: it holds nothing, and no pass counts as lost.
+        """
+        unseen = zeros & ~self._zero & ~self._nonzero
+        if zeros & self._nonzero:
+            self._clear(Clear(NOWHERE, zeros))
+            return zeros
+        if unseen:
+            for cell in self.cells(unseen):
+                cell.held, cell.edited = [], False
+            self._rules.doubtful(unseen)
+            self._merge()
+        return unseen
+
     def _clear(self, event: Clear) -> None:
         lost: list[Backward] = []
         for cell in self.cells(event.pages):
@@ -124,6 +153,7 @@ class Book:
         self._merge()
 
     def _reused(self, event: Reused) -> None:
+        self._seen(event.pages, None)
         for cell in self.cells(event.pages):
             cell.held, cell.edited = [], False
         for optimizer in self.covers:
@@ -131,10 +161,9 @@ class Book:
         self._merge()
 
     def _edit(self, event: Edit) -> None:
-        zeros = _zeros(event.pages, event.norms) if event.norms is not None else 0
-        if zeros:
-            self._clear(Clear(("", 0), zeros))
-        for cell in self.cells(event.pages & ~zeros):
+        emptied = self._emptied(_zeros(event.pages, event.norms))
+        self._seen(event.pages, event.norms)
+        for cell in self.cells(event.pages & ~emptied):
             cell.edited = True
 
     def _made(self, event: Any) -> None:

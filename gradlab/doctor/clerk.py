@@ -13,7 +13,7 @@ from torch.optim.optimizer import Optimizer
 from torch.utils.weak import WeakIdKeyDictionary
 
 from . import graphs
-from .events import NOWHERE, Backward, Clear, Edit, Made, Reused, Site
+from .events import NOWHERE, Backward, Clear, Edit, Made, Reused, Site, Step
 from .models import Models
 from .pages import Pages, numbers
 from .settling import settle
@@ -23,6 +23,7 @@ _FIRST_FLUSH, _FLUSH = 24, 512
 _MANY_OPTIMIZERS = 64
 _MOST_WAITING = 8192
 _LOOKS = 12  # how often gradients that were there when a backward began are looked at
+_LOOKS_AFTER = 24  # and those that a backward has left: twice as many, for windows of two or more
 
 
 class Clerk:
@@ -51,18 +52,21 @@ class Clerk:
         self._current: Backward | None = None
         self.newest: Backward | None = None
         """The pass that began last."""
-        self._stepping: list[int] = []
+        self._stepping: list[Step] = []
         self._weights: dict[int, int] = {}  # optimizer -> how often its weights had been written to after its last step
         self._in_scaler = self._in_schedule = self._steps = 0
-        self._last_step = 0  # autograd's number for the first node made after it
+        self._last_update = 0  # autograd's number for the first node made after a step, or after a clearing was found
+        self._begun: dict[int, int] = {}  # route -> autograd's number when its last pass began
         self._scaling = False
         self._given = False
         self._full = 0  # pages that a backward pass has added to, and that were not cleared since
         self._absorbed = 0  # pages whose change is a clipping
-        self._looks = _LOOKS
+        self._looks, self._looks_after = _LOOKS, _LOOKS_AFTER
         self._replaced: list[Tensor] = []
         self.suspects = 0
-        """Pages on which the judge would like the values to be looked at."""
+        """Pages on which the judge would like the values to be looked at when a backward begins."""
+        self.doubts = 0
+        """Pages on which zeros may come from a clearing, or from a backward: its values are looked at when it ends."""
         self.trouble = ""
         """What went wrong in here, "" if nothing did; then nothing is looked at any more."""
 
@@ -115,6 +119,7 @@ class Clerk:
         self._full &= ~page
         self._absorbed &= ~page
         self.suspects &= ~page
+        self.doubts &= ~page
         self._emit(Reused(page))
 
     def _emit(self, event: Any) -> None:
@@ -145,14 +150,20 @@ class Clerk:
             self._covers[id(optimizer)] = known
         return known[1]
 
+    def _updated(self) -> None:
+        self._last_update = torch._C._autograd._get_sequence_nr()
+
     def _scan(self, pages: int = -1) -> int:
         """See what has happened to gradients outside of PyTorch's own calls; return the pages that have one."""
         present, lost, changed = self.pages.look(pages)
         if lost:
             self._full &= ~lost
+            self._updated()
             self._emit(Clear(NOWHERE, lost))
         edited = changed & ~self._absorbed
         self._absorbed &= ~changed
         if edited:
+            self._updated()
+            self.doubts |= edited
             self._emit(Edit(edited, self.pages.norms(edited)))
         return present

@@ -47,10 +47,14 @@ class Backward:
     """Which step of its optimizer it belongs to; filled in by the book."""
     given: bool = False
     """Was it called with ``gradient=`` or ``inputs=``?"""
-    old: bool = False
-    """Only known when it fails: does its graph reach back to before the last step?"""
+    previous: int = -1
+    """Autograd's number for the first node made after the last pass of the same route began, -1 if it is the first."""
+    carried: bool = False
+    """Only known when it fails: does its graph go back into that of the last pass of its route, before an update?"""
     added: int = 0
     """Pages that it added to; this and what follows is filled in by the book."""
+    zeros: int = 0
+    """Those whose gradient was all zeros when it ended."""
     used: int = 0
     """Pages on which a step used it."""
     used_at: int = 0
@@ -67,6 +71,8 @@ class Added:
 
     backward: Backward
     pages: int
+    norms: Any = None
+    """Norms of those gradients when it had ended, taken now and then: zeros found later may be its own."""
 
 
 @dataclass(slots=True, eq=False)
@@ -110,6 +116,7 @@ class Step:
     moved: bool = False
     """Has anything but this optimizer written to its weights since its last step?"""
     closure: bool = False
+    """Did it run a backward pass, or clear or fill gradients, in a closure?"""
     scaler: bool = False
     """Called by a GradScaler."""
     backward: bool = False

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import linecache
 from types import TracebackType
 from typing import Any
 
 from .events import NOWHERE, Site
+from .lines import text
 from .rules import Case
 from .sites import rank
 
@@ -19,7 +19,7 @@ def explain(case: Case, error: BaseException) -> None:
         if words in said:
             finder(case, site, said)
             return
-    if isinstance(error, (AttributeError, TypeError)) and "None" in said and ".grad" in _text(site):
+    if isinstance(error, (AttributeError, TypeError)) and "None" in said and ".grad" in text(site):
         _grad_is_none(case, site)
 
 
@@ -31,10 +31,6 @@ def _place(trace: TracebackType | None) -> Site:
             found = trace.tb_frame.f_code.co_filename, trace.tb_lineno
         trace = trace.tb_next
     return found
-
-
-def _text(site: Site) -> str:
-    return linecache.getline(*site)
 
 
 def _no_graph(case: Case, site: Site, said: str) -> None:
@@ -73,7 +69,7 @@ def _carried(case: Case, site: Site, said: str) -> None:
 
 def _twice(case: Case, site: Site, said: str) -> None:
     newest = case.recorder.newest
-    if newest is not None and newest.old:
+    if newest is not None and newest.carried:
         _carried(case, site, said)
     else:
         case.find(
@@ -88,7 +84,7 @@ def _twice(case: Case, site: Site, said: str) -> None:
 
 def _in_place(case: Case, site: Site, said: str) -> None:
     newest = case.recorder.newest
-    if newest is not None and newest.old:
+    if newest is not None and newest.carried:
         _carried(case, site, said)
         return
     case.find(
@@ -130,7 +126,7 @@ def _grad_is_none(case: Case, site: Site) -> None:
         "error",
         site,
         "`.grad` is None here: zero_grad() takes the tensor away, and before the first backward() there is none.",
-        f"the line reads {_text(site).strip()[:80]!r}",
+        f"the line reads {text(site).strip()[:80]!r}",
         "if p.grad is not None: ...  # or read it between backward() and zero_grad()",
     )
 
@@ -192,7 +188,7 @@ def _schedule_at_its_end(case: Case, site: Site, said: str) -> None:
 
 
 def _nothing_to_clip(case: Case, site: Site, said: str) -> None:
-    if "clip" in _text(site):
+    if "clip" in text(site):
         case.find(
             "clip-before-backward",
             "error",

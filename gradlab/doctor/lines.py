@@ -9,10 +9,21 @@ from functools import lru_cache
 from .events import NOWHERE, Site
 
 
-@lru_cache(maxsize=64)
+def text(site: Site) -> str:
+    """Return a line of the learner's source, "" if it can't be read."""
+    linecache.checkcache(site[0])  # it may have been edited since it was read last
+    return linecache.getline(*site)
+
+
 def _tree(file: str) -> ast.Module | None:
+    linecache.checkcache(file)
+    return _parsed("".join(linecache.getlines(file)))
+
+
+@lru_cache(maxsize=64)
+def _parsed(source: str) -> ast.Module | None:
     try:
-        return ast.parse("".join(linecache.getlines(file)))
+        return ast.parse(source)
     except (SyntaxError, ValueError):
         return None
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import _disable_current_modes
 
-from .events import Backward, Edit, Step
+from .events import Added, Backward, Edit, Step
 
 
 def settle(events: list[Any]) -> None:
@@ -20,7 +20,7 @@ def settle(events: list[Any]) -> None:
         norms: Tensor | None = None
         if kind is Backward:
             norms = event.values[1] if event.values else None
-        elif kind is Edit or kind is Step:
+        elif kind is Added or kind is Edit or kind is Step:
             norms = event.norms
         if norms is not None:
             waiting[norms.device, norms.dtype].append((event, norms))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from .. import graphs
@@ -14,6 +15,8 @@ from ..keeping import keeper
 from ..lines import updates_by_hand
 from ..patches import carefully
 from ..sites import route, site
+
+_MOST_ROUTES = 512
 
 
 class Backwards(Clerk):
@@ -43,15 +46,19 @@ class Backwards(Clerk):
 
     @carefully
     def _failed(self, backward: Backward, outputs: Any) -> None:
-        backward.old = any(
-            graphs.older(one.grad_fn, self._last_step) for one in [one for one in outputs if isinstance(one, Tensor)]
+        backward.carried = self._last_update >= backward.previous >= 0 and any(
+            graphs.older(one.grad_fn, backward.previous) for one in outputs if isinstance(one, Tensor)
         )
 
     @carefully
     def _ended(self, backward: Backward) -> None:
         _, _, changed = self.pages.look()
         self._full |= changed
-        self._emit(Added(backward, changed))
+        norms = None
+        if changed and (self._looks_after or self.doubts & changed):
+            self._looks_after = max(0, self._looks_after - 1)
+            norms = self.pages.norms(changed)
+        self._emit(Added(backward, changed, norms))
         self._current, self._replaced = None, []
         self._rest()
 
@@ -65,7 +72,12 @@ class Backwards(Clerk):
         retain, backward.create, inputs = args[1], args[2], args[3]
         backward.retain, backward.given = bool(retain) and not backward.create, self._given or bool(inputs)
         if self._stepping:
-            backward.inside = self._stepping[-1]
+            self._stepping[-1].closure = True
+            backward.inside = self._stepping[-1].optimizer
+        backward.previous = self._begun.get(backward.route, -1)
+        if len(self._begun) >= _MOST_ROUTES:
+            self._begun.clear()
+        self._begun[backward.route] = torch._C._autograd._get_sequence_nr()
         root = outputs[0] if isinstance(outputs[0], Tensor) else None
         node = None if root is None else root.grad_fn
         if root is not None and node is not None:
@@ -86,6 +98,7 @@ class Backwards(Clerk):
         """The learner's own lines may step: weights have moved, and their gradients are still there."""
         moved = self.pages.stirred() & present
         if moved:
+            self._updated()
             self._emit(Made(NOWHERE, BY_HAND, "your own update", moved, own=True))
             self._emit(Step(updates_by_hand(where), BY_HAND, moved, moved))
 

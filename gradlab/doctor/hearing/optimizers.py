@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 from torch.optim.optimizer import Optimizer
 
 from ..clerk import Clerk
-from ..events import Added, Clear, Step
+from ..events import Added, Clear, Edit, Step
 from ..patches import carefully
 from ..sites import site
 
@@ -41,25 +40,37 @@ class Optimizers(Clerk):
             self._emit(Added(self._current, changed))
         else:
             present = self._scan(pages)
-        closure = (args[1] if len(args) > 1 else None) is not None or kwargs.get("closure") is not None
-        if index in self._stepping:  # its last step has ended in an exception
-            del self._stepping[self._stepping.index(index) :]
-        step = Step(site(), index, pages, present, closure=closure)
-        if present and not present & self._full and not closure:
+        unfinished = [step.optimizer for step in self._stepping]
+        if index in unfinished:  # its last step has ended in an exception
+            del self._stepping[unfinished.index(index) :]
+        step = Step(site(), index, pages, present)
+        if present and not present & self._full:
             step.norms = self.pages.norms(present)
         step.frozen = self.pages.frozen(pages) if not present else 0
         step.scaler, step.backward = self._in_scaler > 0, self._current is not None
         step.moved = self._weights.get(index, written := _written(optimizer)) != written
-        self._stepping.append(index)
+        self._stepping.append(step)
         self._steps += 1
-        self._last_step = torch._C._autograd._get_sequence_nr()
+        self._updated()
         self._emit(step)
 
     @carefully
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         if self._mine() and self._stepping:
-            self._weights[self._stepping.pop()] = _written(optimizer)
+            step = self._stepping[-1]
+            if (args[1] if len(args) > 1 else None) is not None or kwargs.get("closure") is not None:
+                self._after_closure(step)
+            self._stepping.pop()
+            self._weights[step.optimizer] = _written(optimizer)
             self._rest()
+
+    def _after_closure(self, step: Step) -> None:
+        """Note whether a closure that ran no backward pass has cleared or filled gradients by itself."""
+        self._scan(step.pages)
+        for event in reversed(self._events):
+            if event is step:
+                break
+            step.closure = step.closure or isinstance(event, (Clear, Edit))
 
     def _zero_grad(self, original: Any) -> Any:
         def zero_grad(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
@@ -86,6 +97,7 @@ class Optimizers(Clerk):
             pages = self.pages.of(what.parameters())
         self.pages.look(pages)  # what happened to them before does not matter any more
         self._full &= ~pages
+        self._updated()
         self._emit(Clear(site(3), pages))
 
 

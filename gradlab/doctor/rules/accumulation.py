@@ -14,13 +14,22 @@ _MOST_WINDOWS = 256
 
 
 def lost_in(stepped: Stepped) -> list[Any]:
-    """Return the passes of this window's own line that were cleared everywhere before any step could use them."""
+    """Return the passes of this window's own line that were cleared before any step could use them.
+
+    Cleared everywhere: wherever they had added anything but zeros to this optimizer's parameters.
+    """
     fresh = stepped.fresh
     if not fresh or not stepped.cycle.wipes:
         return []
     routes = {one.route for one in fresh}
     lost = [one for wipe in stepped.cycle.wipes for one in wipe.lost]
-    return [one for one in lost if one.route in routes and not one.used and not one.offered and not one.retain]
+    return [
+        one
+        for one in lost
+        if one.route in routes
+        and not (one.used or one.offered or one.retain)
+        and not one.added & stepped.step.pages & ~(one.wiped | one.zeros)
+    ]
 
 
 class ZeroGradInMicroBatch(Rule):

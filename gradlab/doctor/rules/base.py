@@ -61,6 +61,9 @@ class Rule:
     def verified(self, backward: Backward, pages: int) -> None:
         """A backward pass found gradients on these pages that are not zeros."""
 
+    def doubtful(self, pages: int) -> None:
+        """Zeros were found in gradients that were not looked at before: cleared, or never anything else."""
+
     def adding(self, backward: Backward, cells: list[Cell]) -> None:
         """A backward pass adds to the gradients of these cells, which are as they were before it."""
 

@@ -23,6 +23,10 @@ class MissingZeroGrad(Rule):
         self._real |= pages
         self.case.recorder.suspects &= ~pages
 
+    def doubtful(self, pages: int) -> None:
+        """Have those looked at from now on: other rules want to know whether anything was cleared."""
+        self.case.recorder.doubts |= pages
+
     def adding(self, backward: Any, cells: list[Any]) -> None:
         """A closure's pass adds to what an earlier step has used: its zero_grad() is missing."""
         optimizer, book = backward.inside, self.case.book

@@ -9,7 +9,7 @@ import pytest
 import gradlab.doctor
 from gradlab.doctor import lessons
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 RULES = "\n".join(
     path.read_text(encoding="utf-8")
     for path in Path(gradlab.doctor.__file__).parent.rglob("*.py")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-PROGRAMS = sorted((Path(__file__).parent / "loops" / "programs").rglob("*.py"))
+PROGRAMS = sorted((Path(__file__).parents[1] / "loops" / "programs").rglob("*.py"))
 
 
 def run(folder: Path, *asked: str) -> subprocess.CompletedProcess[str]:

@@ -21,7 +21,7 @@ import torch
 
 from gradlab.doctor import Report, watch
 
-LOOPS = Path(__file__).parent / "loops"
+LOOPS = Path(__file__).parents[1] / "loops"
 BAD = sorted((LOOPS / "bad").rglob("*.py"))
 GOOD = sorted((LOOPS / "good").rglob("*.py"))
 PROGRAMS = sorted((LOOPS / "programs").rglob("*.py"))
