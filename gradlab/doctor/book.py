@@ -5,11 +5,14 @@ Parameters that have had the same fate share a *cell*, so a loop over a thousand
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .cells import Cell, Cycle, Held, Stepped, Wipe, once
-from .events import NOWHERE, Added, Backward, Clear, Clip, Edit, Reused, ScalerStep, Step, Unscale
+from .events import NOWHERE, Added, Backward, Clear, Clip, Edit, Forward, Made, Reused, ScalerStep, Site, Step, Unscale
 from .pages import numbers
+
+if TYPE_CHECKING:
+    from .judge import Judge
 
 _MOST_HELD = 128
 _MOST_REMEMBERED = 512
@@ -18,14 +21,15 @@ _MOST_REMEMBERED = 512
 class Book:
     """Follows the events and tells ``rules`` what they mean."""
 
-    def __init__(self, rules: Any) -> None:
-        """``rules`` has a method for each kind of fact: see rules.Rule."""
+    def __init__(self, rules: Judge) -> None:
+        """``rules`` has a method for each kind of fact."""
         self._rules = rules
         self._cells: list[Cell] = []
         self._known = 0
         self.cycles: dict[int, Cycle] = {}
         self.steps: dict[int, int] = {}
-        self.sites: dict[int, Any] = {}
+        self.optimizers: dict[int, Made] = {}
+        self.sites: dict[int, Site] = {}
         """Where each optimizer has stepped last."""
         self.attempts: dict[int, int] = {}
         """Steps of each optimizer, those that its scaler skipped included."""
@@ -35,12 +39,6 @@ class Book:
         """Number of the newest backward pass."""
         self._zero = self._nonzero = 0
         """Pages whose gradient was last seen to be all zeros, and those where it was not; the others were not seen."""
-
-    def take(self, event: Any) -> None:
-        """Enter one event."""
-        handler = _HANDLERS.get(type(event))
-        if handler is not None:
-            handler(self, event)
 
     def cells(self, pages: int) -> list[Cell]:
         """Return the cells of some pages, split off where a cell covers others, too."""
@@ -57,7 +55,8 @@ class Book:
                 self._cells.append(part)
         return found
 
-    def _backward(self, event: Backward) -> None:
+    def backward(self, event: Backward) -> None:
+        """A backward pass begins."""
         if event.values is not None and event.values[1] is not None:  # zeros that no version has told of
             pages, norms = event.values
             zeros = _zeros(pages, norms)
@@ -72,7 +71,8 @@ class Book:
             cycle.others += 1
             cycle.after = 0
 
-    def _added(self, event: Added) -> None:
+    def added(self, event: Added) -> None:
+        """A backward pass has added to gradients."""
         backward, pages = event.backward, event.pages
         if not pages:
             return
@@ -106,11 +106,12 @@ class Book:
             covered |= cover
         return covered
 
-    def called(self, event: Any) -> None:
+    def called(self, event: Forward) -> None:
         """A model was called."""
         for cycle in self.cycles.values():
             cycle.called |= event.pages
             cycle.after |= event.pages if event.grad else 0
+        self._rules.forward(event)
 
     def _seen(self, pages: int, norms: Any) -> None:
         """Note which gradients are all zeros; without norms it is not known."""
@@ -128,7 +129,7 @@ class Book:
         """
         unseen = zeros & ~self._zero & ~self._nonzero
         if zeros & self._nonzero:
-            self._clear(Clear(NOWHERE, zeros))
+            self.clear(Clear(NOWHERE, zeros))
             return zeros
         if unseen:
             for cell in self.cells(unseen):
@@ -137,7 +138,8 @@ class Book:
             self._merge()
         return unseen
 
-    def _clear(self, event: Clear) -> None:
+    def clear(self, event: Clear) -> None:
+        """Gradients were cleared."""
         lost: list[Backward] = []
         for cell in self.cells(event.pages):
             for held in cell.fresh:
@@ -152,7 +154,8 @@ class Book:
                     self.cycles[optimizer].wipes.append(wipe)
         self._merge()
 
-    def _reused(self, event: Reused) -> None:
+    def reused(self, event: Reused) -> None:
+        """Pages go to other parameters."""
         self._seen(event.pages, None)
         for cell in self.cells(event.pages):
             cell.held, cell.edited = [], False
@@ -160,13 +163,16 @@ class Book:
             self.covers[optimizer] &= ~event.pages
         self._merge()
 
-    def _edit(self, event: Edit) -> None:
+    def edit(self, event: Edit) -> None:
+        """Gradients were written to by hand."""
         emptied = self._emptied(_zeros(event.pages, event.norms))
         self._seen(event.pages, event.norms)
         for cell in self.cells(event.pages & ~emptied):
             cell.edited = True
 
-    def _made(self, event: Any) -> None:
+    def made(self, event: Made) -> None:
+        """An optimizer was made."""
+        self.optimizers[event.optimizer] = event
         self.cycles[event.optimizer] = Cycle()
         self._cover(event.optimizer, event.pages)
         self._rules.made(event)
@@ -175,7 +181,8 @@ class Book:
         self.covers[optimizer] = pages
         self.cycles.setdefault(optimizer, Cycle())
 
-    def _step(self, event: Step) -> None:
+    def step(self, event: Step) -> None:
+        """An optimizer takes a step."""
         optimizer = event.optimizer
         self._cover(optimizer, event.pages)
         self.sites[optimizer] = event.site
@@ -195,7 +202,8 @@ class Book:
             cell.edited = False
         self.cycles[optimizer] = Cycle()
 
-    def _scaler_step(self, event: ScalerStep) -> None:
+    def scaler_step(self, event: ScalerStep) -> None:
+        """A scaler has taken a step, or skipped it."""
         self.attempts[event.optimizer] = self.attempts.get(event.optimizer, 0) + 1
         if not event.taken:  # the gradients were inf or NaN; it has had its chance to use them
             for cell in self.cells(event.pages):
@@ -204,12 +212,14 @@ class Book:
             self.cycles[event.optimizer] = Cycle()
         self._rules.scaler_step(event, self.cells(event.pages))
 
-    def _unscale(self, event: Unscale) -> None:
+    def unscale(self, event: Unscale) -> None:
+        """Gradients were divided by the loss scale."""
         for cell in self.cells(event.pages):
             for held in cell.held:
                 held.unscaled = True
 
-    def _clip(self, event: Clip) -> None:
+    def clip(self, event: Clip) -> None:
+        """Gradients are clipped."""
         self._rules.clip(event, self.cells(event.pages))
 
     def _merge(self) -> None:
@@ -227,16 +237,3 @@ def _zeros(pages: int, norms: Any) -> int:
     if norms is None:
         return 0
     return sum(1 << number for number, norm in zip(numbers(pages), norms, strict=True) if not float(norm))
-
-
-_HANDLERS: dict[type, Any] = {
-    Backward: Book._backward,
-    Added: Book._added,
-    Clear: Book._clear,
-    Edit: Book._edit,
-    Reused: Book._reused,
-    Step: Book._step,
-    ScalerStep: Book._scaler_step,
-    Unscale: Book._unscale,
-    Clip: Book._clip,
-}

@@ -208,3 +208,21 @@ class Made:
     pages: int = 0
     own: bool = False
     """Is it a kind of the learner's own, which may do anything in its step?"""
+
+
+Event = (
+    Added
+    | Backward
+    | Clear
+    | Clip
+    | Edit
+    | Forward
+    | Made
+    | Mode
+    | Reused
+    | ScalerStep
+    | ScalerUpdate
+    | Schedule
+    | Step
+    | Unscale
+)

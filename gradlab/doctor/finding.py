@@ -6,10 +6,24 @@ import html
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-SEVERITIES = ("error", "warning", "hint")
+Severity = Literal["error", "warning", "hint"]
 """error: proven from what happened. warning: very likely a mistake. hint: worth a look, and perhaps meant so."""
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+
+
+@dataclass(frozen=True)
+class Code:
+    """A kind of finding: its short stable name, and the notebook of the series that explains it."""
+
+    name: str
+    notebook: str = "10_loop_doctor"
+
+    @property
+    def lesson(self) -> str:
+        """Path of the notebook."""
+        return f"notebooks/{self.notebook}.ipynb"
 
 
 @dataclass(frozen=True)
@@ -18,7 +32,7 @@ class Finding:
 
     code: str
     """A short stable name, such as "missing-zero-grad"."""
-    severity: str
+    severity: Severity
     message: str
     """What happens, in one sentence."""
     evidence: str

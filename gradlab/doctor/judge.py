@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec
 
 from .book import Book
-from .events import Forward, Made, Mode, ScalerUpdate, Schedule
+from .events import (
+    Added,
+    Backward,
+    Clear,
+    Clip,
+    Edit,
+    Event,
+    Forward,
+    Made,
+    Mode,
+    Reused,
+    ScalerStep,
+    ScalerUpdate,
+    Schedule,
+    Step,
+    Unscale,
+)
 from .finding import SEVERITIES, Finding
 from .recorder import Recorder
 from .rules import RULES, Case, Rule
+
+_P = ParamSpec("_P")
 
 
 class Judge:
@@ -18,52 +37,58 @@ class Judge:
         """Start with an empty book."""
         self.recorder = Recorder(self.hear)
         self.case = Case(self.recorder)
-        self._rules = [rule(self.case) for rule in RULES]
-        self._book = self.case.book = Book(self)
-        names = (name for name in vars(Rule) if not name.startswith("_"))
-        for name in names:  # a fact goes to the rules that want it, and costs the others nothing
-            wanted = [
-                getattr(rule, name) for rule in self._rules if getattr(type(rule), name) is not getattr(Rule, name)
-            ]
-            setattr(self, name, _teller(wanted))
+        rules = [rule(self.case) for rule in RULES]
+        self.backward = _each(rules, Rule.backward)
+        self.verified = _each(rules, Rule.verified)
+        self.doubtful = _each(rules, Rule.doubtful)
+        self.adding = _each(rules, Rule.adding)
+        self.step = _each(rules, Rule.step)
+        self.scaler_step = _each(rules, Rule.scaler_step)
+        self.scaler_update = _each(rules, Rule.scaler_update)
+        self.clip = _each(rules, Rule.clip)
+        self.made = _each(rules, Rule.made)
+        self.schedule = _each(rules, Rule.schedule)
+        self.mode = _each(rules, Rule.mode)
+        self.forward = _each(rules, Rule.forward)
+        self.end = _each(rules, Rule.end)
+        book = self.case.book = Book(self)
+        self._handlers: dict[type[Event], Callable[[Any], None]] = {
+            Added: book.added,
+            Backward: book.backward,
+            Clear: book.clear,
+            Clip: book.clip,
+            Edit: book.edit,
+            Forward: book.called,
+            Made: book.made,
+            Mode: self.mode,
+            Reused: book.reused,
+            ScalerStep: book.scaler_step,
+            ScalerUpdate: self.scaler_update,
+            Schedule: self.schedule,
+            Step: book.step,
+            Unscale: book.unscale,
+        }
 
-    made: Any
-    schedule: Any
-    mode: Any
-    scaler_update: Any
-    forward: Any
-    end: Any
-
-    def hear(self, events: list[Any]) -> None:
+    def hear(self, events: list[Event]) -> None:
         """Go through events in order."""
+        handlers = self._handlers
         for event in events:
-            kind = type(event)
-            if kind is Made:
-                self.case.made[event.optimizer] = event
-                self._book._made(event)
-            elif kind is Schedule:
-                self.schedule(event)
-            elif kind is ScalerUpdate:
-                self.scaler_update(event)
-            elif kind is Mode:
-                self.mode(event)
-            elif kind is Forward:
-                self._book.called(event)
-                self.forward(event)
-            else:
-                self._book.take(event)
+            handlers[type(event)](event)
 
     def findings(self) -> list[Finding]:
         """Return what was found, the gravest first, in the order in which it was seen."""
         return sorted(self.case.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
 
 
-def _teller(wanted: list[Any]) -> Any:
+def _each(rules: Sequence[Rule], fact: Callable[Concatenate[Any, _P], None]) -> Callable[_P, None]:
+    """Return a function that tells a fact, a method of Rule, to the rules that override it."""
+    name = fact.__name__
+    wanted: list[Callable[_P, None]] = [getattr(rule, name) for rule in rules if getattr(type(rule), name) is not fact]
     if len(wanted) == 1:
         return wanted[0]
 
-    def tell(*fact: Any, **more: Any) -> None:
+    def tell(*args: _P.args, **kwargs: _P.kwargs) -> None:
         for hear in wanted:
-            hear(*fact, **more)
+            hear(*args, **kwargs)
 
     return tell

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from .explaining import explain
+from .explaining import KnownErrors
 from .finding import Report
 from .judge import Judge
 from .sites import without_ours
@@ -73,7 +73,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         try:
             judge.end(normal=error is None)
             if error is not None:
-                explain(judge.case, error)
+                KnownErrors(judge.case).explain(error)
         except Exception as failure:
             recorder.give_up(failure)
         self.findings = judge.findings()
@@ -98,8 +98,8 @@ def _summary(judge: Judge) -> str:
     book, case = judge.case.book, judge.case
     if not case.recorder.seen:
         return "Nothing was trained in this block: no backward pass and no step."
-    if len(case.made) <= _MOST_NAMED:
-        steps = [f"{_count(book.attempts.get(at, 0), 'update')} of {case.name(at)}" for at in case.made]
+    if len(case.book.optimizers) <= _MOST_NAMED:
+        steps = [f"{_count(book.attempts.get(at, 0), 'update')} of {case.name(at)}" for at in case.book.optimizers]
     else:
         steps = [f"{_count(sum(book.attempts.values()), 'update')} of many optimizers"]
     return f"Watched {_count(case.recorder.seen, 'backward pass', 'es')}" + (

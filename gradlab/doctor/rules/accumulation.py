@@ -7,6 +7,7 @@ from typing import Any
 
 from ..cells import Stepped
 from ..events import NOWHERE
+from ..finding import Code, Severity
 from ..lines import clears_by_hand
 from .base import Case, Rule, batches
 
@@ -35,6 +36,8 @@ def lost_in(stepped: Stepped) -> list[Any]:
 class ZeroGradInMicroBatch(Rule):
     """``zero_grad()`` runs for every micro-batch, so a step applies only the last one of its window."""
 
+    ZERO_GRAD_IN_MICRO_BATCH = Code("zero-grad-in-micro-batch", "07_gradient_accumulation")
+
     def __init__(self, case: Case) -> None:
         """Start with no windows seen."""
         super().__init__(case)
@@ -50,8 +53,8 @@ class ZeroGradInMicroBatch(Rule):
         self._row[optimizer] += 1
         if self._row[optimizer] >= 2:
             (site,) = sites
-            self.case.find(
-                "zero-grad-in-micro-batch",
+            self.report(
+                self.ZERO_GRAD_IN_MICRO_BATCH,
                 "error",
                 site if site != NOWHERE else clears_by_hand(stepped.step.site),
                 "The gradients are cleared for every micro-batch, so each update applies only the last of its window.",
@@ -62,6 +65,8 @@ class ZeroGradInMicroBatch(Rule):
 
 class WindowDropped(Rule):
     """The last, shorter window of an epoch gets no step: it is wiped, or it leaks into the next epoch's first one."""
+
+    LAST_ACCUMULATION_WINDOW_DROPPED = Code("last-accumulation-window-dropped", "07_gradient_accumulation")
 
     def __init__(self, case: Case) -> None:
         """Start with no windows seen."""
@@ -114,9 +119,9 @@ class WindowDropped(Rule):
         left = {held.backward.number: held.backward for cell in cells for held in cell.fresh if not cell.edited}
         return [one for one in left.values() if not one.offered]
 
-    def _say(self, optimizer: int, evidence: str, severity: str = "warning") -> None:
-        self.case.find(
-            "last-accumulation-window-dropped",
+    def _say(self, optimizer: int, evidence: str, severity: Severity = "warning") -> None:
+        self.report(
+            self.LAST_ACCUMULATION_WINDOW_DROPPED,
             severity,
             self._site[optimizer],
             "The last window of an epoch has fewer micro-batches and gets no step of its own.",
@@ -142,6 +147,8 @@ def leaks(sizes: list[int]) -> bool:
 class LossNotDivided(Rule):
     """Several mean losses are added up for one step, and nothing divides them by their number."""
 
+    LOSS_NOT_DIVIDED = Code("loss-not-divided", "07_gradient_accumulation")
+
     def __init__(self, case: Case) -> None:
         """Start with no windows seen."""
         super().__init__(case)
@@ -162,8 +169,8 @@ class LossNotDivided(Rule):
         self._windows[optimizer] += 1
         if self._windows[optimizer] >= 2 and self._windows[optimizer] > self._others[optimizer]:
             count = len(fresh)
-            self.case.find(  # no more than a hint: a smaller lr makes up for it, and a sum over tasks looks the same
-                "loss-not-divided",
+            self.report(  # no more than a hint: a smaller lr makes up for it, and a sum over tasks looks the same
+                self.LOSS_NOT_DIVIDED,
                 "hint",
                 fresh[-1].site,
                 f"The mean losses of {count} micro-batches are added up, so the step is {count} times as long as that "

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..events import BY_HAND
-from ..finding import Finding
-from ..lessons import lesson
+from ..finding import Code, Finding, Severity
 
 if TYPE_CHECKING:
     from ..book import Book
@@ -25,35 +24,43 @@ class Case:
         self.seen: dict[tuple[str, Site], int] = {}
         """How many backward passes there had been when a finding was made or renewed last."""
         self.book: Book
-        self.made: dict[int, Made] = {}
 
-    def find(self, code: str, severity: str, site: Site, message: str, evidence: str, fix: str) -> None:
-        """Note a finding; one that is known at this place gets the newer evidence."""
-        file, line = site
-        self.seen[code, site] = self.recorder.seen
-        self.findings[code, site] = Finding(code, severity, message, evidence, file, line, fix, lesson(code))
-
-    def found(self, code: str) -> bool:
+    def found(self, code: Code) -> bool:
         """Is there a finding with this code?"""
-        return any(known == code for known, _ in self.findings)
+        return any(known == code.name for known, _ in self.findings)
 
     def name(self, optimizer: int) -> str:
         """Return what to call an optimizer: "Adam", or "Adam (the second optimizer)"."""
-        kind = self.made[optimizer].kind if optimizer in self.made else "the optimizer"
+        kind = self.book.optimizers[optimizer].kind if optimizer in self.book.optimizers else "the optimizer"
         words = ("first", "second", "third")
         if optimizer == BY_HAND:
             return kind
-        if len(self.made) < 2 or optimizer >= len(words):
+        if len(self.book.optimizers) < 2 or optimizer >= len(words):
             return kind
         return f"{kind} (the {words[optimizer]} optimizer)"
 
 
 class Rule:
-    """A rule; it overrides the facts that it wants to hear of."""
+    """A rule; it overrides the facts that it wants to hear of. The codes that it can report are class attributes."""
+
+    codes: ClassVar[frozenset[Code]] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        cls.codes = frozenset(value for value in vars(cls).values() if isinstance(value, Code))
 
     def __init__(self, case: Case) -> None:
         """Start knowing nothing."""
         self.case = case
+
+    def report(self, code: Code, severity: Severity, site: Site, message: str, evidence: str, fix: str) -> None:
+        """Note a finding; one that is known at this place gets the newer evidence."""
+        if code not in self.codes:
+            own = ", ".join(sorted(one.name for one in self.codes)) or "none"
+            raise ValueError(f"{type(self).__name__} reports {code.name}; the codes that it declares: {own}")
+        file, line = site
+        case, name = self.case, code.name
+        case.seen[name, site] = case.recorder.seen
+        case.findings[name, site] = Finding(name, severity, message, evidence, file, line, fix, code.lesson)
 
     def backward(self, backward: Backward) -> None:
         """A backward pass begins."""

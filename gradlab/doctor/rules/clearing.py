@@ -6,11 +6,14 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from ..cells import Stepped
+from ..finding import Code
 from .base import Case, Rule, batches
 
 
 class MissingZeroGrad(Rule):
     """A step applies batches again that a step of the same optimizer has applied before, beside a new one."""
+
+    MISSING_ZERO_GRAD = Code("missing-zero-grad", "03_forgetting_zero_grad")
 
     def __init__(self, case: Case) -> None:
         """Start with no suspicion."""
@@ -67,8 +70,8 @@ class MissingZeroGrad(Rule):
 
     def _say(self, optimizer: int, site: Any, number: int, again: list[Any]) -> None:
         times = self._times[optimizer]
-        self.case.find(
-            "missing-zero-grad",
+        self.report(
+            self.MISSING_ZERO_GRAD,
             "error",
             site,
             "`.grad` is never cleared, so every step applies the gradients of earlier batches again.",
@@ -80,6 +83,8 @@ class MissingZeroGrad(Rule):
 class DoubleStep(Rule):
     """Two steps on the same gradients."""
 
+    DOUBLE_STEP = Code("double-step", "06_optimizer_step")
+
     def __init__(self, case: Case) -> None:
         """Start with no suspicion."""
         super().__init__(case)
@@ -89,7 +94,7 @@ class DoubleStep(Rule):
         """Is there nothing in the gradients but what this optimizer used in its last step?"""
         optimizer, held = stepped.step.optimizer, stepped.held
         if (
-            self.case.made[optimizer].own
+            self.case.book.optimizers[optimizer].own
             or stepped.step.moved
             or not held
             or stepped.edited
@@ -100,8 +105,8 @@ class DoubleStep(Rule):
             return
         self._times[stepped.step.site] += 1
         if (times := self._times[stepped.step.site]) >= 2:
-            self.case.find(
-                "double-step",
+            self.report(
+                self.DOUBLE_STEP,
                 "error",
                 stepped.step.site,
                 "Two steps are taken on one gradient: the second applies the same batches once more.",
@@ -113,6 +118,8 @@ class DoubleStep(Rule):
 
 class ForeignGradients(Rule):
     """A step applies what another loss has left in the gradients, although that loss has its own optimizer."""
+
+    FOREIGN_GRADIENTS_IN_STEP = Code("foreign-gradients-in-step", "04_zero_grad")
 
     def __init__(self, case: Case) -> None:
         """Start with no suspicion."""
@@ -143,8 +150,8 @@ class ForeignGradients(Rule):
         self._times[stepped.step.site] += 1
         if (times := self._times[stepped.step.site]) >= 2:
             line = foreign[-1].site[1]
-            self.case.find(
-                "foreign-gradients-in-step",
+            self.report(
+                self.FOREIGN_GRADIENTS_IN_STEP,
                 "error",
                 stepped.step.site,
                 "This step also applies the gradients that another optimizer's loss has left in these parameters.",

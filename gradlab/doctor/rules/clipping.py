@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 from ..cells import Cell
+from ..finding import Code, Severity
 from .base import Case, Rule, batches
 
 _FIX = "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)  # after the last backward(), right before step()"
@@ -13,6 +14,11 @@ _FIX = "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)  # after th
 
 class Clipping(Rule):
     """Gradients are clipped while scaled, after the step, before there are any, or in the middle of a window."""
+
+    CLIP_BEFORE_UNSCALE = Code("clip-before-unscale", "08_mixed_precision")
+    CLIP_BEFORE_BACKWARD = Code("clip-before-backward", "07_gradient_accumulation")
+    CLIP_AFTER_STEP = Code("clip-after-step", "07_gradient_accumulation")
+    CLIP_INSIDE_ACCUMULATION = Code("clip-inside-accumulation", "07_gradient_accumulation")
 
     def __init__(self, case: Case) -> None:
         """Start with nothing seen."""
@@ -37,15 +43,15 @@ class Clipping(Rule):
         if any(cell.edited for cell in cells) or any(one.backward.inside >= 0 for one in held):
             return  # in a closure, the step that calls it comes after all
         if any(one.backward.scaled and not one.unscaled for one in fresh):
-            self._say("clip-before-unscale", event, "error", 1, *_SCALED, batches([one.backward for one in fresh]))
+            self._say(self.CLIP_BEFORE_UNSCALE, event, "error", 1, *_SCALED, batches([one.backward for one in fresh]))
         elif any(wipe.lost for cycle in self.case.book.cycles.values() for wipe in cycle.wipes):
             return  # there is a reason why there is nothing left to clip
         elif not held:
-            self._say("clip-before-backward", event, "error", 2, *_EMPTY, "no gradient")
+            self._say(self.CLIP_BEFORE_BACKWARD, event, "error", 2, *_EMPTY, "no gradient")
         elif not fresh and self._called:
-            self._say("clip-before-backward", event, "error", 2, *_EMPTY, batches([one.backward for one in held]))
+            self._say(self.CLIP_BEFORE_BACKWARD, event, "error", 2, *_EMPTY, batches([one.backward for one in held]))
         elif not fresh:
-            self._say("clip-after-step", event, "error", 2, *_LATE, batches([one.backward for one in held]))
+            self._say(self.CLIP_AFTER_STEP, event, "error", 2, *_LATE, batches([one.backward for one in held]))
         else:
             self._clipped = {cell.pages & (covered or -1): event for cell in cells if cell.fresh}
 
@@ -54,7 +60,7 @@ class Clipping(Rule):
         for pages, event in list(self._clipped.items()):
             if any(cell.pages & pages and cell.fresh and not cell.edited for cell in cells):
                 self._say(
-                    "clip-inside-accumulation", event, "warning", 2, *_INSIDE, f"batch {backward.number} after it"
+                    self.CLIP_INSIDE_ACCUMULATION, event, "warning", 2, *_INSIDE, f"batch {backward.number} after it"
                 )
         self._clipped.clear()
 
@@ -67,11 +73,11 @@ class Clipping(Rule):
         """The next batch is at work."""
         self._called = self._called or event.grad
 
-    def _say(self, code: str, event: Any, severity: str, least: int, message: str, fix: str, seen: str) -> None:
+    def _say(self, code: Code, event: Any, severity: Severity, least: int, message: str, fix: str, seen: str) -> None:
         self._times[code, event.site] += 1
         times, calls = self._times[code, event.site], self._calls[event.site]
         if times >= least and 2 * times >= calls:
-            self.case.find(code, severity, event.site, message, f"{times} of {calls} calls: {seen}", fix)
+            self.report(code, severity, event.site, message, f"{times} of {calls} calls: {seen}", fix)
 
 
 _SCALED = (

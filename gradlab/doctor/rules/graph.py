@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..events import NOWHERE
+from ..finding import Code
 from ..graphs import LOOK
 from .base import Case, Rule
 
@@ -13,6 +14,9 @@ _FEW = 6
 
 class CarriedGraph(Rule):
     """The graph grows from update to update, or the graphs of past updates stay alive."""
+
+    RETAIN_GRAPH_GROWTH = Code("retain-graph-growth", "01_autograd")
+    GRAPH_RETAINED_MEMORY_LEAK = Code("graph-retained-memory-leak", "09_gpu_memory")
 
     def __init__(self, case: Case) -> None:
         """Start with nothing seen."""
@@ -37,8 +41,8 @@ class CarriedGraph(Rule):
         rising = all(later > earlier for earlier, later in zip(sizes[-5:], sizes[-4:], strict=False))
         if len(sizes) >= 5 and rising and sizes[-1] >= 2 * sizes[-5] - sizes[-5] // 2:
             (first, few), (last, many) = counts[0], counts[-1]
-            self.case.find(
-                "retain-graph-growth",
+            self.report(
+                self.RETAIN_GRAPH_GROWTH,
                 "error",
                 site,
                 "Each backward() goes back through all earlier batches: retain_graph=True keeps their graphs, and a "
@@ -50,11 +54,11 @@ class CarriedGraph(Rule):
     def _leaking(self) -> None:
         newest, counts = self._kept[-1], [one.alive for one in self._kept]
         more = len(counts) == 3 and counts[0] < counts[1] < counts[2] >= _FEW
-        if not more or self.case.found("retain-graph-growth"):
+        if not more or self.case.found(self.RETAIN_GRAPH_GROWTH):
             return  # as many as ever: what an update needs of the one before
         known = next((one.keeper for one in reversed(self._kept) if one.keeper != NOWHERE), NOWHERE)
-        self.case.find(
-            "graph-retained-memory-leak",
+        self.report(
+            self.GRAPH_RETAINED_MEMORY_LEAK,
             "error" if known != NOWHERE else "warning",
             known if known != NOWHERE else newest.site,
             "The graphs of past updates are kept alive: a loss is stored or summed with its graph attached.",

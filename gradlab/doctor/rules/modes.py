@@ -7,6 +7,7 @@ from typing import Any
 
 from ..cells import Stepped
 from ..events import NOWHERE
+from ..finding import Code
 from .base import Case, Rule
 
 _ENOUGH = 3
@@ -15,6 +16,8 @@ _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNO
 
 class EvalLeftOn(Rule):
     """Training goes on in evaluation mode after the model was put there to be validated."""
+
+    EVAL_MODE_LEFT_ON = Code("eval-mode-left-on")
 
     def __init__(self, case: Case) -> None:
         """Start with nothing seen."""
@@ -59,8 +62,8 @@ class EvalLeftOn(Rule):
                 if call.module in self._eval:
                     self._never(call, where)
                 return
-            self.case.find(
-                "eval-mode-left-on",
+            self.report(
+                self.EVAL_MODE_LEFT_ON,
                 "error",
                 where if where != NOWHERE else call.site,
                 f"Training goes on in evaluation mode: {call.calm} no longer works as it does in training.",
@@ -70,8 +73,8 @@ class EvalLeftOn(Rule):
 
     def _never(self, call: Any, where: Any) -> None:
         """Training never was in training mode: some mean it so."""
-        self.case.find(
-            "eval-mode-left-on",
+        self.report(
+            self.EVAL_MODE_LEFT_ON,
             "hint",
             where,
             f"All training so far was in evaluation mode: {call.calm} works as it does in evaluation.",
@@ -82,6 +85,8 @@ class EvalLeftOn(Rule):
 
 class ValidationInTrainMode(Rule):
     """The model is validated, under no_grad, in training mode."""
+
+    VALIDATION_IN_TRAIN_MODE = Code("validation-in-train-mode")
 
     def __init__(self, case: Case) -> None:
         """Start with nothing seen."""
@@ -143,8 +148,8 @@ class ValidationInTrainMode(Rule):
         if self._phases < 2 and len(row) < 4:
             return
         call = row[-1]
-        self.case.find(
-            "validation-in-train-mode",
+        self.report(
+            self.VALIDATION_IN_TRAIN_MODE,
             "warning",
             call.site,
             f"The model is evaluated in training mode: {call.moody} works here as it does in training.",

@@ -6,11 +6,15 @@ from collections import Counter
 from typing import Any
 
 from ..cells import Stepped
+from ..finding import Code
 from .base import Case, Rule, batches
 
 
 class Scaling(Rule):
     """A step that goes round the scaler, or a scaler that divides what was never multiplied."""
+
+    SCALER_STEP_WITHOUT_UPDATE = Code("scaler-step-without-update", "08_mixed_precision")
+    SCALER_BYPASSED = Code("scaler-bypassed", "08_mixed_precision")
 
     def __init__(self, case: Case) -> None:
         """Start with nothing seen."""
@@ -23,8 +27,8 @@ class Scaling(Rule):
         if event.optimizer in self._open:
             self._times["open", event.site] += 1
             if (times := self._times["open", event.site]) >= 2:
-                self.case.find(
-                    "scaler-step-without-update",
+                self.report(
+                    self.SCALER_STEP_WITHOUT_UPDATE,
                     "error",
                     event.site,
                     "scaler.step() is never followed by scaler.update(): the loss scale cannot adapt.",
@@ -43,8 +47,8 @@ class Scaling(Rule):
         if not fresh:
             return
         if not stepped.step.scaler and all(held.backward.scaled and not held.unscaled for held in fresh):
-            self.case.find(
-                "scaler-bypassed",
+            self.report(
+                self.SCALER_BYPASSED,
                 "error",
                 stepped.step.site,
                 "The loss was multiplied by the scaler, but the step goes round it: it applies gradients that are "
@@ -58,8 +62,8 @@ class Scaling(Rule):
     def _unscaled(self, backward: Any, number: int) -> None:
         self._times[backward.site] += 1
         if self._times[backward.site] >= 2:
-            self.case.find(
-                "scaler-bypassed",
+            self.report(
+                self.SCALER_BYPASSED,
                 "error",
                 backward.site,
                 "scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
@@ -70,6 +74,8 @@ class Scaling(Rule):
 
 class Autocast(Rule):
     """backward() inside the autocast block."""
+
+    BACKWARD_INSIDE_AUTOCAST = Code("backward-inside-autocast", "08_mixed_precision")
 
     def __init__(self, case: Case) -> None:
         """Start with nothing seen."""
@@ -82,8 +88,8 @@ class Autocast(Rule):
             return
         self._times[backward.site] += 1
         if (times := self._times[backward.site]) >= 2:
-            self.case.find(
-                "backward-inside-autocast",
+            self.report(
+                self.BACKWARD_INSIDE_AUTOCAST,
                 "warning",
                 backward.site,
                 "backward() runs inside the autocast block; PyTorch advises against it: backward picks its types by "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..finding import Code
 from .base import Case, Rule
 
 _SETTLED = 6  # steps after which it is clear whether a scheduler is too fast
@@ -28,6 +29,9 @@ class _Schedule:
 class Scheduling(Rule):
     """A scheduler that steps before the optimizer, or more often than it."""
 
+    SCHEDULER_OUTPACES_OPTIMIZER = Code("scheduler-outpaces-optimizer")
+    SCHEDULER_BEFORE_OPTIMIZER = Code("scheduler-before-optimizer")
+
     def __init__(self, case: Case) -> None:
         """Start with no schedulers."""
         super().__init__(case)
@@ -51,8 +55,8 @@ class Scheduling(Rule):
             self._early(schedule, event.optimizer)
         if not schedule.fast and schedule.extra >= 4 and 2 * schedule.extra > regular > 0:
             schedule.fast = True
-            self.case.find(
-                "scheduler-outpaces-optimizer",
+            self.report(
+                self.SCHEDULER_OUTPACES_OPTIMIZER,
                 "warning",
                 event.site,
                 "The scheduler steps more often than the optimizer: the learning rate runs through its schedule too "
@@ -77,8 +81,8 @@ class Scheduling(Rule):
         if schedule.early != 1 or schedule.told or schedule.extra or schedule.early_site not in schedule.sites:
             return
         schedule.told = True
-        self.case.find(
-            "scheduler-before-optimizer",
+        self.report(
+            self.SCHEDULER_BEFORE_OPTIMIZER,
             "warning",
             schedule.early_site,
             "The scheduler steps before the optimizer does, so the first value of its schedule is skipped.",

@@ -7,12 +7,19 @@ from typing import Any
 
 from ..cells import Stepped
 from ..events import NOWHERE
+from ..finding import Code
 from ..lines import clears_by_hand
 from .base import Case, Rule, batches
 
 
 class EmptyStep(Rule):
     """A step finds no gradient at all: says why."""
+
+    ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP = Code("zero-grad-between-backward-and-step", "04_zero_grad")
+    OPTIMIZER_PARAMS_FROZEN = Code("optimizer-params-frozen", "04_zero_grad")
+    STEP_WITHOUT_BACKWARD = Code("step-without-backward", "06_optimizer_step")
+    OPTIMIZER_HOLDS_STALE_PARAMS = Code("optimizer-holds-stale-params", "04_zero_grad")
+    GRAPH_BROKEN = Code("graph-broken", "01_autograd")
 
     def __init__(self, case: Case) -> None:
         """Start with no suspicion."""
@@ -52,8 +59,8 @@ class EmptyStep(Rule):
     def _wiped(self, stepped: Stepped, wipes: list[Any]) -> None:
         clear, lost = wipes[-1].clear, wipes[-1].lost
         if times := self._repeats("wiped", stepped):
-            self.case.find(
-                "zero-grad-between-backward-and-step",
+            self.report(
+                self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP,
                 "error",
                 clear.site if clear.site != NOWHERE else clears_by_hand(stepped.step.site),
                 "The gradients are cleared after backward() and before step(), so the step has nothing to apply.",
@@ -63,9 +70,9 @@ class EmptyStep(Rule):
 
     def _frozen(self, stepped: Stepped) -> None:
         if times := self._repeats("frozen", stepped):
-            made = self.case.made[stepped.step.optimizer].site
-            self.case.find(
-                "optimizer-params-frozen",
+            made = self.case.book.optimizers[stepped.step.optimizer].site
+            self.report(
+                self.OPTIMIZER_PARAMS_FROZEN,
                 "error",
                 made if made != NOWHERE else stepped.step.site,
                 "None of this optimizer's parameters requires a gradient: its steps change nothing.",
@@ -75,11 +82,11 @@ class EmptyStep(Rule):
             )
 
     def _without(self, stepped: Stepped) -> None:
-        if self.case.made[stepped.step.optimizer].own:
+        if self.case.book.optimizers[stepped.step.optimizer].own:
             return  # it may need no gradients: an average of weights, a search without them
         if times := self._repeats("without", stepped):
-            self.case.find(
-                "step-without-backward",
+            self.report(
+                self.STEP_WITHOUT_BACKWARD,
                 "error",
                 stepped.step.site,
                 "step() is called, but no backward() has put anything into its parameters' `.grad` since the last.",
@@ -95,15 +102,15 @@ class EmptyStep(Rule):
         times = self._repeats("unreached", stepped)
         if not times:
             return
-        made = self.case.made[stepped.step.optimizer].site
+        made = self.case.book.optimizers[stepped.step.optimizer].site
         called, pages = stepped.cycle.called, stepped.step.pages
         strangers = (pages & ~called).bit_count() if called & stepped.cycle.elsewhere else 0
         if not strangers and not called & pages:
             return  # its model was not even called: this optimizer has a rest
         site = made if made != NOWHERE else stepped.step.site
         if strangers:
-            self.case.find(
-                "optimizer-holds-stale-params",
+            self.report(
+                self.OPTIMIZER_HOLDS_STALE_PARAMS,
                 "error",
                 site,
                 "The optimizer holds parameters that the model no longer has: backward() fills other ones.",
@@ -112,8 +119,8 @@ class EmptyStep(Rule):
                 "optimizer = ...(model.parameters())  # make it after the model has its final parts",
             )
             return
-        self.case.find(
-            "graph-broken",
+        self.report(
+            self.GRAPH_BROKEN,
             "error",
             self._newest if self._newest != NOWHERE else stepped.step.site,
             "backward() runs, but reaches none of the optimizer's parameters: the graph between them is cut.",
@@ -130,6 +137,8 @@ class EmptyStep(Rule):
 
 class NeverSteps(Rule):
     """Gradients are computed, and no step is ever taken."""
+
+    NEVER_STEPS = Code("never-steps", "06_optimizer_step")
 
     def __init__(self, case: Case) -> None:
         """Start with nothing seen."""
@@ -156,8 +165,8 @@ class NeverSteps(Rule):
             idle = not book.attempts.get(optimizer) and not book.steps.get(optimizer) and not cover & stepped
             if idle and len(passes) >= 3 and not pages.moved(cover):
                 own = [one for one in passes if not one.used] or passes  # not those that another optimizer has used
-                self.case.find(
-                    "never-steps",
+                self.report(
+                    self.NEVER_STEPS,
                     "error",
                     own[-1].site,
                     "backward() computes gradients, but no step() ever applies them: the weights stay as they are.",

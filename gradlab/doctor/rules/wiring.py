@@ -7,12 +7,17 @@ from typing import Any
 
 from ..cells import Stepped
 from ..events import NOWHERE
+from ..finding import Code, Severity
 from ..pages import numbers
 from .base import Case, Rule
+from .stepping import EmptyStep
 
 
 class MissingParams(Rule):
     """Parameters that get gradients and are in no optimizer, while others of the same loss are stepped."""
+
+    PARAMS_MISSING_FROM_OPTIMIZER = Code("params-missing-from-optimizer", "04_zero_grad")
+    OPTIMIZER_HOLDS_STALE_PARAMS = EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS
 
     def __init__(self, case: Case) -> None:
         """Start with nothing seen."""
@@ -52,13 +57,13 @@ class MissingParams(Rule):
         # A backbone may be meant to stay as it is, or all but the biases; a head that comes after all else is not.
         downstream = bool(near and stepped and min(near) < min(stepped) and max(near) <= min(stepped))
         late = self.case.recorder.younger(missing, step.optimizer)
-        severity = "warning" if stray or late or (same and downstream) else "hint"
+        severity: Severity = "warning" if stray or late or (same and downstream) else "hint"
         if self._stale(step):
             return
-        made = self.case.made[step.optimizer].site
+        made = self.case.book.optimizers[step.optimizer].site
         count = missing.bit_count()
-        self.case.find(
-            "params-missing-from-optimizer",
+        self.report(
+            self.PARAMS_MISSING_FROM_OPTIMIZER,
             severity,
             made if made != NOWHERE else step.site,
             f"{count} parameter{'s get' if count > 1 else ' gets'} gradients and {'are' if count > 1 else 'is'} in no "
@@ -77,9 +82,9 @@ class MissingParams(Rule):
         gone = step.pages & ~registered
         if not registered or not gone or self.case.book.cells(gone)[0].held:
             return False
-        made = self.case.made[step.optimizer].site
-        self.case.find(
-            "optimizer-holds-stale-params",
+        made = self.case.book.optimizers[step.optimizer].site
+        self.report(
+            self.OPTIMIZER_HOLDS_STALE_PARAMS,
             "error",
             made if made != NOWHERE else step.site,
             "The optimizer holds parameters that the model no longer has, and not those that took their place.",
@@ -92,6 +97,9 @@ class MissingParams(Rule):
 
 class PartsWithoutGradient(Rule):
     """Some parameters of an optimizer never get a gradient, although others of it do."""
+
+    OPTIMIZER_HOLDS_STALE_PARAMS = EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS
+    GRAPH_BROKEN = EmptyStep.GRAPH_BROKEN
 
     def __init__(self, case: Case) -> None:
         """Start with nothing seen."""
@@ -109,15 +117,15 @@ class PartsWithoutGradient(Rule):
 
     def end(self, *, normal: bool) -> None:
         """Say which parts were never reached: perhaps unused, perhaps cut off."""
-        if self._passes < 5 or self.case.found("optimizer-holds-stale-params"):
+        if self._passes < 5 or self.case.found(self.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
         pages = self.case.recorder.pages
         for optimizer, cover in self.case.book.covers.items():
             never = cover & ~self._reached
             never &= ~pages.frozen(never)
             if never and never != cover and self.case.book.steps.get(optimizer):
-                self.case.find(
-                    "graph-broken",
+                self.report(
+                    self.GRAPH_BROKEN,
                     "hint",
                     self._site,
                     "Some of the optimizer's parameters never get a gradient: they are unused, or the graph is cut "
