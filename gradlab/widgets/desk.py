@@ -12,7 +12,7 @@ import ipywidgets as widgets
 
 from .. import tasks
 from ..cards import capacity
-from ..doctor.listening import Listener
+from ..doctor.live import LiveDoctor
 from ..exhausted import exhausted, explain, release
 from ..probes import Probes
 from ..readout import readout, warning
@@ -43,7 +43,7 @@ class Desk:
         self.code = CodePane(self.edit, editable="edit" in controls)
         self.words = widgets.HTML()
         self._panels = panels
-        self._doctor = Listener()
+        self._doctor = LiveDoctor()
         self._note = runner.task.title
         self._card = ""  # the one that was chosen
         self._mishap = ""
@@ -89,7 +89,7 @@ class Desk:
             nonlocal taken
             self._complete_update()
             self.runner.edit(text)
-            self._doctor = Listener()
+            self._doctor = LiveDoctor()
             self._curious = True
             taken = True
             self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
@@ -142,7 +142,7 @@ class Desk:
     @property
     def warning(self) -> str:
         """What is wrong with the run, and with a loop of the learner's own; "" if nothing is."""
-        return warning(self.runner) or (self._doctor.words() if self.runner.edited else "")
+        return warning(self.runner) or (self._doctor.text() if self.runner.edited else "")
 
     def listening(self) -> AbstractContextManager[object]:
         """Let the doctor listen to a loop of the learner's own; a recipe's loop is known to be in order."""
@@ -228,7 +228,7 @@ class Desk:
 
     def _start_showing(self, words: str) -> None:
         self.code.forget_changes()
-        self._doctor = Listener()
+        self._doctor = LiveDoctor()
         card, self._probes = self._probes.card, Probes(self.runner)
         self._probes.card = card
         self.screen.renew(self._probes)

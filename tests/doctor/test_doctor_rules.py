@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gradlab.doctor.explaining import KnownErrors
 from gradlab.doctor.finding import Code
-from gradlab.doctor.judge import Judge
+from gradlab.doctor.known_errors import KnownErrors
+from gradlab.doctor.rule_runner import RuleRunner
 from gradlab.doctor.rules import RULES, Rule
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,9 +47,9 @@ def test_a_rule_can_report_its_own_codes_alone() -> None:
     class Own(Rule):
         OWN = Code("own-code")
 
-    judge = Judge()
-    Own(judge.case).report(Own.OWN, "hint", ("train.py", 3), "message", "evidence", "fix")
-    (finding,) = judge.findings()
+    runner = RuleRunner()
+    Own(runner.context).report(Own.OWN, "hint", ("train.py", 3), "message", "evidence", "fix")
+    (finding,) = runner.findings()
     assert (finding.code, finding.lesson) == ("own-code", "notebooks/10_loop_doctor.ipynb")
     with pytest.raises(ValueError, match=r"Own reports other-code.*own-code"):
-        Own(judge.case).report(Code("other-code"), "hint", ("train.py", 3), "message", "evidence", "fix")
+        Own(runner.context).report(Code("other-code"), "hint", ("train.py", 3), "message", "evidence", "fix")

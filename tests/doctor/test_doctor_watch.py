@@ -26,6 +26,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from watched_loops import LOOPS, batch, build
 
 from gradlab.doctor import watch
+from gradlab.doctor.torch_listener import TorchListener
 
 
 def kinds(*roots: type) -> set[type]:
@@ -200,15 +201,18 @@ def test_a_patch_of_somebody_else_on_top_is_left_alone():
 
 def test_a_function_that_was_kept_does_what_it_did_before():
     model = build()
-    with watch() as report:
-        recorder = report._judge.recorder
-        kept = model.zero_grad
-        train(3, model)
-    said = report.watched
+    events: list[object] = []
+    listener = TorchListener(events.extend)
+    listener.start()
+    kept = model.zero_grad
+    train(3, model)
+    listener.stop()
+    heard = len(events)
+    assert heard
     kept()
     assert all(p.grad is None for p in model.parameters())
-    assert report.watched == said
-    assert recorder._events == [], "it goes on listening"
+    listener.log.flush()
+    assert len(events) == heard, "it goes on listening"
 
 
 def test_nothing_of_the_watch_is_in_what_is_saved(tmp_path):
@@ -406,12 +410,12 @@ def test_a_warning_about_a_scheduler_is_about_the_learners_line():
 
 
 def test_a_failure_of_the_doctor_never_reaches_the_loop(monkeypatch, untouched):
-    import gradlab.doctor.pages as pages
+    from gradlab.doctor.param_index import ParamIndex
 
     def fails(*args, **kwargs):
         raise RuntimeError("not the learner's fault")
 
-    monkeypatch.setattr(pages.Pages, "look", fails)
+    monkeypatch.setattr(ParamIndex, "changes", fails)
     torch.manual_seed(5)
     bare = LOOPS["amp"]()
     torch.manual_seed(5)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from pkgutil import iter_modules
 
-from .base import Case, Rule
+from .base import Rule, RuleContext
 
 
 def _rules() -> tuple[type[Rule], ...]:
@@ -27,4 +27,4 @@ def _rules() -> tuple[type[Rule], ...]:
 RULES = _rules()
 """All rules, in the order in which they are asked."""
 
-__all__ = ["RULES", "Case", "Rule"]
+__all__ = ["RULES", "Rule", "RuleContext"]

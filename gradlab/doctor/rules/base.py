@@ -4,38 +4,38 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..events import BY_HAND
+from ..events import MANUAL_UPDATE
 from ..finding import Code, Finding, Severity
 
 if TYPE_CHECKING:
-    from ..book import Book
-    from ..cells import Cell, Stepped
-    from ..events import Backward, Clip, Forward, Made, Mode, ScalerStep, ScalerUpdate, Schedule, Site
-    from ..recorder import Recorder
+    from ..event_log import EventLog
+    from ..events import Backward, Clip, Forward, Mode, OptimizerMade, ScalerStep, ScalerUpdate, Schedule, Site
+    from ..grad_groups import ParamGroupState, StepFacts
+    from ..grad_state import GradState
 
 
-class Case:
-    """What the rules share: what was recorded, the book, and the findings so far."""
+class RuleContext:
+    """What the rules share: what was recorded, the state, and the findings so far."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, log: EventLog) -> None:
         """Start without findings."""
-        self.recorder = recorder
+        self.log = log
         self.findings: dict[tuple[str, Site], Finding] = {}
         self.seen: dict[tuple[str, Site], int] = {}
         """How many backward passes there had been when a finding was made or renewed last."""
-        self.book: Book
+        self.state: GradState
 
-    def found(self, code: Code) -> bool:
+    def has_finding(self, code: Code) -> bool:
         """Is there a finding with this code?"""
         return any(known == code.name for known, _ in self.findings)
 
     def name(self, optimizer: int) -> str:
         """Return what to call an optimizer: "Adam", or "Adam (the second optimizer)"."""
-        kind = self.book.optimizers[optimizer].kind if optimizer in self.book.optimizers else "the optimizer"
+        kind = self.state.optimizers[optimizer].kind if optimizer in self.state.optimizers else "the optimizer"
         words = ("first", "second", "third")
-        if optimizer == BY_HAND:
+        if optimizer == MANUAL_UPDATE:
             return kind
-        if len(self.book.optimizers) < 2 or optimizer >= len(words):
+        if len(self.state.optimizers) < 2 or optimizer >= len(words):
             return kind
         return f"{kind} (the {words[optimizer]} optimizer)"
 
@@ -48,9 +48,9 @@ class Rule:
     def __init_subclass__(cls) -> None:
         cls.codes = frozenset(value for value in vars(cls).values() if isinstance(value, Code))
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, context: RuleContext) -> None:
         """Start knowing nothing."""
-        self.case = case
+        self.context = context
 
     def report(self, code: Code, severity: Severity, site: Site, message: str, evidence: str, fix: str) -> None:
         """Note a finding; one that is known at this place gets the newer evidence."""
@@ -58,35 +58,35 @@ class Rule:
             own = ", ".join(sorted(one.name for one in self.codes)) or "none"
             raise ValueError(f"{type(self).__name__} reports {code.name}; the codes that it declares: {own}")
         file, line = site
-        case, name = self.case, code.name
-        case.seen[name, site] = case.recorder.seen
-        case.findings[name, site] = Finding(name, severity, message, evidence, file, line, fix, code.lesson)
+        context, name = self.context, code.name
+        context.seen[name, site] = context.log.backwards
+        context.findings[name, site] = Finding(name, severity, message, evidence, file, line, fix, code.lesson)
 
     def backward(self, backward: Backward) -> None:
         """A backward pass begins."""
 
-    def verified(self, backward: Backward, pages: int) -> None:
-        """A backward pass found gradients on these pages that are not zeros."""
+    def on_nonzero_grad(self, backward: Backward, params: int) -> None:
+        """A backward pass found gradients on these parameters that are not zeros."""
 
-    def doubtful(self, pages: int) -> None:
+    def on_maybe_cleared(self, params: int) -> None:
         """Zeros were found in gradients that were not looked at before: cleared, or never anything else."""
 
-    def adding(self, backward: Backward, cells: list[Cell]) -> None:
-        """A backward pass adds to the gradients of these cells, which are as they were before it."""
+    def on_accumulate(self, backward: Backward, groups: list[ParamGroupState]) -> None:
+        """A backward pass adds to the gradients of these groups, which are as they were before it."""
 
-    def step(self, stepped: Stepped) -> None:
+    def step(self, facts: StepFacts) -> None:
         """An optimizer takes a step, without a closure."""
 
-    def scaler_step(self, event: ScalerStep, cells: list[Cell]) -> None:
+    def scaler_step(self, event: ScalerStep, groups: list[ParamGroupState]) -> None:
         """A scaler has taken a step, or skipped it."""
 
     def scaler_update(self, event: ScalerUpdate) -> None:
         """A scaler has looked at how the steps went."""
 
-    def clip(self, event: Clip, cells: list[Cell]) -> None:
+    def clip(self, event: Clip, groups: list[ParamGroupState]) -> None:
         """Gradients are clipped."""
 
-    def made(self, event: Made) -> None:
+    def made(self, event: OptimizerMade) -> None:
         """An optimizer was made or is seen for the first time."""
 
     def schedule(self, event: Schedule) -> None:

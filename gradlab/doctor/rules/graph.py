@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..events import NOWHERE
+from ..autograd_graph import LOOK
+from ..events import NO_SITE
 from ..finding import Code
-from ..graphs import LOOK
-from .base import Case, Rule
+from .base import Rule, RuleContext
 
 _FEW = 6
 
@@ -18,9 +18,9 @@ class CarriedGraph(Rule):
     RETAIN_GRAPH_GROWTH = Code("retain-graph-growth", "01_autograd")
     GRAPH_RETAINED_MEMORY_LEAK = Code("graph-retained-memory-leak", "09_gpu_memory")
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""
-        super().__init__(case)
+        super().__init__(context)
         self._nodes: dict[Any, list[tuple[int, int]]] = {}
         self._kept: list[Any] = []
 
@@ -54,13 +54,13 @@ class CarriedGraph(Rule):
     def _leaking(self) -> None:
         newest, counts = self._kept[-1], [one.alive for one in self._kept]
         more = len(counts) == 3 and counts[0] < counts[1] < counts[2] >= _FEW
-        if not more or self.case.found(self.RETAIN_GRAPH_GROWTH):
+        if not more or self.context.has_finding(self.RETAIN_GRAPH_GROWTH):
             return  # as many as ever: what an update needs of the one before
-        known = next((one.keeper for one in reversed(self._kept) if one.keeper != NOWHERE), NOWHERE)
+        known = next((one.holder for one in reversed(self._kept) if one.holder != NO_SITE), NO_SITE)
         self.report(
             self.GRAPH_RETAINED_MEMORY_LEAK,
-            "error" if known != NOWHERE else "warning",
-            known if known != NOWHERE else newest.site,
+            "error" if known != NO_SITE else "warning",
+            known if known != NO_SITE else newest.site,
             "The graphs of past updates are kept alive: a loss is stored or summed with its graph attached.",
             f"at batch {newest.number} the graphs of at least {newest.alive} earlier losses were still there",
             "total += loss.item()  # or losses.append(loss.detach())",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from types import TracebackType
 
-from .events import NOWHERE, Site
+from .callsite import Owner, code_owner
+from .events import NO_SITE, Site
 from .finding import Code
-from .lines import text
 from .rules import Rule
 from .rules.clipping import Clipping
 from .rules.scaling import Scaling
 from .rules.scheduling import Scheduling
 from .rules.stepping import EmptyStep
-from .sites import rank
+from .source_search import text
 
 
 class KnownErrors(Rule):
@@ -58,15 +58,15 @@ class KnownErrors(Rule):
             self._grad_is_none(site)
 
     def _no_graph(self, site: Site, said: str) -> None:
-        for optimizer, cover in self.case.book.covers.items():
-            if cover and self.case.recorder.pages.frozen(cover) == cover:
-                made = self.case.book.optimizers[optimizer].site
+        for optimizer, params in self.context.state.params_of.items():
+            if params and self.context.log.index.frozen(params) == params:
+                made = self.context.state.optimizers[optimizer].site
                 self.report(
                     self.OPTIMIZER_PARAMS_FROZEN,
                     "error",
-                    made if made != NOWHERE else site,
+                    made if made != NO_SITE else site,
                     "None of this optimizer's parameters requires a gradient, so backward() has nowhere to go.",
-                    f"all {cover.bit_count()} parameters of {self.case.name(optimizer)} have requires_grad=False",
+                    f"all {params.bit_count()} parameters of {self.context.name(optimizer)} have requires_grad=False",
                     "p.requires_grad_(True)  # for the parameters that should learn",
                 )
                 return
@@ -91,7 +91,7 @@ class KnownErrors(Rule):
         )
 
     def _twice(self, site: Site, said: str) -> None:
-        newest = self.case.recorder.newest
+        newest = self.context.log.newest
         if newest is not None and newest.carried:
             self._carried(site, said)
         else:
@@ -105,7 +105,7 @@ class KnownErrors(Rule):
             )
 
     def _in_place(self, site: Site, said: str) -> None:
-        newest = self.case.recorder.newest
+        newest = self.context.log.newest
         if newest is not None and newest.carried:
             self._carried(site, said)
             return
@@ -123,7 +123,7 @@ class KnownErrors(Rule):
         self.report(
             self.SCALER_STEP_WITHOUT_UPDATE,
             "error",
-            self.case.recorder.scaler_step if "unscale_" in said else site,
+            self.context.log.scaler_step if "unscale_" in said else site,
             "scaler.step() is called again although scaler.update() has not closed the last update.",
             _said(said),
             "scaler.update()  # once an update, after the last scaler.step()",
@@ -160,7 +160,7 @@ class KnownErrors(Rule):
         )
 
     def _never_scaled(self, site: Site, said: str) -> None:
-        newest = self.case.recorder.newest
+        newest = self.context.log.newest
         self.report(
             self.SCALER_BYPASSED,
             "error",
@@ -171,12 +171,17 @@ class KnownErrors(Rule):
         )
 
     def _nothing_to_unscale(self, site: Site, said: str) -> None:
-        wipes = [wipe for cycle in self.case.book.cycles.values() for wipe in cycle.wipes if wipe.clear.site != NOWHERE]
-        if wipes:
+        clearings = [
+            cleared
+            for since in self.context.state.since.values()
+            for cleared in since.clearings
+            if cleared.clear.site != NO_SITE
+        ]
+        if clearings:
             self.report(
                 self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP,
                 "error",
-                wipes[-1].clear.site,
+                clearings[-1].clear.site,
                 "The gradients are cleared after backward() and before step(), so the step has nothing to apply.",
                 _said(said),
                 "optimizer.zero_grad()  # move it above the backward pass, or below scaler.step(optimizer)",
@@ -222,7 +227,7 @@ def _place(trace: TracebackType | None) -> Site:
     """Return the innermost line of the learner's own code."""
     found: Site = ("", 0)
     while trace is not None:
-        if rank(trace.tb_frame.f_code.co_filename) == 2:
+        if code_owner(trace.tb_frame.f_code.co_filename) is Owner.USER:
             found = trace.tb_frame.f_code.co_filename, trace.tb_lineno
         trace = trace.tb_next
     return found

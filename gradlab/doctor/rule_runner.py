@@ -1,22 +1,21 @@
-"""The judge: reads the events through the book and lets every rule have its say."""
+"""All rules on one loop: events go to the state of the gradients, and facts from there to the rules."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec
 
-from .book import Book
 from .events import (
     Added,
     Backward,
     Clear,
     Clip,
-    Edit,
     Event,
     Forward,
-    Made,
+    GradEdited,
     Mode,
-    Reused,
+    OptimizerMade,
+    ParamSlotReused,
     ScalerStep,
     ScalerUpdate,
     Schedule,
@@ -24,24 +23,25 @@ from .events import (
     Unscale,
 )
 from .finding import SEVERITIES, Finding
-from .recorder import Recorder
-from .rules import RULES, Case, Rule
+from .grad_state import GradState
+from .rules import RULES, Rule, RuleContext
+from .torch_listener import TorchListener
 
 _P = ParamSpec("_P")
 
 
-class Judge:
-    """All rules on one case."""
+class RuleRunner:
+    """Follows a loop with all rules."""
 
     def __init__(self) -> None:
-        """Start with an empty book."""
-        self.recorder = Recorder(self.hear)
-        self.case = Case(self.recorder)
-        rules = [rule(self.case) for rule in RULES]
+        """Start with nothing seen."""
+        self.listener = TorchListener(self.on_events)
+        self.context = RuleContext(self.listener.log)
+        rules = [rule(self.context) for rule in RULES]
         self.backward = _each(rules, Rule.backward)
-        self.verified = _each(rules, Rule.verified)
-        self.doubtful = _each(rules, Rule.doubtful)
-        self.adding = _each(rules, Rule.adding)
+        self.on_nonzero_grad = _each(rules, Rule.on_nonzero_grad)
+        self.on_maybe_cleared = _each(rules, Rule.on_maybe_cleared)
+        self.on_accumulate = _each(rules, Rule.on_accumulate)
         self.step = _each(rules, Rule.step)
         self.scaler_step = _each(rules, Rule.scaler_step)
         self.scaler_update = _each(rules, Rule.scaler_update)
@@ -51,25 +51,25 @@ class Judge:
         self.mode = _each(rules, Rule.mode)
         self.forward = _each(rules, Rule.forward)
         self.end = _each(rules, Rule.end)
-        book = self.case.book = Book(self)
+        state = self.context.state = GradState(self)
         self._handlers: dict[type[Event], Callable[[Any], None]] = {
-            Added: book.added,
-            Backward: book.backward,
-            Clear: book.clear,
-            Clip: book.clip,
-            Edit: book.edit,
-            Forward: book.called,
-            Made: book.made,
+            Added: state.added,
+            Backward: state.backward,
+            Clear: state.clear,
+            Clip: state.clip,
+            GradEdited: state.edit,
+            Forward: state.called,
+            OptimizerMade: state.made,
             Mode: self.mode,
-            Reused: book.reused,
-            ScalerStep: book.scaler_step,
+            ParamSlotReused: state.reused,
+            ScalerStep: state.scaler_step,
             ScalerUpdate: self.scaler_update,
             Schedule: self.schedule,
-            Step: book.step,
-            Unscale: book.unscale,
+            Step: state.step,
+            Unscale: state.unscale,
         }
 
-    def hear(self, events: list[Event]) -> None:
+    def on_events(self, events: list[Event]) -> None:
         """Go through events in order."""
         handlers = self._handlers
         for event in events:
@@ -77,7 +77,7 @@ class Judge:
 
     def findings(self) -> list[Finding]:
         """Return what was found, the gravest first, in the order in which it was seen."""
-        return sorted(self.case.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
+        return sorted(self.context.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 def _each(rules: Sequence[Rule], fact: Callable[Concatenate[Any, _P], None]) -> Callable[_P, None]:
@@ -88,7 +88,7 @@ def _each(rules: Sequence[Rule], fact: Callable[Concatenate[Any, _P], None]) -> 
         return wanted[0]
 
     def tell(*args: _P.args, **kwargs: _P.kwargs) -> None:
-        for hear in wanted:
-            hear(*args, **kwargs)
+        for on_events in wanted:
+            on_events(*args, **kwargs)
 
     return tell

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from .events import Backward, Clear, Step
 
 
-class Held:
+class HeldBackward:
     """A backward pass inside a ``.grad``."""
 
     __slots__ = ("backward", "unscaled", "used_by")
@@ -16,33 +16,33 @@ class Held:
         """``used_by`` is the optimizer whose step has used it last, -1 for none."""
         self.backward, self.used_by, self.unscaled = backward, used_by, unscaled
 
-    def copy(self) -> Held:
+    def copy(self) -> HeldBackward:
         """Return another one with the same fate."""
-        return Held(self.backward, self.used_by, unscaled=self.unscaled)
+        return HeldBackward(self.backward, self.used_by, unscaled=self.unscaled)
 
 
-class Cell:
-    """Pages with the same contents."""
+class ParamGroupState:
+    """Parameters with the same contents."""
 
-    __slots__ = ("edited", "held", "pages")
+    __slots__ = ("edited", "held", "params")
 
-    def __init__(self, pages: int, held: list[Held] | None = None, *, edited: bool = False) -> None:
+    def __init__(self, params: int, held: list[HeldBackward] | None = None, *, edited: bool = False) -> None:
         """``edited`` says that somebody has written to ``.grad`` by hand since it was last cleared or used."""
-        self.pages, self.held, self.edited = pages, held or [], edited
+        self.params, self.held, self.edited = params, held or [], edited
 
     @property
-    def fresh(self) -> list[Held]:
+    def fresh(self) -> list[HeldBackward]:
         """What no step has used yet."""
         return [held for held in self.held if held.used_by < 0]
 
-    def part(self, pages: int) -> Cell:
-        """Take some pages out into a cell of their own."""
-        self.pages &= ~pages
-        return Cell(pages, [held.copy() for held in self.held], edited=self.edited)
+    def split_off(self, params: int) -> ParamGroupState:
+        """Take some parameters out into a group of their own."""
+        self.params &= ~params
+        return ParamGroupState(params, [held.copy() for held in self.held], edited=self.edited)
 
 
 @dataclass
-class Wipe:
+class Cleared:
     """A clearing of what no step had used."""
 
     clear: Clear
@@ -50,33 +50,33 @@ class Wipe:
 
 
 @dataclass
-class Cycle:
+class SinceLastStep:
     """What has happened to an optimizer's parameters since its last step."""
 
     backwards: list[Backward] = field(default_factory=list)
-    wipes: list[Wipe] = field(default_factory=list)
+    clearings: list[Cleared] = field(default_factory=list)
     others: int = 0
     """Backward passes that added to none of its parameters."""
     cleared: bool = False
     called: int = 0
-    """Pages of the models that were called."""
+    """Parameters of the models that were called."""
     after: int = 0
-    """Pages of those that were called, with gradients, since the newest backward pass."""
+    """Parameters of those that were called, with gradients, since the newest backward pass."""
     elsewhere: int = 0
-    """Pages that backward passes have added to and that no optimizer holds."""
+    """Parameters that backward passes have added to and that no optimizer holds."""
 
 
 @dataclass
-class Stepped:
+class StepFacts:
     """A step, with what it found in ``.grad``."""
 
     step: Step
     number: int
     """Which step of this optimizer it is, counted from 1."""
-    cells: list[Cell]
-    cycle: Cycle
+    groups: list[ParamGroupState]
+    since: SinceLastStep
 
-    held: list[Held] = field(init=False)
+    held: list[HeldBackward] = field(init=False)
     """All that is in the gradients, without repeats by page."""
     fresh: list[Backward] = field(init=False)
     """The backward passes that no step has used yet, oldest first, each once."""
@@ -85,12 +85,12 @@ class Stepped:
 
     def __post_init__(self) -> None:
         """Take it together once, since nearly every rule asks."""
-        self.held = [held for cell in self.cells for held in cell.held]
-        self.fresh = once([held.backward for held in self.held if held.used_by < 0])
-        self.edited = any(cell.edited for cell in self.cells)
+        self.held = [held for group in self.groups for held in group.held]
+        self.fresh = unique_sorted([held.backward for held in self.held if held.used_by < 0])
+        self.edited = any(group.edited for group in self.groups)
 
 
-def once(backwards: list[Backward]) -> list[Backward]:
+def unique_sorted(backwards: list[Backward]) -> list[Backward]:
     """Return backward passes without repeats, oldest first."""
     if len(backwards) < 2:
         return backwards

@@ -13,6 +13,7 @@ from torch import Tensor
 
 _MOST_NODES = 20_000
 _MOST_ROOTS = 512
+_LAST = 2**64 - 1
 LOOK = 4  # backward passes between two looks at what is alive
 _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
 _THROUGH = ("ViewBackward0", "ReshapeAliasBackward0", "SqueezeBackward0", "UnsqueezeBackward0", "ToCopyBackward0")
@@ -94,9 +95,14 @@ def leaves(node: Any) -> list[tuple[Tensor, int]]:
     return found
 
 
+def _numbered(node: Any) -> int:
+    """Return autograd's number of a node; leaves have the greatest."""
+    return int(node._sequence_nr()) if hasattr(node, "_sequence_nr") else _LAST
+
+
 def older(node: Any, number: int) -> bool:
     """Does a graph have nodes that were made before autograd's counter stood at ``number``?"""
-    return any(one._sequence_nr() < number for one in nodes(node))
+    return any(_numbered(one) < number for one in nodes(node))
 
 
 def mean(node: Any) -> bool:

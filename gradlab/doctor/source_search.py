@@ -6,7 +6,7 @@ import ast
 import linecache
 from functools import lru_cache
 
-from .events import NOWHERE, Site
+from .events import NO_SITE, Site
 
 
 def text(site: Site) -> str:
@@ -71,7 +71,7 @@ def _named(node: ast.AST, name: str) -> bool:
 
 def updates_by_hand(site: Site) -> Site:
     """Return the line that moves weights by their gradients in the file of another line, or that line itself."""
-    tree = _tree(site[0]) if site != NOWHERE else None
+    tree = _tree(site[0]) if site != NO_SITE else None
     for node in ast.walk(tree) if tree is not None else ():
         target: ast.AST | None = None
         if isinstance(node, ast.AugAssign):
@@ -89,7 +89,7 @@ def updates_by_hand(site: Site) -> Site:
 
 def clears_by_hand(site: Site) -> Site:
     """Return the line that clears ``.grad`` itself in the file of another line, or that line if there is none."""
-    tree = _tree(site[0]) if site != NOWHERE else None
+    tree = _tree(site[0]) if site != NO_SITE else None
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
             target = node.targets[0]

@@ -1,4 +1,4 @@
-"""Pages: the parameters that are watched, and what became of each one's ``.grad`` since somebody last looked.
+"""The parameters that are watched, and what became of each one's ``.grad`` since somebody last looked.
 
 There are no hooks on the learner's tensors: to look means to compare ``.grad`` and its version with what they were.
 """
@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import _disable_current_modes
+
+from .. import _torch
 
 _NONE = (0, -1, 0)
 _STRIDED = torch.strided
@@ -19,11 +20,11 @@ _MANY = 1024  # numbers; from then on those of parameters that are gone are give
 _SMALL = 100_000  # elements
 
 
-class Pages:
+class ParamIndex:
     """Watched parameters, each with a number; a set of them is a whole number with a bit for each."""
 
     def __init__(self, reused: Callable[[int], None]) -> None:
-        """Start with none; ``reused(page)`` is told when the page of a parameter that is gone goes to a new one."""
+        """Start with none; ``reused(bit)`` is called when the bit of a parameter that is gone goes to a new one."""
         self._reused = reused
         self._numbers: dict[int, int] = {}
         self._params: list[weakref.ref[Tensor]] = []
@@ -39,7 +40,7 @@ class Pages:
     def __len__(self) -> int:
         return len(self._params)
 
-    def page(self, param: Tensor) -> int:
+    def bit(self, param: Tensor) -> int:
         """Return the bit of a parameter, which is watched from now on."""
         number = self._numbers.get(id(param))
         if number is None or self._params[number]() is not param:
@@ -69,32 +70,32 @@ class Pages:
         self._living[number] = 1 << number, reference
         return number
 
-    def of(self, params: Iterable[Tensor]) -> int:
-        """Return the pages of some parameters; they are watched from now on."""
-        pages = 0
-        for param in params:
-            pages |= self.page(param)
-        return pages
+    def bits(self, tensors: Iterable[Tensor]) -> int:
+        """Return the bits of some parameters; they are watched from now on."""
+        params = 0
+        for tensor in tensors:
+            params |= self.bit(tensor)
+        return params
 
-    def known(self, params: Iterable[Tensor]) -> int:
-        """Return the pages of those parameters that are watched."""
-        pages = 0
-        for param in params:
-            number = self._numbers.get(id(param))
-            if number is not None and self._params[number]() is param:
-                pages |= 1 << number
-        return pages
+    def known_bits(self, tensors: Iterable[Tensor]) -> int:
+        """Return the bits of those parameters that are watched."""
+        params = 0
+        for tensor in tensors:
+            number = self._numbers.get(id(tensor))
+            if number is not None and self._params[number]() is tensor:
+                params |= 1 << number
+        return params
 
     def param(self, number: int) -> Tensor | None:
         """Return a parameter, None if it is gone."""
         return self._params[number]()
 
-    def look(self, pages: int = -1) -> tuple[int, int, int]:
-        """Return the pages that now have a gradient, those that lost theirs, and those whose gradient has changed."""
+    def changes(self, params: int = -1) -> tuple[int, int, int]:
+        """Return the parameters that have a gradient now, that have lost theirs, and whose gradient has changed."""
         present = lost = changed = 0
         seen, gone = self._seen, []
         for number, (bit, reference) in self._living.items():
-            if not pages & bit:
+            if not params & bit:
                 continue
             param = reference()
             if param is None:  # and its gradient with it: nobody has cleared anything
@@ -116,24 +117,24 @@ class Pages:
             del self._living[number]
         return present, lost, changed
 
-    def frozen(self, pages: int) -> int:
-        """Return the pages whose parameter requires no gradient."""
+    def frozen(self, params: int) -> int:
+        """Return those that require no gradient."""
         found = 0
-        for number in numbers(pages):
+        for number in bit_positions(params):
             param = self._params[number]()
             if param is not None and not param.requires_grad:
                 found |= 1 << number
         return found
 
-    def holding(self, grads: Iterable[Tensor]) -> int:
-        """Return the pages whose ``.grad`` is one of these tensors."""
+    def owning_grads(self, grads: Iterable[Tensor]) -> int:
+        """Return the parameters whose ``.grad`` is one of these tensors."""
         wanted = {id(grad) for grad in grads}
         return sum(
             1 << n for n in range(len(self._params)) if (grad := self._grad(n)) is not None and id(grad) in wanted
         )
 
-    def stirred(self) -> int:
-        """Return the pages whose weights have changed since this was asked last, for loops without an optimizer.
+    def weights_changed(self) -> int:
+        """Return the params whose weights have changed since this was asked last, for loops without an optimizer.
 
         A write through ``.data`` raises no version, so small weights on a CPU are told by their norm as well.
         """
@@ -148,48 +149,48 @@ class Pages:
             self._asked[number] = state
         return found
 
-    def moved(self, pages: int) -> int:
-        """Return the pages whose weights were written to since they were first seen."""
+    def weights_ever_written(self, params: int) -> int:
+        """Return the parameters whose weights were written to since they were first seen."""
         found = 0
-        for number in numbers(pages):
+        for number in bit_positions(params):
             param = self._params[number]()
             if param is not None and _version(param) != self.versions[number]:
                 found |= 1 << number
         return found
 
-    def norms(self, pages: int) -> Tensor | None:
-        """Return the norms of the gradients on some pages, left on their device; zeros give exactly 0, and only they.
+    def norms(self, params: int) -> Tensor | None:
+        """Return the norms of the gradients on some params, left on their device; zeros give exactly 0, and only they.
 
         None for what has no values to look at, as on the device "meta", or is not known to have them.
         """
-        grads = self.grads(pages)
-        if not grads or len(grads) < pages.bit_count():
+        grads = self.grads(params)
+        if not grads or len(grads) < params.bit_count():
             return None
         if any(type(grad) is not Tensor or grad.device.type == "meta" for grad in grads):
             return None
-        with torch.no_grad(), _disable_current_modes():  # the learner's own modes are not to see this
+        with torch.no_grad(), _torch.disable_current_modes():  # the learner's own modes are not to see this
             plain = [grad.detach() if grad.layout is torch.strided else grad.detach().to_dense() for grad in grads]
-            norms = list(torch._foreach_norm(plain, 1))  # the 1-norm: squares of tiny numbers round to 0
+            norms = list(_torch.foreach_norm(plain, 1))  # the 1-norm: squares of tiny numbers round to 0
             if len({(norm.device, norm.dtype) for norm in norms}) > 1:
                 norms = [(norm != 0).to(norms[0].device, non_blocking=True) for norm in norms]
             return torch.stack(norms)
 
-    def grads(self, pages: int) -> list[Tensor]:
-        """Return the gradients on some pages, as far as there are any."""
-        return [grad for number in numbers(pages) if (grad := self._grad(number)) is not None]
+    def grads(self, params: int) -> list[Tensor]:
+        """Return the gradients on some parameters, as far as there are any."""
+        return [grad for number in bit_positions(params) if (grad := self._grad(number)) is not None]
 
     def _grad(self, number: int) -> Tensor | None:
         param = self._params[number]()
         return None if param is None else param.grad
 
 
-def numbers(pages: int) -> list[int]:
+def bit_positions(params: int) -> list[int]:
     """Return the numbers of the bits that are set, lowest first."""
     found = []
-    while pages:
-        low = pages & -pages
+    while params:
+        low = params & -params
         found.append(low.bit_length() - 1)
-        pages ^= low
+        params ^= low
     return found
 
 
