@@ -1,6 +1,6 @@
 """Every private name of PyTorch's that gradlab relies on; ``missing()`` tells which of them the running version lacks.
 
-An entry of ``NAMES`` is an attribute of this module: ``_torch.sequence_number()`` calls what is at its path.
+An entry of ``PRIVATE_NAMES`` is an attribute of this module: ``_torch.sequence_number()`` calls what is at its path.
 A path is looked up when it is first used, so that importing this module imports nothing. ``Node.x`` is an attribute of
 the nodes of autograd's graph.
 """
@@ -12,6 +12,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
+
+ACCUMULATE_GRAD = "torch::autograd::AccumulateGrad"
+"""What the node of a leaf calls itself."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ def _slow_norms(tensors: list[Any], order: float) -> list[Any]:
     return [torch.linalg.vector_norm(tensor, order) for tensor in tensors]
 
 
-NAMES: dict[str, Name] = {
+PRIVATE_NAMES: dict[str, Name] = {
     "engine_run_backward": Name(
         "torch.autograd._engine_run_backward", "doctor", "backward passes are not seen, so no rule can speak"
     ),
@@ -110,21 +113,21 @@ def missing(used_by: str | None = None) -> tuple[Missing, ...]:
     """Return the names that this PyTorch has not, with what does not work without them, of one folder or of all."""
     return tuple(
         Missing(name.path, name.without)
-        for name in NAMES.values()
+        for name in PRIVATE_NAMES.values()
         if name.without and used_by in (None, name.used_by) and not _has(name.path)
     )
 
 
 def place(name: str) -> tuple[Any, str]:
     """Return the owner of a name and what it is called there, for replacing it; (None, "") if it is missing."""
-    path = NAMES[name].path
+    path = PRIVATE_NAMES[name].path
     return (_resolve(path.rpartition(".")[0]), path.rpartition(".")[2]) if _has(path) else (None, "")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in NAMES:
+    if name not in PRIVATE_NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    entry = NAMES[name]
+    entry = PRIVATE_NAMES[name]
     try:
         value = _resolve(entry.path)
     except AttributeError:

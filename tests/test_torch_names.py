@@ -15,7 +15,7 @@ from torch import nn
 from gradlab import _torch
 from gradlab.doctor import Report, watch
 
-NAMES = [name for name, entry in _torch.NAMES.items() if entry.used_by == "doctor"]
+NAMES = [name for name, entry in _torch.PRIVATE_NAMES.items() if entry.used_by == "doctor"]
 
 
 def test_nothing_is_missing_on_this_version() -> None:
@@ -49,11 +49,13 @@ def clipped_while_scaled(clips: bool = True) -> None:
 
 def delete(name: str, patch: pytest.MonkeyPatch) -> str:
     """Take a name out of PyTorch, as another version of it would, and return its path."""
-    path = _torch.NAMES[name].path
+    path = _torch.PRIVATE_NAMES[name].path
     patch.delitem(vars(_torch), name, raising=False)  # as in a process that has not used it yet
     owner, _, attribute = path.rpartition(".")
     if owner == "Node":
-        others = {entry.path.removeprefix("Node."): None for entry in _torch.NAMES.values() if entry.path != path}
+        others = {
+            entry.path.removeprefix("Node."): None for entry in _torch.PRIVATE_NAMES.values() if entry.path != path
+        }
         patch.setattr(_torch, "_node", lambda: SimpleNamespace(**others))
         return path
     module, rest = owner, []
@@ -74,7 +76,7 @@ def watched(name: str) -> Report:
     with pytest.MonkeyPatch.context() as patch:
         path = delete(name, patch)
         there = [one.name for one in _torch.missing("doctor")]
-        assert there == ([path] if _torch.NAMES[name].without else [])
+        assert there == ([path] if _torch.PRIVATE_NAMES[name].without else [])
         with watch() as report:
             # PyTorch itself needs some of what it has lost.
             if name in ("engine_run_backward", "make_grads", "clip_grads_with_norm", "group_tensors"):
@@ -89,9 +91,9 @@ def watched(name: str) -> Report:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_missing_name_is_told_and_the_loop_goes_on(name: str) -> None:
     report = watched(name)
-    without = _torch.NAMES[name].without
+    without = _torch.PRIVATE_NAMES[name].without
     assert "failed" not in report.watched, report.text
-    assert report.missing == ([f"{without} (this PyTorch has no {_torch.NAMES[name].path})"] if without else [])
+    assert report.missing == ([f"{without} (this PyTorch has no {_torch.PRIVATE_NAMES[name].path})"] if without else [])
     assert json.loads(json.dumps(report.as_dict()))["missing"] == report.missing
     assert ("Not on this version of PyTorch: " in report.text) == bool(without)
     assert without in report.text

@@ -11,10 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .. import _torch
+
 _MOST_NODES = 20_000
 _MOST_ROOTS = 512
 _LAST = 2**64 - 1
-LOOK = 4  # backward passes between two looks at what is alive
+LOOK_EVERY = 4  # backward passes between two looks at what is alive
 _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
 _THROUGH = ("ViewBackward0", "ReshapeAliasBackward0", "SqueezeBackward0", "UnsqueezeBackward0", "ToCopyBackward0")
 
@@ -88,7 +90,7 @@ def leaves(node: Any) -> list[tuple[Tensor, int]]:
     seen: set[Any] = set()
     while level and len(seen) < _MOST_NODES:
         seen.update(level)
-        found += [(one.variable, distance) for one in level if one.name() == "torch::autograd::AccumulateGrad"]
+        found += [(one.variable, distance) for one in level if one.name() == _torch.ACCUMULATE_GRAD]
         after = {next_node: None for one in level for next_node, _ in one.next_functions if next_node is not None}
         level = [one for one in after if one not in seen]
         distance += 1

@@ -12,7 +12,7 @@ from .rules.clipping import Clipping
 from .rules.scaling import Scaling
 from .rules.scheduling import Scheduling
 from .rules.stepping import EmptyStep
-from .source_search import text
+from .source_search import source_line
 
 
 class KnownErrors(Rule):
@@ -54,7 +54,7 @@ class KnownErrors(Rule):
             if words in said:
                 finder(site, said)
                 return
-        if isinstance(error, (AttributeError, TypeError)) and "None" in said and ".grad" in text(site):
+        if isinstance(error, (AttributeError, TypeError)) and "None" in said and ".grad" in source_line(site):
             self._grad_is_none(site)
 
     def _no_graph(self, site: Site, said: str) -> None:
@@ -145,7 +145,7 @@ class KnownErrors(Rule):
             "error",
             site,
             "`.grad` is None here: zero_grad() takes the tensor away, and before the first backward() there is none.",
-            f"the line reads {text(site).strip()[:80]!r}",
+            f"the line reads {source_line(site).strip()[:80]!r}",
             "if p.grad is not None: ...  # or read it between backward() and zero_grad()",
         )
 
@@ -208,7 +208,7 @@ class KnownErrors(Rule):
         )
 
     def _nothing_to_clip(self, site: Site, said: str) -> None:
-        if "clip" in text(site):
+        if "clip" in source_line(site):
             self.report(
                 self.CLIP_BEFORE_BACKWARD,
                 "error",

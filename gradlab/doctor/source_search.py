@@ -9,7 +9,7 @@ from functools import lru_cache
 from .events import NO_SITE, Site
 
 
-def text(site: Site) -> str:
+def source_line(site: Site) -> str:
     """Return a line of the learner's source, "" if it can't be read."""
     linecache.checkcache(site[0])  # it may have been edited since it was read last
     return linecache.getline(*site)

@@ -25,7 +25,7 @@ LOOPS = Path(__file__).parents[1] / "loops"
 BAD = sorted((LOOPS / "bad").rglob("*.py"))
 GOOD = sorted((LOOPS / "good").rglob("*.py"))
 PROGRAMS = sorted((LOOPS / "programs").rglob("*.py"))
-SAMPLE = 6  # of each kind through the command line, which takes three seconds each
+SAMPLE = 3  # of each kind through the command line, which takes three seconds each
 
 
 def name(path: Path) -> str:

@@ -133,7 +133,7 @@ class BackwardListener(Listener):
             self._retained += 1
             if self._retained <= 16 or self._retained & (self._retained - 1) == 0:
                 backward.nodes = sum(1 for _ in autograd_graph.nodes(node))
-        if number % autograd_graph.LOOK == 0:
+        if number % autograd_graph.LOOK_EVERY == 0:
             backward.alive = max(self._losses.alive(number), log.outputs.alive(number))
             if backward.alive >= 6:
                 backward.holder = find_graph_holder(sys._getframe(4), number)

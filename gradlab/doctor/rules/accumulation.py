@@ -9,7 +9,7 @@ from ..events import NO_SITE
 from ..finding import Code, Severity
 from ..grad_groups import StepFacts
 from ..source_search import clears_by_hand
-from .base import Rule, RuleContext, batches
+from .base import Rule, RuleContext, numbered
 
 _MOST_WINDOWS = 256
 
@@ -58,7 +58,7 @@ class ZeroGradInMicroBatch(Rule):
                 "error",
                 site if site != NO_SITE else clears_by_hand(facts.step.site),
                 "The gradients are cleared for every micro-batch, so each update applies only the last of its window.",
-                f"update {facts.number} applied {batches(facts.fresh)} alone; {batches(lost)} had been cleared",
+                f"update {facts.number} applied {numbered(facts.fresh)} alone; {numbered(lost)} had been cleared",
                 "optimizer.zero_grad()  # once a window: right after optimizer.step()",
             )
 
@@ -89,7 +89,7 @@ class WindowDropped(Rule):
         if lost := lost_in(facts):
             self._wiped[optimizer].append((len(fresh), lost))
         if len(fresh) > sizes[0]:
-            self._odd[optimizer] = f"update {facts.number} applied {len(fresh)} batches ({batches(fresh)})"
+            self._odd[optimizer] = f"update {facts.number} applied {len(fresh)} batches ({numbered(fresh)})"
 
     def end(self, *, normal: bool) -> None:
         """RuleRunner each optimizer's windows as a whole."""
@@ -105,12 +105,14 @@ class WindowDropped(Rule):
                 continue
             wiped = [lost for size, lost in self._wiped[optimizer] if size == window and len(lost) < window]
             if wiped and len(wiped) < often and all(len(lost) == len(wiped[0]) for lost in wiped):
-                self._say(optimizer, f"{batches(wiped[-1])} was cleared before any step; a window has {window}")
+                self._say(optimizer, f"{numbered(wiped[-1])} was cleared before any step; a window has {window}")
                 continue
             left = self._left(optimizer)
             if normal and 0 < len(left) < window and often == len(sizes) < _MOST_WINDOWS:
                 self._say(
-                    optimizer, f"{batches(left)} was never applied: training ended inside a window of {window}", "hint"
+                    optimizer,
+                    f"{numbered(left)} was never applied: training ended inside a window of {window}",
+                    "hint",
                 )
 
     def _left(self, optimizer: int) -> list[Any]:
@@ -175,6 +177,6 @@ class LossNotDivided(Rule):
                 fresh[-1].site,
                 f"The mean losses of {count} micro-batches are added up, so the step is {count} times as long as that "
                 "of one large batch.",
-                f"update {facts.number} applied {batches(fresh)}, each a mean, without a division",
+                f"update {facts.number} applied {numbered(fresh)}, each a mean, without a division",
                 f"(loss / {count}).backward()  # or divide by the number of batches in this window",
             )

@@ -102,7 +102,7 @@ class Rule:
         """The watch is over; ``normal`` is False if an exception ended it."""
 
 
-def batches(backwards: list[Any]) -> str:
+def numbered(backwards: list[Any]) -> str:
     """Write backward passes as words: "batch 3", "batches 3 to 6", "batches 3 and 5"."""
     numbers = sorted({one.number for one in backwards})
     if not numbers:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..finding import Code
 from ..grad_groups import StepFacts
-from .base import Rule, RuleContext, batches
+from .base import Rule, RuleContext, numbered
 
 
 class MissingZeroGrad(Rule):
@@ -75,7 +75,8 @@ class MissingZeroGrad(Rule):
             "error",
             site,
             "`.grad` is never cleared, so every step applies the gradients of earlier batches again.",
-            f"update {number} of {self.context.name(optimizer)} applied {batches(again)} again; {times} updates did so",
+            f"update {number} of {self.context.name(optimizer)} applied {numbered(again)} again; {times} updates "
+            "did so",
             "optimizer.zero_grad()  # before loss.backward()",
         )
 
@@ -111,7 +112,7 @@ class DoubleStep(Rule):
                 facts.step.site,
                 "Two steps are taken on one gradient: the second applies the same batches once more.",
                 f"step {facts.number} of {self.context.name(optimizer)} found nothing but "
-                f"{batches([one.backward for one in held])}, applied by the step before; {times} times",
+                f"{numbered([one.backward for one in held])}, applied by the step before; {times} times",
                 "# take one of the two step() calls out",
             )
 
@@ -155,7 +156,7 @@ class ForeignGradients(Rule):
                 "error",
                 facts.step.site,
                 "This step also applies the gradients that another optimizer's loss has left in these parameters.",
-                f"step {facts.number} of {self.context.name(optimizer)} applied {batches(foreign)} of the loss in line "
-                f"{line}, which another optimizer had already stepped on; {times} times",
+                f"step {facts.number} of {self.context.name(optimizer)} applied {numbered(foreign)} of the loss in "
+                f"line {line}, which another optimizer had already stepped on; {times} times",
                 "optimizer.zero_grad()  # of this optimizer, right before its own loss.backward()",
             )

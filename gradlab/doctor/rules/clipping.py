@@ -7,7 +7,7 @@ from typing import Any
 
 from ..finding import Code, Severity
 from ..grad_groups import ParamGroupState
-from .base import Rule, RuleContext, batches
+from .base import Rule, RuleContext, numbered
 
 _FIX = "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)  # after the last backward(), right before step()"
 
@@ -43,15 +43,15 @@ class Clipping(Rule):
         if any(group.edited for group in groups) or any(one.backward.inside >= 0 for one in held):
             return  # in a closure, the step that calls it comes after all
         if any(one.backward.scaled and not one.unscaled for one in fresh):
-            self._say(self.CLIP_BEFORE_UNSCALE, event, "error", 1, *_SCALED, batches([one.backward for one in fresh]))
+            self._say(self.CLIP_BEFORE_UNSCALE, event, "error", 1, *_SCALED, numbered([one.backward for one in fresh]))
         elif any(cleared.lost for since in self.context.state.since.values() for cleared in since.clearings):
             return  # there is a reason why there is nothing left to clip
         elif not held:
             self._say(self.CLIP_BEFORE_BACKWARD, event, "error", 2, *_EMPTY, "no gradient")
         elif not fresh and self._called:
-            self._say(self.CLIP_BEFORE_BACKWARD, event, "error", 2, *_EMPTY, batches([one.backward for one in held]))
+            self._say(self.CLIP_BEFORE_BACKWARD, event, "error", 2, *_EMPTY, numbered([one.backward for one in held]))
         elif not fresh:
-            self._say(self.CLIP_AFTER_STEP, event, "error", 2, *_LATE, batches([one.backward for one in held]))
+            self._say(self.CLIP_AFTER_STEP, event, "error", 2, *_LATE, numbered([one.backward for one in held]))
         else:
             self._clipped = {group.params & (covered or -1): event for group in groups if group.fresh}
 

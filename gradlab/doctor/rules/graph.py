@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..autograd_graph import LOOK
+from ..autograd_graph import LOOK_EVERY
 from ..events import NO_SITE
 from ..finding import Code
 from .base import Rule, RuleContext
@@ -31,7 +31,7 @@ class CarriedGraph(Rule):
             counts.append((backward.number, backward.nodes))
             del counts[:-16]
             self._growing(backward.site, counts)
-        if backward.number % LOOK == 0:
+        if backward.number % LOOK_EVERY == 0:
             self._kept.append(backward)
             del self._kept[:-3]
             self._leaking()

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..finding import Code
 from ..grad_groups import StepFacts
-from .base import Rule, RuleContext, batches
+from .base import Rule, RuleContext, numbered
 
 
 class Scaling(Rule):
@@ -54,7 +54,7 @@ class Scaling(Rule):
                 facts.step.site,
                 "The loss was multiplied by the scaler, but the step goes round it: it applies gradients that are "
                 "thousands of times too large.",
-                f"update {facts.number} applied {batches([held.backward for held in fresh])} without unscaling",
+                f"update {facts.number} applied {numbered([held.backward for held in fresh])} without unscaling",
                 "scaler.step(optimizer); scaler.update()  # instead of optimizer.step()",
             )
         elif facts.step.scaler and not any(held.backward.scaled for held in fresh):

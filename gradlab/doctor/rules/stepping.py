@@ -9,7 +9,7 @@ from ..events import NO_SITE
 from ..finding import Code
 from ..grad_groups import StepFacts
 from ..source_search import clears_by_hand
-from .base import Rule, RuleContext, batches
+from .base import Rule, RuleContext, numbered
 
 
 class EmptyStep(Rule):
@@ -64,7 +64,7 @@ class EmptyStep(Rule):
                 "error",
                 clear.site if clear.site != NO_SITE else clears_by_hand(facts.step.site),
                 "The gradients are cleared after backward() and before step(), so the step has nothing to apply.",
-                f"{batches(lost)} was cleared before update {facts.number}; {times} updates found no gradient",
+                f"{numbered(lost)} was cleared before update {facts.number}; {times} updates found no gradient",
                 "optimizer.zero_grad()  # move it above loss.backward(), or below optimizer.step()",
             )
 
