@@ -1,4 +1,4 @@
-"""Cells: what is inside the gradients of parameters that have had the same fate, and what a step finds there."""
+"""What is inside the gradients of parameters that have the same history, and what a step finds there."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class HeldBackward:
         self.backward, self.used_by, self.unscaled = backward, used_by, unscaled
 
     def copy(self) -> HeldBackward:
-        """Return another one with the same fate."""
+        """Return another one with the same history."""
         return HeldBackward(self.backward, self.used_by, unscaled=self.unscaled)
 
 
 class ParamGroupState:
-    """Parameters with the same contents."""
+    """Parameters whose gradients have the same contents."""
 
     __slots__ = ("edited", "held", "params")
 
@@ -77,7 +77,7 @@ class StepFacts:
     since: SinceLastStep
 
     held: list[HeldBackward] = field(init=False)
-    """All that is in the gradients, without repeats by page."""
+    """All that is in the gradients, without repeats by parameter."""
     fresh: list[Backward] = field(init=False)
     """The backward passes that no step has used yet, oldest first, each once."""
     edited: bool = field(init=False)

@@ -1,4 +1,4 @@
-"""What a rule is, and the case that it works on."""
+"""What a rule is, and what all rules share."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class MissingZeroGrad(Rule):
         """Start with no suspicion."""
         super().__init__(context)
         self._times: Counter[int] = Counter()
-        self._real = 0  # params whose gradients were seen not to be zeros when a backward added to them
+        self._real = 0  # parameters whose gradients were seen not to be zeros when a backward added to them
 
     def on_nonzero_grad(self, backward: Any, params: int) -> None:
         """Old gradients that are not zeros: nobody has cleared them behind our back."""

@@ -25,7 +25,7 @@ class CarriedGraph(Rule):
         self._kept: list[Any] = []
 
     def backward(self, backward: Any) -> None:
-        """Look at the counts that the recorder has taken now and then."""
+        """Look at the counts that the listener has taken now and then."""
         if backward.nodes:
             counts = self._nodes.setdefault(backward.site, [])
             counts.append((backward.number, backward.nodes))
