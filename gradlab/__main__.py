@@ -76,9 +76,9 @@ def _add_doctor(commands: Any) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from .doctor import examine  # torch, at last
+    from .doctor.script import run_script  # torch, at last
 
-    return examine(options.script, options.arguments, as_json=options.json)
+    return run_script(options.script, options.arguments, as_json=options.json)
 
 
 def _forecast(options: argparse.Namespace) -> int:

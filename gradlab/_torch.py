@@ -1,14 +1,171 @@
-"""Every private name of PyTorch that gradlab relies on."""
+"""Every private name of PyTorch's that gradlab relies on; ``missing()`` tells which of them the running version lacks.
+
+An entry of ``PRIVATE_NAMES`` is an attribute of this module: ``_torch.sequence_number()`` calls what is at its path.
+A path is looked up when it is first used, so that importing this module imports nothing. ``Node.x`` is an attribute of
+the nodes of autograd's graph.
+"""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
-import torch
-from torch.utils._python_dispatch import _disable_current_modes
+ACCUMULATE_GRAD = "torch::autograd::AccumulateGrad"
+"""What the node of a leaf calls itself."""
 
 
-def outside_dispatch_modes() -> AbstractContextManager[Any]:
-    """Compute something of our own in the middle of the loop's work, unseen by a Ledger that counts its bytes."""
-    return _disable_current_modes() if torch._C._len_torch_dispatch_stack() else nullcontext()
+@dataclass(frozen=True)
+class Missing:
+    """A private name that the running PyTorch has not."""
+
+    name: str
+    """Its path, such as "torch.autograd._engine_run_backward"."""
+    without: str
+    """What does not work without it."""
+
+    def __str__(self) -> str:
+        return f"{self.without} (this PyTorch has no {self.name})"
+
+
+@dataclass(frozen=True)
+class Name:
+    """A private name of PyTorch's."""
+
+    path: str
+    used_by: str
+    """The folder of gradlab that relies on it."""
+    without: str = ""
+    """What does not work without it, in plain words; "" if nothing is lost, because there is another way."""
+    fallback: Callable[[], Any] | None = None
+    """Makes what stands in for it; without a fallback, using a missing name raises AttributeError."""
+
+
+def _slow_norms(tensors: list[Any], order: float) -> list[Any]:
+    import torch
+
+    return [torch.linalg.vector_norm(tensor, order) for tensor in tensors]
+
+
+PRIVATE_NAMES: dict[str, Name] = {
+    "engine_run_backward": Name(
+        "torch.autograd._engine_run_backward", "doctor", "backward passes are not seen, so no rule can speak"
+    ),
+    "make_grads": Name(
+        "torch.autograd._make_grads", "doctor", "backward(gradient=...) is not told from a plain backward()"
+    ),
+    "clip_grads_with_norm": Name(
+        "torch.nn.utils.clip_grad._clip_grads_with_norm_",
+        "doctor",
+        "the rules for clip_grad_norm_ are off, and what it clips counts as changed by hand",
+    ),
+    "group_tensors": Name(
+        "torch.nn.utils.clip_grad._group_tensors_by_device_and_dtype",
+        "doctor",
+        "the rules for clip_grad_value_ are off, and what it clips counts as changed by hand",
+    ),
+    "update_lr": Name("torch.optim.lr_scheduler.LRScheduler._update_lr", "doctor"),
+    "current_graph_task": Name(
+        "torch._C._current_graph_task_id",
+        "doctor",
+        "what happens on autograd's own threads is not seen",
+        lambda: lambda: -1,
+    ),
+    "sequence_number": Name(
+        "torch._C._autograd._get_sequence_nr",
+        "doctor",
+        "a state that is carried from one update to the next is not told from other errors of backward()",
+        lambda: lambda: 0,
+    ),
+    "node_sequence_number": Name(
+        "Node._sequence_nr",
+        "doctor",
+        "a state that is carried from one update to the next is not told from other errors of backward()",
+    ),
+    "node_saved_reduction": Name(
+        "Node._saved_reduction", "doctor", "loss-not-divided is off: a mean is not told from a sum"
+    ),
+    "disable_current_modes": Name(
+        "torch.utils._python_dispatch._disable_current_modes",
+        "doctor",
+        "dispatch modes of your own see the doctor's operations",
+        lambda: nullcontext,
+    ),
+    "foreach_norm": Name("torch._foreach_norm", "doctor", "", lambda: _slow_norms),
+    "NormBase": Name(
+        "torch.nn.modules.batchnorm._NormBase",
+        "doctor",
+        "the rules for training and evaluation mode do not know BatchNorm",
+        lambda: (),
+    ),
+    "DropoutNd": Name(
+        "torch.nn.modules.dropout._DropoutNd",
+        "doctor",
+        "the rules for training and evaluation mode do not know Dropout",
+        lambda: (),
+    ),
+}
+
+
+def missing(used_by: str | None = None) -> tuple[Missing, ...]:
+    """Return the names that this PyTorch has not, with what does not work without them, of one folder or of all."""
+    return tuple(
+        Missing(name.path, name.without)
+        for name in PRIVATE_NAMES.values()
+        if name.without and used_by in (None, name.used_by) and not _has(name.path)
+    )
+
+
+def place(name: str) -> tuple[Any, str]:
+    """Return the owner of a name and what it is called there, for replacing it; (None, "") if it is missing."""
+    path = PRIVATE_NAMES[name].path
+    return (_resolve(path.rpartition(".")[0]), path.rpartition(".")[2]) if _has(path) else (None, "")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in PRIVATE_NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    entry = PRIVATE_NAMES[name]
+    try:
+        value = _resolve(entry.path)
+    except AttributeError:
+        if entry.fallback is None:
+            raise
+        value = entry.fallback()
+    globals()[name] = value
+    return value
+
+
+def _has(path: str) -> bool:
+    try:
+        _resolve(path)
+    except AttributeError:
+        return False
+    return True
+
+
+def _resolve(path: str) -> Any:
+    """Return what a path stands for; raise AttributeError if there is nothing."""
+    first, *rest = path.split(".")
+    value = _node() if first == "Node" else import_module(first)
+    so_far = first
+    for part in rest:
+        so_far += f".{part}"
+        try:
+            value = getattr(value, part)
+        except AttributeError:
+            try:
+                value = import_module(so_far)  # a module that nobody has imported yet
+            except ImportError:
+                raise AttributeError(f"this PyTorch has no {path}") from None
+    return value
+
+
+def _node() -> Any:
+    """Return a node of a graph, that of a mean."""
+    import torch
+
+    with __getattr__("disable_current_modes")(), torch.inference_mode(False), torch.enable_grad():
+        return torch.nn.functional.mse_loss(torch.zeros(1, requires_grad=True), torch.zeros(1)).grad_fn

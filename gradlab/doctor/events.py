@@ -1,7 +1,7 @@
 """What happened in a loop, in the order in which it happened; written while it runs, judged later.
 
-A set of parameters is a whole number with a bit for each parameter (its *pages*), so that sets of thousands are
-compared and combined at once.
+A set of parameters (``params``) is a whole number with a bit for each parameter, so that sets of thousands are compared
+and combined at once.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 
 Site = tuple[str, int]
 """File and line of the learner's code."""
-NOWHERE: Site = ("", 0)
-BY_HAND = 1_000_000
+NO_SITE: Site = ("", 0)
+MANUAL_UPDATE = 1_000_000
 """Stands for an optimizer where the learner's own lines move the weights."""
 
 
@@ -22,12 +22,12 @@ class Backward:
 
     number: int
     site: Site
-    route: int = 0
+    call_path: int = 0
     """A number for the line and those that called it."""
     found: int = 0
-    """Pages that had a gradient when it began ..."""
+    """Parameters that had a gradient when it began ..."""
     values: Any = None
-    """... and, now and then, the norms of those, to see whether they were zeros: (pages, norms)."""
+    """... and, now and then, the norms of those, to see whether they were zeros: (params, norms)."""
     retain: bool = False
     create: bool = False
     autocast: bool = False
@@ -39,24 +39,28 @@ class Backward:
     """Nodes of the graph, counted now and then for passes that retain it."""
     alive: int = 0
     """How many of the newest graphs' roots are still alive, this one not counted."""
-    keeper: Site = NOWHERE
+    holder: Site = NO_SITE
     """The line that keeps them."""
     inside: int = -1
     """The optimizer whose step called it as a closure, -1 without."""
     during: int = 0
-    """Which step of its optimizer it belongs to; filled in by the book."""
+    """Which step of its optimizer it belongs to; filled in by GradState."""
     given: bool = False
     """Was it called with ``gradient=`` or ``inputs=``?"""
-    old: bool = False
-    """Only known when it fails: does its graph reach back to before the last step?"""
+    previous: int = -1
+    """Autograd's number for the first node made after the last pass of the same call path began; -1 if none did."""
+    carried: bool = False
+    """Only known when it fails: does its graph go back into that of its call path's last pass, and an update?"""
     added: int = 0
-    """Pages that it added to; this and what follows is filled in by the book."""
+    """Parameters that it added to; this and what follows is filled in by GradState."""
+    zeros: int = 0
+    """Those whose gradient was all zeros when it ended."""
     used: int = 0
-    """Pages on which a step used it."""
+    """Parameters on which a step used it."""
     used_at: int = 0
     """Number of the newest backward pass when a step used it for the first time."""
     wiped: int = 0
-    """Pages on which it was cleared before any step used it."""
+    """Parameters on which it was cleared before any step used it."""
     offered: bool = False
     """A step that a scaler skipped would have used it."""
 
@@ -66,7 +70,9 @@ class Added:
     """What a backward pass has added to, as far as it has come."""
 
     backward: Backward
-    pages: int
+    params: int
+    norms: Any = None
+    """Norms of those gradients when it had ended, taken now and then: zeros found later may be its own."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,23 +80,23 @@ class Clear:
     """``zero_grad()`` of an optimizer or a module, or ``.grad`` found empty."""
 
     site: Site
-    pages: int
+    params: int
 
 
 @dataclass(slots=True, eq=False)
-class Reused:
-    """Pages whose parameters are gone, and that belong to new ones from now on."""
+class ParamSlotReused:
+    """Parameters whose parameters are gone, and that belong to new ones from now on."""
 
-    pages: int
+    params: int
 
 
 @dataclass(slots=True, eq=False)
-class Edit:
+class GradEdited:
     """``.grad`` written to or exchanged by something that is none of PyTorch's own calls."""
 
-    pages: int
+    params: int
     norms: Any
-    """Norms of those gradients, on their device, in the order of the pages: zeros are a clearing."""
+    """Norms of those gradients, on their device, in the order of the parameters: zeros are a clearing."""
 
 
 @dataclass(slots=True, eq=False)
@@ -99,8 +105,8 @@ class Step:
 
     site: Site
     optimizer: int
-    pages: int
-    """Pages of the optimizer."""
+    params: int
+    """Parameters of the optimizer."""
     present: int
     """Those that have a gradient."""
     norms: Any = None
@@ -110,6 +116,7 @@ class Step:
     moved: bool = False
     """Has anything but this optimizer written to its weights since its last step?"""
     closure: bool = False
+    """Did it run a backward pass, or clear or fill gradients, in a closure?"""
     scaler: bool = False
     """Called by a GradScaler."""
     backward: bool = False
@@ -122,7 +129,7 @@ class ScalerStep:
 
     site: Site
     optimizer: int
-    pages: int
+    params: int
     taken: bool
     scaler: int
     """Which scaler it is."""
@@ -139,7 +146,7 @@ class ScalerUpdate:
 class Unscale:
     """``scaler.unscale_(optimizer)``."""
 
-    pages: int
+    params: int
 
 
 @dataclass(slots=True, eq=False)
@@ -147,7 +154,7 @@ class Clip:
     """``clip_grad_norm_`` or ``clip_grad_value_``."""
 
     site: Site
-    pages: int
+    params: int
     measures: bool
     """True if its bound is infinite: then it only measures."""
 
@@ -178,26 +185,44 @@ class Forward:
     module: int
     training: bool
     grad: bool
-    moody: str
-    """The kind of a module in it that has two moods and is in training, such as "Dropout"; "" if none."""
-    calm: str
+    train_kind: str
+    """The kind of a module in it that works otherwise in evaluation and is in training, such as "Dropout"; "" if none."""
+    eval_kind: str
     """The kind of one that is in evaluation mode; "" if none."""
-    first: int
-    """A number for the values of its first argument, where evaluation is told from sampling by it; else 0."""
     caller: str
     """Name of the learner's function that calls it."""
-    pages: int
+    params: int
+    first: int = 0
+    """A number for the values of its first argument, where evaluation is told from sampling by it; else 0."""
     again: bool = False
     """Called from PyTorch's own code, as by ``update_bn``."""
 
 
 @dataclass(slots=True, eq=False)
-class Made:
+class OptimizerMade:
     """An optimizer, when it was made or first seen."""
 
     site: Site
     optimizer: int
     kind: str
-    pages: int = 0
+    params: int = 0
     own: bool = False
     """Is it a kind of the learner's own, which may do anything in its step?"""
+
+
+Event = (
+    Added
+    | Backward
+    | Clear
+    | Clip
+    | GradEdited
+    | Forward
+    | OptimizerMade
+    | Mode
+    | ParamSlotReused
+    | ScalerStep
+    | ScalerUpdate
+    | Schedule
+    | Step
+    | Unscale
+)

@@ -6,10 +6,24 @@ import html
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
-SEVERITIES = ("error", "warning", "hint")
+Severity = Literal["error", "warning", "hint"]
 """error: proven from what happened. warning: very likely a mistake. hint: worth a look, and perhaps meant so."""
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+
+
+@dataclass(frozen=True)
+class Code:
+    """A kind of finding: its short stable name, and the notebook of the series that explains it."""
+
+    name: str
+    notebook: str = "10_loop_doctor"
+
+    @property
+    def lesson(self) -> str:
+        """Path of the notebook."""
+        return f"notebooks/{self.notebook}.ipynb"
 
 
 @dataclass(frozen=True)
@@ -18,7 +32,7 @@ class Finding:
 
     code: str
     """A short stable name, such as "missing-zero-grad"."""
-    severity: str
+    severity: Severity
     message: str
     """What happens, in one sentence."""
     evidence: str
@@ -44,6 +58,8 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
     watched: str = ""
     """What was seen: "120 updates of Adam over 6 parameters"."""
+    missing: list[str] = field(default_factory=list)
+    """What the doctor cannot do on the running version of PyTorch, in words."""
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -64,14 +80,15 @@ class Report:
     @property
     def text(self) -> str:
         """The report to read, a paragraph a finding."""
-        if not self.findings:
-            return f"No findings. {self.watched}".strip()
-        count = f"{len(self.findings)} finding{'s' if len(self.findings) > 1 else ''}. {self.watched}".strip()
-        return "\n\n".join([count, *(_paragraph(finding) for finding in self.findings)])
+        count = len(self.findings)
+        head = f"{count or 'No'} finding{'' if count == 1 else 's'}. {self.watched}".strip()
+        lines = [head, *(f"Not on this version of PyTorch: {what}." for what in self.missing)]
+        return "\n\n".join(["\n".join(lines), *(_paragraph(finding) for finding in self.findings)])
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, for ``--json``."""
-        return {"watched": self.watched, "findings": [asdict(finding) for finding in self.findings]}
+        findings = [asdict(finding) for finding in self.findings]
+        return {"watched": self.watched, "missing": self.missing, "findings": findings}
 
     def __repr__(self) -> str:
         return self.text
@@ -79,7 +96,9 @@ class Report:
     def _repr_html_(self) -> str:
         cards = "".join(_card(finding) for finding in self.findings)
         head = self.watched if self.findings else f"No findings. {self.watched}"
-        return f'<div style="font-family: sans-serif; max-width: 56em">{cards}<p>{html.escape(head)}</p></div>'
+        lines = [head, *(f"Not on this version of PyTorch: {what}." for what in self.missing)]
+        words = "<br>".join(html.escape(line) for line in lines)
+        return f'<div style="font-family: sans-serif; max-width: 56em">{cards}<p>{words}</p></div>'
 
 
 def _paragraph(finding: Finding) -> str:

@@ -17,7 +17,7 @@ CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
 """Exit codes; a hint alone is clean. A script that raises, with no finding to explain it, could not be run."""
 
 
-def examine(script: str, arguments: Sequence[str] = (), *, as_json: bool = False) -> int:
+def run_script(script: str, arguments: Sequence[str] = (), *, as_json: bool = False) -> int:
     """Run a script under ``watch``, print the report, and return the exit code.
 
     With ``as_json`` the report alone goes to standard output, and what the script prints to standard error.

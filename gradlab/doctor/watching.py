@@ -9,10 +9,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from .explaining import explain
+from .. import _torch
+from .callsite import strip_doctor_frames
 from .finding import Report
-from .judge import Judge
-from .sites import without_ours
+from .known_errors import KnownErrors
+from .rule_runner import RuleRunner
 
 _MOST_NAMED = 4  # optimizers
 
@@ -35,54 +36,55 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
                     f"watch: give it modules and optimizers (torch.nn.Module, torch.optim.Optimizer), got {one!r}"
                 )
         self._given = model_and_optimizers
-        self._judge: Judge | None = None
+        self._runner: RuleRunner | None = None
         self._process = 0
 
     def __enter__(self) -> watch:
         """Begin to watch, with an empty report."""
-        if self._judge is not None:
+        if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
         self.findings, self.watched = [], ""
-        judge = self._judge = Judge()
+        self.missing = [str(one) for one in _torch.missing("doctor")]
+        runner = self._runner = RuleRunner()
         self._process = os.getpid()
         for one in self._given:
             if isinstance(one, nn.Module):
-                judge.recorder.models.see(one)
+                runner.context.log.models.see(one)
             else:
-                judge.recorder.optimizer(one)
-        judge.recorder.start()
+                runner.context.log.optimizer(one)
+        runner.listener.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop watching and write the report."""
-        judge, self._judge = self._judge, None
+        runner, self._runner = self._runner, None
         self._given = ()  # a report keeps no model alive
-        if judge is None:
+        if runner is None:
             return
-        judge.recorder.stop()
+        runner.listener.stop()
         if os.getpid() != self._process:  # a forked worker: its parent reports
             return
-        self._conclude(judge, error)
+        self._conclude(runner, error)
         if error is not None:
-            _forget_ours(error)
+            _strip_all(error)
 
-    def _conclude(self, judge: Judge, error: BaseException | None) -> None:
-        recorder = judge.recorder
+    def _conclude(self, runner: RuleRunner, error: BaseException | None) -> None:
+        log = runner.context.log
         try:
-            judge.end(normal=error is None)
+            runner.end(normal=error is None)
             if error is not None:
-                explain(judge.case, error)
+                KnownErrors(runner.context).explain(error)
         except Exception as failure:
-            recorder.give_up(failure)
-        self.findings = judge.findings()
-        self.watched = _summary(judge)
-        if recorder.trouble:
-            self.watched += f" The doctor itself failed and stopped looking ({recorder.trouble})."
+            log.give_up(failure)
+        self.findings = runner.findings()
+        self.watched = _summary(runner)
+        if log.failure:
+            self.watched += f" The doctor itself failed and stopped looking ({log.failure})."
 
 
-def _forget_ours(error: BaseException) -> None:
+def _strip_all(error: BaseException) -> None:
     """Take the doctor's frames out of the traceback of an error, and of those that have led to it."""
     waiting: list[BaseException | None] = [error]
     seen: set[int] = set()
@@ -90,19 +92,21 @@ def _forget_ours(error: BaseException) -> None:
         one = waiting.pop()
         if one is not None and id(one) not in seen:
             seen.add(id(one))
-            one.__traceback__ = without_ours(one.__traceback__)
+            one.__traceback__ = strip_doctor_frames(one.__traceback__)
             waiting += [one.__cause__, one.__context__]
 
 
-def _summary(judge: Judge) -> str:
-    book, case = judge.case.book, judge.case
-    if not case.recorder.seen:
+def _summary(runner: RuleRunner) -> str:
+    state, context = runner.context.state, runner.context
+    if not context.log.backwards:
         return "Nothing was trained in this block: no backward pass and no step."
-    if len(case.made) <= _MOST_NAMED:
-        steps = [f"{_count(book.attempts.get(at, 0), 'update')} of {case.name(at)}" for at in case.made]
+    if len(context.state.optimizers) <= _MOST_NAMED:
+        steps = [
+            f"{_count(state.step_calls.get(at, 0), 'update')} of {context.name(at)}" for at in context.state.optimizers
+        ]
     else:
-        steps = [f"{_count(sum(book.attempts.values()), 'update')} of many optimizers"]
-    return f"Watched {_count(case.recorder.seen, 'backward pass', 'es')}" + (
+        steps = [f"{_count(sum(state.step_calls.values()), 'update')} of many optimizers"]
+    return f"Watched {_count(context.log.backwards, 'backward pass', 'es')}" + (
         f", {', '.join(steps)}." if steps else ", no optimizer."
     )
 

@@ -10,12 +10,15 @@ from typing import Any
 import ipywidgets as widgets
 
 from .. import tasks
-from .._process import lock
-from ..doctor import Listener
-from ..forecast import usable_bytes
-from ..formatting import bytes_text
-from ..loop import LoopError, Recipe, Run
-from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
+from ..cards import capacity
+from ..doctor.live import LiveDoctor
+from ..exhausted import exhausted, explain, release
+from ..probes import Probes
+from ..readout import readout, warning
+from ..recipe import Recipe
+from ..run import Run
+from ..stepper import LoopError
+from ..views.style import bytes_text
 from .code import CodePane
 from .controls import lab_controls
 from .panels import PanelStrip
@@ -36,7 +39,7 @@ class LabController:
         self.code = CodePane(self.edit, editable="edit" in controls)
         self.words = widgets.HTML()
         self._panels = panels
-        self._doctor = Listener()
+        self._doctor = LiveDoctor()
         self._note = runner.task.title
         self._card = ""  # the one that was chosen
         self._oom_message = ""
@@ -82,8 +85,8 @@ class LabController:
             nonlocal taken
             self._complete_update()
             self.runner.edit(text)
-            self._doctor = Listener()
-            self._memory_due = True
+            self._doctor = LiveDoctor()
+            self._curious = True
             taken = True
             self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
 
@@ -137,7 +140,7 @@ class LabController:
     @property
     def warning(self) -> str:
         """What is wrong with the run, and with a loop of the learner's own; "" if nothing is."""
-        return warning(self.runner) or (self._doctor.words() if self.runner.edited else "")
+        return warning(self.runner) or (self._doctor.text() if self.runner.edited else "")
 
     def listening(self) -> AbstractContextManager[object]:
         """Let the doctor listen to a loop of the learner's own; a recipe's loop is known to be in order."""
@@ -223,8 +226,8 @@ class LabController:
 
     def _start_showing(self, words: str) -> None:
         self.code.forget_changes()
-        self._doctor = Listener()
-        card, self._scenes = self._scenes.card, RunScenes(self.runner)
-        self._scenes.card = card
-        self.screen.set_source(self._scenes)
+        self._doctor = LiveDoctor()
+        card, self._probes = self._probes.card, Probes(self.runner)
+        self._probes.card = card
+        self.screen.renew(self._probes)
         self.say(words)

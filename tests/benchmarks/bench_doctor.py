@@ -70,7 +70,7 @@ def memory(update: Callable[[], None], updates: int) -> None:
             seconds(update, updates // 4)
             gc.collect()
             used, peak = tracemalloc.get_traced_memory()
-            waiting = len(report._judge.recorder._events) if report._judge else 0
+            waiting = len(report._runner.listener.log.events) if report._runner else 0
             size = f"{used / 1024:.0f} KiB, peak {peak / 1024:.0f}"
             print(f"  {part * updates // 4:,} updates: {size}; {waiting} events wait")
     tracemalloc.stop()

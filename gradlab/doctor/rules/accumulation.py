@@ -5,48 +5,60 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from ..cells import Stepped
-from ..events import NOWHERE
-from ..lines import clears_by_hand
-from .base import Case, Rule, batches
+from ..events import NO_SITE
+from ..finding import Code, Severity
+from ..grad_groups import StepFacts
+from ..source_search import clears_by_hand
+from .base import Rule, RuleContext, numbered
 
 _MOST_WINDOWS = 256
 
 
-def lost_in(stepped: Stepped) -> list[Any]:
-    """Return the passes of this window's own line that were cleared everywhere before any step could use them."""
-    fresh = stepped.fresh
-    if not fresh or not stepped.cycle.wipes:
+def lost_in(facts: StepFacts) -> list[Any]:
+    """Return the passes of this window's own line that were cleared before any step could use them.
+
+    Cleared everywhere: wherever they had added anything but zeros to this optimizer's parameters.
+    """
+    fresh = facts.fresh
+    if not fresh or not facts.since.clearings:
         return []
-    routes = {one.route for one in fresh}
-    lost = [one for wipe in stepped.cycle.wipes for one in wipe.lost]
-    return [one for one in lost if one.route in routes and not one.used and not one.offered and not one.retain]
+    routes = {one.call_path for one in fresh}
+    lost = [one for cleared in facts.since.clearings for one in cleared.lost]
+    return [
+        one
+        for one in lost
+        if one.call_path in routes
+        and not (one.used or one.offered or one.retain)
+        and not one.added & facts.step.params & ~(one.wiped | one.zeros)
+    ]
 
 
 class ZeroGradInMicroBatch(Rule):
     """``zero_grad()`` runs for every micro-batch, so a step applies only the last one of its window."""
 
-    def __init__(self, case: Case) -> None:
+    ZERO_GRAD_IN_MICRO_BATCH = Code("zero-grad-in-micro-batch", "07_gradient_accumulation")
+
+    def __init__(self, context: RuleContext) -> None:
         """Start with no windows seen."""
-        super().__init__(case)
+        super().__init__(context)
         self._row: Counter[int] = Counter()
 
-    def step(self, stepped: Stepped) -> None:
+    def step(self, facts: StepFacts) -> None:
         """Was all but the last pass of this window cleared?"""
-        optimizer, lost = stepped.step.optimizer, lost_in(stepped)
-        sites = {wipe.clear.site for wipe in stepped.cycle.wipes if any(one in lost for one in wipe.lost)}
-        if not lost or len(stepped.fresh) != 1 or len(sites) != 1 or stepped.edited:
+        optimizer, lost = facts.step.optimizer, lost_in(facts)
+        sites = {cleared.clear.site for cleared in facts.since.clearings if any(one in lost for one in cleared.lost)}
+        if not lost or len(facts.fresh) != 1 or len(sites) != 1 or facts.edited:
             self._row[optimizer] = 0
             return
         self._row[optimizer] += 1
         if self._row[optimizer] >= 2:
             (site,) = sites
-            self.case.find(
-                "zero-grad-in-micro-batch",
+            self.report(
+                self.ZERO_GRAD_IN_MICRO_BATCH,
                 "error",
-                site if site != NOWHERE else clears_by_hand(stepped.step.site),
+                site if site != NO_SITE else clears_by_hand(facts.step.site),
                 "The gradients are cleared for every micro-batch, so each update applies only the last of its window.",
-                f"update {stepped.number} applied {batches(stepped.fresh)} alone; {batches(lost)} had been cleared",
+                f"update {facts.number} applied {numbered(facts.fresh)} alone; {numbered(lost)} had been cleared",
                 "optimizer.zero_grad()  # once a window: right after optimizer.step()",
             )
 
@@ -54,31 +66,33 @@ class ZeroGradInMicroBatch(Rule):
 class WindowDropped(Rule):
     """The last, shorter window of an epoch gets no step: it is wiped, or it leaks into the next epoch's first one."""
 
-    def __init__(self, case: Case) -> None:
+    LAST_ACCUMULATION_WINDOW_DROPPED = Code("last-accumulation-window-dropped", "07_gradient_accumulation")
+
+    def __init__(self, context: RuleContext) -> None:
         """Start with no windows seen."""
-        super().__init__(case)
+        super().__init__(context)
         self._sizes: defaultdict[int, list[int]] = defaultdict(list)
         self._wiped: defaultdict[int, list[Any]] = defaultdict(list)
         self._site: dict[int, Any] = {}
         self._odd: dict[int, str] = {}
 
-    def step(self, stepped: Stepped) -> None:
+    def step(self, facts: StepFacts) -> None:
         """Note how many passes of one line this step applies, and how many of them were lost before."""
-        optimizer, fresh = stepped.step.optimizer, stepped.fresh
-        if not fresh or len({one.route for one in fresh}) > 1 or stepped.step.backward or stepped.edited:
+        optimizer, fresh = facts.step.optimizer, facts.fresh
+        if not fresh or len({one.call_path for one in fresh}) > 1 or facts.step.backward or facts.edited:
             return
         sizes = self._sizes[optimizer]
         if len(sizes) >= _MOST_WINDOWS:
             return
         sizes.append(len(fresh))
-        self._site[optimizer] = stepped.step.site
-        if lost := lost_in(stepped):
+        self._site[optimizer] = facts.step.site
+        if lost := lost_in(facts):
             self._wiped[optimizer].append((len(fresh), lost))
         if len(fresh) > sizes[0]:
-            self._odd[optimizer] = f"update {stepped.number} applied {len(fresh)} batches ({batches(fresh)})"
+            self._odd[optimizer] = f"update {facts.number} applied {len(fresh)} batches ({numbered(fresh)})"
 
     def end(self, *, normal: bool) -> None:
-        """Judge each optimizer's windows as a whole."""
+        """RuleRunner each optimizer's windows as a whole."""
         for optimizer, sizes in self._sizes.items():
             if leaks(sizes):
                 words = (
@@ -91,23 +105,25 @@ class WindowDropped(Rule):
                 continue
             wiped = [lost for size, lost in self._wiped[optimizer] if size == window and len(lost) < window]
             if wiped and len(wiped) < often and all(len(lost) == len(wiped[0]) for lost in wiped):
-                self._say(optimizer, f"{batches(wiped[-1])} was cleared before any step; a window has {window}")
+                self._say(optimizer, f"{numbered(wiped[-1])} was cleared before any step; a window has {window}")
                 continue
             left = self._left(optimizer)
             if normal and 0 < len(left) < window and often == len(sizes) < _MOST_WINDOWS:
                 self._say(
-                    optimizer, f"{batches(left)} was never applied: training ended inside a window of {window}", "hint"
+                    optimizer,
+                    f"{numbered(left)} was never applied: training ended inside a window of {window}",
+                    "hint",
                 )
 
     def _left(self, optimizer: int) -> list[Any]:
-        book = self.case.book
-        cells = book.cells(book.covers[optimizer])
-        left = {held.backward.number: held.backward for cell in cells for held in cell.fresh if not cell.edited}
+        state = self.context.state
+        groups = state.groups(state.params_of[optimizer])
+        left = {held.backward.number: held.backward for group in groups for held in group.fresh if not group.edited}
         return [one for one in left.values() if not one.offered]
 
-    def _say(self, optimizer: int, evidence: str, severity: str = "warning") -> None:
-        self.case.find(
-            "last-accumulation-window-dropped",
+    def _say(self, optimizer: int, evidence: str, severity: Severity = "warning") -> None:
+        self.report(
+            self.LAST_ACCUMULATION_WINDOW_DROPPED,
             severity,
             self._site[optimizer],
             "The last window of an epoch has fewer micro-batches and gets no step of its own.",
@@ -133,32 +149,34 @@ def leaks(sizes: list[int]) -> bool:
 class LossNotDivided(Rule):
     """Several mean losses are added up for one step, and nothing divides them by their number."""
 
-    def __init__(self, case: Case) -> None:
+    LOSS_NOT_DIVIDED = Code("loss-not-divided", "07_gradient_accumulation")
+
+    def __init__(self, context: RuleContext) -> None:
         """Start with no windows seen."""
-        super().__init__(case)
+        super().__init__(context)
         self._windows: Counter[int] = Counter()
         self._others: Counter[int] = Counter()
 
-    def step(self, stepped: Stepped) -> None:
+    def step(self, facts: StepFacts) -> None:
         """Is this a window of undivided means, all of one line and over the same parameters?"""
-        optimizer, fresh = stepped.step.optimizer, stepped.fresh
+        optimizer, fresh = facts.step.optimizer, facts.fresh
         if len(fresh) < 2:
             self._others[optimizer] += len(fresh)
             return
         plain = all(one.mean and not one.given and not one.retain and not one.create for one in fresh)
-        alike = len({(one.route, one.added) for one in fresh}) == 1
-        if not plain or not alike or stepped.edited or any(held.used_by >= 0 for held in stepped.held):
+        alike = len({(one.call_path, one.added) for one in fresh}) == 1
+        if not plain or not alike or facts.edited or any(held.used_by >= 0 for held in facts.held):
             self._others[optimizer] += 2
             return
         self._windows[optimizer] += 1
         if self._windows[optimizer] >= 2 and self._windows[optimizer] > self._others[optimizer]:
             count = len(fresh)
-            self.case.find(  # no more than a hint: a smaller lr makes up for it, and a sum over tasks looks the same
-                "loss-not-divided",
+            self.report(  # no more than a hint: a smaller lr makes up for it, and a sum over tasks looks the same
+                self.LOSS_NOT_DIVIDED,
                 "hint",
                 fresh[-1].site,
                 f"The mean losses of {count} micro-batches are added up, so the step is {count} times as long as that "
                 "of one large batch.",
-                f"update {stepped.number} applied {batches(fresh)}, each a mean, without a division",
+                f"update {facts.number} applied {numbered(fresh)}, each a mean, without a division",
                 f"(loss / {count}).backward()  # or divide by the number of batches in this window",
             )

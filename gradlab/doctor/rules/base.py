@@ -1,82 +1,92 @@
-"""What a rule is, and the case that it works on."""
+"""What a rule is, and what all rules share."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..events import BY_HAND
-from ..finding import Finding
-from ..lessons import lesson
+from ..events import MANUAL_UPDATE
+from ..finding import Code, Finding, Severity
 
 if TYPE_CHECKING:
-    from ..book import Book
-    from ..cells import Cell, Stepped
-    from ..events import Backward, Clip, Forward, Made, Mode, ScalerStep, ScalerUpdate, Schedule, Site
-    from ..recorder import Recorder
+    from ..event_log import EventLog
+    from ..events import Backward, Clip, Forward, Mode, OptimizerMade, ScalerStep, ScalerUpdate, Schedule, Site
+    from ..grad_groups import ParamGroupState, StepFacts
+    from ..grad_state import GradState
 
 
-class Case:
-    """What the rules share: what was recorded, the book, and the findings so far."""
+class RuleContext:
+    """What the rules share: what was recorded, the state, and the findings so far."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, log: EventLog) -> None:
         """Start without findings."""
-        self.recorder = recorder
+        self.log = log
         self.findings: dict[tuple[str, Site], Finding] = {}
         self.seen: dict[tuple[str, Site], int] = {}
         """How many backward passes there had been when a finding was made or renewed last."""
-        self.book: Book
-        self.made: dict[int, Made] = {}
+        self.state: GradState
 
-    def find(self, code: str, severity: str, site: Site, message: str, evidence: str, fix: str) -> None:
-        """Note a finding; one that is known at this place gets the newer evidence."""
-        file, line = site
-        self.seen[code, site] = self.recorder.seen
-        self.findings[code, site] = Finding(code, severity, message, evidence, file, line, fix, lesson(code))
-
-    def found(self, code: str) -> bool:
+    def has_finding(self, code: Code) -> bool:
         """Is there a finding with this code?"""
-        return any(known == code for known, _ in self.findings)
+        return any(known == code.name for known, _ in self.findings)
 
     def name(self, optimizer: int) -> str:
         """Return what to call an optimizer: "Adam", or "Adam (the second optimizer)"."""
-        kind = self.made[optimizer].kind if optimizer in self.made else "the optimizer"
+        kind = self.state.optimizers[optimizer].kind if optimizer in self.state.optimizers else "the optimizer"
         words = ("first", "second", "third")
-        if optimizer == BY_HAND:
+        if optimizer == MANUAL_UPDATE:
             return kind
-        if len(self.made) < 2 or optimizer >= len(words):
+        if len(self.state.optimizers) < 2 or optimizer >= len(words):
             return kind
         return f"{kind} (the {words[optimizer]} optimizer)"
 
 
 class Rule:
-    """A rule; it overrides the facts that it wants to hear of."""
+    """A rule; it overrides the facts that it wants to hear of. The codes that it can report are class attributes."""
 
-    def __init__(self, case: Case) -> None:
+    codes: ClassVar[frozenset[Code]] = frozenset()
+
+    def __init_subclass__(cls) -> None:
+        cls.codes = frozenset(value for value in vars(cls).values() if isinstance(value, Code))
+
+    def __init__(self, context: RuleContext) -> None:
         """Start knowing nothing."""
-        self.case = case
+        self.context = context
+
+    def report(self, code: Code, severity: Severity, site: Site, message: str, evidence: str, fix: str) -> None:
+        """Note a finding; one that is known at this place gets the newer evidence."""
+        if code not in self.codes:
+            own = ", ".join(sorted(one.name for one in self.codes)) or "none"
+            raise ValueError(f"{type(self).__name__} reports {code.name}; the codes that it declares: {own}")
+        file, line = site
+        context, name = self.context, code.name
+        context.seen[name, site] = context.log.backwards
+        context.findings[name, site] = Finding(name, severity, message, evidence, file, line, fix, code.lesson)
 
     def backward(self, backward: Backward) -> None:
         """A backward pass begins."""
 
-    def verified(self, backward: Backward, pages: int) -> None:
-        """A backward pass found gradients on these pages that are not zeros."""
+    def on_nonzero_grad(self, backward: Backward, params: int) -> None:
+        """A backward pass found gradients on these parameters that are not zeros."""
 
-    def adding(self, backward: Backward, cells: list[Cell]) -> None:
-        """A backward pass adds to the gradients of these cells, which are as they were before it."""
+    def on_maybe_cleared(self, params: int) -> None:
+        """Zeros were found in gradients that were not looked at before: cleared, or never anything else."""
 
-    def step(self, stepped: Stepped) -> None:
+    def on_accumulate(self, backward: Backward, groups: list[ParamGroupState]) -> None:
+        """A backward pass adds to the gradients of these groups, which are as they were before it."""
+
+    def step(self, facts: StepFacts) -> None:
         """An optimizer takes a step, without a closure."""
 
-    def scaler_step(self, event: ScalerStep, cells: list[Cell]) -> None:
+    def scaler_step(self, event: ScalerStep, groups: list[ParamGroupState]) -> None:
         """A scaler has taken a step, or skipped it."""
 
     def scaler_update(self, event: ScalerUpdate) -> None:
         """A scaler has looked at how the steps went."""
 
-    def clip(self, event: Clip, cells: list[Cell]) -> None:
+    def clip(self, event: Clip, groups: list[ParamGroupState]) -> None:
         """Gradients are clipped."""
 
-    def made(self, event: Made) -> None:
+    def made(self, event: OptimizerMade) -> None:
         """An optimizer was made or is seen for the first time."""
 
     def schedule(self, event: Schedule) -> None:
@@ -92,7 +102,7 @@ class Rule:
         """The watch is over; ``normal`` is False if an exception ended it."""
 
 
-def batches(backwards: list[Any]) -> str:
+def numbered(backwards: list[Any]) -> str:
     """Write backward passes as words: "batch 3", "batches 3 to 6", "batches 3 and 5"."""
     numbers = sorted({one.number for one in backwards})
     if not numbers:

@@ -5,70 +5,78 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from ..cells import Stepped
-from .base import Case, Rule, batches
+from ..finding import Code
+from ..grad_groups import StepFacts
+from .base import Rule, RuleContext, numbered
 
 
 class MissingZeroGrad(Rule):
     """A step applies batches again that a step of the same optimizer has applied before, beside a new one."""
 
-    def __init__(self, case: Case) -> None:
+    MISSING_ZERO_GRAD = Code("missing-zero-grad", "03_forgetting_zero_grad")
+
+    def __init__(self, context: RuleContext) -> None:
         """Start with no suspicion."""
-        super().__init__(case)
+        super().__init__(context)
         self._times: Counter[int] = Counter()
-        self._real = 0  # pages whose gradients were seen not to be zeros when a backward added to them
+        self._real = 0  # parameters whose gradients were seen not to be zeros when a backward added to them
 
-    def verified(self, backward: Any, pages: int) -> None:
+    def on_nonzero_grad(self, backward: Any, params: int) -> None:
         """Old gradients that are not zeros: nobody has cleared them behind our back."""
-        self._real |= pages
-        self.case.recorder.suspects &= ~pages
+        self._real |= params
+        self.context.log.wanted_values &= ~params
 
-    def adding(self, backward: Any, cells: list[Any]) -> None:
+    def on_maybe_cleared(self, params: int) -> None:
+        """Have those looked at from now on: other rules want to know whether anything was cleared."""
+        self.context.log.wanted_values_after |= params
+
+    def on_accumulate(self, backward: Any, groups: list[Any]) -> None:
         """A closure's pass adds to what an earlier step has used: its zero_grad() is missing."""
-        optimizer, book = backward.inside, self.case.book
+        optimizer, state = backward.inside, self.context.state
         if optimizer < 0:
             return
-        now, again, pages = book.steps.get(optimizer, 0), [], 0
-        for cell in cells:
-            used = [held for held in cell.held if held.used_by == optimizer and held.backward.during < now]
-            if used and not cell.edited:
+        now, again, params = state.steps.get(optimizer, 0), [], 0
+        for group in groups:
+            used = [held for held in group.held if held.used_by == optimizer and held.backward.during < now]
+            if used and not group.edited:
                 again += [held.backward for held in used]
-                pages |= cell.pages
+                params |= group.params
         if not again:
             return
-        if not pages & self._real:
-            self.case.recorder.suspects |= pages
+        if not params & self._real:
+            self.context.log.wanted_values |= params
             return
         self._times[optimizer] += 1
         if self._times[optimizer] >= 2:
-            self._say(optimizer, book.sites[optimizer], now, again)
+            self._say(optimizer, state.sites[optimizer], now, again)
 
-    def step(self, stepped: Stepped) -> None:
+    def step(self, facts: StepFacts) -> None:
         """Look for what this optimizer has used before."""
-        optimizer = stepped.step.optimizer
-        again, pages = [], 0
-        for cell in stepped.cells:
-            used = [held for held in cell.held if held.used_by == optimizer]
-            if used and cell.fresh and not cell.edited:
+        optimizer = facts.step.optimizer
+        again, params = [], 0
+        for group in facts.groups:
+            used = [held for held in group.held if held.used_by == optimizer]
+            if used and group.fresh and not group.edited:
                 again += [held.backward for held in used]
-                pages |= cell.pages
+                params |= group.params
         if not again:
             return
-        if not pages & self._real:
-            self.case.recorder.suspects |= pages
+        if not params & self._real:
+            self.context.log.wanted_values |= params
             return
         self._times[optimizer] += 1
         if self._times[optimizer] >= 2:
-            self._say(optimizer, stepped.step.site, stepped.number, again)
+            self._say(optimizer, facts.step.site, facts.number, again)
 
     def _say(self, optimizer: int, site: Any, number: int, again: list[Any]) -> None:
         times = self._times[optimizer]
-        self.case.find(
-            "missing-zero-grad",
+        self.report(
+            self.MISSING_ZERO_GRAD,
             "error",
             site,
             "`.grad` is never cleared, so every step applies the gradients of earlier batches again.",
-            f"update {number} of {self.case.name(optimizer)} applied {batches(again)} again; {times} updates did so",
+            f"update {number} of {self.context.name(optimizer)} applied {numbered(again)} again; {times} updates "
+            "did so",
             "optimizer.zero_grad()  # before loss.backward()",
         )
 
@@ -76,33 +84,35 @@ class MissingZeroGrad(Rule):
 class DoubleStep(Rule):
     """Two steps on the same gradients."""
 
-    def __init__(self, case: Case) -> None:
+    DOUBLE_STEP = Code("double-step", "06_optimizer_step")
+
+    def __init__(self, context: RuleContext) -> None:
         """Start with no suspicion."""
-        super().__init__(case)
+        super().__init__(context)
         self._times: Counter[Any] = Counter()
 
-    def step(self, stepped: Stepped) -> None:
+    def step(self, facts: StepFacts) -> None:
         """Is there nothing in the gradients but what this optimizer used in its last step?"""
-        optimizer, held = stepped.step.optimizer, stepped.held
+        optimizer, held = facts.step.optimizer, facts.held
         if (
-            self.case.made[optimizer].own
-            or stepped.step.moved
+            self.context.state.optimizers[optimizer].own
+            or facts.step.moved
             or not held
-            or stepped.edited
+            or facts.edited
             or any(one.used_by != optimizer for one in held)
         ):
             return
-        if stepped.cycle.backwards or stepped.cycle.others:  # others: see EmptyStep, which says why none came here
+        if facts.since.backwards or facts.since.others:  # others: see EmptyStep, which says why none came here
             return
-        self._times[stepped.step.site] += 1
-        if (times := self._times[stepped.step.site]) >= 2:
-            self.case.find(
-                "double-step",
+        self._times[facts.step.site] += 1
+        if (times := self._times[facts.step.site]) >= 2:
+            self.report(
+                self.DOUBLE_STEP,
                 "error",
-                stepped.step.site,
+                facts.step.site,
                 "Two steps are taken on one gradient: the second applies the same batches once more.",
-                f"step {stepped.number} of {self.case.name(optimizer)} found nothing but "
-                f"{batches([one.backward for one in held])}, applied by the step before; {times} times",
+                f"step {facts.number} of {self.context.name(optimizer)} found nothing but "
+                f"{numbered([one.backward for one in held])}, applied by the step before; {times} times",
                 "# take one of the two step() calls out",
             )
 
@@ -110,41 +120,43 @@ class DoubleStep(Rule):
 class ForeignGradients(Rule):
     """A step applies what another loss has left in the gradients, although that loss has its own optimizer."""
 
-    def __init__(self, case: Case) -> None:
+    FOREIGN_GRADIENTS_IN_STEP = Code("foreign-gradients-in-step", "04_zero_grad")
+
+    def __init__(self, context: RuleContext) -> None:
         """Start with no suspicion."""
-        super().__init__(case)
+        super().__init__(context)
         self._times: Counter[Any] = Counter()
         self._alone: defaultdict[int, set[Any]] = defaultdict(set)  # optimizer -> lines whose passes it used at once
 
-    def step(self, stepped: Stepped) -> None:
+    def step(self, facts: StepFacts) -> None:
         """Look for a pass of another line that another optimizer had used before this one's own pass began."""
-        optimizer = stepped.step.optimizer
-        own = [held.backward for held in stepped.held if held.used_by < 0]
-        if not own or stepped.edited or any(held.used_by == optimizer for held in stepped.held):
+        optimizer = facts.step.optimizer
+        own = [held.backward for held in facts.held if held.used_by < 0]
+        if not own or facts.edited or any(held.used_by == optimizer for held in facts.held):
             return  # what this optimizer itself has used before is MissingZeroGrad's
         newest = own[-1]
         self._alone[optimizer].add(newest.site)
         foreign = [
             held.backward
-            for held in stepped.held
+            for held in facts.held
             if held.used_by != optimizer
             and held.backward.site != newest.site
-            and held.backward.used & ~stepped.step.pages
-            and held.backward.used & stepped.step.pages == 0
+            and held.backward.used & ~facts.step.params
+            and held.backward.used & facts.step.params == 0
             and held.backward.used_at < newest.number
             and held.backward.site not in self._alone[optimizer]
         ]
         if not foreign:
             return
-        self._times[stepped.step.site] += 1
-        if (times := self._times[stepped.step.site]) >= 2:
+        self._times[facts.step.site] += 1
+        if (times := self._times[facts.step.site]) >= 2:
             line = foreign[-1].site[1]
-            self.case.find(
-                "foreign-gradients-in-step",
+            self.report(
+                self.FOREIGN_GRADIENTS_IN_STEP,
                 "error",
-                stepped.step.site,
+                facts.step.site,
                 "This step also applies the gradients that another optimizer's loss has left in these parameters.",
-                f"step {stepped.number} of {self.case.name(optimizer)} applied {batches(foreign)} of the loss in line "
-                f"{line}, which another optimizer had already stepped on; {times} times",
+                f"step {facts.number} of {self.context.name(optimizer)} applied {numbered(foreign)} of the loss in "
+                f"line {line}, which another optimizer had already stepped on; {times} times",
                 "optimizer.zero_grad()  # of this optimizer, right before its own loss.backward()",
             )

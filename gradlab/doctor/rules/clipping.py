@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ..cells import Cell
-from .base import Case, Rule, batches
+from ..finding import Code, Severity
+from ..grad_groups import ParamGroupState
+from .base import Rule, RuleContext, numbered
 
 _FIX = "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)  # after the last backward(), right before step()"
 
@@ -14,51 +15,56 @@ _FIX = "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)  # after th
 class Clipping(Rule):
     """Gradients are clipped while scaled, after the step, before there are any, or in the middle of a window."""
 
-    def __init__(self, case: Case) -> None:
+    CLIP_BEFORE_UNSCALE = Code("clip-before-unscale", "08_mixed_precision")
+    CLIP_BEFORE_BACKWARD = Code("clip-before-backward", "07_gradient_accumulation")
+    CLIP_AFTER_STEP = Code("clip-after-step", "07_gradient_accumulation")
+    CLIP_INSIDE_ACCUMULATION = Code("clip-inside-accumulation", "07_gradient_accumulation")
+
+    def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""
-        super().__init__(case)
+        super().__init__(context)
         self._times: Counter[Any] = Counter()
         self._calls: Counter[Any] = Counter()
         self._called = False  # was a model called since the last step?
-        self._clipped: dict[int, Any] = {}  # pages -> the clip that is followed by no step yet
+        self._clipped: dict[int, Any] = {}  # params -> the clip that is followed by no step yet
 
-    def clip(self, event: Any, cells: list[Cell]) -> None:
+    def clip(self, event: Any, groups: list[ParamGroupState]) -> None:
         """Look at what there is to clip."""
         if event.measures:
             return
         self._calls[event.site] += 1
-        covered = self.case.book.covered()  # what no optimizer holds is nobody's to clear
+        covered = self.context.state.covered()  # what no optimizer holds is nobody's to clear
         if covered:
-            cells = [cell for cell in cells if cell.pages & covered]
-        if not cells:
+            groups = [group for group in groups if group.params & covered]
+        if not groups:
             return
-        held = [one for cell in cells for one in cell.held]
-        fresh = [one for cell in cells for one in cell.fresh]
-        if any(cell.edited for cell in cells) or any(one.backward.inside >= 0 for one in held):
+        held = [one for group in groups for one in group.held]
+        fresh = [one for group in groups for one in group.fresh]
+        if any(group.edited for group in groups) or any(one.backward.inside >= 0 for one in held):
             return  # in a closure, the step that calls it comes after all
         if any(one.backward.scaled and not one.unscaled for one in fresh):
-            self._say("clip-before-unscale", event, "error", 1, *_SCALED, batches([one.backward for one in fresh]))
-        elif any(wipe.lost for cycle in self.case.book.cycles.values() for wipe in cycle.wipes):
+            self._say(self.CLIP_BEFORE_UNSCALE, event, "error", 1, *_SCALED, numbered([one.backward for one in fresh]))
+        elif any(cleared.lost for since in self.context.state.since.values() for cleared in since.clearings):
             return  # there is a reason why there is nothing left to clip
         elif not held:
-            self._say("clip-before-backward", event, "error", 2, *_EMPTY, "no gradient")
+            self._say(self.CLIP_BEFORE_BACKWARD, event, "error", 2, *_EMPTY, "no gradient")
         elif not fresh and self._called:
-            self._say("clip-before-backward", event, "error", 2, *_EMPTY, batches([one.backward for one in held]))
+            self._say(self.CLIP_BEFORE_BACKWARD, event, "error", 2, *_EMPTY, numbered([one.backward for one in held]))
         elif not fresh:
-            self._say("clip-after-step", event, "error", 2, *_LATE, batches([one.backward for one in held]))
+            self._say(self.CLIP_AFTER_STEP, event, "error", 2, *_LATE, numbered([one.backward for one in held]))
         else:
-            self._clipped = {cell.pages & (covered or -1): event for cell in cells if cell.fresh}
+            self._clipped = {group.params & (covered or -1): event for group in groups if group.fresh}
 
-    def adding(self, backward: Any, cells: list[Cell]) -> None:
+    def on_accumulate(self, backward: Any, groups: list[ParamGroupState]) -> None:
         """Does another micro-batch come after a clip, with no step between them?"""
-        for pages, event in list(self._clipped.items()):
-            if any(cell.pages & pages and cell.fresh and not cell.edited for cell in cells):
+        for params, event in list(self._clipped.items()):
+            if any(group.params & params and group.fresh and not group.edited for group in groups):
                 self._say(
-                    "clip-inside-accumulation", event, "warning", 2, *_INSIDE, f"batch {backward.number} after it"
+                    self.CLIP_INSIDE_ACCUMULATION, event, "warning", 2, *_INSIDE, f"batch {backward.number} after it"
                 )
         self._clipped.clear()
 
-    def step(self, stepped: Any) -> None:
+    def step(self, facts: Any) -> None:
         """The clipped gradients are used."""
         self._clipped.clear()
         self._called = False
@@ -67,11 +73,11 @@ class Clipping(Rule):
         """The next batch is at work."""
         self._called = self._called or event.grad
 
-    def _say(self, code: str, event: Any, severity: str, least: int, message: str, fix: str, seen: str) -> None:
+    def _say(self, code: Code, event: Any, severity: Severity, least: int, message: str, fix: str, seen: str) -> None:
         self._times[code, event.site] += 1
         times, calls = self._times[code, event.site], self._calls[event.site]
         if times >= least and 2 * times >= calls:
-            self.case.find(code, severity, event.site, message, f"{times} of {calls} calls: {seen}", fix)
+            self.report(code, severity, event.site, message, f"{times} of {calls} calls: {seen}", fix)
 
 
 _SCALED = (

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..events import NOWHERE
-from ..graphs import LOOK
-from .base import Case, Rule
+from ..autograd_graph import LOOK_EVERY
+from ..events import NO_SITE
+from ..finding import Code
+from .base import Rule, RuleContext
 
 _FEW = 6
 
@@ -14,20 +15,23 @@ _FEW = 6
 class CarriedGraph(Rule):
     """The graph grows from update to update, or the graphs of past updates stay alive."""
 
-    def __init__(self, case: Case) -> None:
+    RETAIN_GRAPH_GROWTH = Code("retain-graph-growth", "01_autograd")
+    GRAPH_RETAINED_MEMORY_LEAK = Code("graph-retained-memory-leak", "09_gpu_memory")
+
+    def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""
-        super().__init__(case)
+        super().__init__(context)
         self._nodes: dict[Any, list[tuple[int, int]]] = {}
         self._kept: list[Any] = []
 
     def backward(self, backward: Any) -> None:
-        """Look at the counts that the recorder has taken now and then."""
+        """Look at the counts that the listener has taken now and then."""
         if backward.nodes:
             counts = self._nodes.setdefault(backward.site, [])
             counts.append((backward.number, backward.nodes))
             del counts[:-16]
             self._growing(backward.site, counts)
-        if backward.number % LOOK == 0:
+        if backward.number % LOOK_EVERY == 0:
             self._kept.append(backward)
             del self._kept[:-3]
             self._leaking()
@@ -37,8 +41,8 @@ class CarriedGraph(Rule):
         rising = all(later > earlier for earlier, later in zip(sizes[-5:], sizes[-4:], strict=False))
         if len(sizes) >= 5 and rising and sizes[-1] >= 2 * sizes[-5] - sizes[-5] // 2:
             (first, few), (last, many) = counts[0], counts[-1]
-            self.case.find(
-                "retain-graph-growth",
+            self.report(
+                self.RETAIN_GRAPH_GROWTH,
                 "error",
                 site,
                 "Each backward() goes back through all earlier batches: retain_graph=True keeps their graphs, and a "
@@ -50,13 +54,13 @@ class CarriedGraph(Rule):
     def _leaking(self) -> None:
         newest, counts = self._kept[-1], [one.alive for one in self._kept]
         more = len(counts) == 3 and counts[0] < counts[1] < counts[2] >= _FEW
-        if not more or self.case.found("retain-graph-growth"):
+        if not more or self.context.has_finding(self.RETAIN_GRAPH_GROWTH):
             return  # as many as ever: what an update needs of the one before
-        known = next((one.keeper for one in reversed(self._kept) if one.keeper != NOWHERE), NOWHERE)
-        self.case.find(
-            "graph-retained-memory-leak",
-            "error" if known != NOWHERE else "warning",
-            known if known != NOWHERE else newest.site,
+        known = next((one.holder for one in reversed(self._kept) if one.holder != NO_SITE), NO_SITE)
+        self.report(
+            self.GRAPH_RETAINED_MEMORY_LEAK,
+            "error" if known != NO_SITE else "warning",
+            known if known != NO_SITE else newest.site,
             "The graphs of past updates are kept alive: a loss is stored or summed with its graph attached.",
             f"at batch {newest.number} the graphs of at least {newest.alive} earlier losses were still there",
             "total += loss.item()  # or losses.append(loss.detach())",

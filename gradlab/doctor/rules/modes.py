@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..cells import Stepped
-from ..events import NOWHERE
-from .base import Case, Rule
+from ..events import NO_SITE
+from ..finding import Code
+from ..grad_groups import StepFacts
+from .base import Rule, RuleContext
 
 _ENOUGH = 3
 _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
@@ -16,9 +17,11 @@ _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNO
 class EvalLeftOn(Rule):
     """Training goes on in evaluation mode after the model was put there to be validated."""
 
-    def __init__(self, case: Case) -> None:
+    EVAL_MODE_LEFT_ON = Code("eval-mode-left-on")
+
+    def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""
-        super().__init__(case)
+        super().__init__(context)
         self._trained: set[int] = set()  # modules that were trained in training mode
         self._eval: dict[int, Any] = {}  # module -> where it was put into evaluation mode
         self._calls: list[Any] = []
@@ -34,47 +37,47 @@ class EvalLeftOn(Rule):
 
     def forward(self, event: Any) -> None:
         """Remember the calls that may be part of an update."""
-        if event.grad and event.pages:
+        if event.grad and event.params:
             self._calls.append(event)
             del self._calls[:-16]
 
-    def step(self, stepped: Stepped) -> None:
+    def step(self, facts: StepFacts) -> None:
         """Was this update computed in evaluation mode, although earlier ones were not?"""
-        calls = [call for call in self._calls if call.pages & stepped.step.pages]
+        calls = [call for call in self._calls if call.params & facts.step.params]
         self._calls.clear()
-        if not calls or not stepped.fresh:
+        if not calls or not facts.fresh:
             return
         call = calls[-1]
         if call.training:
-            if call.moody:
+            if call.train_kind:
                 self._trained.add(call.module)
             self._updates = 0
             return
-        if call.moody or not call.calm:
+        if call.train_kind or not call.eval_kind:
             return
         self._updates += 1
         if self._updates >= _ENOUGH:
-            where = self._eval.get(call.module) or next(iter(self._eval.values()), NOWHERE)
+            where = self._eval.get(call.module) or next(iter(self._eval.values()), NO_SITE)
             if call.module not in self._trained:
                 if call.module in self._eval:
                     self._never(call, where)
                 return
-            self.case.find(
-                "eval-mode-left-on",
+            self.report(
+                self.EVAL_MODE_LEFT_ON,
                 "error",
-                where if where != NOWHERE else call.site,
-                f"Training goes on in evaluation mode: {call.calm} no longer works as it does in training.",
+                where if where != NO_SITE else call.site,
+                f"Training goes on in evaluation mode: {call.eval_kind} no longer works as it does in training.",
                 f"{self._updates} updates after model.eval() without a model.train(); earlier ones were in training",
                 "model.train()  # before the training loop goes on",
             )
 
     def _never(self, call: Any, where: Any) -> None:
         """Training never was in training mode: some mean it so."""
-        self.case.find(
-            "eval-mode-left-on",
+        self.report(
+            self.EVAL_MODE_LEFT_ON,
             "hint",
             where,
-            f"All training so far was in evaluation mode: {call.calm} works as it does in evaluation.",
+            f"All training so far was in evaluation mode: {call.eval_kind} works as it does in evaluation.",
             f"{self._updates} updates after model.eval(), none in training mode",
             "model.train()  # before training, unless it is meant so",
         )
@@ -83,9 +86,11 @@ class EvalLeftOn(Rule):
 class ValidationInTrainMode(Rule):
     """The model is validated, under no_grad, in training mode."""
 
-    def __init__(self, case: Case) -> None:
+    VALIDATION_IN_TRAIN_MODE = Code("validation-in-train-mode")
+
+    def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""
-        super().__init__(case)
+        super().__init__(context)
         self._row: list[Any] = []
         self._stepped = 0
         self._phases = 0
@@ -108,7 +113,7 @@ class ValidationInTrainMode(Rule):
             self._eval_just_now = False
         if event.grad:
             self._end_of_row()
-        elif event.moody and event.training and not event.again and event.pages & self._stepped:
+        elif event.train_kind and event.training and not event.again and event.params & self._stepped:
             if not self._row:
                 self._row_meant = self._meant
             self._row.append(event)
@@ -119,9 +124,9 @@ class ValidationInTrainMode(Rule):
         self._end_of_row()
         self._meant = False
 
-    def step(self, stepped: Stepped) -> None:
+    def step(self, facts: StepFacts) -> None:
         """Note what is being trained."""
-        self._stepped |= stepped.step.pages
+        self._stepped |= facts.step.params
         self._updates += 1
 
     def end(self, *, normal: bool) -> None:
@@ -143,11 +148,11 @@ class ValidationInTrainMode(Rule):
         if self._phases < 2 and len(row) < 4:
             return
         call = row[-1]
-        self.case.find(
-            "validation-in-train-mode",
+        self.report(
+            self.VALIDATION_IN_TRAIN_MODE,
             "warning",
             call.site,
-            f"The model is evaluated in training mode: {call.moody} works here as it does in training.",
+            f"The model is evaluated in training mode: {call.train_kind} works here as it does in training.",
             f"{len(row)} calls in a row without gradients, with model.training True",
             "model.eval()  # before validation, and model.train() after it",
         )

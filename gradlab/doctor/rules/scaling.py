@@ -5,30 +5,35 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ..cells import Stepped
-from .base import Case, Rule, batches
+from ..finding import Code
+from ..grad_groups import StepFacts
+from .base import Rule, RuleContext, numbered
 
 
 class Scaling(Rule):
     """A step that goes round the scaler, or a scaler that divides what was never multiplied."""
 
-    def __init__(self, case: Case) -> None:
+    SCALER_STEP_WITHOUT_UPDATE = Code("scaler-step-without-update", "08_mixed_precision")
+    SCALER_BYPASSED = Code("scaler-bypassed", "08_mixed_precision")
+
+    def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""
-        super().__init__(case)
+        super().__init__(context)
         self._times: Counter[Any] = Counter()
         self._open: dict[int, int] = {}  # optimizer -> scaler whose update() has not come yet
 
-    def scaler_step(self, event: Any, cells: list[Any]) -> None:
+    def scaler_step(self, event: Any, groups: list[Any]) -> None:
         """Has the update before this one been closed?"""
         if event.optimizer in self._open:
             self._times["open", event.site] += 1
             if (times := self._times["open", event.site]) >= 2:
-                self.case.find(
-                    "scaler-step-without-update",
+                self.report(
+                    self.SCALER_STEP_WITHOUT_UPDATE,
                     "error",
                     event.site,
                     "scaler.step() is never followed by scaler.update(): the loss scale cannot adapt.",
-                    f"{times} steps of {self.case.name(event.optimizer)} came without an update() since the one before",
+                    f"{times} steps of {self.context.name(event.optimizer)} came without an update() since the one "
+                    "before",
                     "scaler.update()  # once an update, after the last scaler.step(); make the scaler once",
                 )
         self._open[event.optimizer] = event.scaler
@@ -37,29 +42,29 @@ class Scaling(Rule):
         """An update is closed."""
         self._open = {optimizer: scaler for optimizer, scaler in self._open.items() if scaler != event.scaler}
 
-    def step(self, stepped: Stepped) -> None:
+    def step(self, facts: StepFacts) -> None:
         """Look for scaled gradients in a step, and for unscaled ones in a step of a scaler's."""
-        fresh = [held for held in stepped.held if held.used_by < 0 and not stepped.edited]
+        fresh = [held for held in facts.held if held.used_by < 0 and not facts.edited]
         if not fresh:
             return
-        if not stepped.step.scaler and all(held.backward.scaled and not held.unscaled for held in fresh):
-            self.case.find(
-                "scaler-bypassed",
+        if not facts.step.scaler and all(held.backward.scaled and not held.unscaled for held in fresh):
+            self.report(
+                self.SCALER_BYPASSED,
                 "error",
-                stepped.step.site,
+                facts.step.site,
                 "The loss was multiplied by the scaler, but the step goes round it: it applies gradients that are "
                 "thousands of times too large.",
-                f"update {stepped.number} applied {batches([held.backward for held in fresh])} without unscaling",
+                f"update {facts.number} applied {numbered([held.backward for held in fresh])} without unscaling",
                 "scaler.step(optimizer); scaler.update()  # instead of optimizer.step()",
             )
-        elif stepped.step.scaler and not any(held.backward.scaled for held in fresh):
-            self._unscaled(fresh[-1].backward, stepped.number)
+        elif facts.step.scaler and not any(held.backward.scaled for held in fresh):
+            self._unscaled(fresh[-1].backward, facts.number)
 
     def _unscaled(self, backward: Any, number: int) -> None:
         self._times[backward.site] += 1
         if self._times[backward.site] >= 2:
-            self.case.find(
-                "scaler-bypassed",
+            self.report(
+                self.SCALER_BYPASSED,
                 "error",
                 backward.site,
                 "scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
@@ -71,9 +76,11 @@ class Scaling(Rule):
 class Autocast(Rule):
     """backward() inside the autocast block."""
 
-    def __init__(self, case: Case) -> None:
+    BACKWARD_INSIDE_AUTOCAST = Code("backward-inside-autocast", "08_mixed_precision")
+
+    def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""
-        super().__init__(case)
+        super().__init__(context)
         self._times: Counter[Any] = Counter()
 
     def backward(self, backward: Any) -> None:
@@ -82,8 +89,8 @@ class Autocast(Rule):
             return
         self._times[backward.site] += 1
         if (times := self._times[backward.site]) >= 2:
-            self.case.find(
-                "backward-inside-autocast",
+            self.report(
+                self.BACKWARD_INSIDE_AUTOCAST,
                 "warning",
                 backward.site,
                 "backward() runs inside the autocast block; PyTorch advises against it: backward picks its types by "

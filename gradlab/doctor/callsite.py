@@ -1,0 +1,87 @@
+"""The line of the learner's own code that is at work."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from types import FrameType, TracebackType
+
+import torch
+
+from .events import NO_SITE, Site
+
+_MOST_FRAMES = 80
+_HERE = str(Path(__file__).parent)
+_OURS = (str(Path(torch.__file__).parent), _HERE, "<frozen")
+_STANDARD = str(Path(sysconfig.get_paths()["stdlib"]))
+
+
+class Owner(Enum):
+    """Whose code a file is."""
+
+    OURS = "PyTorch's and the doctor's"
+    LIBRARY = "other libraries' and Python's own"
+    USER = "the learner's"
+
+
+@cache
+def code_owner(file: str) -> Owner:
+    """Return whose code a file is."""
+    if file.startswith(_OURS):
+        return Owner.OURS
+    library = "site-packages" in file or "dist-packages" in file or file.startswith(_STANDARD)
+    return Owner.LIBRARY if library else Owner.USER
+
+
+def user_frame(frame: FrameType | None) -> FrameType | None:
+    """Return the innermost frame of the learner's code, or else of a library that is not PyTorch."""
+    library = None
+    for _ in range(_MOST_FRAMES):
+        if frame is None:
+            break
+        owner = code_owner(frame.f_code.co_filename)
+        if owner is Owner.USER:
+            return frame
+        if owner is Owner.LIBRARY and library is None:
+            library = frame
+        frame = frame.f_back
+    return library
+
+
+def call_path(frame: FrameType | None, most: int = 4) -> int:
+    """Return a number for the learner's lines that led here, caller by caller: one helper can serve two purposes."""
+    lines: list[tuple[int, int]] = []
+    while frame is not None and len(lines) < most:
+        frame = user_frame(frame)
+        if frame is not None:
+            lines.append((id(frame.f_code), frame.f_lineno))
+            frame = frame.f_back
+    return hash(tuple(lines))
+
+
+def outside_doctor(frame: FrameType) -> FrameType:
+    """Return the innermost frame that is not the doctor's: of a watch around this one, perhaps."""
+    while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
+        frame = frame.f_back
+    return frame
+
+
+def strip_doctor_frames(trace: TracebackType | None) -> TracebackType | None:
+    """Take the doctor's own frames out of a traceback: they say nothing to the learner."""
+    kept = []
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(_HERE):
+            kept.append(trace)
+        trace = trace.tb_next
+    for one, following in zip(kept, [*kept[1:], None], strict=True):
+        one.tb_next = following
+    return kept[0] if kept else None
+
+
+def call_site(depth: int = 2) -> Site:
+    """Return file and line of the learner's code that led here."""
+    frame = user_frame(sys._getframe(depth))
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NO_SITE

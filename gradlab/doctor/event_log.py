@@ -1,0 +1,186 @@
+"""The event log: what the listeners share, and the events that wait until the rules read them."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+
+from torch import Tensor
+from torch.optim.optimizer import Optimizer
+from torch.utils.weak import WeakIdKeyDictionary
+
+from .. import _torch
+from .autograd_graph import Roots
+from .device_sync import fetch_norms
+from .events import NO_SITE, Backward, Clear, Event, GradEdited, OptimizerMade, ParamSlotReused, Site, Step
+from .module_index import ModuleIndex
+from .param_index import ParamIndex, bit_positions
+
+_NO_THREAD = 0
+_FIRST_FLUSH, _FLUSH = 24, 512
+_MANY_OPTIMIZERS = 64
+_MOST_WAITING = 8192
+
+
+class EventLog:
+    """Keeps the watched parameters, models and optimizers, and hands events on in batches."""
+
+    def __init__(self, on_events: Callable[[list[Event]], None]) -> None:
+        """``on_events(events)`` gets the events, in order, some hundred at a time."""
+        self._on_events = on_events
+        self._thread = _NO_THREAD
+        self._flush_at = _FIRST_FLUSH
+        self._last_index = 0
+        self._indices: dict[int, int] = {}
+        self._params_of: dict[int, tuple[int, int]] = {}
+        self.events: list[Event] = []
+        """Those that wait."""
+        self.index = ParamIndex(self._slot_reused)
+        self.models = ModuleIndex(self.index)
+        self.optimizers: list[weakref.ref[Optimizer]] = []
+        self.registrations: WeakIdKeyDictionary = WeakIdKeyDictionary()
+        """Parameter -> how many optimizers there were when a module got it."""
+        self.outputs = Roots()
+        """Outputs of models."""
+        self.scaler_step: Site = NO_SITE
+        """Where a scaler has stepped last."""
+        self.backwards = 0
+        """Number of backward passes so far."""
+        self.current: Backward | None = None
+        """The pass that runs."""
+        self.newest: Backward | None = None
+        """The pass that began last."""
+        self.replaced: list[Tensor] = []
+        """Gradients kept alive while a pass with create_graph puts others in their place."""
+        self.stepping: list[Step] = []
+        """The steps that run, the innermost last."""
+        self.steps = 0
+        self.in_scaler = 0
+        self.scaling = False
+        """Has a loss been scaled?"""
+        self.last_update = 0
+        """Autograd's number for the first node made after a step, or after a clearing was found."""
+        self.with_new_grad = 0
+        """Parameters that a backward pass has added to, and that were not cleared since."""
+        self.expected_changes = 0
+        """Parameters whose change is a clipping."""
+        self.wanted_values = 0
+        """Parameters whose gradients the rules would like to be looked at when a backward begins."""
+        self.wanted_values_after = 0
+        """Those on which zeros may come from a clearing or from a backward: looked at when it ends."""
+        self.failure = ""
+        """What went wrong in here, "" if nothing did; then nothing is looked at any more."""
+
+    def listen(self) -> None:
+        """Take what the thread that calls this does from now on."""
+        self._thread = _NO_THREAD if self.failure else threading.get_ident()
+
+    def ignore(self) -> None:
+        """Take nothing any more: whoever has kept one of our functions gets what it stands for."""
+        self._thread = _NO_THREAD
+
+    def give_up(self, error: Exception) -> None:
+        """Look no further, after a failure of our own; the learner's loop goes on."""
+        self.failure = f"{type(error).__name__}: {error}"
+        self._thread, self.current, self.events, self.replaced = _NO_THREAD, None, [], []
+
+    def is_watched_thread(self) -> bool:
+        """Is this the watching thread, or one of autograd's that works for it?"""
+        return threading.get_ident() == self._thread or (self.current is not None and _torch.current_graph_task() >= 0)
+
+    def emit(self, event: Event) -> None:
+        """Add an event."""
+        self.events.append(event)
+        if len(self.events) >= self._flush_at:
+            self.flush_if_due()
+
+    def flush_if_due(self) -> None:
+        """Hand events on when there are many, and nothing is half done."""
+        waiting = len(self.events)
+        half_done = self.current is not None or self.stepping or self.in_scaler
+        if waiting >= self._flush_at and (not half_done or waiting >= _MOST_WAITING):
+            self._flush_at = min(_FLUSH, 2 * self._flush_at)
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand on all events."""
+        events, self.events = self.events, []
+        fetch_norms(events)
+        self._on_events(events)
+
+    def detect_changes(self, params: int = -1) -> int:
+        """See what has happened to gradients outside of PyTorch's own calls; return the parameters that have one."""
+        present, lost, changed = self.index.changes(params)
+        if lost:
+            self.with_new_grad &= ~lost
+            self.note_update()
+            self.emit(Clear(NO_SITE, lost))
+        edited = changed & ~self.expected_changes
+        self.expected_changes &= ~changed
+        if edited:
+            self.note_update()
+            self.wanted_values_after |= edited
+            self.emit(GradEdited(edited, self.index.norms(edited)))
+        return present
+
+    def note_update(self) -> None:
+        """Note where autograd's numbers stand at a step or a clearing."""
+        self.last_update = _torch.sequence_number()
+
+    def optimizer(self, optimizer: Optimizer, site: Site = NO_SITE) -> int:
+        """Return the number of an optimizer, which is watched from now on."""
+        index = self._indices.get(id(optimizer))
+        if index is None or self.optimizers[index]() is not optimizer:
+            index = self._indices[id(optimizer)] = self._free_index()
+            self.optimizers[index : index + 1] = [weakref.ref(optimizer)]
+            self._params_of.pop(id(optimizer), None)  # of one that had this id before
+            kind = type(optimizer)
+            own = not kind.__module__.startswith("torch.optim")
+            self.emit(OptimizerMade(site, index, kind.__name__, self.params_of(optimizer), own))
+        return index
+
+    def _free_index(self) -> int:
+        """Return a number for an optimizer; when there have been many, that of one that is gone."""
+        count = len(self.optimizers)
+        if count >= _MANY_OPTIMIZERS:
+            for offset in range(1, count + 1):
+                index = (self._last_index + offset) % count
+                if self.optimizers[index]() is None:
+                    self._last_index = index
+                    return index
+        self._last_index = count
+        return count
+
+    def params_of(self, optimizer: Optimizer) -> int:
+        """Return the parameters of an optimizer; its groups are gone through again when their number has changed."""
+        count = sum(len(group["params"]) for group in optimizer.param_groups)
+        known = self._params_of.get(id(optimizer))
+        if known is None or known[0] != count:
+            known = (count, self.index.bits(p for group in optimizer.param_groups for p in group["params"]))
+            self._params_of[id(optimizer)] = known
+        return known[1]
+
+    def cleared(self, site: Site, params: int) -> None:
+        """Note a call of ``zero_grad()``, after it has run."""
+        self.index.changes(params)  # what happened to them before does not matter any more
+        self.with_new_grad &= ~params
+        self.note_update()
+        self.emit(Clear(site, params))
+
+    def registered(self, param: Tensor | None) -> None:
+        """Note when a module got a parameter."""
+        if isinstance(param, Tensor) and self.is_watched_thread() and self.registrations.get(param) is None:
+            self.registrations[param] = len(self.optimizers)
+
+    def registered_after(self, params: int, optimizer: int) -> bool:
+        """Was one of these parameters made after an optimizer was?"""
+        tensors = (self.index.param(number) for number in bit_positions(params))
+        return any(self.registrations.get(param, 0) > optimizer for param in tensors if param is not None)
+
+    def _slot_reused(self, bit: int) -> None:
+        self.with_new_grad &= ~bit
+        self.expected_changes &= ~bit
+        self.wanted_values &= ~bit
+        self.wanted_values_after &= ~bit
+        self.emit(ParamSlotReused(bit))

@@ -1,1 +1,0 @@
-"""Hearing: one file for each part of PyTorch that the doctor listens to."""

@@ -1,0 +1,1 @@
+"""One listener for each part of PyTorch that the doctor listens to."""

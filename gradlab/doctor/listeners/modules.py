@@ -1,0 +1,127 @@
+"""Modules: the calls of the learner's own code, in which mode, and new parameters."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.utils.weak import WeakIdKeyDictionary
+
+from ..callsite import Owner, call_site, code_owner, outside_doctor, user_frame
+from ..event_log import EventLog
+from ..events import NO_SITE, Forward, Mode
+from ..monkeypatch import Below, MonkeyPatches, never_raises
+from .base import Listener
+
+_SMALL = 1_000_000  # elements
+
+
+class ModuleListener(Listener):
+    """Listens to modules that are called from outside of any other."""
+
+    def __init__(self, log: EventLog) -> None:
+        """Start outside of any module."""
+        super().__init__(log)
+        self._inside = False
+        self._serials: WeakIdKeyDictionary = WeakIdKeyDictionary()
+        self._serial_count = 0
+
+    def patch(self, patches: MonkeyPatches) -> None:
+        """Replace methods of all modules."""
+        patches.replace(nn.Module, "__call__", self._call)
+        patches.replace(nn.Module, "train", self._train)
+        patches.replace(nn.Module, "zero_grad", self._zero_grad)
+
+    def hooks(self) -> list[Any]:
+        """Hear of new parameters."""
+        return [register_module_parameter_registration_hook(self._registered)]
+
+    def _call(self, below: Below) -> Any:
+        compiling = torch.compiler.is_compiling
+        log = self.log
+
+        def call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+            if self._inside or compiling() or not log.is_watched_thread():
+                return below.call(module, *args, **kwargs)
+            self._inside = True
+            try:
+                self._emit_forward(module, args)
+                result = below.call(module, *args, **kwargs)
+                if isinstance(result, Tensor) and result.grad_fn is not None:
+                    log.outputs.add(result.grad_fn, log.backwards)
+                return result
+            finally:
+                self._inside = False
+
+        return call
+
+    @never_raises
+    def _emit_forward(self, module: nn.Module, args: Any) -> None:
+        model = self.log.models.see(module)
+        if not model.params and not model.sensitive:
+            return
+        where = outside_doctor(sys._getframe(1))
+        frame = user_frame(where)
+        train_kind, eval_kind = model.mode_kinds()
+        forward = Forward(
+            site=(frame.f_code.co_filename, frame.f_lineno) if frame is not None else NO_SITE,
+            module=id(module),
+            training=module.training,
+            grad=torch.is_grad_enabled(),
+            train_kind=train_kind,
+            eval_kind=eval_kind,
+            params=model.params,
+            caller=frame.f_code.co_name if frame is not None else "",
+            again=code_owner(where.f_code.co_filename) is Owner.OURS,
+        )
+        if train_kind and not forward.grad:  # nobody else asks
+            forward.first = self._serial(args[0] if args else None)
+        self.log.emit(forward)
+
+    def _serial(self, argument: Any) -> int:
+        """Return a number for a tensor, or for its values; ids are given out again when a tensor is gone."""
+        if isinstance(argument, Tensor) and argument.device.type == "cpu" and argument.numel() < _SMALL:
+            return hash((argument.shape, float(argument.detach().double().abs().sum())))
+        number = self._serials.get(argument) if isinstance(argument, Tensor) else None
+        if number is None:
+            self._serial_count += 1
+            number = self._serial_count
+            if isinstance(argument, Tensor):
+                self._serials[argument] = number
+        return int(number)
+
+    def _train(self, below: Below) -> Any:
+        def train(module: nn.Module, mode: bool = True) -> nn.Module:
+            if self._inside or not self.log.is_watched_thread():
+                return below.call(module, mode)
+            self._inside = True  # the modules inside are not called by the learner
+            try:
+                return below.call(module, mode)
+            finally:
+                self._inside = False
+                self._turned(module, mode)
+
+        return train
+
+    @never_raises
+    def _turned(self, module: nn.Module, mode: bool) -> None:
+        self.log.emit(Mode(call_site(), id(module), bool(mode)))
+
+    def _zero_grad(self, below: Below) -> Any:
+        def zero_grad(module: nn.Module, *args: Any, **kwargs: Any) -> None:
+            below.call(module, *args, **kwargs)
+            if self.log.is_watched_thread():
+                self._cleared(module)
+
+        return zero_grad
+
+    @never_raises
+    def _cleared(self, module: nn.Module) -> None:
+        self.log.cleared(call_site(3), self.log.index.bits(module.parameters()))
+
+    @never_raises
+    def _registered(self, module: nn.Module, name: str, param: Any) -> None:
+        self.log.registered(param)

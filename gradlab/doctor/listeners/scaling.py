@@ -1,0 +1,151 @@
+"""Scalers and schedulers."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+from torch.optim.optimizer import Optimizer
+
+from ... import _torch
+from ..autograd_graph import mark_scaled
+from ..callsite import Owner, call_site, code_owner
+from ..events import ScalerStep, ScalerUpdate, Schedule, Unscale
+from ..monkeypatch import Below, MonkeyPatches, never_raises
+from .base import Listener
+
+
+class ScalerListener(Listener):
+    """Listens to ``GradScaler``."""
+
+    def patch(self, patches: MonkeyPatches) -> None:
+        """Replace the scaler's methods."""
+        scaler = torch.amp.GradScaler
+        patches.replace(scaler, "scale", self._scale)
+        patches.replace(scaler, "unscale_", self._unscale)
+        patches.replace(scaler, "step", self._step)
+        patches.replace(scaler, "update", self._update)
+
+    def _scale(self, below: Below) -> Any:
+        def scale(scaler: Any, outputs: Any) -> Any:
+            result = below.call(scaler, outputs)
+            if scaler.is_enabled() and self.log.is_watched_thread():
+                self.log.scaling = True
+                for one in [result] if isinstance(result, Tensor) else result:
+                    if isinstance(one, Tensor):
+                        mark_scaled(one)
+            return result
+
+        return scale
+
+    def _unscale(self, below: Below) -> Any:
+        def unscale_(scaler: Any, optimizer: Optimizer) -> None:
+            if scaler.is_enabled() and self.log.is_watched_thread():
+                self._before_unscale(optimizer)
+                below.call(scaler, optimizer)
+                self._after_unscale(optimizer)
+            else:
+                below.call(scaler, optimizer)
+
+        return unscale_
+
+    @never_raises
+    def _before_unscale(self, optimizer: Optimizer) -> None:
+        self.log.detect_changes(self.log.params_of(optimizer))
+
+    @never_raises
+    def _after_unscale(self, optimizer: Optimizer) -> None:
+        params = self.log.params_of(optimizer)
+        self.log.index.changes(params)
+        self.log.emit(Unscale(params))
+
+    def _step(self, below: Below) -> Any:
+        log = self.log
+
+        def step(scaler: Any, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
+            if not scaler.is_enabled() or not log.is_watched_thread():
+                return below.call(scaler, optimizer, *args, **kwargs)
+            before = log.steps
+            log.in_scaler += 1
+            try:
+                self._before_unscale(optimizer)
+                result = below.call(scaler, optimizer, *args, **kwargs)
+            finally:
+                log.in_scaler -= 1
+            self._stepped(scaler, optimizer, taken=log.steps > before)
+            return result
+
+        return step
+
+    @never_raises
+    def _stepped(self, scaler: Any, optimizer: Optimizer, *, taken: bool) -> None:
+        log = self.log
+        index = log.optimizer(optimizer)
+        log.scaler_step = call_site()
+        log.emit(ScalerStep(log.scaler_step, index, log.params_of(optimizer), taken, id(scaler)))
+        log.flush_if_due()
+
+    def _update(self, below: Below) -> Any:
+        def update(scaler: Any, *args: Any, **kwargs: Any) -> None:
+            below.call(scaler, *args, **kwargs)
+            if self.log.is_watched_thread():
+                self.log.emit(ScalerUpdate(id(scaler)))
+
+        return update
+
+
+class SchedulerListener(Listener):
+    """Listens to learning-rate schedulers."""
+
+    _inside = False
+
+    def patch(self, patches: MonkeyPatches) -> None:
+        """Replace the steps of all kinds of schedulers.
+
+        LRScheduler.step itself finds out whose line to blame in a warning: no frame may come between.
+        """
+        update_lr, _ = _torch.place("update_lr")
+        for kind in _with_subclasses(LRScheduler, ReduceLROnPlateau):
+            patches.replace(kind, "_update_lr" if kind is update_lr else "step", self._step)
+
+    def _step(self, below: Below) -> Any:
+        def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._inside or not self.log.is_watched_thread() or _initial(sys._getframe(1)):
+                return below.call(scheduler, *args, **kwargs)
+            self._inside = True
+            try:
+                return below.call(scheduler, *args, **kwargs)
+            finally:
+                self._inside = False
+                self._stepped(scheduler)
+
+        return step
+
+    @never_raises
+    def _stepped(self, scheduler: Any) -> None:
+        optimizer = getattr(scheduler, "optimizer", None)
+        if isinstance(optimizer, Optimizer):
+            self.log.emit(Schedule(call_site(), id(scheduler), self.log.optimizer(optimizer)))
+            self.log.flush_if_due()
+
+
+def _initial(frame: FrameType | None) -> bool:
+    """Is a scheduler's step the one that it takes when it is made?"""
+    for _ in range(4):
+        if frame is None or code_owner(frame.f_code.co_filename) is not Owner.OURS:
+            break
+        if frame.f_code.co_name in ("_initial_step", "__init__"):
+            return True
+        frame = frame.f_back
+    return False
+
+
+def _with_subclasses(*kinds: type) -> set[type]:
+    found = set(kinds)
+    for kind in kinds:
+        found |= _with_subclasses(*kind.__subclasses__()) if kind.__subclasses__() else set()
+    return found

@@ -1,0 +1,74 @@
+"""Names of PyTorch's that are replaced for a while, and put back whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Protocol
+
+
+class Below:
+    """What a replacement stands for, and calls."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, call: Any) -> None:
+        self.call = call
+
+
+class MonkeyPatches:
+    """Replacements of attributes of modules and classes; ``undo`` takes them out, also from under newer ones."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._done: list[tuple[Any, str, Any]] = []
+
+    def replace(self, owner: Any, name: str, make: Callable[[Below], Any]) -> None:
+        """Put ``make(below)`` in the place of ``owner.name``; a name that this PyTorch has not is left out.
+
+        What ``make`` returns is a function that does its work by ``below.call(...)``.
+        """
+        original = vars(owner).get(name) if owner is not None else None
+        if original is None:
+            return
+        replacement = make(below := Below(original))
+        replacement.gradlab_below = below
+        self._done.append((owner, name, replacement))
+        setattr(owner, name, replacement)
+
+    def undo(self) -> None:
+        """Put everything back, the newest first; under somebody else's patch a replacement stays, and does nothing."""
+        while self._done:
+            owner, name, replacement = self._done[-1]
+            original = replacement.gradlab_below.call
+            above = vars(owner).get(name)
+            if above is replacement:
+                setattr(owner, name, original)
+            else:  # two watches that end in another order than they began in: let the newer one call what is below us
+                while (below := getattr(above, "gradlab_below", None)) is not None and below.call is not replacement:
+                    above = below.call
+                if below is not None:
+                    below.call = original
+            self._done.pop()
+
+
+class _Log(Protocol):
+    failure: str
+
+    def give_up(self, error: Exception) -> None: ...
+
+
+def never_raises(look: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep a failure of ours out of the learner's loop: for methods of what has a ``log``."""
+
+    @wraps(look)
+    def careful(self: Any, *args: Any, **kwargs: Any) -> Any:
+        log: _Log = self.log
+        if log.failure:
+            return None
+        try:
+            return look(self, *args, **kwargs)
+        except Exception as error:
+            return log.give_up(error)
+
+    return careful

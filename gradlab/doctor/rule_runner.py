@@ -1,0 +1,94 @@
+"""All rules on one loop: events go to the state of the gradients, and facts from there to the rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec
+
+from .events import (
+    Added,
+    Backward,
+    Clear,
+    Clip,
+    Event,
+    Forward,
+    GradEdited,
+    Mode,
+    OptimizerMade,
+    ParamSlotReused,
+    ScalerStep,
+    ScalerUpdate,
+    Schedule,
+    Step,
+    Unscale,
+)
+from .finding import SEVERITIES, Finding
+from .grad_state import GradState
+from .rules import RULES, Rule, RuleContext
+from .torch_listener import TorchListener
+
+_P = ParamSpec("_P")
+
+
+class RuleRunner:
+    """Follows a loop with all rules."""
+
+    def __init__(self) -> None:
+        """Start with nothing seen."""
+        self.listener = TorchListener(self.on_events)
+        self.context = RuleContext(self.listener.log)
+        rules = [rule(self.context) for rule in RULES]
+        self.backward = _each(rules, Rule.backward)
+        self.on_nonzero_grad = _each(rules, Rule.on_nonzero_grad)
+        self.on_maybe_cleared = _each(rules, Rule.on_maybe_cleared)
+        self.on_accumulate = _each(rules, Rule.on_accumulate)
+        self.step = _each(rules, Rule.step)
+        self.scaler_step = _each(rules, Rule.scaler_step)
+        self.scaler_update = _each(rules, Rule.scaler_update)
+        self.clip = _each(rules, Rule.clip)
+        self.made = _each(rules, Rule.made)
+        self.schedule = _each(rules, Rule.schedule)
+        self.mode = _each(rules, Rule.mode)
+        self.forward = _each(rules, Rule.forward)
+        self.end = _each(rules, Rule.end)
+        state = self.context.state = GradState(self)
+        self._handlers: dict[type[Event], Callable[[Any], None]] = {
+            Added: state.added,
+            Backward: state.backward,
+            Clear: state.clear,
+            Clip: state.clip,
+            GradEdited: state.edit,
+            Forward: state.called,
+            OptimizerMade: state.made,
+            Mode: self.mode,
+            ParamSlotReused: state.reused,
+            ScalerStep: state.scaler_step,
+            ScalerUpdate: self.scaler_update,
+            Schedule: self.schedule,
+            Step: state.step,
+            Unscale: state.unscale,
+        }
+
+    def on_events(self, events: list[Event]) -> None:
+        """Go through events in order."""
+        handlers = self._handlers
+        for event in events:
+            handlers[type(event)](event)
+
+    def findings(self) -> list[Finding]:
+        """Return what was found, the gravest first, in the order in which it was seen."""
+        return sorted(self.context.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+def _each(rules: Sequence[Rule], fact: Callable[Concatenate[Any, _P], None]) -> Callable[_P, None]:
+    """Return a function that tells a fact, a method of Rule, to the rules that override it."""
+    name = fact.__name__
+    wanted: list[Callable[_P, None]] = [getattr(rule, name) for rule in rules if getattr(type(rule), name) is not fact]
+    if len(wanted) == 1:
+        return wanted[0]
+
+    def tell(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        for on_events in wanted:
+            on_events(*args, **kwargs)
+
+    return tell

@@ -1,0 +1,108 @@
+"""Reading the learner's source around a line."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+from functools import lru_cache
+
+from .events import NO_SITE, Site
+
+
+def source_line(site: Site) -> str:
+    """Return a line of the learner's source, "" if it can't be read."""
+    linecache.checkcache(site[0])  # it may have been edited since it was read last
+    return linecache.getline(*site)
+
+
+def _tree(file: str) -> ast.Module | None:
+    linecache.checkcache(file)
+    return _parsed("".join(linecache.getlines(file)))
+
+
+@lru_cache(maxsize=64)
+def _parsed(source: str) -> ast.Module | None:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError):
+        return None
+
+
+def adds_to(file: str, name: str, line: int) -> int:
+    """Return a line that adds to a variable or attribute of this name, 0 if there is none.
+
+    It is looked for in the function that ``line`` is in, and then in the whole file.
+    """
+    tree = _tree(file)
+    if tree is None:
+        return 0
+    around = [
+        one for one in ast.walk(tree) if isinstance(one, _FUNCTIONS) and one.lineno <= line <= (one.end_lineno or 0)
+    ]
+    innermost = max(around, key=lambda one: one.lineno, default=None)
+    return (innermost is not None and _adds_in(innermost, name)) or _adds_in(tree, name)
+
+
+def _adds_in(tree: ast.AST, name: str) -> int:
+    for node in ast.walk(tree):
+        target: ast.AST | None = None
+        if isinstance(node, ast.AugAssign):
+            target = node.target
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ADDS:
+            target = node.func.value
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+            # total = total + loss, and losses[i] = loss
+            again = any(_named(one, name) for one in ast.walk(node.value))
+            target = node.targets[0] if again or isinstance(node.targets[0], ast.Subscript) else None
+        if target is not None and _named(target, name):
+            return int(node.lineno)  # type: ignore[attr-defined]  # all three kinds have a line
+    return 0
+
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_ADDS = ("append", "appendleft", "add", "extend", "insert", "setdefault", "update")
+
+
+def _named(node: ast.AST, name: str) -> bool:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)
+
+
+def updates_by_hand(site: Site) -> Site:
+    """Return the line that moves weights by their gradients in the file of another line, or that line itself."""
+    tree = _tree(site[0]) if site != NO_SITE else None
+    for node in ast.walk(tree) if tree is not None else ():
+        target: ast.AST | None = None
+        if isinstance(node, ast.AugAssign):
+            target = node.target
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+            target = node.func.value
+        elif isinstance(node, ast.Assign):
+            target = node.targets[0]
+        if target is None or _mentions_grad(target):
+            continue
+        if _mentions_grad(node):
+            return site[0], node.lineno  # type: ignore[attr-defined]  # all three kinds have a line
+    return site
+
+
+def clears_by_hand(site: Site) -> Site:
+    """Return the line that clears ``.grad`` itself in the file of another line, or that line if there is none."""
+    tree = _tree(site[0]) if site != NO_SITE else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
+            target = node.targets[0]
+            if isinstance(target, ast.Attribute) and target.attr == "grad":
+                return site[0], node.lineno
+        named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "zero_"
+        if named and _mentions_grad(node):
+            return site[0], node.lineno  # type: ignore[attr-defined]  # a call has a line
+    return site
+
+
+_MOVES = ("sub_", "add_", "copy_", "addcmul_", "addcdiv_")
+
+
+def _mentions_grad(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(node))

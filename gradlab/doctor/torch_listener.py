@@ -1,0 +1,54 @@
+"""Stands between the learner's loop and PyTorch, and writes down what happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .event_log import EventLog
+from .events import Event
+from .listeners.backward import BackwardListener
+from .listeners.clipping import ClipListener
+from .listeners.modules import ModuleListener
+from .listeners.optimizers import OptimizerListener
+from .listeners.scaling import ScalerListener, SchedulerListener
+from .monkeypatch import MonkeyPatches, never_raises
+
+
+class TorchListener:
+    """All listeners on one log; ``start()`` and ``stop()`` replace PyTorch's names and put them back."""
+
+    def __init__(self, on_events: Callable[[list[Event]], None]) -> None:
+        """``on_events(events)`` gets the events, in order, some hundred at a time."""
+        log = self.log = EventLog(on_events)
+        self._listeners = (
+            BackwardListener(log),
+            ModuleListener(log),
+            OptimizerListener(log),
+            ClipListener(log),
+            ScalerListener(log),
+            SchedulerListener(log),
+        )
+        self._patches = MonkeyPatches()
+        self._handles: list[Any] = []
+
+    def start(self) -> None:
+        """Begin to listen, to the thread that calls this."""
+        self.log.listen()
+        for listener in self._listeners:
+            listener.patch(self._patches)
+        self._handles = [handle for listener in self._listeners for handle in listener.hooks()]
+
+    def stop(self) -> None:
+        """Put everything back, and hand on what is left."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self._patches.undo()
+        self.log.ignore()
+        self._finish()
+
+    @never_raises
+    def _finish(self) -> None:
+        self.log.detect_changes()
+        self.log.flush()

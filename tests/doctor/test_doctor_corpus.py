@@ -1,0 +1,168 @@
+"""The loops of tests/loops: every broken one is told by its code at its line, and the others by nothing at all.
+
+A broken loop says in its header what is expected (``# expect: code``, and ``# raises: Error`` if the mistake ends it),
+and its guilty line ends in ``# <- code``. Lines and codes are read from there, so a new file is a new test.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import runpy
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from gradlab.doctor import Report, watch
+
+LOOPS = Path(__file__).parents[1] / "loops"
+BAD = sorted((LOOPS / "bad").rglob("*.py"))
+GOOD = sorted((LOOPS / "good").rglob("*.py"))
+PROGRAMS = sorted((LOOPS / "programs").rglob("*.py"))
+SAMPLE = 3  # of each kind through the command line, which takes three seconds each
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(LOOPS))
+
+
+def header(path: Path, word: str) -> str:
+    """Return what a comment at the top of a loop says: ``# word: ...``."""
+    for line in path.read_text().splitlines():
+        if not line.startswith("#"):
+            break
+        if line.startswith(f"# {word}:"):
+            return line.split(":", 1)[1].strip()
+    return ""
+
+
+def marked(path: Path) -> tuple[str, int]:
+    """Return code and line of the comment ``# <- code``."""
+    found = [
+        (match[1], number)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if (match := re.search(r"# <- (\S+)\s*$", line))
+    ]
+    assert len(found) == 1, f"{name(path)}: one line is to be marked"
+    return found[0]
+
+
+def grave(report: Report) -> list[tuple[str, str, int]]:
+    """Return code, file and line of all that is more than a hint."""
+    return [(one.code, Path(one.file).name, one.line) for one in report.findings if one.severity != "hint"]
+
+
+def hinted(path: Path) -> bool:
+    """Is a hint all that can be asked for, since the same may be meant so?"""
+    return header(path, "severity").startswith("hint")
+
+
+def evenly(paths: list[Path], most: int = SAMPLE) -> list[Path]:
+    """Pick paths that lie as far from one another as they can."""
+    return paths[:: max(1, len(paths) // most)][:most]
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch):
+    """Give a script the state that a new interpreter has, and take back what it leaves."""
+    matmul, dtype, threads = torch.get_float32_matmul_precision(), torch.get_default_dtype(), torch.get_num_threads()
+    cudnn = torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark
+    states = torch.random.get_rng_state(), random.getstate(), np.random.get_state()
+    modules = set(sys.modules)
+    torch.manual_seed(0)
+    random.seed(0)
+    np.random.seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield monkeypatch
+    torch.set_default_dtype(dtype)
+    torch.set_float32_matmul_precision(matmul)
+    torch.set_num_threads(threads)
+    torch.set_default_device(None)
+    torch.set_grad_enabled(True)
+    torch.autograd.set_detect_anomaly(False)
+    torch.use_deterministic_algorithms(False)
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = cudnn
+    torch.random.set_rng_state(states[0])
+    random.setstate(states[1])
+    np.random.set_state(states[2])
+    for left in set(sys.modules) - modules:  # a module beside a loop, perhaps of the same name as another's
+        if str(LOOPS) in (getattr(sys.modules[left], "__file__", None) or ""):
+            del sys.modules[left]
+
+
+def watched(path: Path, fresh: pytest.MonkeyPatch) -> tuple[Report, BaseException | None]:
+    """Run a loop under watch as Python would run it, and return the report and how it ended."""
+    fresh.setattr(sys, "argv", [str(path)])
+    fresh.syspath_prepend(str(path.parent))
+    ended: BaseException | None = None
+    report = watch()
+    try:
+        with report:
+            runpy.run_path(str(path), run_name="__main__")
+    except SystemExit as error:
+        ended = error if error.code else None
+    except Exception as error:
+        ended = error
+    assert "doctor itself failed" not in report.watched
+    return report, ended
+
+
+def test_the_corpus_is_there():
+    codes = {path.parent.name for path in BAD}
+    few = {code for code in codes if sum(path.parent.name == code for path in BAD) < 3}
+    assert len(codes) >= 28, sorted(codes)
+    assert not few
+    assert len(GOOD) >= 40
+    assert len(PROGRAMS) >= 5
+
+
+@pytest.mark.parametrize("path", BAD, ids=name)
+def test_a_broken_loop_gets_its_code_at_its_line_and_nothing_else(path, fresh):
+    code, line = marked(path)
+    assert header(path, "expect") == code == path.parent.name
+    report, ended = watched(path, fresh)
+    assert type(ended).__name__ == (header(path, "raises") or "NoneType"), ended
+    found = {(one.code, Path(one.file).name, one.line) for one in report.findings}
+    assert (code, path.name, line) in found, report.text
+    assert set(grave(report)) == (set() if hinted(path) else {(code, path.name, line)}), report.text
+
+
+@pytest.mark.parametrize("path", GOOD + PROGRAMS, ids=name)
+def test_an_unusual_loop_that_is_right_gets_no_word(path, fresh):
+    report, ended = watched(path, fresh)
+    assert ended is None
+    assert grave(report) == [], report.text
+
+
+def test_a_finding_says_what_was_seen_what_to_write_and_where_to_read_on(fresh):
+    for path in evenly(BAD, 3):
+        report, _ = watched(path, fresh)
+        for finding in report.findings:
+            assert finding.message
+            assert finding.evidence
+            assert finding.fix
+            assert (LOOPS.parents[1] / finding.lesson).is_file()
+            assert finding.code in report.text
+            assert f"{path.name}:{finding.line}" in report.text
+
+
+@pytest.mark.parametrize("path", evenly(BAD) + evenly(GOOD), ids=name)
+def test_the_command_line_says_the_same(path):
+    asked = [sys.executable, "-W", "ignore", "-m", "gradlab", "doctor", "--json", str(path)]
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=120, check=False)
+    findings = json.loads(done.stdout)["findings"]
+    seen = {(one["code"], Path(one["file"]).name, one["line"]) for one in findings if one["severity"] != "hint"}
+    if path in GOOD:
+        assert (done.returncode, seen) == (0, set()), done.stderr
+    else:
+        code, line = marked(path)
+        wanted = (0, set()) if hinted(path) else (1, {(code, path.name, line)})
+        assert (done.returncode, seen) == wanted, done.stderr
+    assert "gradlab/doctor" not in done.stderr

@@ -1,0 +1,217 @@
+"""The doctor's own memory stays bounded, and a healthy loop never waits for its device because of it."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from torch import nn
+
+from gradlab.doctor import watch
+
+X = torch.ones(1, 2)
+
+
+def tiny(rate: float = 1e-6) -> tuple[nn.Module, torch.optim.Optimizer]:
+    model = nn.Linear(2, 1)
+    return model, torch.optim.SGD(model.parameters(), lr=rate)
+
+
+def healthy() -> Iterator[None]:
+    model, optimizer = tiny()
+    while True:
+        optimizer.zero_grad()
+        model(X).sum().backward()
+        optimizer.step()
+        yield
+
+
+def never_cleared() -> Iterator[None]:
+    model, optimizer = tiny()
+    while True:
+        model(X).sum().backward()
+        optimizer.step()
+        yield
+
+
+def never_stepped() -> Iterator[None]:
+    model, _ = tiny()
+    while True:
+        model(X).sum().backward()
+        yield
+
+
+def only_called() -> Iterator[None]:
+    model, _ = tiny()
+    while True:
+        model(X)
+        yield
+
+
+def edited_by_hand() -> Iterator[None]:
+    model, optimizer = tiny()
+    while True:
+        optimizer.zero_grad()
+        model(X).sum().backward()
+        for p in model.parameters():
+            p.grad = p.grad * 0.5
+        optimizer.step()
+        yield
+
+
+def a_new_optimizer_each_time() -> Iterator[None]:
+    model, _ = tiny()
+    while True:
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-6)
+        optimizer.zero_grad()
+        model(X).sum().backward()
+        optimizer.step()
+        yield
+
+
+def a_new_model_each_time() -> Iterator[None]:
+    while True:
+        model, optimizer = tiny()
+        model(X).sum().backward()
+        optimizer.step()
+        yield
+
+
+def steps_that_fail() -> Iterator[None]:
+    model, optimizer = tiny()
+    broken = torch.optim.LBFGS(model.parameters())
+    with pytest.raises(ZeroDivisionError):
+        broken.step(lambda: 1 / 0)
+    del broken
+    while True:
+        optimizer.zero_grad()
+        model(X).sum().backward()
+        optimizer.step()
+        yield
+
+
+def growth(loop: Callable[[], Iterator[None]], updates: int) -> tuple[int, int]:
+    """Return the bytes in use after a half and after all of the updates, those of the loop itself included."""
+    at = []
+    with watch():  # what PyTorch and the doctor load when they are first used belongs to nobody
+        warm = loop()
+        for _ in range(50):
+            next(warm)
+    tracemalloc.start()
+    try:
+        with watch() as report:
+            steps = loop()
+            for _ in range(2):
+                for _ in range(updates // 2):
+                    next(steps)
+                gc.collect()
+                at.append(tracemalloc.get_traced_memory()[0])
+    finally:
+        tracemalloc.stop()
+    assert "failed" not in report.watched
+    return at[0], at[1]
+
+
+@pytest.mark.parametrize(
+    ("loop", "updates"),
+    [
+        (healthy, 6_000),
+        (never_cleared, 3_000),
+        (never_stepped, 4_000),
+        (only_called, 8_000),
+        (edited_by_hand, 2_000),
+        (a_new_optimizer_each_time, 2_000),
+        (a_new_model_each_time, 2_400),
+        (steps_that_fail, 6_000),
+    ],
+)
+def test_memory_is_bounded(loop, updates):
+    half, full = growth(loop, updates)
+    # One event is about 200 bytes, and an update has one to five: without a bound this would grow by 800 kB or more.
+    assert full - half < 400_000, (half, full)
+    assert full < 4_000_000
+
+
+def test_memory_is_bounded_with_thousands_of_parameters():
+    def many() -> Iterator[None]:
+        params = [nn.Parameter(torch.ones(1)) for _ in range(3000)]
+        optimizer = torch.optim.SGD(params, lr=1e-6)
+        while True:
+            torch.stack(params).sum().backward()
+            optimizer.step()
+            yield
+
+    half, full = growth(many, 24)
+    assert full < 12_000_000
+    assert full - half < 1_500_000
+
+
+def waits(loop: Callable[[], Iterator[None]], updates: int) -> int:
+    """Return how often a number is taken from a tensor: on a GPU, each time the program waits for it."""
+    with watch():
+        steps = loop()
+        for _ in range(100):  # at first, gradients are looked at now and then
+            next(steps)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+            for _ in range(updates):
+                next(steps)
+    return sum(one.count for one in profile.key_averages() if one.key in ("aten::item", "aten::_local_scalar_dense"))
+
+
+def test_a_healthy_loop_never_waits_for_its_device():
+    def with_all() -> Iterator[None]:
+        model, optimizer = tiny()
+        schedule = torch.optim.lr_scheduler.StepLR(optimizer, 5)
+        while True:
+            for _ in range(2):
+                (model(X).sum() / 2).backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad(set_to_none=False)
+            yield
+
+    assert waits(healthy, 300) == 0
+    assert waits(with_all, 300) == 0
+
+
+def test_a_loop_that_edits_its_gradients_waits_once_a_batch_of_events():
+    assert waits(edited_by_hand, 300) <= 8  # not once an update and a parameter: that would be 600
+
+
+def test_the_counter_of_waits_counts():
+    def asks() -> Iterator[None]:
+        while True:
+            X.sum().item()
+            yield
+
+    assert waits(asks, 10) == 20
+
+
+def test_the_learners_own_modes_do_not_see_the_doctor():
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Counting(TorchDispatchMode):
+        def __init__(self) -> None:
+            super().__init__()
+            self.names: list[str] = []
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.names.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    def names() -> list[str]:
+        with Counting() as counting:
+            steps = never_cleared()
+            for _ in range(60):
+                next(steps)
+        return [name for name in counting.names if "profiler" not in name]
+
+    bare = names()
+    with watch() as report:
+        watched = names()
+    assert report.codes == ["missing-zero-grad"]
+    assert watched == bare

@@ -1,0 +1,55 @@
+"""A rule is one class: its codes are its own, each leads to a notebook, and each has loops in the corpus."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradlab.doctor.finding import Code
+from gradlab.doctor.known_errors import KnownErrors
+from gradlab.doctor.rule_runner import RuleRunner
+from gradlab.doctor.rules import RULES, Rule
+
+ROOT = Path(__file__).resolve().parents[2]
+CODES = sorted({code for rule in (*RULES, KnownErrors) for code in rule.codes}, key=lambda code: code.name)
+CORPUS = {path.name for path in (ROOT / "tests" / "loops" / "bad").iterdir() if path.is_dir()}
+
+
+@pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)
+def test_a_code_leads_to_a_notebook(code: Code) -> None:
+    assert (ROOT / code.lesson).is_file()
+
+
+def test_a_code_is_declared_once_and_every_rule_has_one() -> None:
+    assert len({code.name for code in CODES}) == len(CODES)
+    assert [rule.__name__ for rule in RULES if not rule.codes] == []
+
+
+def test_every_code_has_its_loops() -> None:
+    names = {code.name for code in CODES}
+    assert names >= CORPUS
+    assert names - CORPUS == {"out-of-memory", "unscale-twice"}  # the first needs a device that runs out of memory
+
+
+def test_rules_are_found_by_being_there() -> None:
+    folder = ROOT / "gradlab" / "doctor" / "rules"
+    written = [
+        line.split("(")[0].removeprefix("class ")
+        for path in sorted(folder.glob("*.py"))
+        for line in path.read_text().splitlines()
+        if line.startswith("class ") and line.endswith("(Rule):")
+    ]
+    assert [rule.__name__ for rule in RULES] == written
+
+
+def test_a_rule_can_report_its_own_codes_alone() -> None:
+    class Own(Rule):
+        OWN = Code("own-code")
+
+    runner = RuleRunner()
+    Own(runner.context).report(Own.OWN, "hint", ("train.py", 3), "message", "evidence", "fix")
+    (finding,) = runner.findings()
+    assert (finding.code, finding.lesson) == ("own-code", "notebooks/10_loop_doctor.ipynb")
+    with pytest.raises(ValueError, match=r"Own reports other-code.*own-code"):
+        Own(runner.context).report(Code("other-code"), "hint", ("train.py", 3), "message", "evidence", "fix")

@@ -1,0 +1,455 @@
+"""Looking changes nothing, and leaves nothing behind, however the watch ends."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import gc
+import io
+import itertools
+import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import traceback
+import warnings
+import weakref
+
+import pytest
+import torch
+from torch import nn
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau, StepLR
+from torch.optim.optimizer import Optimizer
+from torch.utils.data import DataLoader, TensorDataset
+from watched_loops import LOOPS, batch, build
+
+from gradlab.doctor import watch
+from gradlab.doctor.torch_listener import TorchListener
+
+
+def kinds(*roots: type) -> set[type]:
+    return set(roots).union(*(kinds(*root.__subclasses__()) for root in roots if root.__subclasses__()))
+
+
+def owners() -> list[object]:
+    """Return all modules and classes of PyTorch's in which a name could have been exchanged."""
+    modules = [module for name, module in sorted(sys.modules.items()) if name.split(".")[0] == "torch"]
+    classes = kinds(nn.Module, Optimizer, LRScheduler, ReduceLROnPlateau, torch.amp.GradScaler)
+    return [*modules, *(kind for kind in classes if kind.__module__.startswith("torch")), torch.Tensor]
+
+
+def names() -> dict[tuple[int, str], int]:
+    """Return what every name of PyTorch's stands for, and the hooks that all optimizers have."""
+    found = {
+        (id(owner), name): id(value)
+        for owner in owners()
+        for name, value in list(vars(owner).items())
+        if callable(value) and not name.startswith("__path")
+    }
+    found[0, "hooks"] = len(sys.modules["torch.optim.optimizer"]._global_optimizer_pre_hooks)
+    found[0, "post hooks"] = len(sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks)
+    found[0, "module hooks"] = len(torch.nn.modules.module._global_forward_hooks)
+    return found
+
+
+@pytest.fixture
+def untouched():
+    """Compare all of PyTorch's names before and after."""
+    for loop in (LOOPS["sgd"], LOOPS["compile"]):  # what PyTorch loads when it is first used is not ours
+        loop()
+    gc.collect()  # and classes that a tracer makes go before or after
+    before = names()
+    yield
+    after = names()
+    assert {key: after.get(key) for key in before} == before
+
+
+def train(updates: int = 5, model: nn.Module | None = None) -> None:
+    model = build() if model is None else model
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(updates):
+        x, y = batch()
+        optimizer.zero_grad()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
+
+
+def same(one: list[torch.Tensor], two: list[torch.Tensor]) -> bool:
+    return len(one) == len(two) and all(a.dtype == b.dtype and a.equal(b) for a, b in zip(one, two, strict=True))
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_what_is_computed_is_the_same_bit_for_bit(name):
+    torch.manual_seed(5)
+    bare = LOOPS[name]()
+    torch.manual_seed(5)
+    with watch() as report:
+        watched = LOOPS[name]()
+    assert same(bare, watched)
+    assert "failed" not in report.watched
+    torch.manual_seed(6)
+    assert not same(bare, LOOPS[name]()), "these tensors would not tell"
+
+
+@pytest.mark.parametrize("name", sorted(set(LOOPS) - {"forgotten", "second order"}))
+def test_these_loops_are_right_and_nothing_is_said(name):
+    with watch() as report:
+        LOOPS[name]()
+    assert not report.wrong, report.text
+    assert report.watched.startswith("Watched")
+
+
+def test_something_is_exchanged_while_it_watches(untouched):
+    before = names()
+    with watch():
+        assert names() != before
+
+
+@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit, RecursionError])
+def test_all_is_put_back_after_an_exception(error, untouched):
+    def ends() -> None:
+        train()
+        raise error
+
+    with pytest.raises(error), watch():
+        ends()
+
+
+def test_all_is_put_back_after_an_exception_in_the_middle_of_everything(untouched):
+    class Broken(nn.Linear):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            y = super().forward(x)
+            y.register_hook(lambda grad: 1 / 0)
+            return y
+
+    with pytest.raises(ZeroDivisionError), watch():
+        train(model=Broken(4, 1))
+    optimizer = torch.optim.SGD(build().parameters(), lr=0.1)
+    with pytest.raises(ZeroDivisionError), watch():
+        optimizer.step(lambda: 1 / 0)
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_watches_may_end_in_any_order(order, untouched):
+    watches = [watch() for _ in range(3)]
+    for one in watches:
+        one.__enter__()
+    train()
+    for index in order:
+        watches[index].__exit__(None, None, None)
+        train()
+    assert all(one.watched.startswith("Watched") for one in watches)
+
+
+def test_a_watch_inside_a_watch_sees_the_same(untouched):
+    def wrong() -> None:
+        model = build()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.001)
+        schedule = StepLR(optimizer, 2)
+        for _ in range(9):
+            nn.functional.mse_loss(model(batch()[0]), batch()[1]).backward()
+            nn.utils.clip_grad_value_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+
+    with watch() as alone:
+        wrong()
+    with watch() as outer, watch() as inner:
+        wrong()
+    assert alone.codes == outer.codes == inner.codes == ["missing-zero-grad"]
+    assert [one.evidence for one in outer] == [one.evidence for one in alone]
+
+
+def test_one_watch_cannot_watch_twice_at_once_but_again_and_again(untouched):
+    once = watch()
+    with once, pytest.raises(RuntimeError, match="already watching"), once:
+        pass
+    for _ in range(3):
+        with once as report:
+            train(4)
+        assert report.watched == "Watched 4 backward passes, 4 updates of SGD."
+
+
+def test_a_generator_that_is_left_suspended(untouched):
+    def looking():
+        with watch():
+            train(1)
+            yield
+
+    suspended = looking()
+    next(suspended)
+    del suspended
+    gc.collect()
+
+
+def test_a_patch_of_somebody_else_on_top_is_left_alone():
+    original = nn.Module.__call__
+    with watch():
+
+        def theirs(module, *args, **kwargs):
+            return below(module, *args, **kwargs)
+
+        below, nn.Module.__call__ = nn.Module.__call__, theirs
+    try:
+        assert nn.Module.__call__ is theirs
+        train()
+    finally:
+        nn.Module.__call__ = original
+
+
+def test_a_function_that_was_kept_does_what_it_did_before():
+    model = build()
+    events: list[object] = []
+    listener = TorchListener(events.extend)
+    listener.start()
+    kept = model.zero_grad
+    train(3, model)
+    listener.stop()
+    heard = len(events)
+    assert heard
+    kept()
+    assert all(p.grad is None for p in model.parameters())
+    listener.log.flush()
+    assert len(events) == heard, "it goes on listening"
+
+
+def test_nothing_of_the_watch_is_in_what_is_saved(tmp_path):
+    model = build()
+    optimizer = torch.optim.Adam(model.parameters())
+    schedule, scaler = StepLR(optimizer, 1), torch.amp.GradScaler("cpu")
+    whole = (model, optimizer, schedule.state_dict(), scaler)
+    bare = io.BytesIO()
+    torch.save(whole, bare)
+    with watch(model, optimizer):
+        inside = io.BytesIO()
+        torch.save(whole, inside)
+        twin = copy.deepcopy(model)
+        assert pickle.loads(pickle.dumps(optimizer)).state_dict()["param_groups"]
+        train(3, twin)
+    assert bare.getvalue() == inside.getvalue()
+    assert b"gradlab" not in pickle.dumps((model, twin, optimizer))
+    train(3, copy.deepcopy(twin))
+    path = tmp_path / "model.pt"
+    torch.save(twin, path)
+    code = (
+        "import sys, torch; sys.modules['gradlab'] = None; "
+        f"model = torch.load({str(path)!r}, weights_only=False); model(torch.ones(3, 4)).sum().backward()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=120)
+
+
+def test_a_report_can_be_copied_and_pickled():
+    with watch(build()) as report:
+        LOOPS["forgotten"]()
+    again = pickle.loads(pickle.dumps(report))
+    assert again.text == copy.deepcopy(report).text == report.text
+    assert "missing-zero-grad" in again.codes
+
+
+def test_a_compiled_model_is_compiled_once_however_often_it_is_watched():
+    from torch._dynamo.testing import CompileCounter
+
+    torch._dynamo.reset()
+    counter = CompileCounter()
+    model = build()
+    fast = torch.compile(model, backend=counter, fullgraph=True)
+    train(3, fast)
+    frames = counter.frame_count
+    for _ in range(10):
+        with watch():
+            train(3, fast)
+        train(1, fast)
+    assert counter.frame_count <= frames + 2
+    torch._dynamo.reset()
+    with watch():
+        again = torch.compile(build(), backend="eager", fullgraph=True)
+        train(3, again)
+    train(3, again)
+
+
+def test_tracing_scripting_and_exporting_work_inside():
+    x = torch.ones(3, 4)
+    with watch(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = build().eval()
+        for made in (
+            torch.jit.trace(model, x),
+            torch.fx.symbolic_trace(model),
+            torch.export.export(model, (x,)).module(),
+        ):
+            assert torch.equal(made(x), model(x))
+
+
+def test_a_report_keeps_neither_model_nor_optimizer_alive():
+    model = build()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    gone = weakref.ref(model), weakref.ref(optimizer), weakref.ref(model[0].weight)
+    with watch(model, optimizer) as report:
+        model(batch()[0]).sum().backward()
+        optimizer.step()
+    del model, optimizer
+    gc.collect()
+    assert [one() for one in gone] == [None] * 3
+    assert report.watched
+
+
+def test_a_watch_keeps_nothing_alive_while_it_watches():
+    with watch():
+        model = build()
+        x, y = batch()
+        for _ in range(4):
+            nn.functional.mse_loss(model(x), y).backward()
+        gone = weakref.ref(model), weakref.ref(model[0].weight.grad), weakref.ref(x)
+        del model, x
+        gc.collect()
+        assert [one() for one in gone] == [None] * 3
+
+
+def test_another_thread_trains_without_a_word_about_it():
+    going, done = threading.Event(), threading.Event()
+
+    def forgetful() -> None:
+        model = build()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+        while not done.is_set():
+            x, y = torch.ones(6, 4), torch.ones(6, 1)
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+            going.set()
+
+    thread = threading.Thread(target=forgetful)
+    with watch() as report:
+        thread.start()
+        going.wait(10)
+        train(40)
+        done.set()
+        thread.join()
+    assert report.findings == []
+    assert "Watched 40 backward passes" in report.watched
+    assert "40 updates" in report.watched
+
+
+def test_in_a_forked_child_it_goes_on_and_says_nothing(untouched):
+    with watch() as report:
+        train(3)
+        child = os.fork()
+        if child == 0:  # no exception and no output may leave the child
+            code = 1
+            with contextlib.suppress(BaseException):
+                train(3)
+                report.__exit__(None, None, None)
+                train(3)
+                code = int(bool(report.findings))
+            os._exit(code)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+        process = multiprocessing.get_context("fork").Process(target=train)
+        process.start()
+        process.join()
+        assert process.exitcode == 0
+        train(3)
+    assert report.watched.startswith("Watched 6 backward passes")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_workers_of_a_loader(untouched):
+    data = TensorDataset(torch.randn(24, 4), torch.randn(24, 1))
+    model = build()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with watch() as report:
+        for x, y in DataLoader(data, batch_size=6, num_workers=2):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x), y).backward()
+            optimizer.step()
+    assert report.findings == []
+    assert report.watched.startswith("Watched 4")
+
+
+@pytest.mark.parametrize("what", [3, None, "model", [build()], build, nn.Linear])
+def test_what_is_no_module_and_no_optimizer_is_refused(what):
+    with pytest.raises(TypeError, match="give it modules and optimizers"):
+        watch(what)
+
+
+def test_nothing_happens_inside(untouched):
+    with watch() as report:
+        pass
+    assert not report
+    assert "Nothing was trained" in report.text
+    with watch() as report, torch.no_grad():
+        build()(batch()[0])
+    assert "Nothing was trained" in repr(report)
+
+
+def test_a_learners_traceback_shows_no_frame_of_ours():
+    class Broken(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            raise ValueError("mine")
+
+    with pytest.raises(ValueError, match="mine") as caught, watch():
+        nn.Sequential(Broken())(1)
+    files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert not [file for file in files if "doctor/" in file and not file.startswith(os.path.dirname(__file__))]
+    assert files[-1] == __file__
+
+
+def test_a_warning_about_a_scheduler_is_about_the_learners_line():
+    def early() -> None:
+        StepLR(torch.optim.SGD(build().parameters(), lr=0.1), 1).step()
+
+    with warnings.catch_warnings(record=True) as bare:
+        warnings.simplefilter("always")
+        early()
+    with warnings.catch_warnings(record=True) as seen, watch():
+        warnings.simplefilter("always")
+        early()
+    assert [(one.filename, one.lineno) for one in seen] == [(one.filename, one.lineno) for one in bare]
+    assert seen[0].filename == __file__
+
+
+def test_a_failure_of_the_doctor_never_reaches_the_loop(monkeypatch, untouched):
+    from gradlab.doctor.param_index import ParamIndex
+
+    def fails(*args, **kwargs):
+        raise RuntimeError("not the learner's fault")
+
+    monkeypatch.setattr(ParamIndex, "changes", fails)
+    torch.manual_seed(5)
+    bare = LOOPS["amp"]()
+    torch.manual_seed(5)
+    with watch() as report:
+        watched = LOOPS["amp"]()
+    assert same(bare, watched)
+    assert "The doctor itself failed" in report.watched
+
+
+@pytest.mark.parametrize("device", ["meta", "inference", "fake", "lazy", "sparse", "double"])
+def test_tensors_of_all_kinds(device):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with watch() as report, FakeTensorMode() if device == "fake" else contextlib.nullcontext():
+        if device == "inference":
+            with torch.inference_mode():
+                build()(batch()[0])
+        if device == "sparse":
+            table = nn.Embedding(9, 1, sparse=True)
+            optimizer = torch.optim.SparseAdam(table.parameters())
+            for number in range(30):
+                optimizer.zero_grad()
+                table(torch.tensor([number % 9])).sum().backward()
+                optimizer.step()
+        else:
+            model = nn.LazyLinear(1) if device == "lazy" else nn.Linear(4, 1)
+            model = model.to(device="meta") if device == "meta" else model.double() if device == "double" else model
+            x = torch.ones(6, 4, device="meta" if device == "meta" else "cpu", dtype=torch.float64)
+            x = x if device == "double" else x.float()
+            model(x)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for _ in range(30):
+                optimizer.zero_grad(set_to_none=False)
+                model(x).sum().backward()
+                optimizer.step()
+    assert report.findings == []
+    assert "failed" not in report.watched

@@ -1,0 +1,124 @@
+"""Private names of PyTorch's: all are there on the pinned version, and one that is gone is told and does no harm."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from gradlab import _torch
+from gradlab.doctor import Report, watch
+
+NAMES = [name for name, entry in _torch.PRIVATE_NAMES.items() if entry.used_by == "doctor"]
+
+
+def test_nothing_is_missing_on_this_version() -> None:
+    assert _torch.missing() == ()
+
+
+def test_importing_the_table_imports_nothing() -> None:
+    code = (
+        "import sys; from gradlab import _torch; assert 'torch' not in sys.modules; _torch.foreach_norm; import torch"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+def test_a_name_that_is_not_in_the_table() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = _torch.nothing
+
+
+def clipped_while_scaled(clips: bool = True) -> None:
+    """A mistake that only the listener for clip_grad_norm_ can see, and a missing zero_grad()."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Dropout(0.1), nn.Linear(4, 1))
+    optimizer, scaler = torch.optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler("cpu")
+    for _ in range(8):
+        scaler.scale(model(torch.randn(8, 2)).square().mean()).backward()
+        if clips:
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+
+
+def delete(name: str, patch: pytest.MonkeyPatch) -> str:
+    """Take a name out of PyTorch, as another version of it would, and return its path."""
+    path = _torch.PRIVATE_NAMES[name].path
+    patch.delitem(vars(_torch), name, raising=False)  # as in a process that has not used it yet
+    owner, _, attribute = path.rpartition(".")
+    if owner == "Node":
+        others = {
+            entry.path.removeprefix("Node."): None for entry in _torch.PRIVATE_NAMES.values() if entry.path != path
+        }
+        patch.setattr(_torch, "_node", lambda: SimpleNamespace(**others))
+        return path
+    module, rest = owner, []
+    while True:
+        try:
+            value = importlib.import_module(module)
+            break
+        except ImportError:
+            module, _, last = module.rpartition(".")
+            rest.insert(0, last)
+    for part in rest:
+        value = getattr(value, part)
+    patch.delattr(value, attribute)
+    return path
+
+
+def watched(name: str) -> Report:
+    with pytest.MonkeyPatch.context() as patch:
+        path = delete(name, patch)
+        there = [one.name for one in _torch.missing("doctor")]
+        assert there == ([path] if _torch.PRIVATE_NAMES[name].without else [])
+        with watch() as report:
+            # PyTorch itself needs some of what it has lost.
+            if name in ("engine_run_backward", "make_grads", "clip_grads_with_norm", "group_tensors"):
+                with torch.no_grad():
+                    nn.Linear(2, 1)(torch.ones(1, 2))
+            else:
+                clipped_while_scaled(clips=name != "foreach_norm")
+    vars(_torch).pop(name, None)  # what stood in for it
+    return report
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_missing_name_is_told_and_the_loop_goes_on(name: str) -> None:
+    report = watched(name)
+    without = _torch.PRIVATE_NAMES[name].without
+    assert "failed" not in report.watched, report.text
+    assert report.missing == ([f"{without} (this PyTorch has no {_torch.PRIVATE_NAMES[name].path})"] if without else [])
+    assert json.loads(json.dumps(report.as_dict()))["missing"] == report.missing
+    assert ("Not on this version of PyTorch: " in report.text) == bool(without)
+    assert without in report.text
+    assert without.replace("'", "&#x27;") in report._repr_html_()
+
+
+def test_a_report_without_the_clip_rules_says_so_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with watch() as whole:
+        clipped_while_scaled()
+    assert sorted(whole.codes) == ["clip-before-unscale", "missing-zero-grad"]
+    assert "Not on this version" not in whole.text
+    # As before PyTorch 2.6: clip_grad_norm_ does the work itself.
+    clip = torch.nn.utils.clip_grad
+    scale = clip._clip_grads_with_norm_
+
+    def clip_grad_norm_(parameters, max_norm):
+        scale(list(parameters), max_norm, torch.tensor(1.0))
+
+    monkeypatch.setattr(nn.utils, "clip_grad_norm_", clip_grad_norm_)
+    monkeypatch.delattr(clip, "_clip_grads_with_norm_")
+    with watch() as report:
+        clipped_while_scaled()
+    assert report.codes == []  # what was clipped unseen looks like a change by hand
+    with watch() as report:
+        clipped_while_scaled(clips=False)
+    assert report.codes == ["missing-zero-grad"]
+    assert "Not on this version of PyTorch: the rules for clip_grad_norm_ are off" in report.text
+    assert "torch.nn.utils.clip_grad._clip_grads_with_norm_" in report.text
