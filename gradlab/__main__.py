@@ -76,7 +76,7 @@ def _add_doctor(commands: Any) -> None:
 
 
 def _doctor(options: argparse.Namespace) -> int:
-    from .doctor.script import run_script  # torch, at last
+    from .doctor import run_script  # torch, at last
 
     return run_script(options.script, options.arguments, as_json=options.json)
 

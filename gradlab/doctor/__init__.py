@@ -1,8 +1,25 @@
-"""The doctor: the instruments on a loop of the learner's own."""
+"""What is wrong with a training loop of the learner's own, and where."""
 
 from __future__ import annotations
 
-from .finding import Finding, Report
-from .watching import watch
+from typing import TYPE_CHECKING
 
-__all__ = ["Finding", "Report", "watch"]
+from .._lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .finding import Finding as Finding
+    from .finding import Report as Report
+    from .live import LiveDoctor as LiveDoctor
+    from .script import run_script as run_script
+    from .watching import watch as watch
+
+load_lazily(
+    __name__,
+    {
+        "Finding": ".finding",
+        "LiveDoctor": ".live",
+        "Report": ".finding",
+        "run_script": ".script",
+        "watch": ".watching",
+    },
+)

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import torch
-from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
 
+from .. import _torch
 from ..loop import Program
 
 
@@ -44,10 +44,10 @@ def _explained(name: str, program: Program, error: Exception) -> ForecastError:
     """Say which line failed, why, and what to do."""
     where = program.explain(error)
     place = _place(error)
-    if isinstance(error, DataDependentOutputException):
+    if isinstance(error, _torch.DataDependentOutputException):
         said = f"asks for a value ({error.func}: .item(), float(), or an if on a tensor)"
         advice = "A forecast knows shapes and no values: leave it out, or decide with torch.where"
-    elif isinstance(error, DynamicOutputShapeException):
+    elif isinstance(error, _torch.DynamicOutputShapeException):
         said = f"has a shape that depends on values ({error.func}: nonzero, unique, or a mask as an index)"
         advice = "A forecast knows shapes and no values: use torch.where or a fixed number of entries"
     else:

@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.overrides import TorchFunctionMode
 
+from .. import _torch
 from .fake_fixes import CPU_KERNEL_FIXES
 
 
-class CpuFakeTensorMode(FakeTensorMode):
+class CpuFakeTensorMode(_torch.FakeTensorMode):
     """While it is entered, new tensors are fake ones on the CPU; real ones that an operation reads count as fake."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class CpuFakeTensorMode(FakeTensorMode):
 
     def fake(self, tensor: Tensor) -> Tensor:
         """Return a fake of a tensor on the CPU, wherever it is; views and tied ones share their storage as before."""
-        if tensor.device.type == "cpu" and not isinstance(tensor, FakeTensor):
+        if tensor.device.type == "cpu" and not isinstance(tensor, _torch.FakeTensor):
             result: Tensor = self.from_tensor(tensor)
             result.grad = None
             return result

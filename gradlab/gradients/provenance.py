@@ -20,6 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .. import _torch
 from .._torch import outside_dispatch_modes
 from .contents import GradContents, read_contents
 from .parameter import ParameterHistory
@@ -29,8 +30,6 @@ _SYNC_EVERY = 64
 _VECTORS_KEPT = 64
 _SHOW_GRADS_EVERY = 4
 _CLEAR = ("clear", None)
-# The number of the backward pass under way, -1 outside of one; private, but what torch's own FSDP and checkpoint use.
-_current_pass: Callable[[], int] = torch._C._current_graph_task_id
 
 
 class Provenance:
@@ -133,7 +132,7 @@ class Provenance:
                     grads.append(_plain(grad))
         if grads:  # the 1-norm: squares of tiny gradients round to 0, and would look cleared
             with outside_dispatch_modes():
-                norms = torch._foreach_norm(grads, 1)
+                norms = _torch.foreach_norm(grads, 1)
             for entry, norm in zip(doubtful, norms, strict=True):
                 entry.events.append(("doubt", norm))
 
@@ -168,7 +167,7 @@ def _before_adding(provenance: weakref.ref[Provenance], entry: ParameterHistory)
         alive = provenance()
         if alive is None:
             return
-        if (number := _current_pass()) != alive._pass:
+        if (number := _torch.current_graph_task()) != alive._pass:
             alive._begin(number)
         with outside_dispatch_modes():
             if alive.measure:

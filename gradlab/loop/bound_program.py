@@ -113,7 +113,7 @@ class BoundProgram:
         self._attempted = self._applied = self._unscaled = False
         for scaler in self.scalers.values():
             if scaler.is_enabled():  # it remembers an unscale_() until update(), and would refuse the next one
-                scaler._per_optimizer_states.clear()
+                getattr(scaler, "_per_optimizer_states", {}).clear()
 
     def close(self) -> None:
         """Take the hooks off the optimizers."""

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .. import _torch
 from .history import History
 
 _FLUSH_EVERY = 64
@@ -32,7 +33,7 @@ class HistoryWriter:
 
     def before_step(self, grads: list[Tensor]) -> None:
         """Note the norms of the gradients that a step is about to use."""
-        self._norms = list(torch._foreach_norm(grads)) if grads else []
+        self._norms = list(_torch.foreach_norm(grads)) if grads else []
 
     def updated(self, losses: list[Tensor], scale: float | None, skipped: bool) -> None:
         """Note one update: the losses of its micro-batches, and the loss scale, None without one."""

@@ -14,8 +14,14 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
+from .. import _torch
+
 _MOST_MARKS = 50_000
 _OURS = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
+
+
+def _no_number() -> int:
+    return 2**63
 
 
 class ModuleTracker:
@@ -53,7 +59,9 @@ class ModuleTracker:
             return self._stack[-1]
         if node is None:
             self._last = ""
-        elif (number := node._sequence_nr()) < 2**63:  # AccumulateGrad has no number of its own: its place is the last
+        elif (
+            number := getattr(node, "_sequence_nr", _no_number)()
+        ) < 2**63:  # AccumulateGrad has no number of its own: its place is the last
             at = bisect_right(self._starts, number) - 1
             self._last = self._started[at] if at >= 0 else ""
         return self._last
@@ -73,7 +81,7 @@ class ModuleTracker:
     def _mark(self) -> None:
         if len(self._starts) >= _MOST_MARKS:
             del self._starts[: _MOST_MARKS // 2], self._started[: _MOST_MARKS // 2]
-        self._starts.append(torch._C._autograd._get_sequence_nr())
+        self._starts.append(_torch.sequence_number())
         self._started.append(self._stack[-1] if self._stack else "")
 
     def _named(self, root: nn.Module) -> WeakKeyDictionary[nn.Module, str]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
-_AUTOGRAD: Any = torch._C._autograd
+from .. import _torch
 
 
 def call_with_peak(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, int]:
@@ -16,13 +14,13 @@ def call_with_peak(function: Callable[..., Any], args: Any, kwargs: Any) -> tupl
     The allocator tells of every allocation while a profile is taken. Within somebody else's profile there can be no
     second one: then the bytes are 0.
     """
-    if _AUTOGRAD._profiler_enabled():
+    if _torch.profiler_enabled():
         return function(*args, **kwargs), 0
-    _AUTOGRAD._enable_profiler_legacy(_config())
+    _torch.enable_profiler(_config())
     try:
         result = function(*args, **kwargs)
     finally:
-        threads = _AUTOGRAD._disable_profiler_legacy()
+        threads = _torch.disable_profiler()
     now = most = 0
     for event in (event for events in threads for event in events):
         if event.kind() == "memory_alloc":
@@ -32,7 +30,6 @@ def call_with_peak(function: Callable[..., Any], args: Any, kwargs: Any) -> tupl
 
 
 def _config() -> Any:
-    profiler: Any = torch._C._profiler
-    state, extra = profiler.ProfilerState.CPU, profiler._ExperimentalConfig()
+    state, extra = _torch.ProfilerState.CPU, _torch.ExperimentalConfig()
     shapes, memory, stack, flops, modules = False, True, False, False, False
-    return profiler.ProfilerConfig(state, shapes, memory, stack, flops, modules, extra)
+    return _torch.ProfilerConfig(state, shapes, memory, stack, flops, modules, extra)

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from .. import _torch
 from .attribution import ModuleTracker
 from .cpu_scratch import call_with_peak
 from .storages import Storages, is_wrapping
@@ -18,7 +18,7 @@ from .timeline import INPUTS, OTHER, WEIGHTS
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 
 
-class StorageDispatchMode(TorchDispatchMode):
+class StorageDispatchMode(_torch.TorchDispatchMode):
     """Hands what every operation reads and makes to ``storages``, with the place at which it happens."""
 
     def __init__(
@@ -41,7 +41,7 @@ class StorageDispatchMode(TorchDispatchMode):
             return func(*args)
         storages, kwargs = self._storages, kwargs or {}
         self.flush_pending_grad()
-        node = torch._C._current_autograd_node()
+        node = _torch.current_autograd_node()
         module, statement = self._modules.now(node), self._statement()
         if module != storages.module or statement != storages.statement:
             if statement != storages.statement:
@@ -59,7 +59,7 @@ class StorageDispatchMode(TorchDispatchMode):
         for tensor in _in((result,)):
             storages.track(tensor, INPUTS if moved and tensor.device != given[0].device else OTHER)
         if node is not None and node.name() == _ACCUMULATE:
-            self._pending = node.variable  # type: ignore[attr-defined]  # only this kind of node has it
+            self._pending = node.variable  # only this kind of node has it
         return result
 
     def flush_pending_grad(self) -> None:

@@ -10,10 +10,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
-from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
+from .. import _torch
 from .attribution import LineTracker, ModuleTracker
 from .dispatch import StorageDispatchMode, counting_rng_states
 from .saved_tensors import tracking_saved_tensors
@@ -168,7 +167,8 @@ class Ledger:
         rows = "".join(f"\n  {name:12}{size:>16,}" for name, size in self.at_peak.items())
         at = self.peak_at
         where = " in ".join(part for part in (at.statement, at.module) if part)
-        return f"Ledger ({self.device}): {self.current:,} bytes now, {self.peak:,} at the peak ({where}){rows}"
+        text = f"Ledger ({self.device}): {self.current:,} bytes now, {self.peak:,} at the peak ({where}){rows}"
+        return "\n".join([text, *(f"  not counted: {gap}" for gap in _torch.missing("memory"))])
 
     @property
     def _totals(self) -> CategoryTotals:
@@ -192,10 +192,10 @@ class Ledger:
 
     def _find(self) -> None:
         """Look for modules, optimizers and tensors that are alive: no op has told of them."""
-        fake = any(isinstance(mode, FakeTensorMode) for mode in _get_current_dispatch_mode_stack())
+        fake = any(isinstance(mode, _torch.FakeTensorMode) for mode in _torch.dispatch_mode_stack())
 
         def ours(parameters: Iterable[Tensor]) -> bool:
-            return all(isinstance(parameter, FakeTensor) == fake for parameter in parameters)
+            return all(isinstance(parameter, _torch.FakeTensor) == fake for parameter in parameters)
 
         alive = gc.get_objects()
         for thing in alive:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
+from .. import _torch
 from .storages import StorageEntry, Storages, iter_tensors
 
 
@@ -122,7 +122,7 @@ class _BottomHooks:
             self._suspended = False
 
 
-_AUTOGRAD: Any = torch._C._autograd
+_AUTOGRAD: Any = _torch.place("saved_tensors_hooks_disable")[0]
 
 
 def _watched(pack: Callable[[Tensor], Any], storages: Storages) -> Callable[[Tensor], Any]:
@@ -149,4 +149,4 @@ def _keep(tensor: Tensor, storages: Storages) -> None:
 
 
 def _uses(tensor: Tensor) -> int:
-    return int(torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)) if torch._C._has_storage(tensor) else 0
+    return int(_torch.storage_use_count(tensor.untyped_storage()._cdata)) if _torch.has_storage(tensor) else 0

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
+from .. import _torch
 from .timeline import ACTIVATIONS, GRADIENTS, INPUTS, OPTIMIZER, OTHER, WEIGHTS
 from .totals import CategoryTotals
 
@@ -48,7 +48,7 @@ class Storages:
 
     def track(self, tensor: Tensor, base: int = OTHER, *, found: bool = False) -> list[StorageEntry]:
         """Count the storages of a tensor if they are new, and return their entries; sparse tensors have several."""
-        if type(tensor) in _PLAIN and tensor.layout is torch.strided and torch._C._has_storage(tensor):  # nearly always
+        if type(tensor) in _PLAIN and tensor.layout is torch.strided and _torch.has_storage(tensor):  # nearly always
             return [self._entry(tensor, base, found)]
         return [self._entry(part, base, found) for part in dense_parts(tensor)]
 
@@ -174,7 +174,7 @@ def iter_tensors(values: Any) -> Iterator[Tensor]:
 
 def is_wrapping(tensor: Any) -> bool:
     """Tell whether a tensor has no bytes of its own but is made of others, as in torch.nested."""
-    return is_traceable_wrapper_subclass(tensor)
+    return bool(_torch.is_traceable_wrapper_subclass(tensor))
 
 
 def dense_parts(tensor: Tensor) -> tuple[Tensor, ...]:
@@ -184,7 +184,7 @@ def dense_parts(tensor: Tensor) -> tuple[Tensor, ...]:
         inner = [getattr(tensor, name) for name in whole.__tensor_flatten__()[0]]
         return tuple(part for one in inner if isinstance(one, Tensor) for part in dense_parts(one))
     if tensor.layout is torch.strided:
-        return (tensor,) if torch._C._has_storage(tensor) else ()
+        return (tensor,) if _torch.has_storage(tensor) else ()
     if tensor.layout is torch.sparse_coo:
         return (tensor._indices(), tensor._values())
     if tensor.layout in (torch.sparse_csr, torch.sparse_bsr):

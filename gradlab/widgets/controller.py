@@ -10,15 +10,12 @@ from typing import Any
 import ipywidgets as widgets
 
 from .. import tasks
-from ..cards import capacity
-from ..doctor.live import LiveDoctor
-from ..exhausted import exhausted, explain, release
-from ..probes import Probes
-from ..readout import readout, warning
-from ..recipe import Recipe
-from ..run import Run
-from ..stepper import LoopError
-from ..views.style import bytes_text
+from .._process import lock
+from ..doctor import LiveDoctor
+from ..forecast import usable_bytes
+from ..formatting import bytes_text
+from ..loop import LoopError, Recipe, Run
+from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .code import CodePane
 from .controls import lab_controls
 from .panels import PanelStrip
@@ -86,7 +83,7 @@ class LabController:
             self._complete_update()
             self.runner.edit(text)
             self._doctor = LiveDoctor()
-            self._curious = True
+            self._memory_due = True
             taken = True
             self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
 
@@ -227,7 +224,7 @@ class LabController:
     def _start_showing(self, words: str) -> None:
         self.code.forget_changes()
         self._doctor = LiveDoctor()
-        card, self._probes = self._probes.card, Probes(self.runner)
-        self._probes.card = card
-        self.screen.renew(self._probes)
+        card, self._scenes = self._scenes.card, RunScenes(self.runner)
+        self._scenes.card = card
+        self.screen.set_source(self._scenes)
         self.say(words)
