@@ -162,10 +162,10 @@ SHARED = {"DEFINITION", "DIFFICULTY", "main"}
 
 
 def test_one_word_has_one_meaning() -> None:
-    homes: dict[str, list[str]] = {}
+    homes: dict[str, set[str]] = {}
     for module, path in FILES.items():
         for name in top_level_names(path) - SHARED:
-            homes.setdefault(name.lower(), []).append(module)
+            homes.setdefault(name.lower(), set()).add(module)
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
 

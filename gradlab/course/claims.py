@@ -119,7 +119,7 @@ class ClaimLog:
     def _total(self) -> str:
         return f"{len(self)} claims: " + ", ".join(f"{kind} {count}" for kind, count in self.counts.items())
 
-    def mosaic(self) -> Picture:
+    def mosaic(self) -> ClaimMosaic:
         """Draw a tile for each claim."""
         from .figures.mosaic import mosaic_figure
 
@@ -128,7 +128,7 @@ class ClaimLog:
             for letter, words in ARTICLES.items()
         }
         where = ", ".join(word for word in (f"PyTorch {self.version}".strip(), self.device) if word)
-        return Picture(mosaic_figure(rows, self.counts, f"{len(self)} claims, {where}"), self._total)
+        return ClaimMosaic(mosaic_figure(rows, self.counts, f"{len(self)} claims, {where}"), self._total)
 
     def __repr__(self) -> str:
         return "\n".join([*(f"{verdict!r}  [{verdict.claim.home[:2]}]" for verdict in self), self._total])
@@ -138,7 +138,7 @@ class ClaimLog:
 
 
 @dataclass(frozen=True)
-class Picture:
+class ClaimMosaic:
     """A picture with the words that stand for it where it is not seen."""
 
     png: bytes

@@ -15,7 +15,7 @@ from .fake_mode import CpuFakeTensorMode
 from .model_sizes import ModelSize, model_size, model_sizes
 from .transformer import Decoder, next_token_loss
 
-Pair = tuple[Tensor, Tensor]
+TensorPair = tuple[Tensor, Tensor]
 LARGEST_BATCH = 2**20
 
 
@@ -25,7 +25,7 @@ class Workload:
 
     name: str
     build: Callable[[CpuFakeTensorMode], nn.Module]
-    samples: list[Pair]
+    samples: list[TensorPair]
     """Real batches, or tensors on "meta" where only the shape is known."""
     loss_fn: Callable[[Any, Any], Tensor]
     device: str
@@ -48,7 +48,7 @@ class Workload:
         """Rows of the first batch."""
         return self.batch or len(self.samples[0][0])
 
-    def batches(self, mode: CpuFakeTensorMode, window: int) -> tuple[list[Pair], int]:
+    def batches(self, mode: CpuFakeTensorMode, window: int) -> tuple[list[TensorPair], int]:
         """Return fake batches for two updates and the epochs that these take.
 
         A task's are its own, the first two windows; one sample stands for a window of batches of its kind.
@@ -58,7 +58,7 @@ class Workload:
         samples = self.samples[: 2 * window]
         return [self._fake(mode, sample, first=True) for sample in samples], 1 if len(samples) == 2 * window else 2
 
-    def _fake(self, mode: CpuFakeTensorMode, sample: Pair, *, first: bool) -> Pair:
+    def _fake(self, mode: CpuFakeTensorMode, sample: TensorPair, *, first: bool) -> TensorPair:
         x, y = sample
         if self.batch is None and first:
             return mode.fake(x), mode.fake(y)
@@ -96,7 +96,7 @@ def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
     )
 
 
-def whole(name: str, value: object, most: int) -> int:
+def _whole(name: str, value: object, most: int) -> int:
     """Return a whole number from 1 to ``most``; anything else is a TypeError or ValueError that names it."""
     allowed = f"a whole number from 1 to {most:,}"
     if isinstance(value, bool) or not isinstance(value, int):
@@ -109,8 +109,8 @@ def whole(name: str, value: object, most: int) -> int:
 def _size(size: ModelSize, batch: Any, context: Any, loss_fn: Any) -> Workload:
     if loss_fn is not None:
         raise ValueError(f"forecast: {size.name!r} has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
-    rows = whole("batch", 1 if batch is None else batch, LARGEST_BATCH)
-    long = whole(
+    rows = _whole("batch", 1 if batch is None else batch, LARGEST_BATCH)
+    long = _whole(
         f"context of {size.name!r}", min(2048, size.max_context) if context is None else context, size.max_context
     )
     tokens = torch.empty(rows, long, dtype=torch.int64, device="meta")
@@ -126,7 +126,7 @@ def _builder(size: ModelSize) -> Callable[[CpuFakeTensorMode], nn.Module]:
 
 
 def _task(task: tasks.Task, batch: Any) -> Workload:
-    rows = None if batch is None else whole("batch of a task", batch, LARGEST_BATCH)
+    rows = None if batch is None else _whole("batch of a task", batch, LARGEST_BATCH)
 
     def build(mode: CpuFakeTensorMode) -> nn.Module:
         with mode:  # a fake model cannot be moved, so it is built on the CPU

@@ -31,7 +31,7 @@ from .kinds import (
     Slice,
 )
 from .loss_surface import LossSurface
-from .predictions import DecisionGrid, samples
+from .predictions import DecisionGrid, sample_predictions
 
 _FEWEST_ARROWS = 8  # of a gradient that holds many; a whole window is always drawn
 _MOST_BARS = 10
@@ -138,7 +138,7 @@ class RunScenes:
         """What the model has learned, where the task has a picture for it."""
         task = self.run.task
         if isinstance(task.picture, HeldOutImages):
-            return samples(task.picture, self.run.model, task.device)
+            return sample_predictions(task.picture, self.run.model, task.device)
         if self._grid is None:
             self._grid = DecisionGrid(task.picture, task.device)
         return self._grid.boundary(self.run.model)

@@ -13,7 +13,7 @@ _SHOWN_DIGITS = 12
 _POINTS = 48  # along each side of the plane
 
 
-def samples(picture: HeldOutImages, model: nn.Module, device: str) -> Samples:
+def sample_predictions(picture: HeldOutImages, model: nn.Module, device: str) -> Samples:
     """Return held-out images with what the model says of them; accuracy is over all that are held out."""
     x, y = picture.x, picture.y
     with evaluating(model):

@@ -13,7 +13,7 @@ from .task import Task
 
 DIFFICULTY = 1  # tasks are listed from the simplest to the hardest
 
-LARGEST = 1e6  # of every number that goes in: the loss then stays within float32
+LARGEST_NUMBER = 1e6  # of every number that goes in: the loss then stays within float32
 
 
 def half_squares(output: Tensor, y: Tensor) -> Tensor:
@@ -44,10 +44,10 @@ def bowl(
 
     Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
-    c0, c1 = checks.pair("curvatures", curvatures, 1 / LARGEST, LARGEST)
-    w0, w1 = checks.pair("start", start, -LARGEST, LARGEST)
-    m0, m1 = checks.pair("minimum", minimum, -LARGEST, LARGEST)
-    width = checks.number("spread", spread, 0, LARGEST)
+    c0, c1 = checks.pair("curvatures", curvatures, 1 / LARGEST_NUMBER, LARGEST_NUMBER)
+    w0, w1 = checks.pair("start", start, -LARGEST_NUMBER, LARGEST_NUMBER)
+    m0, m1 = checks.pair("minimum", minimum, -LARGEST_NUMBER, LARGEST_NUMBER)
+    width = checks.number("spread", spread, 0, LARGEST_NUMBER)
     count = checks.integer("batches", batches, 1, 10_000)
     generator = torch.Generator().manual_seed(checks.seed(seed))
     noise = torch.randn(count, 2, 1, generator=generator)

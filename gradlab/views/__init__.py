@@ -1,4 +1,4 @@
-"""The panels: each turns one kind of scene into a small PNG, with matplotlib and without pyplot."""
+"""The panels: each turns one kind of scene into a small PNG, with matplotlib and without its global state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .palette import tint as tint
     from .panels import panel_for as panel_for
     from .png import Encoder as Encoder
-    from .scaler import RAISED as RAISED
+    from .scaler import SUPERSCRIPTS as SUPERSCRIPTS
     from .stack import CATEGORY_STYLES as CATEGORY_STYLES
     from .style import own_look as own_look
 
@@ -50,10 +50,10 @@ load_lazily(
         "MARKERS": ".palette",
         "MessagePanel": ".blank",
         "OPTIMIZER": ".palette",
-        "RAISED": ".scaler",
         "SCALE": ".palette",
         "STALE": ".palette",
         "STALE_HATCH": ".palette",
+        "SUPERSCRIPTS": ".scaler",
         "WEIGHTS": ".palette",
         "WRONG": ".palette",
         "comparison_figure": ".comparison",

@@ -13,7 +13,7 @@ from ..formatting import short
 from ..scenes import Arrows
 from .canvas import set_label
 from .key import BATCH_STYLES, key
-from .limits import LARGEST, Numbers, numbers
+from .limits import LARGEST_DRAWN, Numbers, numbers
 from .outline import NOTHING, outline
 from .palette import FRESH, GRADIENTS, GREY, STALE, WEIGHTS
 from .plane import Plane
@@ -60,9 +60,9 @@ class ArrowsPanel(Plane[Arrows]):
         sound = bool(np.isfinite(steps).all() and np.isfinite(whole).all())
         steps, whole = np.nan_to_num(steps, posinf=0, neginf=0), np.nan_to_num(whole, posinf=0, neginf=0)
         with np.errstate(over="ignore"):
-            reach = np.clip(np.cumsum([whole[0], *steps], axis=0), -LARGEST, LARGEST)
+            reach = np.clip(np.cumsum([whole[0], *steps], axis=0), -LARGEST_DRAWN, LARGEST_DRAWN)
         factor = self._fit(scene, np.vstack([reach, whole[1:]]))
-        here = np.clip(np.nan_to_num(numbers(scene.weights)), -LARGEST, LARGEST)
+        here = np.clip(np.nan_to_num(numbers(scene.weights)), -LARGEST_DRAWN, LARGEST_DRAWN)
         tips = [tuple(here + end * factor) for end in [*reach, whole[1]]]
         self.surface(scene.contours, [*tips, scene.weights])
         start = self.axes.transData.transform(np.clip(here, -1e9, 1e9))
@@ -70,10 +70,10 @@ class ArrowsPanel(Plane[Arrows]):
         ends, total = start + reach * factor * per_unit, start + whole[1] * factor * per_unit
         thick = self.figure.dpi / 100
         drawn: dict[str, list[Numbers]] = {kind: [] for kind in self._kinds}
-        drawn["older"] = arrow(start, ends[0], 4 * thick)
+        drawn["older"] = arrow_outline(start, ends[0], 4 * thick)
         for one, tail, head in zip(scene.arrows, ends[:-1], ends[1:], strict=True):
-            drawn["stale" if one.stale else "fresh"] += arrow(tail, head, 6 * thick)
-        drawn["sum"] = arrow(start, total, 14 * thick)
+            drawn["stale" if one.stale else "fresh"] += arrow_outline(tail, head, 6 * thick)
+        drawn["sum"] = arrow_outline(start, total, 14 * thick)
         for kind, polygons in drawn.items():
             self._kinds[kind].set_path(outline(polygons))
         self._weights.set_data([scene.weights[0]], [scene.weights[1]])
@@ -112,7 +112,7 @@ class ArrowsPanel(Plane[Arrows]):
         longest = float(np.abs(reach / wide).max(initial=0.0))
         if longest == 0:
             return self._factor or 1.0
-        best = min(REACH / longest, LARGEST)
+        best = min(REACH / longest, LARGEST_DRAWN)
         if not 0.15 * best < self._factor <= best:
             power = 10.0 ** math.floor(math.log10(best))
             self._factor = next((power * step for step in STEPS if power * step <= best), power)
@@ -121,7 +121,7 @@ class ArrowsPanel(Plane[Arrows]):
         return self._factor
 
 
-def arrow(tail: Numbers, head: Numbers, width: float) -> list[Numbers]:
+def arrow_outline(tail: Numbers, head: Numbers, width: float) -> list[Numbers]:
     """Return the outline of a filled arrow between two points in pixels, or nothing when it has no length."""
     along: Any = np.asarray(head) - np.asarray(tail)
     length = float(np.hypot(*along))

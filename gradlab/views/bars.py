@@ -13,7 +13,7 @@ from ..gradients import Span
 from ..scenes import Bar, Bars
 from .canvas import Canvas, set_label
 from .key import BATCH_STYLES, key
-from .limits import LARGEST, Range
+from .limits import LARGEST_DRAWN, Range
 from .outline import NOTHING, outline
 from .palette import FRESH, STALE
 from .style import own_look
@@ -87,7 +87,7 @@ def merge_small(bars: Sequence[Bar], rows: int) -> list[Bar]:
     if len(bars) <= rows:
         return list(bars)
     rest = bars[rows - 1 :]
-    norm = math.hypot(*(min(bar.norm, LARGEST) for bar in rest))
+    norm = math.hypot(*(min(bar.norm, LARGEST_DRAWN) for bar in rest))
     together = Bar(f"{len(rest)} more", norm, max(b.fresh for b in rest), max(b.stale for b in rest))
     return [*bars[: rows - 1], together]
 

@@ -19,10 +19,10 @@ from .palette import INK
 from .png import Encoder, Pixels
 from .style import own_look
 
-S = TypeVar("S")
+SceneType = TypeVar("S")
 
 
-class Canvas(Generic[S]):
+class Canvas(Generic[SceneType]):
     """A panel: artists are made once, a scene moves them, and only they are drawn over the kept background.
 
     ``width`` and ``height`` are CSS pixels; ``density`` real pixels are drawn for each. A subclass makes its artists
@@ -39,7 +39,7 @@ class Canvas(Generic[S]):
         self.redraws = 0
         self._animated: list[Artist] = []
         self._background: Any = None
-        self._scene: S | None = None
+        self._scene: SceneType | None = None
         self._png = b""
         self._dirty = True
         with own_look():
@@ -56,13 +56,13 @@ class Canvas(Generic[S]):
         """Make the axes and the artists of this panel."""
         raise NotImplementedError
 
-    def draw_scene(self, scene: S) -> None:
+    def draw_scene(self, scene: SceneType) -> None:
         """Move the artists to where the scene says."""
         raise NotImplementedError
 
     # What a caller does --------------------------------------------------------------------------------------------
 
-    def update(self, scene: S) -> None:
+    def update(self, scene: SceneType) -> None:
         """Show this scene from the next ``png`` on. Giving the very same object again costs nothing."""
         if scene is self._scene:
             return

@@ -7,7 +7,7 @@ import numpy as np
 from ..formatting import short
 from ..scenes import Curve
 from .canvas import Canvas
-from .limits import Range, Scale, numbers
+from .limits import AxisScale, Range, numbers
 from .palette import ACTIVATIONS, GRADIENTS, LOSS, OPTIMIZER, SCALE, STALE, WEIGHTS
 from .style import own_look
 
@@ -40,7 +40,7 @@ class _Comparison(Canvas[dict[str, Curve]]):
         self.axes.set_xlabel("updates", labelpad=2)
 
     def draw_scene(self, scene: dict[str, Curve]) -> None:
-        scale, across = Scale(), Range(floor=0.0)
+        scale, across = AxisScale(), Range(floor=0.0)
         cut = {name: _finite(curve) for name, curve in scene.items()}
         # A run that diverges leaves the picture at the top; it must not press the others flat.
         tame = [y for name, (_, y) in cut.items() if scene[name].broken is None and len(y)]

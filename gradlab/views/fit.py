@@ -17,7 +17,7 @@ from .palette import ACTIVATIONS, GRADIENTS, INK, OPTIMIZER, WEIGHTS
 from .stack import CATEGORY_STYLES, byte_ticks, darker, spread_labels, stacked, style_of
 
 MOST_BARS = 4
-SIGHT = 4.0
+GPU_SIGHT = 4.0
 """A card that holds more than so many times every bar is said in words instead of drawn."""
 _MOST_CARDS = 8
 _CARDS = 62.0  # CSS pixels at the left of the axes for the names of the cards
@@ -68,7 +68,7 @@ class GpuFitPanel(Canvas[Fit]):
         total = edges["other"][1]
         highest = float(total.max()) if len(bars) else 0.0
         cards = sorted(scene.cards, key=lambda card: card[1])
-        seen = [card for card in cards if 0 < card[1] <= SIGHT * highest][:_MOST_CARDS]
+        seen = [card for card in cards if 0 < card[1] <= GPU_SIGHT * highest][:_MOST_CARDS]
         tall = self.axes.bbox.height / (self.figure.dpi / 100)
         top = self._range.fit([0.0, highest * tall / (tall - _HEAD), *(holds * 1.08 for _, holds in seen)])[1]
         if self.axes.get_ylim()[1] != top:

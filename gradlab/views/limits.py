@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
-LARGEST = 1e300
+LARGEST_DRAWN = 1e300
 """Beyond this, margins and tick steps would overflow a double."""
 
 Numbers = npt.NDArray[np.float64]
@@ -19,7 +19,7 @@ def numbers(values: Iterable[float]) -> Numbers:
     """Turn plain numbers into an array in which every finite value is small enough to draw."""
     array = np.array(list(values) if not isinstance(values, np.ndarray) else values, dtype=np.float64)
     finite = np.isfinite(array)
-    array[finite] = np.clip(array[finite], -LARGEST, LARGEST)
+    array[finite] = np.clip(array[finite], -LARGEST_DRAWN, LARGEST_DRAWN)
     return array
 
 
@@ -71,7 +71,7 @@ class Range:
         return math.floor(low / step) * step, (math.floor(high / step) + 1) * step
 
 
-class Scale:
+class AxisScale:
     """Linear or log, decided without flicker: log above ``enter`` times, linear again only below ``leave`` times."""
 
     def __init__(self, enter: float = 300.0, leave: float = 30.0, decades: float = 12.0) -> None:

@@ -11,7 +11,7 @@ from matplotlib.patches import Polygon
 from ..formatting import short
 from ..scenes import Curve
 from .canvas import Canvas, set_label
-from .limits import Range, Scale, numbers
+from .limits import AxisScale, Range, numbers
 from .palette import GREY, INK, LOSS
 
 NEWEST = 6
@@ -28,7 +28,7 @@ class LossPanel(Canvas[Curve]):
         """Make the line, the band, the marks and their labels."""
         self.axes = self.add_axes(left=58)
         self.axes.set_xlabel("updates", labelpad=2)
-        self._across, self._scale = Range(floor=0.0), Scale()
+        self._across, self._scale = Range(floor=0.0), AxisScale()
         self._band = Polygon(np.zeros((1, 2)), facecolor="#CFCFCF", edgecolor="none")
         self._marks = LineCollection([], colors=GREY, linestyles="dashed", linewidths=1.2)
         self.axes.add_patch(self._band)

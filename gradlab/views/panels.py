@@ -1,10 +1,10 @@
-"""Which panel draws which kind of scene."""
+"""Which panel draws which kind of scenes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..scenes import kinds as scene
+from .. import scenes
 from .arrows import ArrowsPanel
 from .bars import BarsPanel
 from .boundary import BoundaryPanel
@@ -21,16 +21,16 @@ from .slice import SlicePanel
 def panel_for(scene_type: type) -> type[Canvas[Any]]:
     """Return the panel class that draws this class of scene; TypeError when there is none."""
     panels: dict[type, type[Canvas[Any]]] = {
-        scene.Curve: LossPanel,
-        scene.Arrows: ArrowsPanel,
-        scene.Bars: BarsPanel,
-        scene.Landscape: LandscapePanel,
-        scene.Slice: SlicePanel,
-        scene.ScalerHistory: ScalerPanel,
-        scene.Boundary: BoundaryPanel,
-        scene.Samples: SamplesPanel,
-        scene.Memory: MemoryPanel,
-        scene.Fit: GpuFitPanel,
+        scenes.Curve: LossPanel,
+        scenes.Arrows: ArrowsPanel,
+        scenes.Bars: BarsPanel,
+        scenes.Landscape: LandscapePanel,
+        scenes.Slice: SlicePanel,
+        scenes.ScalerHistory: ScalerPanel,
+        scenes.Boundary: BoundaryPanel,
+        scenes.Samples: SamplesPanel,
+        scenes.Memory: MemoryPanel,
+        scenes.Fit: GpuFitPanel,
     }
     try:
         return panels[scene_type]

@@ -15,11 +15,11 @@ from .limits import Range, numbers
 from .palette import GREY, INK
 from .style import own_look
 
-S = TypeVar("S")
+SceneType = TypeVar("S")
 LEVELS = 9
 
 
-class Plane(Canvas[S]):
+class Plane(Canvas[SceneType]):
     """A panel whose background is the loss over two weights."""
 
     margin = 12.0

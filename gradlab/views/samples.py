@@ -9,7 +9,7 @@ from ..scenes import Samples
 from .canvas import Canvas, set_label
 from .palette import INK, WRONG
 
-MOST = 24
+MOST_IMAGES = 24
 
 
 class SamplesPanel(Canvas[Samples]):
@@ -28,11 +28,11 @@ class SamplesPanel(Canvas[Samples]):
         self._crosses = LineCollection([], colors=WRONG, linewidths=2.4)
         self.axes.add_collection(self._crosses, autolim=False)
         self.animate(self._image, self._crosses)
-        self._answers = self.labels(self.axes, MOST, size=10, ha="center")
+        self._answers = self.labels(self.axes, MOST_IMAGES, size=10, ha="center")
 
     def draw_scene(self, scene: Samples) -> None:
         """Lay the digits out in rows that fill the panel."""
-        count = min(len(scene.images), len(scene.predicted), len(scene.actual), MOST)
+        count = min(len(scene.images), len(scene.predicted), len(scene.actual), MOST_IMAGES)
         columns, rows = shape(count, self.width / self.height)
         tall, gap = 12.0, 2.0  # a cell in digit pixels: 8 of digit, the rest for the answer below
         self.set_limits(self.axes, (0, columns * (8 + gap)), (rows * tall, 0))

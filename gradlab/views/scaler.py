@@ -64,8 +64,8 @@ class ScalerPanel(Canvas[ScalerHistory]):
         self.aside.set_color(WRONG if count else INK)
 
 
-RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 
 
 def _power(exponent: int) -> str:
-    return "2" + str(exponent).translate(RAISED)
+    return "2" + str(exponent).translate(SUPERSCRIPTS)

@@ -7,7 +7,7 @@ import numpy as np
 from ..formatting import short
 from ..scenes import Slice
 from .canvas import Canvas, set_label
-from .limits import Range, Scale, numbers
+from .limits import AxisScale, Range, numbers
 from .palette import GRADIENTS, GREY, LOSS, WEIGHTS
 
 
@@ -21,7 +21,7 @@ class SlicePanel(Canvas[Slice]):
         """Make the line and its two marks."""
         self.axes = self.add_axes(left=58)
         self.axes.set_xlabel("t  in  weights \u2212 t \u00b7 .grad", labelpad=2)
-        self._across, self._scale = Range(), Scale(enter=1e3, leave=1e2)
+        self._across, self._scale = Range(), AxisScale(enter=1e3, leave=1e2)
         (self._line,) = self.axes.plot([], [], color=LOSS)
         (self._step,) = self.axes.plot([], [], color=GREY, linestyle="dashed", linewidth=1.2)
         (self._here,) = self.axes.plot([], [], color=WEIGHTS, marker="o", markersize=9, mec="white", ls="")

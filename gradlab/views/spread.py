@@ -14,11 +14,11 @@ from .limits import Numbers
 
 Indices = npt.NDArray[np.int64]
 
-MOST_STATEMENTS = 130
+MOST_SHOWN = 130
 """Older updates are left out while there are more: a statement narrower than two pixels says nothing."""
 _GAP = 7.0  # CSS pixels between two updates
 _STILL = 0.4  # how wide a statement is in which no byte moves, such as the head of a ``for``; one that does counts 1
-LETTER = 7.2  # CSS pixels that a letter takes on average at size 9
+LETTER_WIDTH = 7.2  # CSS pixels that a letter takes on average at size 9
 _APART = 15.0  # CSS pixels that a slanted word needs
 FIRST = (
     StatementLabel.BACKWARD,
@@ -43,7 +43,7 @@ class StatementLayout:
     """First point of each update, and the first that is no longer in it."""
 
 
-def keep_recent(scene: Memory, most: int = MOST_STATEMENTS) -> Memory:
+def keep_recent(scene: Memory, most: int = MOST_SHOWN) -> Memory:
     """Return the scene without its oldest updates while it has more than ``most`` statements; one always stays."""
     kept = list(scene.updates)
     while len(kept) > 1 and len(scene.statements) - kept[0][0] > most:
@@ -133,7 +133,7 @@ def visible_labels(
     for at in order:
         if all(
             abs(sum(places[at]) - sum(places[other])) / 2
-            >= ((len(words[at]) + len(words[other]) + 1) * LETTER / 2 if flat else _APART)
+            >= ((len(words[at]) + len(words[other]) + 1) * LETTER_WIDTH / 2 if flat else _APART)
             for other in chosen
         ):
             chosen.append(at)

@@ -10,7 +10,7 @@ from matplotlib.collections import LineCollection
 from ..scenes import Memory
 from .canvas import Canvas
 from .palette import GREY, INK
-from .spread import FIRST, LETTER, StatementLayout, layout_statements, repeated, visible_labels
+from .spread import FIRST, LETTER_WIDTH, StatementLayout, layout_statements, repeated, visible_labels
 from .style import own_look
 
 _LONGEST = 11  # letters of a word
@@ -87,4 +87,6 @@ class Statements:
 def _many(words: list[str], count: int, wide: float) -> str:
     """Say what comes so many times, in what fits: ``16 micro-batches``, ``16 batches``."""
     full = f"{count} micro-batches" if "backward" in words else f"{count} × {words[0]}"
-    return next((text for text in (full, f"{count} batches", f"{count} ×") if len(text) * LETTER < wide), f"{count}")
+    return next(
+        (text for text in (full, f"{count} batches", f"{count} ×") if len(text) * LETTER_WIDTH < wide), f"{count}"
+    )

@@ -13,10 +13,10 @@ from .._process import lock
 from ..forecast import GPUS
 from ..loop import SWITCHES, Choice, OnOff, Positive, Recipe, Switch, Whole
 
-NAMES = ("task", *SWITCHES, "card", "edit", "speed")
+CONTROLS = ("task", *SWITCHES, "card", "edit", "speed")
 """What ``controls=[...]`` may ask for; "card" is the graphics card that memory is held against, "edit" the button under
 the code, "speed" the choice beside Play."""
-DEFAULT = tuple(name for name in NAMES if name != "card")
+DEFAULT = tuple(name for name in CONTROLS if name != "card")
 """What a Lab has unless it is asked for something else."""
 _OFF = 0.0  # stands for None, which a Dropdown shows as an empty field
 

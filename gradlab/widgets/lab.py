@@ -36,7 +36,7 @@ class Lab:
         panels: Sequence[str] | None = None,
     ) -> None:
         """Build the run and its widgets."""
-        chosen = switches.DEFAULT if controls is None else _names("controls", controls, switches.NAMES)
+        chosen = switches.DEFAULT if controls is None else _names("controls", controls, switches.CONTROLS)
         shown = None if panels is None else [PanelName(name) for name in _names("panels", panels, tuple(PanelName))]
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
         if shown is not None and not shown:

@@ -21,8 +21,8 @@ def told(lab: Lab) -> str:
 
 
 def test_a_lab_has_no_card_unless_it_is_asked_for() -> None:
-    assert "card" not in Lab("line").desk.controls.widgets
-    control = Lab("line", controls=["task", "card"]).desk.controls.widgets["card"]
+    assert "card" not in Lab("line").controller.controls.widgets
+    control = Lab("line", controls=["task", "card"]).controller.controls.widgets["card"]
     assert [value for _, value in control.options] == ["", *GPUS]
     assert control.value == ""
     assert RunScenes(Run(tasks.line())).memory().capacity is None
@@ -31,12 +31,12 @@ def test_a_lab_has_no_card_unless_it_is_asked_for() -> None:
 def test_choosing_a_card_sets_the_capacity_and_says_so() -> None:
     lab = Lab("digits", controls=["card"]).run(2)
     assert told(lab) == ""
-    lab.desk.controls.widgets["card"].value = "T4"
-    assert lab.desk._probes.memory().capacity == ("T4", GPUS["T4"])
+    lab.controller.controls.widgets["card"].value = "T4"
+    assert lab.controller._scenes.memory().capacity == ("T4", GPUS["T4"])
     assert told(lab).startswith("T4 holds 14.6 GiB: 0.00")
     assert "T4: 14.6 GiB" in lab.controller.words.value
     lab.controller.controls.widgets["card"].value = ""
-    assert lab.controller._probes.memory().capacity is None
+    assert lab.controller._scenes.memory().capacity is None
     assert told(lab) == ""
 
 
@@ -47,12 +47,12 @@ def test_the_card_stays_through_a_reset_and_another_task_and_leaves_the_recipe_a
     assert lab.controller.controls.widgets["card"].value == "L4"
     assert lab.runner.recipe == recipe
     lab.reset()
-    lab.desk.controls.widgets["task"].value = "digits"
-    assert lab.desk.controls.widgets["card"].value == "L4"
-    assert lab.desk._probes.memory().capacity == ("L4", GPUS["L4"])
+    lab.controller.controls.widgets["task"].value = "digits"
+    assert lab.controller.controls.widgets["card"].value == "L4"
+    assert lab.controller._scenes.memory().capacity == ("L4", GPUS["L4"])
     lab.switch(zero_grad=False, card="T4")
     assert not lab.runner.recipe.zero_grad
-    assert lab.desk._probes.memory().capacity == ("T4", GPUS["T4"])
+    assert lab.controller._scenes.memory().capacity == ("T4", GPUS["T4"])
 
 
 def test_an_unknown_card_is_refused_and_changes_nothing() -> None:
@@ -60,7 +60,7 @@ def test_an_unknown_card_is_refused_and_changes_nothing() -> None:
     with pytest.raises(ValueError, match=r"card must be one of T4, .*got 'RTX'"):
         lab.switch(card="RTX", lr=0.5)
     assert lab.runner.recipe.lr == 0.01
-    assert lab.desk._probes.memory().capacity == ("T4", GPUS["T4"])
+    assert lab.controller._scenes.memory().capacity == ("T4", GPUS["T4"])
 
 
 def test_on_cuda_the_device_itself_is_the_card(monkeypatch: pytest.MonkeyPatch) -> None:

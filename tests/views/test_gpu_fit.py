@@ -15,7 +15,7 @@ from gradlab.memory.timeline import CATEGORIES
 from gradlab.scenes.kinds import Fit
 from gradlab.scenes.memory_text import times, which_fit
 from gradlab.views import style
-from gradlab.views.fit import SIGHT, GpuFitPanel
+from gradlab.views.fit import GPU_SIGHT, GpuFitPanel
 
 pytestmark = pytest.mark.filterwarnings("error")
 GIB = 2**30
@@ -69,10 +69,10 @@ def test_cards_are_lines_at_their_bytes_while_they_are_in_sight(bars: list[tuple
     panel = shown(*((str(at), bar(*sizes)) for at, sizes in enumerate(bars)))
     highest = max(sum(sizes) for sizes in bars) * GIB
     lines = [segment[0][1] for segment in panel._lines.get_segments()]
-    assert lines == sorted(holds for holds in GPUS.values() if holds <= SIGHT * highest)
+    assert lines == sorted(holds for holds in GPUS.values() if holds <= GPU_SIGHT * highest)
     assert all(line < panel.axes.get_ylim()[1] for line in lines)
     named = [label.get_text() for label in panel._cards if label.get_text()]
-    assert named == sorted((name for name, holds in ALL if holds <= SIGHT * highest), key=GPUS.__getitem__)
+    assert named == sorted((name for name, holds in ALL if holds <= GPU_SIGHT * highest), key=GPUS.__getitem__)
     heights = [label.get_position()[1] * panel._down for label in panel._cards if label.get_text()]
     assert all(other - one >= 13 - 1e-6 for one, other in itertools.pairwise(heights))
     assert all(0 <= height <= panel.axes.get_ylim()[1] * panel._down for height in heights)

@@ -32,7 +32,7 @@ from gradlab.scenes.kinds import (
 )
 from gradlab.views import Canvas, comparison_figure, compose, panel_for, style
 from gradlab.views.bars import batches_text, split
-from gradlab.views.limits import Range, Scale, nice_step
+from gradlab.views.limits import AxisScale, Range, nice_step
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -272,7 +272,7 @@ def test_limits_hold_the_data_and_do_not_flicker() -> None:
     for value in (1e-300, 3e-7, 0.999, 1.0, 41, 1e299):
         assert value <= nice_step(value) * (1 + 1e-9)
         assert nice_step(value) <= 2.01 * value
-    scale = Scale()
+    scale = AxisScale()
     chosen = []
     for top in (100, 299, 301, 100, 31, 29, 100):
         low, high = scale.fit(np.array([1.0, top]))

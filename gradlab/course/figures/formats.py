@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from ...views import FAINT, GRADIENTS, GREY, INK, RAISED, SCALE, WRONG, own_look, tint
+from ...views import FAINT, GRADIENTS, GREY, INK, SCALE, SUPERSCRIPTS, WRONG, own_look, tint
 
 FORMATS = {"fp32": "#332288", "bf16": "#117733", "fp16": "#C0405F"}
 """A colour for each format (after Paul Tol's muted); other names are drawn in grey."""
@@ -163,7 +163,7 @@ def _shares(sizes: Any, edges: Any) -> Any:
 
 def _powers(axes: Any, low: int, high: int, step: int, base: int = 10) -> None:
     at = [power for power in range(low, high + 1) if power % step == 0]
-    words = [f"{base}{str(power).translate(RAISED)}" if power else "1" for power in at]
+    words = [f"{base}{str(power).translate(SUPERSCRIPTS)}" if power else "1" for power in at]
     axes.set_xticks(at, words, fontsize=_WORDS)
 
 
@@ -172,4 +172,4 @@ def _power(value: float) -> str:
     if 1 <= value < 1e6:
         return f"{value:,.0f}"
     mantissa, _, exponent = f"{value:.1e}".partition("e")
-    return f"{mantissa} \u00b7 10{str(int(exponent)).translate(RAISED)}"
+    return f"{mantissa} \u00b7 10{str(int(exponent)).translate(SUPERSCRIPTS)}"

@@ -16,8 +16,9 @@ from matplotlib.patheffects import withStroke
 from ...views import ACTIVATIONS, GRADIENTS, GREY, INK, WEIGHTS, Encoder, own_look, tint
 from ..autograd_parts import ACCUMULATE, Graph, Node, shape_text
 from .graph_layout import Layers, layers
+from .headtail import Point
 
-MOST = 40
+MOST_NODES = 40
 """A picture of more nodes says nothing."""
 _WIDE, _LINE, _STRIP = 1.68, 0.24, 0.3  # inches: a box, a line of text, a strip
 _NEAR, _FAR = 0.5, 0.98  # from column to column; with gradients written between them
@@ -25,7 +26,6 @@ _BETWEEN, _GAP, _PORT, _SEED = 0.34, 0.3, 0.3, 0.8  # from box to box, kept free
 _SIZE = 14  # of the letters: of a picture as wide as a notebook the last row can read them
 _INCH, _DENSITY = 72, 144  # CSS pixels to an inch, and pixels: twice as many, for a projector
 _LONG = 13  # letters that a line of a box has room for
-Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -46,9 +46,9 @@ class Drawing:
 
 def draw_graph(graph: Graph) -> Drawing:
     """Draw a graph of at most 40 nodes; raises ValueError for a larger one, whose text form still reads well."""
-    if len(graph.nodes) > MOST:
+    if len(graph.nodes) > MOST_NODES:
         raise ValueError(
-            f"draw_graph: a graph of at most {MOST} nodes can be read, got {len(graph.nodes)}; print it instead"
+            f"draw_graph: a graph of at most {MOST_NODES} nodes can be read, got {len(graph.nodes)}; print it instead"
         )
     arranged = layers(graph)
     tall = max(_full(graph, column) for column in arranged.columns) + 0.3

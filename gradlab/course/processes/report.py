@@ -61,7 +61,7 @@ def _is_there(pid: int) -> bool:
     return True
 
 
-class Raised(NamedTuple):
+class RankError(NamedTuple):
     """What the script raised in one process."""
 
     kind: str
@@ -78,7 +78,7 @@ class RankExit(NamedTuple):
 
     code: int | None
     """0, an exit code, or minus the signal that ended it."""
-    raised: Raised | None
+    raised: RankError | None
     killed: bool
     """Whether ``launch`` had to end it."""
     traceback: str = ""

@@ -17,7 +17,7 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from pathlib import Path
 
-from .report import Raised, RankExit
+from .report import RankError, RankExit
 
 # On Linux what DDP needs is loaded once, and every worker is forked from that: 0.1 s a start instead of 4. macOS does
 # not take a copy of a process that has used its libraries well, so there each worker loads torch anew.
@@ -87,7 +87,7 @@ class Worker:
     def exit(self) -> RankExit:
         """Return how it ended."""
         raised = self.read("raised")
-        error = Raised(**json.loads(raised)) if raised else None
+        error = RankError(**json.loads(raised)) if raised else None
         return RankExit(self.process.exitcode, error, self.killed, self.read("traceback"))
 
 
@@ -155,11 +155,11 @@ def _end_with_the_starter() -> None:
     os.killpg(0, signal.SIGKILL)
 
 
-def _raised(error: BaseException, script: str) -> Raised:
+def _raised(error: BaseException, script: str) -> RankError:
     """Return what was raised, where in the script, when, and whether it was while the processes were to meet."""
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename == script]
     meeting = any(frame.name == "init_process_group" for frame in frames)
-    return Raised(
+    return RankError(
         type(error).__name__, " ".join(str(error).split()), lines[-1] if lines else None, time.time(), meeting
     )
