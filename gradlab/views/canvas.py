@@ -46,7 +46,7 @@ class Canvas(Generic[SceneType]):
             self.figure = Figure(figsize=(width / 100, height / 100), dpi=100 * density, facecolor="white")
             self._canvas: Any = FigureCanvasAgg(self.figure)  # matplotlib has no types for it
             self.heading = self.add_text(0.025, self.y_from_top(17), self.title, size=13, weight="bold", animate=False)
-            self.aside = self.add_text(0.985, self.y_from_top(17), "", size=11, ha="right")
+            self.corner_text = self.add_text(0.985, self.y_from_top(17), "", size=11, ha="right")
             self.build()
         self._encoder = Encoder(self.colours)
 
