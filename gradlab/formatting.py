@@ -1,4 +1,4 @@
-"""Words for learners as HTML."""
+"""Words and numbers as learners read them: HTML, short numbers, bytes."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class BarsPanel(Canvas[Bars]):
             label.set_text("")
         self._fresh.set_path(outline(segments[False]))
         self._stale.set_path(outline(segments[True]))
-        self.aside.set_text(batches_text(scene.holds))
+        self.corner_text.set_text(batches_text(scene.holds))
 
 
 def fresh_and_stale(bar: Bar) -> list[tuple[float, float, bool]]:

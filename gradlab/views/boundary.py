@@ -64,5 +64,5 @@ class BoundaryPanel(Canvas[Boundary]):
         for at, markers in enumerate(self._points):
             mine = points[: len(classes)][classes % len(CLASSES) == at]
             markers.set_data(mine[:, 0], mine[:, 1])
-        self.aside.set_text(f"{scene.accuracy:.0%} right" if np.isfinite(scene.accuracy) else "")
-        self.aside.set_color(INK)
+        self.corner_text.set_text(f"{scene.accuracy:.0%} right" if np.isfinite(scene.accuracy) else "")
+        self.corner_text.set_color(INK)

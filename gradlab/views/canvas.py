@@ -26,7 +26,7 @@ class Canvas(Generic[S]):
     """A panel: artists are made once, a scene moves them, and only they are drawn over the kept background.
 
     ``width`` and ``height`` are CSS pixels; ``density`` real pixels are drawn for each. A subclass makes its artists
-    in ``build`` and moves them in ``place``. Whatever changes the background calls ``refresh``.
+    in ``build`` and moves them in ``draw_scene``. Whatever changes the background calls ``refresh``.
     """
 
     colours: ClassVar[tuple[str, ...]] = ()
@@ -46,7 +46,7 @@ class Canvas(Generic[S]):
             self.figure = Figure(figsize=(width / 100, height / 100), dpi=100 * density, facecolor="white")
             self._canvas: Any = FigureCanvasAgg(self.figure)  # matplotlib has no types for it
             self.heading = self.add_text(0.025, self.y_from_top(17), self.title, size=13, weight="bold", animate=False)
-            self.aside = self.add_text(0.985, self.y_from_top(17), "", size=11, ha="right")
+            self.corner_text = self.add_text(0.985, self.y_from_top(17), "", size=11, ha="right")
             self.build()
         self._encoder = Encoder(self.colours)
 

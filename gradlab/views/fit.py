@@ -56,7 +56,7 @@ class GpuFitPanel(Canvas[Fit]):
         self._sums = self.labels(self.axes, MOST_BARS, ha="center", va="bottom", backed=True)
         self._names = self.labels(self.axes, MOST_BARS, ha="center", va="top")
         self._told = self.add_text(0.025, self.y_from_top(38), "")
-        self.aside.set_fontsize(9)
+        self.corner_text.set_fontsize(9)
 
     def draw_scene(self, scene: Fit) -> None:
         """Stack the bars, draw the cards that are in sight, and say what fits."""
@@ -78,7 +78,7 @@ class GpuFitPanel(Canvas[Fit]):
         self._draw(edges, bars, total)
         self._draw_cards(seen, top)
         self._tell(bars, cards, len(seen))
-        self.aside.set_text(scene.title)
+        self.corner_text.set_text(scene.title)
 
     def _draw(
         self, edges: dict[str, tuple[Numbers, Numbers]], bars: list[tuple[str, dict[str, int]]], total: Numbers

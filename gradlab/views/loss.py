@@ -67,7 +67,7 @@ class LossPanel(Canvas[Curve]):
         else:
             edge = np.zeros((1, 2))
         self._band.set_xy(edge)
-        self.aside.set_text(f"now {short(float(mean[shown[-1]]))}" if len(shown) and scene.broken is None else "")
+        self.corner_text.set_text(f"now {short(float(mean[shown[-1]]))}" if len(shown) and scene.broken is None else "")
         self._place_marks(scene, across, span)
         said = f"inf or NaN from update {scene.broken}" if scene.broken is not None else ""
         set_label(self._broken, 0.5, 0.12, said)

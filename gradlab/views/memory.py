@@ -59,7 +59,7 @@ class MemoryPanel(Canvas[Memory]):
         self._values = self.labels(self.axes, _MOST_UPDATES, va="bottom", ha="center", size=9)
         self._cause = self.add_text(0.025, self.y_from_top(36), "")
         self._room = self.add_text(0.025, self.y_from_top(36 + _ROW), "")
-        self.aside.set_fontsize(9)
+        self.corner_text.set_fontsize(9)
 
     def draw_scene(self, scene: Memory) -> None:
         """Stack the categories, mark the peak of each update, and say what the newest one comes from."""
@@ -191,7 +191,7 @@ class MemoryPanel(Canvas[Memory]):
             self.refresh()
         reserved = scene.reserved is not None and "reserved" not in drawn
         notes = [f"reserved {bytes_text(scene.reserved or 0)}" if reserved else "", scene.note]
-        self.aside.set_text(" \u00b7 ".join(note for note in notes if note))
+        self.corner_text.set_text(" \u00b7 ".join(note for note in notes if note))
 
     def _css(self, label: Label) -> float:
         """Return how wide a label is in CSS pixels."""

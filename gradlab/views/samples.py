@@ -60,7 +60,7 @@ class SamplesPanel(Canvas[Samples]):
         self._image.set_data(sheet if count else np.zeros((1, 1)))
         self._image.set_extent((0, columns * (8 + gap), rows * tall, 0))
         self._crosses.set_segments(crosses)
-        self.aside.set_text(f"{scene.accuracy:.0%} right" if np.isfinite(scene.accuracy) else "")
+        self.corner_text.set_text(f"{scene.accuracy:.0%} right" if np.isfinite(scene.accuracy) else "")
 
 
 def shape(count: int, aspect: float) -> tuple[int, int]:

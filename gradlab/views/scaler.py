@@ -60,8 +60,8 @@ class ScalerPanel(Canvas[ScalerHistory]):
         self._skipped.set_data(skipped, under)
         self._share.set_data(x[: len(share)], np.clip(share, 0, 1)[: len(x)])
         count = len(scene.skipped)
-        self.aside.set_text(f"\u00d7 {count} step{'' if count == 1 else 's'} skipped" if count else "")
-        self.aside.set_color(WRONG if count else INK)
+        self.corner_text.set_text(f"\u00d7 {count} step{'' if count == 1 else 's'} skipped" if count else "")
+        self.corner_text.set_color(WRONG if count else INK)
 
 
 RAISED = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")

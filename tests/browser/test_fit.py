@@ -10,7 +10,7 @@ import pytest
 from .driving import Notebook
 from .test_layout import VIEWPORT, boxes, contrast
 
-FIT = "from gradlab.widgets.fit import ForecastLab\nlab = ForecastLab('llama-8b', context=128{})\nlab"
+FIT = "from gradlab.widgets.forecast_lab import ForecastLab\nlab = ForecastLab('llama-8b', context=128{})\nlab"
 NAMES = ("model", "batch", "context", "window", "set_to_none", "AMP", "optimizer", "checkpointing", "card")
 
 
@@ -42,7 +42,7 @@ def test_a_forecast_from_click_to_picture(lab_page: Callable[..., Notebook]) -> 
 
 def test_an_error_is_a_sentence(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(
-        "import gradlab.widgets.fit as fit\n"
+        "import gradlab.widgets.forecast_lab as fit\n"
         "def broken(*args, **more): raise ValueError('forecast: no such thing')\n"
         "real, fit.forecast = fit.forecast, broken",
         FIT.format(""),

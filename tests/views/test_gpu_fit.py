@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from gradlab.cards import CARDS
 from gradlab.memory.timeline import CATEGORIES
 from gradlab.scenes.kinds import Fit
-from gradlab.scenes.memory_text import fits, times
-from gradlab.views import style
+from gradlab.scenes.memory_text import times, which_fit
+from gradlab.views import palette
 from gradlab.views.fit import SIGHT, GpuFitPanel
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -36,7 +36,7 @@ def shown(*bars: tuple[str, dict[str, int]], cards: Any = ALL, title: str = "") 
 
 def coloured(panel: GpuFitPanel, colour: str) -> Any:
     """Which pixels, from the ground of the axes upward, have the colour of an area, lines and hatches left out."""
-    tint = np.array([round(255 * c) for c in style.tint(colour, 0.5)])
+    tint = np.array([round(255 * c) for c in palette.tint(colour, 0.5)])
     box = panel.axes.bbox
     pixels = panel.pixels()[::-1, :, :3].astype(int)[round(box.y0) : round(box.y1), round(box.x0) : round(box.x1)]
     return (np.abs(pixels - tint) <= 2).all(axis=2)
@@ -46,7 +46,7 @@ def coloured(panel: GpuFitPanel, colour: str) -> Any:
 @given(st.lists(st.floats(0.5, 6000), min_size=1, max_size=4))
 def test_bars_are_as_high_as_their_bytes(gib: list[float]) -> None:
     panel = shown(*((f"n{at}", bar(size)) for at, size in enumerate(gib)), cards=[])
-    seen = coloured(panel, style.WEIGHTS)
+    seen = coloured(panel, palette.WEIGHTS)
     a_byte = panel.axes.bbox.height / panel.axes.get_ylim()[1]
     columns = np.flatnonzero(seen.any(axis=0))
     groups = np.split(columns, np.flatnonzero(np.diff(columns) > 5) + 1)
@@ -57,8 +57,8 @@ def test_bars_are_as_high_as_their_bytes(gib: list[float]) -> None:
 
 def test_the_parts_of_a_bar_stand_on_each_other() -> None:
     panel = shown(("now", bar(10, 0, 30)), cards=[])
-    rows = np.flatnonzero(coloured(panel, style.WEIGHTS).any(axis=1))
-    dots = np.flatnonzero(coloured(panel, style.OPTIMIZER).any(axis=1))
+    rows = np.flatnonzero(coloured(panel, palette.WEIGHTS).any(axis=1))
+    dots = np.flatnonzero(coloured(panel, palette.OPTIMIZER).any(axis=1))
     a_byte = panel.axes.bbox.height / panel.axes.get_ylim()[1]
     assert rows[-1] == pytest.approx(10 * GIB * a_byte, abs=6)
     assert (dots[0], dots[-1]) == pytest.approx((10 * GIB * a_byte, 40 * GIB * a_byte), abs=6)
@@ -103,7 +103,7 @@ def test_the_words_are_about_the_last_bar() -> None:
     ],
 )
 def test_what_fits_in_words(gib: float, cards: Any, said: str) -> None:
-    assert fits(bar(gib), sorted(cards, key=lambda card: card[1])) == said
+    assert which_fit(bar(gib), sorted(cards, key=lambda card: card[1])) == said
 
 
 def test_nearly_a_card_is_never_told_as_a_whole_one() -> None:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradlab.formatting import bytes_text
 from gradlab.scenes.kinds import Memory
 from gradlab.scenes.memory_text import peak_location, percent, share_of_gpu
-from gradlab.views import style
 from gradlab.views.memory import MemoryPanel
-from gradlab.views.spread import bounds, by_category_name, decimate, keep_recent, layout_statements, repeated
+from gradlab.views.spread import bounds, decimate, keep_recent, layout_statements, repeated, visible_labels
 from gradlab.views.stack import CATEGORY_STYLES, byte_ticks, spread_labels, stacked
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -302,10 +302,10 @@ def test_labels_stay_apart_and_inside() -> None:
 def test_words_are_chosen_by_what_they_say() -> None:
     words = ["for", "x, y", "zero_grad", "output", "backward", "step"]
     narrow = [(at * 8.0, at * 8.0 + 8) for at in range(6)]
-    assert [words[at] for at in by_category_name(words, narrow, set(), flat=False)] == ["for", "zero_grad", "backward"]
+    assert [words[at] for at in visible_labels(words, narrow, set(), flat=False)] == ["for", "zero_grad", "backward"]
     roomy = [(at * 80.0, at * 80.0 + 80) for at in range(6)]
-    assert by_category_name(words, roomy, set(), flat=True) == list(range(6))
-    assert by_category_name(words, roomy, {4}, flat=True) == [0, 1, 2, 3, 5]
+    assert visible_labels(words, roomy, set(), flat=True) == list(range(6))
+    assert visible_labels(words, roomy, {4}, flat=True) == [0, 1, 2, 3, 5]
 
 
 def test_categories_stack_in_one_order_and_strangers_are_other() -> None:
@@ -321,7 +321,7 @@ def test_ticks_lie_on_round_bytes(top: float) -> None:
     ticks = byte_ticks(top)
     assert 2 <= len(ticks) <= 7
     assert max(ticks) <= top
-    assert all(float(style.bytes_text(tick).split()[0]) * 2 % 1 == 0 for tick in ticks)
+    assert all(float(bytes_text(tick).split()[0]) * 2 % 1 == 0 for tick in ticks)
 
 
 def test_shares_and_causes_in_words() -> None:

@@ -1,4 +1,4 @@
-"""The ForecastLab without a browser: what is asked, what is shown, what is kept; the forecast itself mostly a stand-in."""
+"""The ForecastLab without a browser: what is asked, what is shown and kept; the forecast itself mostly a stand-in."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.progress import Progress
 from gradlab.scenes.from_forecast import forecast_scene
 from gradlab.scenes.kinds import Fit
-from gradlab.scenes.memory_text import a, suggestions, verdict
+from gradlab.scenes.memory_text import fit_sentence, suggestions, with_article
 from gradlab.widgets.forecast_controls import ForecastControls, ForecastSettings
 from gradlab.widgets.forecast_lab import ForecastLab
 
@@ -341,6 +341,6 @@ def test_the_picture_of_a_forecast_has_its_points() -> None:
 
 
 def test_articles_and_verdicts() -> None:
-    assert [a(name) for name in CARDS] == ["a T4", "an L4", "an A100-40", "an A100-80", "an H100"]
-    assert verdict(amounts(79), [("H100", 79 * GIB)]) == "fits an H100 (79 GiB), of which it takes 100 %"
-    assert verdict(amounts(80), [("H100", 79 * GIB)]) == "does not fit an H100 (79 GiB)"
+    assert [with_article(name) for name in CARDS] == ["a T4", "an L4", "an A100-40", "an A100-80", "an H100"]
+    assert fit_sentence(amounts(79), [("H100", 79 * GIB)]) == "fits an H100 (79 GiB), of which it takes 100 %"
+    assert fit_sentence(amounts(80), [("H100", 79 * GIB)]) == "does not fit an H100 (79 GiB)"

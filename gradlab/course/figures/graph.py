@@ -25,7 +25,7 @@ _BETWEEN, _GAP, _PORT, _SEED = 0.34, 0.3, 0.3, 0.8  # from box to box, kept free
 _SIZE = 14  # of the letters: of a picture as wide as a notebook the last row can read them
 _INCH, _DENSITY = 72, 144  # CSS pixels to an inch, and pixels: twice as many, for a projector
 _LONG = 13  # letters that a line of a box has room for
-MemoryPoint = tuple[float, float]
+Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def _full(graph: Graph, column: list[int]) -> float:
     return sum(_heights(graph, column)) + _BETWEEN * (len(column) - 1)
 
 
-def _places(graph: Graph, arranged: Layers, tall: float) -> dict[int, MemoryPoint]:
+def _places(graph: Graph, arranged: Layers, tall: float) -> dict[int, Point]:
     """Return the middle of each box and of each gap, in inches; a column stands in the middle of the height."""
     found = {}
     for number, column in enumerate(arranged.columns):
@@ -136,14 +136,14 @@ def _box(axes: Any, node: Node, x: float, y: float) -> None:
         top -= _STRIP
 
 
-def _patch(axes: Any, corner: MemoryPoint, size: MemoryPoint, face: Any, rim: str, dashed: bool = False) -> None:
+def _patch(axes: Any, corner: Point, size: Point, face: Any, rim: str, dashed: bool = False) -> None:
     style = "round,pad=0,rounding_size=0.07"
     box = FancyBboxPatch(corner, *size, style, facecolor=face, edgecolor=rim, linestyle="--" if dashed else "-")
     box.set_linewidth(1.6)
     axes.add_patch(box)
 
 
-def _arrows(axes: Any, graph: Graph, arranged: Layers, middle: dict[int, MemoryPoint]) -> None:
+def _arrows(axes: Any, graph: Graph, arranged: Layers, middle: dict[int, Point]) -> None:
     """Draw each edge along its route, and above its first piece what went along it."""
     routes = arranged.routes
     leaving = _ports([(route[0], number, middle[route[1]][1]) for number, route in enumerate(routes)])
@@ -173,7 +173,7 @@ def _ports(ends: list[tuple[int, int, float]]) -> dict[int, float]:
     return found
 
 
-def _arrow(axes: Any, points: list[MemoryPoint]) -> None:
+def _arrow(axes: Any, points: list[Point]) -> None:
     """Draw a smooth line through points, level at each of them, with its head at the last."""
     vertices, codes = [points[0]], [Path.MOVETO]
     for (x0, y0), (x1, y1) in pairwise(points):
@@ -184,7 +184,7 @@ def _arrow(axes: Any, points: list[MemoryPoint]) -> None:
     axes.add_patch(arrow)
 
 
-def _note(axes: Any, text: str, start: MemoryPoint, end: MemoryPoint) -> None:
+def _note(axes: Any, text: str, start: Point, end: Point) -> None:
     """Write a gradient beside the middle of its arrow, on the side where the line is not."""
     (x0, y0), (x1, y1) = start, end
     flat = abs(y1 - y0) < 0.15

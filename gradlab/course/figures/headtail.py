@@ -12,7 +12,7 @@ from matplotlib.patheffects import withStroke
 
 from ...views import FRESH, GRADIENTS, GREY, INK, WEIGHTS
 
-MemoryPoint = tuple[float, float]
+Point = tuple[float, float]
 
 _SHAPE = "simple,head_length=0.7,head_width=0.8,tail_width=0.35"
 _AWAY = 20.0  # points from an arrow to its name
@@ -27,14 +27,14 @@ _KINDS: dict[str, dict[str, Any]] = {
 
 def head_to_tail(
     axes: Any, start: Sequence[float], arrows: Sequence[Sequence[float]], names: Sequence[str], kind: str = "fresh"
-) -> MemoryPoint:
+) -> Point:
     """Draw each arrow from where the one before it ended, the first from ``start``; return where the last one ends.
 
     ``kind`` is "fresh", "cut" (dashed, for what is left out), "sum" (a bold outline) or "step" (the weights' colour).
     A name stands beside its arrow, that of a sum at its tip; "" for none. The limits of the axes are the caller's.
     """
     axes.set_aspect("equal")  # otherwise the arrows would not be at their true angles
-    route: list[MemoryPoint] = [(start[0], start[1])]
+    route: list[Point] = [(start[0], start[1])]
     for arrow in arrows:
         route.append((route[-1][0] + arrow[0], route[-1][1] + arrow[1]))
     for (tail, head), name in zip(pairwise(route), names, strict=True):
@@ -45,7 +45,7 @@ def head_to_tail(
     return route[-1]
 
 
-def _name(axes: Any, tail: MemoryPoint, head: MemoryPoint, route: Sequence[MemoryPoint], name: str, kind: str) -> None:
+def _name(axes: Any, tail: Point, head: Point, route: Sequence[Point], name: str, kind: str) -> None:
     """Write a name beside the middle of its arrow, on the side where the route leaves more room, or beyond its tip."""
     length = math.dist(tail, head)
     x, y = (head[0] - tail[0]) / length, (head[1] - tail[1]) / length
