@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.collections import LineCollection
+from seen import ink, labels, words
 
 from gradlab.cards import CARDS
 from gradlab.memory.timeline import CATEGORIES
@@ -68,28 +70,31 @@ def test_the_parts_of_a_bar_stand_on_each_other() -> None:
 def test_cards_are_lines_at_their_bytes_while_they_are_in_sight(bars: list[tuple[float, ...]]) -> None:
     panel = shown(*((str(at), bar(*sizes)) for at, sizes in enumerate(bars)))
     highest = max(sum(sizes) for sizes in bars) * GIB
-    lines = [segment[0][1] for segment in panel._lines.get_segments()]
+    segments = [one for part in panel.axes.findobj(LineCollection) for one in part.get_segments()]
+    lines = [start[1] for start, end in segments if end[0] == panel.axes.get_xlim()[1]]
     assert lines == sorted(holds for holds in CARDS.values() if holds <= SIGHT * highest)
     assert all(line < panel.axes.get_ylim()[1] for line in lines)
-    named = [label.get_text() for label in panel._cards if label.get_text()]
-    assert named == sorted((name for name, holds in ALL if holds <= SIGHT * highest), key=CARDS.__getitem__)
-    heights = [label.get_position()[1] * panel._down for label in panel._cards if label.get_text()]
+    names = labels(panel, "|".join(CARDS))
+    assert [name.get_text() for name in names] == sorted(
+        (name for name, holds in ALL if holds <= SIGHT * highest), key=CARDS.__getitem__
+    )
+    ground = panel.axes.bbox.y0
+    heights = [(name.get_transform().transform(name.get_position())[1] - ground) / 2 for name in names]
     assert all(other - one >= 13 - 1e-6 for one, other in itertools.pairwise(heights))
-    assert all(0 <= height <= panel.axes.get_ylim()[1] * panel._down for height in heights)
+    assert all(0 <= height <= panel.axes.bbox.height / 2 for height in heights)
 
 
 def test_the_words_are_about_the_last_bar() -> None:
     panel = shown(("before", bar(30, 30, 60, 11)), ("now", bar(15, 15)), title="llama-8b")
-    assert panel._told.get_text() == "fits A100-40, H100 and A100-80, not T4 or L4"
+    assert words(panel, "fits.*") == ["fits A100-40, H100 and A100-80, not T4 or L4"]
     assert panel.corner_text.get_text() == "llama-8b"
-    assert [label.get_text() for label in panel._sums][:3] == ["131 GiB", "30 GiB", ""]
-    assert [label.get_text() for label in panel._names][:3] == ["before", "now", ""]
-    said = {name: label.get_text() for name, label in panel._words.items() if label.get_text()}
-    assert said == {"weights": "weights 15 GiB", "gradients": "gradients 15 GiB"}
+    assert words(panel, r"\d+ GiB") == ["131 GiB", "30 GiB"]
+    assert words(panel, "before|now") == ["before", "now"]
+    assert words(panel, f"({'|'.join(CATEGORIES)}).*") == ["weights 15 GiB", "gradients 15 GiB"]
     panel.update(Fit([("now", bar(1))], [("H100", CARDS["H100"])]))
-    assert panel._told.get_text() == "H100 holds 79.1 GiB: 1 % used at the peak"
+    assert words(panel, "H100 .*") == ["H100 holds 79.1 GiB: 1 % used at the peak"]
     panel.update(Fit([], ALL))
-    assert panel._told.get_text() == "nothing is forecast yet"
+    assert "nothing is forecast yet" in words(panel)
 
 
 @pytest.mark.parametrize(
@@ -117,20 +122,19 @@ def test_nearly_a_card_is_never_told_as_a_whole_one() -> None:
 def test_no_label_leaves_the_panel_or_its_bar(count: int, size: float) -> None:
     bars = [(f"batch {2**at}", bar(size, size / 2, size, size * 2**at, size / 300, 0.3)) for at in range(count)]
     panel = shown(*bars, title="gpt2-1.5b")
-    sums = []
-    for label in (*panel._sums, *panel._names, *panel._words.values(), *panel._cards, panel._told, panel.corner_text):
-        if not label.get_text():
-            continue
-        x = label.get_transform().transform(label.get_position())[0] / 2
-        wide = label.wide() / 2
-        start = x - {"left": 0.0, "center": wide / 2, "right": wide}[label.get_horizontalalignment()]
+    names = []
+    assert len(labels(panel)) > 2 * count
+    for label in labels(panel):
+        start, end = ink(label)
         assert start >= 0, label.get_text()
-        assert start + wide <= panel.width, label.get_text()
-        if label in panel._names:
-            sums.append((start, start + wide))
-    assert all(one[1] <= other[0] + 1 for one, other in itertools.pairwise(sums))
+        assert end <= panel.width, label.get_text()
+        if label.get_verticalalignment() == "top":  # a name below its bar
+            names.append((start, end))
+    assert len(names) == count
+    assert all(one[1] <= other[0] + 1 for one, other in itertools.pairwise(names))
 
 
 def test_only_the_newest_bars_are_kept() -> None:
     panel = shown(*((str(at), bar(at + 1)) for at in range(9)))
-    assert [label.get_text() for label in panel._names] == ["5", "6", "7", "8"]
+    names = [label.get_text() for label in labels(panel) if label.get_verticalalignment() == "top"]
+    assert names == ["5", "6", "7", "8"]
