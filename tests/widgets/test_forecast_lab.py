@@ -336,6 +336,7 @@ def test_only_what_can_help_is_proposed(at_peak: Any, recipe: Recipe, more: Any,
     assert re.search(said, told), told
 
 
+@pytest.mark.slow
 def test_what_is_said_to_help_does_help() -> None:
     """Each proposal for a real forecast makes the real peak smaller."""
     lab = ForecastLab("llama-8b", Recipe(optimizer="adamw", lr=1e-4), batch=8, context=1024, card="T4").run(
