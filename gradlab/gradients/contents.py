@@ -1,4 +1,4 @@
-"""What ``.grad`` holds over all parameters of a model at one moment, read from their pages."""
+"""What ``.grad`` holds over all parameters of a model at one moment, read from their histories."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ class GradContents:
 
 
 def read_contents(tracked: list[tuple[ParameterHistory, Tensor]], backwards: int, newest_scale: float) -> GradContents:
-    """Read the folded pages of all parameters and their gradients; this waits for the device.
+    """Read the synced histories of all parameters and their gradients; this waits for the device.
 
     ``backwards`` is the number of the newest backward, ``newest_scale`` what its loss was multiplied by.
     """
-    grads = [(entry, param.grad.detach()) for entry, param in tracked if param.grad is not None]
-    newest = [(entry, grad) for entry, grad in grads if entry.batches and entry.batches[-1][1] == backwards]
+    grads = [(history, param.grad.detach()) for history, param in tracked if param.grad is not None]
+    newest = [(history, grad) for history, grad in grads if history.batches and history.batches[-1][1] == backwards]
     return GradContents(
-        holds=union(span for entry, _ in tracked for span in entry.batches),
-        stale=union(span for entry, _ in tracked for span in entry.applied()),
-        leftover=union(span for entry, _ in tracked for span in entry.leftover()),
+        holds=union(span for history, _ in tracked for span in history.batches),
+        stale=union(span for history, _ in tracked for span in history.applied()),
+        leftover=union(span for history, _ in tracked for span in history.leftover()),
         norm=math.hypot(*(_norm(grad) for _, grad in grads)),
-        newest=math.hypot(*(_newest(entry, grad, newest_scale) for entry, grad in newest)),
+        newest=math.hypot(*(_newest(history, grad, newest_scale) for history, grad in newest)),
     )
 
 
-def _newest(entry: ParameterHistory, grad: Tensor, scale: float) -> float:
+def _newest(history: ParameterHistory, grad: Tensor, scale: float) -> float:
     """Norm of the newest contribution: ``.grad`` itself, unless it was added to something."""
-    if not entry.was_added:
+    if not history.was_added:
         return _norm(grad)
-    return math.nan if entry.newest is None else float(entry.newest) / scale
+    return math.nan if history.newest is None else float(history.newest) / scale
 
 
 def _norm(grad: Tensor) -> float:

@@ -1,4 +1,4 @@
-"""One parameter's page in the book of gradients: what is in its ``.grad``, and what a step has already used."""
+"""The gradient history of one parameter: what is in its ``.grad``, and what a step has already used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_SPANS = 64
 
 
 class ParameterHistory:
-    """Events of one parameter as they come in, folded into ``batches`` and ``applied_to`` when somebody asks.
+    """Events of one parameter, worked into ``batches`` and ``applied_to`` when they are asked for.
 
     It holds neither the parameter nor its gradient, so it lives as long as the hooks on the parameter and keeps no
     memory that the loop has let go of.
@@ -36,7 +36,7 @@ class ParameterHistory:
     )
 
     def __init__(self, name: str) -> None:
-        """Start with an empty page."""
+        """Start with an empty ``.grad``."""
         self.name = name
         self.batches: list[Span] = []
         self.applied_to = 0
@@ -57,8 +57,7 @@ class ParameterHistory:
 
     def remember(self, grad: Tensor) -> None:
         """Take ``.grad`` as it is now for known."""
-        last_grad_ref = self.last_grad_ref
-        if last_grad_ref is None or last_grad_ref() is not grad:
+        if self.last_grad_ref is None or self.last_grad_ref() is not grad:
             self.last_grad_ref = TensorWeakRef(grad)
         self.version = grad._version
 
@@ -97,7 +96,7 @@ class ParameterHistory:
         return sum(last - first + 1 for first, last in self.batches) - left, left
 
     def copy(self) -> ParameterHistory:
-        """Return a folded copy that takes nothing for known."""
+        """Return a synced copy that takes nothing for known."""
         self.sync()
         other = ParameterHistory(self.name)
         other.batches, other.reused = list(self.batches), self.reused

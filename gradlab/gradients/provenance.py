@@ -1,11 +1,11 @@
 """Which backward is in which ``.grad``, and which of them a step has already used.
 
-Every ``backward()`` that reaches a watched parameter gets a number: 1, 2, 3, ... For each parameter an Entry keeps the
-numbers that are inside ``.grad`` now and the newest one that an optimizer step has applied. A step applies all that is
-in ``.grad``, so "already applied" is always "up to this number", and a step used a batch twice exactly when it found
-one of those numbers again.
+Every ``backward()`` that reaches a watched parameter gets a number: 1, 2, 3, ... For each parameter a ParameterHistory
+keeps the numbers that are inside ``.grad`` now and the newest one that an optimizer step has applied. A step applies
+all that is in ``.grad``, so "already applied" is always "up to this number", and a step used a batch twice exactly when
+it found one of those numbers again.
 
-No gradient is copied and nothing waits for the device. Two hooks a parameter write events into its entry. Whether an
+No gradient is copied and nothing waits for the device. Two hooks a parameter write events into its history. Whether an
 in-place change of ``.grad`` was a clearing (``zero_()``) or not (clipping) is left on the device as a norm until
 somebody asks: a gradient of nothing but zeros holds no batch.
 """
@@ -33,7 +33,7 @@ _CLEAR = ("clear", None)
 
 
 class Provenance:
-    """The book of a model: watches its parameters, and the optimizers that it is told of, until ``close()``."""
+    """Watches the parameters of a model, and the optimizers that it is told of, until ``close()``."""
 
     def __init__(self, named_parameters: Iterable[tuple[str, Tensor]], *, keep_vectors: bool = False) -> None:
         """Watch the parameters that require a gradient; ``keep_vectors`` keeps their contributions (tiny models)."""
@@ -49,19 +49,17 @@ class Provenance:
         self.loss_scale: Callable[[], float] = lambda: 1.0  # what the loop multiplies its losses by
         self.vectors: deque[tuple[int, Tensor]] | None = deque(maxlen=_VECTORS_KEPT) if keep_vectors else None
         self._tracked = list(zip(self.histories, self.params, strict=True))
-        self._by_id = {id(param): entry for entry, param in self._tracked}
+        self._by_id = {id(param): history for history, param in self._tracked}
         self._newest_scale = 1.0
         self._added = ("add", 0)
         self._pass = -1
         self._numbered = -1
         self._handles: list[Any] = []
         self._on_optimizers: list[Any] = []
-        provenance = weakref.ref(
-            self
-        )  # the hooks live on the parameters; through them the book must not keep itself alive
-        for entry, param in self._tracked:
-            self._handles.append(param.register_hook(_before_adding(provenance, entry)))
-            self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(provenance, entry)))
+        provenance = weakref.ref(self)  # the hooks live on the parameters: through them it must not keep itself alive
+        for history, param in self._tracked:
+            self._handles.append(param.register_hook(_before_adding(provenance, history)))
+            self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(provenance, history)))
 
     def watch(self, optimizers: Iterable[torch.optim.Optimizer]) -> None:
         """Note the steps of these optimizers, and no longer those of earlier ones; a skipped step is none."""
@@ -89,52 +87,52 @@ class Provenance:
     def reused(self) -> tuple[int, Span] | None:
         """Return the newest step that applied batches again, as (step, batches), or None if none has."""
         self.sync()
-        found = [entry.reused for entry in self.histories if entry.reused is not None]
+        found = [history.reused for history in self.histories if history.reused is not None]
         return max(found, default=None)
 
     def sync(self) -> None:
-        """Bring every entry up to date with ``.grad`` as it is now."""
-        self._detect_changes([(entry, param.grad) for entry, param in self._tracked])
-        for entry in self.histories:
-            entry.sync()
+        """Bring every history up to date with ``.grad`` as it is now."""
+        self._detect_changes([(history, param.grad) for history, param in self._tracked])
+        for history in self.histories:
+            history.sync()
 
     def copy_histories(self) -> tuple[list[ParameterHistory], int, int]:
         """Return all that ``restore_histories`` needs to come back to this moment."""
         self.sync()
-        return [entry.copy() for entry in self.histories], self.backwards, self.steps
+        return [history.copy() for history in self.histories], self.backwards, self.steps
 
     def restore_histories(self, saved: tuple[list[ParameterHistory], int, int]) -> None:
         """Go back to the moment of ``copy_histories``; the caller puts the gradients back."""
         histories, self.backwards, self.steps = saved
-        for entry, old in zip(self.histories, histories, strict=True):
-            entry.batches, entry.reused = list(old.batches), old.reused
-            entry.applied_to, entry.applied_before = old.applied_to, old.applied_before
-            entry.events.clear()
-            entry.last_grad_ref = None
+        for history, old in zip(self.histories, histories, strict=True):
+            history.batches, history.reused = list(old.batches), old.reused
+            history.applied_to, history.applied_before = old.applied_to, old.applied_before
+            history.events.clear()
+            history.last_grad_ref = None
 
     def _begin(self, number: int) -> None:
         """A backward pass has reached its first parameter: look at every ``.grad`` before anything is added to it."""
         self._pass = number
-        self._detect_changes([(entry, param.grad) for entry, param in self._tracked])
+        self._detect_changes([(history, param.grad) for history, param in self._tracked])
 
     def _detect_changes(self, tracked: list[tuple[ParameterHistory, Tensor | None]]) -> None:
         doubtful, grads = [], []
-        for entry, grad in tracked:
-            entry.had_grad = grad is not None
+        for history, grad in tracked:
+            history.had_grad = grad is not None
             if grad is None:
-                if entry.last_grad_ref is not None:
-                    entry.last_grad_ref = None
-                    entry.events.append(_CLEAR)
-            elif entry.changed(grad):
-                entry.remember(grad)
-                if entry.events or entry.batches:
-                    doubtful.append(entry)
+                if history.last_grad_ref is not None:
+                    history.last_grad_ref = None
+                    history.events.append(_CLEAR)
+            elif history.changed(grad):
+                history.remember(grad)
+                if history.events or history.batches:
+                    doubtful.append(history)
                     grads.append(_plain(grad))
         if grads:  # the 1-norm: squares of tiny gradients round to 0, and would look cleared
             with outside_dispatch_modes():
                 norms = _torch.foreach_norm(grads, 1)
-            for entry, norm in zip(doubtful, norms, strict=True):
-                entry.events.append(("doubt", norm))
+            for history, norm in zip(doubtful, norms, strict=True):
+                history.events.append(("doubt", norm))
 
     def _number(self) -> None:
         """The pass under way does add to ``.grad`` (``torch.autograd.grad`` does not): it gets the next number."""
@@ -143,26 +141,26 @@ class Provenance:
         self._added = ("add", self.backwards)
         self._newest_scale = self.loss_scale() if self.measure and any(e.had_grad for e in self.histories) else 1.0
         if self.backwards % _SYNC_EVERY == 0:
-            for entry in self.histories:
-                entry.sync()
+            for history in self.histories:
+                history.sync()
         if self.on_backward is not None:
             self.on_backward()
 
     def _step(self, optimizer: torch.optim.Optimizer) -> None:
         self.steps += 1
-        last_grad_ref = ((self._by_id.get(id(p)), p.grad) for group in optimizer.param_groups for p in group["params"])
-        tracked = [(entry, grad) for entry, grad in last_grad_ref if entry is not None]
+        found = ((self._by_id.get(id(p)), p.grad) for group in optimizer.param_groups for p in group["params"])
+        tracked = [(history, grad) for history, grad in found if history is not None]
         self._detect_changes(tracked)
         event = ("step", self.steps)
-        for entry, grad in tracked:
+        for history, grad in tracked:
             if grad is not None:
-                entry.events.append(event)
+                history.events.append(event)
         if self.on_step is not None and (self.measure or self.steps % _SHOW_GRADS_EVERY == 1):
             with outside_dispatch_modes():
                 self.on_step([_plain(grad) for _, grad in tracked if grad is not None])
 
 
-def _before_adding(provenance: weakref.ref[Provenance], entry: ParameterHistory) -> Callable[[Tensor], None]:
+def _before_adding(provenance: weakref.ref[Provenance], history: ParameterHistory) -> Callable[[Tensor], None]:
     def hook(grad: Tensor) -> None:
         alive = provenance()
         if alive is None:
@@ -171,14 +169,14 @@ def _before_adding(provenance: weakref.ref[Provenance], entry: ParameterHistory)
             alive._begin(number)
         with outside_dispatch_modes():
             if alive.measure:
-                entry.incoming_norm = torch.linalg.vector_norm(_plain(grad)) if entry.had_grad else None
+                history.incoming_norm = torch.linalg.vector_norm(_plain(grad)) if history.had_grad else None
             if alive.vectors is not None:
-                entry.vector = grad.detach().clone()
+                history.vector = grad.detach().clone()
 
     return hook
 
 
-def _after_adding(provenance: weakref.ref[Provenance], entry: ParameterHistory) -> Callable[[Tensor], None]:
+def _after_adding(provenance: weakref.ref[Provenance], history: ParameterHistory) -> Callable[[Tensor], None]:
     def hook(param: Tensor) -> None:
         alive = provenance()
         grad = param.grad
@@ -186,12 +184,12 @@ def _after_adding(provenance: weakref.ref[Provenance], entry: ParameterHistory) 
             return
         if alive._numbered != alive._pass:
             alive._number()
-        entry.was_added, entry.newest = entry.had_grad, entry.incoming_norm if alive.measure else None
-        entry.remember(grad)
-        entry.events.append(alive._added)
-        if alive.vectors is not None and entry.vector is not None:
+        history.was_added, history.newest = history.had_grad, history.incoming_norm if alive.measure else None
+        history.remember(grad)
+        history.events.append(alive._added)
+        if alive.vectors is not None and history.vector is not None:
             with outside_dispatch_modes():
-                alive.vectors.append((alive.backwards, entry.vector / alive.loss_scale()))
+                alive.vectors.append((alive.backwards, history.vector / alive.loss_scale()))
 
     return hook
 

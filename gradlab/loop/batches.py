@@ -10,7 +10,7 @@ from torch import Tensor
 from .._torch import outside_dispatch_modes
 
 MOST_BATCHES = 10_000
-"""TrackedBatches that one statement may read; a loop inside a function or a ``with`` block would read for ever."""
+"""Batches that one statement may read; a loop inside a function or a ``with`` block would read for ever."""
 
 
 class Cursor:
@@ -34,21 +34,21 @@ class Cursor:
 
 
 class TrackedBatches(list[Any]):
-    """A list of ``(x, y)`` that moves a mark as it is read, so that a loop can be taken up where it stood.
+    """A list of ``(x, y)`` that moves a cursor as it is read, so that a loop can be taken up where it stood.
 
     Each batch is handed out as a copy, as a DataLoader does: it lives as long as the loop holds it, so that its bytes
     come and go, and a loop that changes it in place does not change the data.
     """
 
-    def __init__(self, items: Sequence[Any], mark: Cursor, first: int = 0) -> None:
+    def __init__(self, items: Sequence[Any], cursor: Cursor, first: int = 0) -> None:
         """Hold ``items``, of which the first is batch number ``first`` (from 0) of the epoch."""
         super().__init__(items)
-        self._mark = mark
+        self._cursor = cursor
         self._first = first
 
     def __iter__(self) -> Iterator[Any]:
         for place, item in enumerate(super().__iter__(), self._first + 1):
-            self._mark.advance_to(place)
+            self._cursor.advance_to(place)
             yield _copy(item)
 
     @overload
@@ -59,10 +59,10 @@ class TrackedBatches(list[Any]):
         if isinstance(index, slice):
             start, _, stride = index.indices(len(self))
             window = super().__getitem__(index)
-            # Only a plain stretch of the epoch can be counted; anything else is an ordinary list.
-            return TrackedBatches(window, self._mark, self._first + start) if stride == 1 else window
+            # Only a plain piece of the epoch can be counted; anything else is an ordinary list.
+            return TrackedBatches(window, self._cursor, self._first + start) if stride == 1 else window
         item = super().__getitem__(index)
-        self._mark.advance_to(self._first + index.__index__() % len(self) + 1)
+        self._cursor.advance_to(self._first + index.__index__() % len(self) + 1)
         return _copy(item)
 
 

@@ -26,7 +26,7 @@ class BoundProgram:
         """Run the set-up; whatever it raises comes out as it is. ``is_edited`` marks a text of the learner's own."""
         self.is_edited = is_edited
         self.program = program
-        self.mark = Cursor()
+        self.cursor = Cursor()
         self.updated = False  # has the statement that just ran completed an update?
         self.losses: list[Tensor] = []
         self._task = task
@@ -39,13 +39,13 @@ class BoundProgram:
             "torch": torch,
             "model": model,
             "loss_fn": self._recording_loss(task.loss_fn),
-            "batches": TrackedBatches(task.batches, self.mark),
+            "batches": TrackedBatches(task.batches, self.cursor),
             "device": task.device,
             "epochs": EPOCHS,
         }
         self.index = -1
         for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
-            self.mark.reads_since_pause = 0
+            self.cursor.reads_since_pause = 0
         values = list(self.namespace.items())
         self.optimizers = {name: v for name, v in values if isinstance(v, torch.optim.Optimizer)}
         self.scalers = {name: v for name, v in values if isinstance(v, torch.amp.GradScaler)}
@@ -56,19 +56,19 @@ class BoundProgram:
     def statements(self, at: int | None = None) -> Generator[int, None, None]:
         """Run the loop, yielding the index of each statement after it ran; ``at`` as in the class."""
         at = self._at if at is None else at
-        self.mark.position = at  # at once: another switch may come before the first statement
+        self.cursor.position = at  # at once: another switch may come before the first statement
         return self._statements(at)
 
     def _statements(self, at: int) -> Generator[int, None, None]:
         if at:
-            self.namespace.update(batches=TrackedBatches(self._task.batches[at:], self.mark, at), epochs=1)
+            self.namespace.update(batches=TrackedBatches(self._task.batches[at:], self.cursor, at), epochs=1)
             yield from self.program.loop(self.namespace)
-        self.namespace.update(batches=TrackedBatches(self._task.batches, self.mark), epochs=EPOCHS)
+        self.namespace.update(batches=TrackedBatches(self._task.batches, self.cursor), epochs=EPOCHS)
         yield from self.program.loop(self.namespace)
 
     def position(self) -> int:
         """Return how many batches of the epoch have been read, 0 at its end."""
-        return self.mark.position % len(self._task.batches)
+        return self.cursor.position % len(self._task.batches)
 
     def copy_optimizer_state_from(self, other: BoundProgram) -> list[str]:
         """Carry over the state of an earlier loop's optimizers and scalers; return the optimizers that start anew."""

@@ -22,7 +22,7 @@ MOST_STATEMENTS = 200_000
 class Engine:
     """The program that runs now, its place in it, and the way back.
 
-    At every boundary (between two updates) another program can be adopted. One that is ``is_edited`` is a learner's own
+    At every boundary (between two updates) it can switch to another program. One with ``is_edited`` is a learner's own
     text: the state is copied at each boundary, and an error takes everything back there.
     """
 
@@ -40,7 +40,7 @@ class Engine:
         self._task, self._model, self._provenance = task, model, provenance
         self.rng = RunRNG(seed, task.device)
         self.on_update: Callable[[BoundProgram], None] | None = None
-        self._statements_since_update = 0  # statements since the last update
+        self._statements_since_update = 0
         self._checkpoint: Snapshot | None = None
         self._previous_program: BoundProgram | None = None
         with self.rng:
@@ -56,7 +56,7 @@ class Engine:
     def switch_program(self, program: Program, *, is_edited: bool = False) -> list[str]:
         """Go over to another program at a boundary; return the optimizers whose state starts empty.
 
-        It goes on with the next batch of the epoch; a guarded one begins an epoch of its own.
+        It goes on with the next batch of the epoch; an edited one begins an epoch of its own.
         Raises LoopError if its set-up fails; then everything stays as it was.
         """
         old = self.loop
@@ -91,7 +91,7 @@ class Engine:
             with self.rng, ledger or nullcontext():
                 for self.index in self._statements:  # noqa: B020 - an attribute, so that it is right at any moment
                     left -= 1
-                    loop.mark.reads_since_pause = 0
+                    loop.cursor.reads_since_pause = 0
                     if ledger is not None:
                         ledger.mark(loop.program.statements[self.index].label)
                     if loop.updated or not left:
@@ -140,9 +140,7 @@ class Engine:
         if self._checkpoint is not None:
             self._checkpoint.restore()
             at = self._checkpoint.at
-            if (
-                self._previous_program is not None
-            ):  # the new text never got through an update: the one before comes back
+            if self._previous_program is not None:  # the new text completed no update: the one before comes back
                 self.loop.close()
                 self.loop, self._previous_program = self._previous_program, None
                 self._checkpoint = self._checkpoint if self.loop.is_edited else None

@@ -1,4 +1,4 @@
-"""From tensors to the Record: keeps an update's numbers on the device and writes them down some updates later.
+"""From tensors to the History: keeps an update's numbers on the device and writes them down some updates later.
 
 Reading a number off a GPU makes the CPU wait for it, so losses and norms stay tensors until the slice of work is over.
 """
@@ -19,10 +19,10 @@ _FP16_VANISHES = 2.0**-25  # magnitudes up to this round to zero in fp16, whose 
 
 
 class HistoryWriter:
-    """Writes the record of one run of a model."""
+    """Writes the history of one run of a model."""
 
     def __init__(self, model: nn.Module) -> None:
-        """Start a new record; a model of two weights also gets its path written."""
+        """Start a new history; a model of two weights also gets its path written."""
         self.record = History()
         self._params = list(model.parameters())
         self.is_two_weights = sum(param.numel() for param in self._params) == 2

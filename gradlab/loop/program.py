@@ -30,7 +30,7 @@ class LoopError(ValueError):
 
 @dataclass(frozen=True)
 class Statement:
-    """One stop of the stepper: the lines that have just run, and a word for them."""
+    """One stop of a program: the lines that have just run, and a word for them."""
 
     line: int
     last_line: int
@@ -118,9 +118,9 @@ class Program:
                 statement.orelse = [header, *self._with_pauses(statement.orelse)]
             return [statement]
         if isinstance(statement, (ast.Break, ast.Continue)):  # nothing runs after these, so the pause goes before
-            return [self._pause(statement, _word(statement)), statement]
+            return [self._pause(statement, _label(statement)), statement]
         # An annotated name cannot also be declared global.
-        return [_Unannotated().visit(statement), self._pause(statement, _word(statement))]
+        return [_Unannotated().visit(statement), self._pause(statement, _label(statement))]
 
     def _pause(self, statement: ast.stmt, label: str, *, header: bool = False) -> ast.stmt:
         last = statement.lineno if header else statement.end_lineno or statement.lineno
@@ -163,7 +163,7 @@ class _Unannotated(ast.NodeTransformer):
         return node
 
 
-def _word(statement: ast.stmt) -> str:
+def _label(statement: ast.stmt) -> str:
     """A short word for a statement: the method it calls, the name it assigns, or the keyword that it starts with."""
     if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
         function = statement.value.func

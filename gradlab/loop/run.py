@@ -211,7 +211,7 @@ class Run:
             self._engine.run(max_statements, ledger)
         finally:
             self.provenance.measure = False
-            if ledger is not None:  # a stretch without a statement is the pause after the last one
+            if ledger is not None:  # an interval without a statement is the pause after the last one
                 self.watched[-1] = self.watched[-1][0], [point for point in ledger.timeline if point.statement]
 
     def _open_ledger(self) -> Ledger:

@@ -13,7 +13,7 @@ from .rng import RunRNG
 
 
 class Snapshot:
-    """Weights, buffers, gradients, optimizer and scaler state, random numbers and the book at one boundary."""
+    """Weights, buffers, gradients, optimizer and scaler state, random numbers and provenance at one boundary."""
 
     def __init__(self, model: nn.Module, loop: BoundProgram, provenance: Provenance, rng: RunRNG) -> None:
         """Copy everything; the loop goes on untouched."""

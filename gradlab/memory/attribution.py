@@ -1,4 +1,4 @@
-"""Places: which module and which line of the reader's code is at work, forward and backward."""
+"""Attribution: which module and which line of the reader's code is at work, forward and backward."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from torch import nn
 from .. import _torch
 
 _MOST_MARKS = 50_000
-_OURS = (str(Path(torch.__file__).parent), str(Path(__file__).parent))
+_OURS = (str(Path(torch.__file__).parent), str(Path(__file__).parents[1]))
 
 
 def _no_number() -> int:
@@ -36,7 +36,7 @@ class ModuleTracker:
         self._on_call = on_call
         self._stack: list[str] = []
         self._names: WeakKeyDictionary[nn.Module, WeakKeyDictionary[nn.Module, str]] = WeakKeyDictionary()
-        self._on_own_thread: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
+        self._current_names: WeakKeyDictionary[nn.Module, str] = WeakKeyDictionary()
         self._starts: list[int] = []
         self._started: list[str] = []
         self._last = ""
@@ -68,9 +68,9 @@ class ModuleTracker:
 
     def _enter(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         if not self._stack:
-            self._on_own_thread = self._named(module)
+            self._current_names = self._named(module)
             self._on_call(module, inputs)
-        self._stack.append(self._on_own_thread.get(module, self._stack[-1] if self._stack else type(module).__name__))
+        self._stack.append(self._current_names.get(module, self._stack[-1] if self._stack else type(module).__name__))
         self._mark()
 
     def _leave(self, module: nn.Module, inputs: object, output: object) -> None:

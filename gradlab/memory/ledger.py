@@ -129,7 +129,7 @@ class Ledger:
 
     @property
     def timeline(self) -> list[MemoryPoint]:
-        """What was alive, stretch by stretch; neighbours are merged when they become too many."""
+        """What was alive, interval by interval; neighbours are merged when they become too many."""
         self._storages.refresh_gradients()
         return self._totals.points()
 

@@ -1,4 +1,4 @@
-"""Saving: which storages autograd's graph keeps for backward, seen where PyTorch lets one see it, in the pack hook.
+"""Which storages autograd's graph keeps for backward, seen where PyTorch lets one see it, in the pack hook.
 
 What is packed is the tensor itself, so nothing is copied and backward computes what it would have computed. A hook
 switches off PyTorch's own check that a saved tensor was not modified in place, so ``_unpack`` makes that check.

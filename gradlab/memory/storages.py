@@ -34,7 +34,7 @@ class StorageEntry:
 
 
 class Storages:
-    """Every storage seen so far that is alive, each counted once, on the tally of its device."""
+    """Every storage seen so far that is alive, each counted once, in the totals of its device."""
 
     def __init__(self) -> None:
         """Start with none."""
@@ -154,7 +154,7 @@ class Storages:
             totals.pause(paused=paused)
 
     def begin_interval(self, statement: str, module: str, *, anew: bool = False) -> None:
-        """Begin another stretch of the timeline; ``anew`` says that the same statement runs once more."""
+        """Begin another interval of the timeline; ``anew`` says that the same statement runs once more."""
         self._statements += anew or statement != self.statement
         self.statement, self.module = statement, module
         for totals in self.totals_by_device.values():

@@ -1,4 +1,4 @@
-"""The ledger's own measures: the categories of bytes, and a stretch of work with what was alive during it."""
+"""The ledger's own measures: the categories of bytes, and an interval of work with what was alive during it."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ MOST_POINTS = 2000
 
 @dataclass(frozen=True)
 class MemoryPoint:
-    """A stretch of work on one statement in one module, in bytes by category."""
+    """An interval of work on one statement in one module, in bytes by category."""
 
     statement: str
     """The statement at work: its word in a Run, the line of code under a ``Ledger``."""
     module: str
     """Dotted name of the innermost module at work, forward or backward; "" outside of any."""
     bytes: dict[str, int]
-    """Alive at the end of the stretch."""
+    """Alive at the end of the interval."""
     high: dict[str, int]
     """Alive at its highest moment: how that total was made up, not the most that each category ever had."""
     number: int = 0
@@ -30,7 +30,7 @@ class MemoryPoint:
 
     @property
     def total(self) -> int:
-        """Bytes at the end of the stretch."""
+        """Bytes at the end of the interval."""
         return sum(self.bytes.values())
 
     @property

@@ -1,4 +1,4 @@
-"""CategoryTotals: bytes by category on one device, as they are, at their peak, and stretch by stretch.
+"""CategoryTotals: bytes by category on one device, as they are, at their peak, and interval by interval.
 
 Numbers only: which storage is what, and when it lives and dies, is for others to say (see storages.py).
 """
@@ -21,8 +21,12 @@ class Interval:
         self.top = sum(now)
         self.newest_storage = newest_storage  # the number of the newest storage, at the highest moment
 
+    def rise(self, top: int, now: list[int], newest_storage: int) -> None:
+        """Take what is alive ``now`` for the highest moment so far."""
+        self.top, self.high, self.newest_storage = top, now.copy(), newest_storage
+
     def point(self) -> MemoryPoint:
-        """Return the stretch as it is shown."""
+        """Return the interval as it is shown."""
         return MemoryPoint(
             self.statement, self.module, by_category_name(self.end), by_category_name(self.high), self.number
         )
@@ -54,11 +58,11 @@ class CategoryTotals:
 
     @property
     def peak_at(self) -> MemoryPoint:
-        """The stretch in which that moment came."""
+        """The interval in which that moment came."""
         return self._ended(self._peak_in)
 
     def points(self) -> list[MemoryPoint]:
-        """Return all stretches up to now, oldest first."""
+        """Return all intervals up to now, oldest first."""
         return [self._ended(interval) for interval in (*self._past, self._interval)]
 
     def add(self, category: int, size: int, number: int) -> None:
@@ -71,13 +75,9 @@ class CategoryTotals:
         self.now[category] += size
         self.total += size
         if self.total > self._interval.top:
-            self._interval.top, self._interval.high, self._interval.newest_storage = (
-                self.total,
-                self.now.copy(),
-                self._newest,
-            )
+            self._interval.rise(self.total, self.now, self._newest)
             if self.total > self._peak.top:
-                self._peak.top, self._peak.high, self._peak.newest_storage = self.total, self.now.copy(), self._newest
+                self._peak.rise(self.total, self.now, self._newest)
                 self._peak_in = self._interval
 
     def recategorise(self, before: int, after: int, size: int, number: int | None = None) -> None:
@@ -90,7 +90,7 @@ class CategoryTotals:
             amounts[after] += size
 
     def begin_interval(self, place: tuple[str, str, int]) -> None:
-        """Begin another stretch at a place: statement, module and the number of the statement."""
+        """Begin another interval at a place: statement, module and the number of the statement."""
         self._interval.end = self.now.copy()
         self._past.append(self._interval)
         self._interval = Interval(place, self.now, self._newest)
@@ -98,7 +98,7 @@ class CategoryTotals:
             self._thin()
 
     def label_statement(self, statement: str) -> None:
-        """Give the stretches of the statement under way its name."""
+        """Give the intervals of the statement under way its name."""
         self._interval.statement = statement
         for interval in reversed(self._past):
             if interval.number != self._interval.number:
@@ -125,7 +125,7 @@ class CategoryTotals:
         return interval.point()
 
     def _thin(self) -> None:
-        """Halve the number of stretches: neighbours become one, which keeps its highest moment."""
+        """Halve the number of intervals: neighbours become one, which keeps its highest moment."""
         kept = []
         for first, second in zip(self._past[::2], self._past[1::2], strict=True):
             higher = first if first.top > second.top else second

@@ -13,10 +13,10 @@ def forecast_scene(points: Sequence[MemoryPoint], card: tuple[str, int] | None =
     """Return the scene of one update, the second, which is the one that a forecast is about."""
     statements, starts, at = [], [], 0
     for _, group in groupby(points, key=lambda point: (point.number, point.statement)):
-        stretch = list(group)
-        statements.append(stretch[0].statement)
+        interval = list(group)
+        statements.append(interval[0].statement)
         starts.append(2 * at)
-        at += len(stretch)
+        at += len(interval)
     return Memory(
         statements,
         starts,

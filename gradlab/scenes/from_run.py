@@ -39,10 +39,10 @@ _SLICE_POINTS = 21
 
 
 class RunScenes:
-    """The probes of one run; it keeps what is costly to work out and seldom changes (contours, a grid of points)."""
+    """The scenes of one run; it keeps what is costly to work out and seldom changes (contours, a grid of points)."""
 
     def __init__(self, run: Run) -> None:
-        """Be ready to look at a run; ``Run.reset`` needs no new probes."""
+        """Be ready to look at a run; ``Run.reset`` needs no new one."""
         self.run = run
         self.card: tuple[str, int] | None = None
         """Name and usable bytes of the card that memory is held against, where one was chosen."""
@@ -89,7 +89,7 @@ class RunScenes:
         """Bytes by category over the updates that were watched last, or as they are now."""
         run = self.run
         now = {**by_category_name([0] * len(CATEGORIES)), **run.footprint()}
-        watched = [entry for entry in run.watched if entry[1]] or [(run.updates, [MemoryPoint("now", "", now, now)])]
+        watched = [update for update in run.watched if update[1]] or [(run.updates, [MemoryPoint("now", "", now, now)])]
         statements: list[str] = []
         starts: list[int] = []
         updates: list[tuple[int, int]] = []
@@ -97,10 +97,10 @@ class RunScenes:
         for number, timeline in watched:
             updates.append((len(statements), number))
             for _, group in groupby(timeline, key=lambda point: point.number):
-                stretch = list(group)
-                statements.append(stretch[0].statement)
+                intervals = list(group)
+                statements.append(intervals[0].statement)
                 starts.append(2 * len(points))
-                points += stretch
+                points += intervals
         gaps = [later - earlier for (earlier, _), (later, _) in pairwise(watched)]
         on_cuda = run.task.device.startswith("cuda")
         return Memory(
@@ -153,8 +153,8 @@ class RunScenes:
     def _arrows(self) -> Arrows:
         provenance = self.run.provenance
         provenance.sync()
-        batches = [(first, last) for entry in provenance.histories for first, last in entry.batches]
-        leftover = [span for entry in provenance.histories for span in entry.leftover()]
+        batches = [(first, last) for history in provenance.histories for first, last in history.batches]
+        leftover = [span for history in provenance.histories for span in history.leftover()]
         arrows, earlier = [], [0.0, 0.0]
         for number, (dx, dy) in _pairs(provenance.vectors or ()):
             if _within(number, batches):
@@ -174,7 +174,7 @@ class RunScenes:
         provenance = self.run.provenance
         provenance.sync()
         kinds = {name: type(module).__name__ for name, module in self.run.model.named_modules()}
-        paths = [entry.name.split(".")[:-1] or [entry.name] for entry in provenance.histories]
+        paths = [history.name.split(".")[:-1] or [history.name] for history in provenance.histories]
         depth = max(map(len, paths), default=1)
         while depth > 1 and len({tuple(path[:depth]) for path in paths}) > _MOST_BARS:
             depth -= 1
@@ -183,10 +183,10 @@ class RunScenes:
         for key, group in groupby(rows, key=lambda row: ".".join(row[0][:depth])):
             members = list(group)
             norms = [float(p.grad.norm()) for _, _, p in members if p.grad is not None]
-            counts = [entry.count() for _, entry, _ in members]
+            counts = [history.count() for _, history, _ in members]
             name = f"{key} {kinds[key]}" if key.isdigit() else key  # "head" says enough, "4" does not
             bars.append(Bar(name, math.hypot(*norms) / self.run.scale_in_grad, *max(counts, key=sum)))
-        return Bars(bars, union(span for entry in provenance.histories for span in entry.batches))
+        return Bars(bars, union(span for history in provenance.histories for span in history.batches))
 
     def _slice(self) -> Slice:
         run = self.run
@@ -194,13 +194,13 @@ class RunScenes:
         if not (isinstance(x, Tensor) and isinstance(y, Tensor)):
             x, y = (part.to(run.task.device) for part in run.task.batches[0])
         lr = run.recipe.lr
-        by_category_name = [(name, p.detach(), p.grad) for name, p in run.model.named_parameters()]
+        named = [(name, p.detach(), p.grad) for name, p in run.model.named_parameters()]
         steps = [4 * lr * (i / (_SLICE_POINTS - 1)) - lr for i in range(_SLICE_POINTS)]
         with evaluating(run.model):
             losses = [
                 loss_at(
                     run.model,
-                    {name: w if g is None else w - t / run.scale_in_grad * g for name, w, g in by_category_name},
+                    {name: w if g is None else w - t / run.scale_in_grad * g for name, w, g in named},
                     run.task.loss_fn,
                     x,
                     y,

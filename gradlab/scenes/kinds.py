@@ -1,6 +1,6 @@
 """What the panels draw: plain numbers, read off a run at one moment.
 
-A scene is the border between the half of gradlab that knows PyTorch and the half that draws. The probes fill scenes
+A scene is the border between the half of gradlab that knows PyTorch and the half that draws. RunScenes fills scenes
 from a run; the views turn scenes into pixels. Nothing here imports torch or matplotlib, so a view can be tested with
 numbers made up by hand, and a scene can be stored.
 """
@@ -168,7 +168,7 @@ class Memory:
     """Bytes by category over the last watched updates, statement by statement.
 
     A statement holds one point or more: what was alive while one module was at work. Where both are known, the points
-    of a stretch come in pairs, its highest moment and then its end. All bytes count each storage once.
+    of an interval come in pairs, its highest moment and then its end. All bytes count each storage once.
     """
 
     statements: Sequence[str]

@@ -26,7 +26,7 @@ class Canvas(Generic[SceneType]):
     """A panel: artists are made once, a scene moves them, and only they are drawn over the kept background.
 
     ``width`` and ``height`` are CSS pixels; ``density`` real pixels are drawn for each. A subclass makes its artists
-    in ``build`` and moves them in ``place``. Whatever changes the background calls ``refresh``.
+    in ``build`` and moves them in ``draw_scene``. Whatever changes the background calls ``refresh``.
     """
 
     colours: ClassVar[tuple[str, ...]] = ()

@@ -1,4 +1,4 @@
-"""The desk behind a Lab: hands what the learner does to the run, and what the run did to the widgets."""
+"""The controller of a Lab: hands what the learner does to the run, and what the run did to the widgets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .words import words
 
 
 class LabController:
-    """Controls, player, code pane, screen and words around one Run; ``widget`` holds them all."""
+    """Controls, player, code pane, panels and words around one Run; ``widget`` holds them all."""
 
     def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None) -> None:
         """Lay everything out for a run; ``panels`` as in Lab, None for what suits the task."""
@@ -144,7 +144,7 @@ class LabController:
         return self._doctor if self.runner.edited else nullcontext()
 
     def say(self, words: str) -> None:
-        """Put words under the readout, from the next drawing on."""
+        """Put words under the status line, from the next drawing on."""
         self._note = words
 
     def draw(self, *, skip_recent: bool = False, wrong: int = 0) -> None:

@@ -59,7 +59,7 @@ class Prediction:
         self._show()
 
     def _show(self) -> None:
-        """Mark the guess and the answer, and say why, with the tally of this notebook."""
+        """Mark the guess and the answer, and say why, with the score of this notebook."""
         for button in self._buttons:
             button.disabled = True
             if button.description == self.answer:

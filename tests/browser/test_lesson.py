@@ -14,7 +14,7 @@ asked"""
 
 
 def test_a_guess_is_made_by_a_click_and_kept_when_the_cell_runs_again(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(ASKED, "import gradlab.widgets.predict as p; p.GUESSES._made.clear()", QUESTION).page
+    page = lab_page(ASKED, "from gradlab.widgets.guesses import GUESSES; GUESSES.__init__()", QUESTION).page
     page.get_by_role("button", name="It writes").click()
     page.get_by_text("You said: It writes. It is: It adds.").wait_for()
     page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
@@ -24,7 +24,7 @@ def test_a_guess_is_made_by_a_click_and_kept_when_the_cell_runs_again(lab_page: 
 
 def test_a_guess_is_there_again_on_a_narrow_screen(lab_page: Callable[..., Notebook]) -> None:
     notebook = lab_page(
-        ASKED, "import gradlab.widgets.predict as p; p.GUESSES._made.clear()", QUESTION, width=390, height=844
+        ASKED, "from gradlab.widgets.guesses import GUESSES; GUESSES.__init__()", QUESTION, width=390, height=844
     )
     button = notebook.page.get_by_role("button", name="It adds")
     button.click()

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import StepPatch
 
 from gradlab.course.figures.formats import MOST_TICKS, range_figure, ticks_figure, vanishing_figure
-from gradlab.widgets.words import words
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -26,7 +25,7 @@ def drawn(figure: Figure) -> bytes:
     return out.getvalue()
 
 
-def add_text(figure: Figure) -> list[str]:
+def words(figure: Figure) -> list[str]:
     return [text.get_text() for axes in figure.axes for text in (*axes.texts, axes.title, axes.xaxis.label)]
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from io import BytesIO
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
 from PIL import Image
 
 from gradlab.course.autograd_parts import ACCUMULATE, Edge, Graph, Node
-from gradlab.course.figures import graph as view
 from gradlab.course.figures.graph import draw_graph
 from gradlab.course.figures.graph_layout import layers
 
@@ -28,6 +29,21 @@ def made(edges: str, *, seed: str = "") -> Graph:
         for i in range(last + 1)
     ]
     return Graph(tuple(nodes), tuple(Edge(*pair, "\u22126") for pair in pairs), seed)
+
+
+def drawn(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> Figure:
+    """The figure in which a graph is drawn."""
+    figures: list[Figure] = []
+
+    class Kept(Figure):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            figures.append(self)
+
+    monkeypatch.setattr("gradlab.course.figures.graph.Figure", Kept)
+    draw_graph(graph)
+    (figure,) = figures
+    return figure
 
 
 GRAPHS = ["01", "01 01", "01 12 23 03 02", "01 02 13 14 25 26", "01 02 03 14 24 34 05 45"]
@@ -53,18 +69,16 @@ def test_crossings_are_untangled() -> None:
 
 
 @pytest.mark.parametrize("edges", GRAPHS)
-def test_no_box_covers_another_and_none_leaves_the_picture(edges: str) -> None:
+def test_no_box_covers_another_and_none_leaves_the_picture(edges: str, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = made(edges)
-    arranged = layers(graph)
-    tall = max(view._full(graph, column) for column in arranged.columns)
-    places = view._places(graph, arranged, tall)
-    for column in arranged.columns:
-        ends = [
-            (places[i][1] + high / 2, places[i][1] - high / 2)
-            for i, high in zip(column, view._heights(graph, column), strict=True)
-        ]
-        assert all(-1e-9 <= bottom <= top <= tall + 1e-9 for top, bottom in ends)
-        assert all(below[0] < above[1] for above, below in pairwise(ends))
+    (axes,) = drawn(graph, monkeypatch).axes
+    patches = [patch for patch in axes.patches if isinstance(patch, FancyBboxPatch)]
+    widest = max(patch.get_width() for patch in patches)
+    boxes = [patch.get_bbox() for patch in patches if patch.get_width() == widest]  # the others are the strips in them
+    assert len(boxes) == len(graph.nodes)
+    (wide, tall) = axes.get_xlim()[1], axes.get_ylim()[1]
+    assert all(0 <= box.x0 < box.x1 <= wide and 0 <= box.y0 < box.y1 <= tall for box in boxes)
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
 def test_a_drawing_is_a_picture_and_its_words() -> None:
@@ -78,22 +92,21 @@ def test_a_drawing_is_a_picture_and_its_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("node", "strips"),
+    ("node", "lines"),
     [
-        (Node("MulBackward0", keeps=("x",)), ["keeps x"]),
-        (Node("MulBackward0", keeps=("x", "w")), ["keeps x, w"]),
-        (Node("MulBackward0", keeps=("(5, 3)", "(3, 1)")), ["keeps 2"]),
-        (Node("MulBackward0", freed=True, grad="2"), ["freed", ".grad 2"]),
-        (Node("AddBackward0"), []),
-        (Node("AccumulateGrad", ACCUMULATE, "", (3,), grad="None"), ["(3,)", ".grad None"]),
+        (Node("MulBackward0", keeps=("x",)), ["MulBackward0", "keeps x"]),
+        (Node("MulBackward0", keeps=("x", "w")), ["MulBackward0", "keeps x, w"]),
+        (Node("MulBackward0", keeps=("(5, 3)", "(3, 1)")), ["MulBackward0", "keeps 2"]),
+        (Node("MulBackward0", freed=True, grad="2"), ["MulBackward0", "freed", ".grad 2"]),
+        (Node("AddBackward0"), ["AddBackward0"]),
+        (Node("AccumulateGrad", ACCUMULATE, "", (3,), grad="None"), ["AccumulateGrad", "(3,)", ".grad None"]),
+        # a long name is broken where PyTorch has a joint
+        (Node("ConvolutionBackward0", name="y", shape=(2,)), ["y", "Convolution", "Backward0", "(2,)"]),
     ],
 )
-def test_what_stands_in_a_box(node: Node, strips: list[str]) -> None:
-    assert [text for text, _ in view._strips(node)] == strips
-
-
-def test_long_names_are_broken_where_pytorch_has_a_joint() -> None:
-    assert view._lines(Node("ConvolutionBackward0", name="y", shape=(2,))) == ["y", "Convolution", "Backward0", "(2,)"]
+def test_what_stands_in_a_box(node: Node, lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    (axes,) = drawn(Graph((node,), ()), monkeypatch).axes
+    assert [text.get_text() for text in axes.texts] == lines
 
 
 def test_a_learners_own_look_does_not_change_it() -> None:

@@ -12,6 +12,7 @@ import itertools
 import math
 
 import pytest
+from sampling import every
 
 from gradlab import Recipe, Run, tasks
 
@@ -53,7 +54,7 @@ def crossings(values: list[float]) -> list[float]:
     return [i + a / (a - b) for i, (a, b) in pairs if a * b < 0 or (a == 0 != b)]
 
 
-@pytest.mark.parametrize(("lr", "curvature"), PAIRS)
+@pytest.mark.parametrize(("lr", "curvature"), every(3, PAIRS))
 def test_the_half_period_is_the_predicted_one(lr: float, curvature: float) -> None:
     predicted = math.pi / math.acos(1 - lr * curvature / 2)
     zeros = crossings(swing(lr, curvature, 600))
@@ -63,7 +64,7 @@ def test_the_half_period_is_the_predicted_one(lr: float, curvature: float) -> No
     assert measured == pytest.approx(predicted, rel=0.01)
 
 
-@pytest.mark.parametrize(("lr", "curvature"), PAIRS)
+@pytest.mark.parametrize(("lr", "curvature"), every(3, PAIRS))
 def test_the_swing_neither_settles_nor_grows(lr: float, curvature: float) -> None:
     values = swing(lr, curvature, 600)
     early, late = (max(map(abs, part)) for part in (values[:200], values[-200:]))

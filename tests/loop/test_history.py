@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import random
 import sys
+from types import FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -98,13 +100,15 @@ def million() -> tuple[History, list[int]]:
 
 
 def size_of(record: History) -> int:
-    """Bytes of all columns and lists of a record, what they hold included."""
-    tables = [record.rows, record.path]
-    columns = [column for table in tables for column in table._columns.values()]
-    waiting = [row for table in tables for row in table._waiting]
-    lists: list[Any] = [record.skipped, record.switches, *record.switches, *waiting, *(t._waiting for t in tables)]
-    numbers = [24 * len(row) for row in waiting]  # a float takes 24 bytes
-    return sum(map(sys.getsizeof, [*columns, *lists])) + sum(numbers)
+    """Bytes of a record and of all that it holds, code left out."""
+    found: dict[int, Any] = {}
+    waiting: list[Any] = [record]
+    while waiting:
+        thing = waiting.pop()
+        if id(thing) not in found and not isinstance(thing, type | ModuleType | FunctionType):
+            found[id(thing)] = thing
+            waiting += gc.get_referents(thing)
+    return sum(map(sys.getsizeof, found.values()))
 
 
 def test_a_million_updates_take_bounded_memory(million: tuple[History, list[int]]) -> None:

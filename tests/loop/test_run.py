@@ -49,12 +49,17 @@ def bits(value: Any) -> Any:
     return value
 
 
+def generator_state(run: Run) -> Tensor:
+    """Where the run's own random numbers are."""
+    with run._engine.rng:  # private: a loop can tell its random numbers only by drawing some
+        return torch.get_rng_state()
+
+
 def state(run: Run) -> dict[str, Any]:
     """All that a mistake must leave as it was, the book and the random numbers included."""
     now = run.provenance.contents()
     before = torch.get_rng_state()
-    with run._engine.rng:
-        drawn = torch.get_rng_state()
+    drawn = generator_state(run)
     assert torch.equal(before, torch.get_rng_state())
     assert run.optimizer is not None
     return {
@@ -67,7 +72,7 @@ def state(run: Run) -> dict[str, Any]:
         "frozen": [p.requires_grad for p in run.model.parameters()],
         "book": (now.holds, now.stale, now.norm, run.provenance.reused()),
         "counts": (run.provenance.backwards, run.provenance.steps),
-        "entries": [(list(e.batches), e.applied_to, e.reused) for e in run.provenance.entries],
+        "entries": [(list(e.batches), e.applied_to, e.reused) for e in run.provenance.histories],
     }
 
 
@@ -147,11 +152,11 @@ def test_the_timeline_has_every_statement_of_the_last_update() -> None:
     run.advance(updates=3)
     assert [label for label, _ in ends(run)] == ["for", "x, y", "zero_grad", "output", "loss", "backward", "step"]
     size = sum(p.numel() for p in run.model.parameters()) * 4
-    batches = dict(ends(run))
-    assert batches["zero_grad"]["gradients"] == 0
-    assert batches["backward"]["gradients"] == batches["backward"]["weights"] == size
-    assert batches["step"]["optimizer"] == 2 * size + 4 * len(list(run.model.parameters()))  # two moments, a count each
-    assert batches["output"]["activations"] > 0 == batches["backward"]["activations"]
+    held = dict(ends(run))
+    assert held["zero_grad"]["gradients"] == 0
+    assert held["backward"]["gradients"] == held["backward"]["weights"] == size
+    assert held["step"]["optimizer"] == 2 * size + 4 * len(list(run.model.parameters()))  # two moments, a count each
+    assert held["output"]["activations"] > 0 == held["backward"]["activations"]
 
 
 def test_watched_updates_have_their_numbers_and_only_the_last_three_are_kept() -> None:
@@ -246,11 +251,9 @@ def test_the_global_random_numbers_are_left_alone_and_do_not_matter() -> None:
 def test_dropout_does_draw() -> None:
     """Without this, the two tests above would hold of a model without random numbers as well."""
     run = Run(DROPOUT)
-    with run._engine.rng:
-        before = torch.get_rng_state()
+    before = generator_state(run)
     run.advance(updates=1)
-    with run._engine.rng:
-        assert not torch.equal(before, torch.get_rng_state())
+    assert not torch.equal(before, generator_state(run))
 
 
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(optimizer="adam", amp="fp16", accumulate=4, zero_grad=False)])

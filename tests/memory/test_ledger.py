@@ -12,7 +12,7 @@ import torch
 import torch.utils.checkpoint
 from torch import Tensor, nn
 
-from gradlab import Ledger
+from gradlab import Ledger, Run, tasks
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 
 
@@ -312,3 +312,13 @@ def test_code_without_a_file_has_a_line_only() -> None:
 def test_a_bad_argument_is_named(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(TypeError, match=f"Ledger: {message}"):
         Ledger(**arguments)
+
+
+def test_the_line_is_the_readers_own_and_none_of_gradlabs() -> None:
+    task = tasks.text()
+    with Ledger() as ledger:
+        task.build(0)
+        run = Run(task)
+        run.advance(updates=1)
+    lines = {point.statement.partition(": ")[2] for point in ledger.timeline if point.statement}
+    assert lines == {"task.build(0)", "run = Run(task)", "run.advance(updates=1)"}

@@ -89,10 +89,10 @@ class Pencil:
         return saved
 
     def look(self, loop: Loop) -> None:
-        by_category_name = set().union(*by_hand(loop).values())
+        known = set().union(*by_hand(loop).values())
         again = [t for frame in self.frames for held in frame.recomputed.values() for t in held.values()]
         held = sizes([*(saved.tensor for saved in list(self.saved)), *again])
-        self.found.append(sum(size for key, size in held.items() if key not in by_category_name))
+        self.found.append(sum(size for key, size in held.items() if key not in known))
 
 
 @EACH

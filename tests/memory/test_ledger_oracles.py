@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 from ledger_cases import MODELS, NEAR, Case, Loop, events, mark
+from sampling import every
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -27,8 +28,8 @@ CASES = [
     )
     if optimizer == "adamw" or not none  # without a state and without gradients little is left to be wrong
 ]
-EACH = pytest.mark.parametrize("case", CASES, ids=str)
-SOME = pytest.mark.parametrize("case", CASES[::7], ids=str)  # every switch both ways, in every model
+EACH = pytest.mark.parametrize("case", every(7, CASES), ids=str)
+SOME = pytest.mark.parametrize("case", every(4, CASES[::7]), ids=str)  # in all, every switch both ways, in every model
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -18,6 +18,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
 from gradlab import Ledger, Recipe
+from gradlab.memory.storages import StorageEntry
 
 RECIPES = [
     Case(name, Recipe(accumulate=window, set_to_none=none, amp=amp, optimizer=optimizer, clip=clip, lr=0.01), again)
@@ -193,6 +194,11 @@ def test_an_output_that_its_own_node_has_saved_dies_at_once() -> None:
         gc.enable()
 
 
+def count(kind: type) -> int:
+    """How many objects of a kind are alive."""
+    return sum(type(thing) is kind for thing in gc.get_objects())
+
+
 def test_2000_updates_leave_no_more_behind_than_20() -> None:
     model, x = nn.Sequential(nn.Linear(4, 4)), torch.randn(2, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
@@ -206,16 +212,16 @@ def test_2000_updates_leave_no_more_behind_than_20() -> None:
     ledger = Ledger(model, optimizer, x)
     with ledger:
         train(20)
-        entries, leaves, now = len(ledger._storages._entries), len(ledger._storages._leaves), ledger.current
+        entries, references, now = count(StorageEntry), count(weakref.ref), ledger.current
         train(400)
         gc.collect()
         objects, blocks = len(gc.get_objects()), sys.getallocatedblocks()
         train(1580)
         gc.collect()
-        assert len(ledger._storages._entries) == entries
-        assert len(ledger._storages._leaves) == leaves
+        assert count(StorageEntry) == entries
+        assert count(weakref.ref) == references
         assert ledger.current == now
-        # A stretch is an object with two lists, and a number for where each module began: both are bounded.
+        # An interval is an object with two lists, and a number for where each module began: both are bounded.
         assert len(gc.get_objects()) - objects < 3 * 4000 + 1000
         assert sys.getallocatedblocks() - blocks < 250_000
     assert 1000 <= len(ledger.timeline) <= 4001

@@ -14,6 +14,7 @@ import pytest
 from gradlab import watch
 from gradlab.__main__ import main
 
+pytestmark = pytest.mark.notebook  # it runs cells of the notebook
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "10_loop_doctor.ipynb"
 SOURCES = {
     cell["id"]: "".join(line for line in cell["source"] if not line.startswith("%"))

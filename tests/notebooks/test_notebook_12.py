@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from gradlab.course.claims import CLAIMS
 
+pytestmark = pytest.mark.notebook  # it runs cells of the notebook
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "12_fact_check.ipynb"
 CELLS = {
     cell["id"]: (cell["cell_type"], "".join(cell["source"]))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from seen import button, html, pictures
 from torch import nn
 from torch.utils.weak import TensorWeakRef
 
@@ -78,7 +79,7 @@ def test_it_is_explained_with_what_was_alive(lab: Lab, monkeypatch: pytest.Monke
     assert float(alive["activations"].split()[0]) >= rows * 256 * 4 / 1024
     assert "Try: " in said
     assert "AMP" in said
-    assert lab.controller.code._view.value.count("wrong") >= 1
+    assert html(lab.controller.code.widget).count("wrong") >= 1
 
 
 def test_the_graph_is_let_go_and_weights_stay(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +99,7 @@ def test_the_graph_is_let_go_and_weights_stay(lab: Lab, monkeypatch: pytest.Monk
 
 def test_the_lab_lives_on(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Hungry, "armed", True)
-    lab.controller.player._play.value = True
+    button(lab.controller.player.widget, "Play").value = True
     lab.controller.update()
     assert not lab.controller.player.playing
     lab.controller.update()  # it still does not fit, and says so again
@@ -176,10 +177,10 @@ def test_a_loop_of_ones_own_is_got_over_too(lab: Lab, monkeypatch: pytest.Monkey
 
 
 def test_a_picture_that_finds_no_memory_stays_as_it_was(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    pictures = [bytes(image.value) for image in lab.controller.screen.widget.children]
+    before = pictures(lab.controller.screen.widget)
     monkeypatch.setattr(Hungry, "armed", True)  # held-out digits need a forward pass
     lab.controller.draw()
-    assert [bytes(image.value) for image in lab.controller.screen.widget.children] == pictures
+    assert pictures(lab.controller.screen.widget) == before
 
 
 def test_another_error_is_none_of_its_business(lab: Lab) -> None:

@@ -10,12 +10,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.collections import LineCollection
+from seen import ink, labels, words
 
+from gradlab.formatting import bytes_text
 from gradlab.scenes.kinds import Memory
 from gradlab.scenes.memory_text import peak_location, percent, share_of_gpu
-from gradlab.views import style
+from gradlab.views.label import Label
 from gradlab.views.memory import MemoryPanel
-from gradlab.views.spread import bounds, by_category_name, decimate, keep_recent, layout_statements, repeated
+from gradlab.views.spread import bounds, decimate, keep_recent, layout_statements, repeated, visible_labels
 from gradlab.views.stack import CATEGORY_STYLES, byte_ticks, spread_labels, stacked
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -51,31 +54,54 @@ def shown(scene: Memory) -> MemoryPanel:
     return panel
 
 
-def height(panel: MemoryPanel, x: float) -> float:
-    """How high the coloured areas reach at so many CSS pixels from the left end of the axes, in bytes."""
+def heights(panel: MemoryPanel) -> list[float]:
+    """How high the coloured areas reach in each column of pixels, in bytes; 0 where there are none."""
     pixels = panel.pixels()[::-1, :, :3].astype(int)
-    left, bottom = panel.axes.transData.transform((x, 0.0))
-    column = pixels[round(bottom) + 3 :, round(left)]
-    coloured = (column.max(axis=1) - column.min(axis=1)) > 12  # neither white nor grey
-    return float(panel.axes.transData.inverted().transform((0, round(bottom) + 3 + np.flatnonzero(coloured)[-1]))[1])
+    box = panel.axes.bbox
+    ground = round(box.y0) + 3  # above the axis
+    inner = pixels[ground : round(box.y1), round(box.x0) + 2 : round(box.x1) - 2]
+    coloured = (inner.max(axis=2) - inner.min(axis=2)) > 12  # neither white nor grey
+    tops = [ground + np.flatnonzero(column)[-1] if column.any() else box.y0 for column in coloured.T]
+    return [float(panel.axes.transData.inverted().transform((0, top))[1]) for top in tops]
 
 
-def ink(label: Any, panel: MemoryPanel) -> tuple[float, float]:
-    """Where a label begins and ends, in CSS pixels from the left of the panel."""
-    x = label.get_transform().transform(label.get_position())[0] / 2
-    wide = label.wide() / 2
-    start = x - {"left": 0.0, "center": wide / 2, "right": wide}[label.get_horizontalalignment()]
-    return start, start + wide
+def near(panel: MemoryPanel) -> float:
+    """Three CSS pixels, in bytes."""
+    return 3 * panel.axes.get_ylim()[1] / (panel.axes.bbox.height / 2)
+
+
+def marks(panel: MemoryPanel) -> list[tuple[float, float]]:
+    """The marks on the peaks."""
+    (line,) = [line for line in panel.axes.lines if line.get_marker() == "v"]
+    return list(zip(*line.get_data(), strict=True))
+
+
+def levels(panel: MemoryPanel) -> list[float]:
+    """The bytes at which there is a line from side to side."""
+    return [line.get_ydata()[0] for line in panel.axes.lines if line.get_marker() != "v" and len(line.get_ydata())]  # type: ignore[index,arg-type]
+
+
+def dividers(panel: MemoryPanel) -> list[float]:
+    """Where one update ends and the next one begins."""
+    segments = [one for lines in panel.axes.findobj(LineCollection) for one in lines.get_segments()]
+    return [float(segment[0][0]) for segment in segments]
+
+
+def below(panel: MemoryPanel) -> list[Any]:
+    """The words that stand below the axis beside those of its ticks: of many micro-batches."""
+    return [text for text in panel.axes.texts if not isinstance(text, Label) and text.get_text()]
 
 
 def test_every_point_is_drawn_as_high_as_its_bytes() -> None:
     scene = memory(updates=2)
     panel = shown(scene)
-    where = panel._statements._spread
-    for point in (0, 4, 6, 8, 11, 14, len(where.left) - 1):
-        middle = float(where.left[point] + where.right[point]) / 2
-        total = sum(values[point] for values in scene.categories.values())
-        assert height(panel, middle) == pytest.approx(total, abs=3 / panel._down)
+    totals = [sum(point) for point in zip(*scene.categories.values(), strict=True)]
+    drawn = heights(panel)
+    columns = iter(drawn)
+    for total in (total for total, _ in itertools.groupby(totals)):  # one after the other, from left to right
+        assert any(high == pytest.approx(total, abs=near(panel)) for high in columns), total
+    between = panel.axes.get_xlim()[1] / 50
+    assert sum(all(high != pytest.approx(total, abs=near(panel)) for total in totals) for high in drawn) < 3 * between
 
 
 @pytest.mark.parametrize(
@@ -90,16 +116,17 @@ def test_the_peak_is_told_with_its_cause(statement: str, module: str, said: str)
     scene = Memory(
         ["zero_grad", statement, "last"],
         [0, 1, 3],
-        {"weights": [5, 5, 5, 5], "other": [0, 1, 407, 2]},
+        {"weights": [5, 5, 5, 5], "activations": [0, 1, 407, 2]},
         [(0, 7)],
         ["", "", module, "elsewhere"],
     )
     panel = shown(scene)
-    assert panel._cause.get_text() == f"\u25bc peak 412 B {said}"
-    ((x,), (y,)) = panel._peaks.get_data()  # type: ignore[misc]
-    where = panel._statements._spread
-    assert where.left[2] < x < where.right[2]
+    assert words(panel, "\u25bc.*") == [f"\u25bc peak 412 B {said}"]
+    ((x, y),) = marks(panel)
     assert y > 412
+    drawn = heights(panel)
+    at = round(x / panel.axes.get_xlim()[1] * len(drawn))
+    assert drawn[at] == pytest.approx(412, abs=near(panel))
 
 
 def test_the_words_are_about_the_newest_update_and_each_peak_has_its_mark() -> None:
@@ -108,33 +135,33 @@ def test_the_words_are_about_the_newest_update_and_each_peak_has_its_mark() -> N
     activations[5] = 30 * MIB  # in the oldest
     activations[-3] = 20 * MIB  # in the newest: the end of backward
     panel = shown(dataclasses.replace(scene, categories=scene.categories | {"activations": activations}))
-    assert panel._cause.get_text() == "\u25bc peak 22 MiB while backward ran, in blocks.0"
-    assert [label.get_text() for label in panel._values] == ["32 MiB", "10 MiB", "22 MiB"]
-    assert [label.get_text() for label in panel._numbers] == ["update 40", "update 41", "update 42"]
-    assert len(panel._peaks.get_xdata()) == 3  # type: ignore[arg-type]
-    assert len(panel._dividers.get_segments()) == 2
+    assert words(panel, "\u25bc.*") == ["\u25bc peak 22 MiB while backward ran, in blocks.0"]
+    assert words(panel, r"\d+ MiB") == ["32 MiB", "10 MiB", "22 MiB"]
+    assert words(panel, "update.*") == ["update 40", "update 41", "update 42"]
+    assert len(marks(panel)) == 3
+    assert len(dividers(panel)) == 2
 
 
 def test_a_card_in_sight_is_a_line_and_one_far_above_is_words() -> None:
-    near = shown(memory(capacity=("T4", 15 * MIB)))  # the peak is 10 MiB
-    assert list(near._lines[0].get_ydata()) == [15 * MIB] * 2
-    assert near._names[0].get_text() == "T4 15 MiB"
-    assert near._room.get_text() == ""
+    close = shown(memory(capacity=("T4", 15 * MIB)))  # the peak is 10 MiB
+    assert levels(close) == [15 * MIB]
+    assert words(close, "T4.*") == ["T4 15 MiB"]
     far = shown(memory(capacity=("T4", 15 * 1024 * MIB)))
-    assert list(far._lines[0].get_ydata()) == []
-    assert far._room.get_text() == "T4 holds 15 GiB: 0.07 % used at the peak"
+    assert levels(far) == []
+    assert words(far, "T4.*") == ["T4 holds 15 GiB: 0.07 % used at the peak"]
     over = shown(memory(capacity=("T4", 5 * MIB)))
-    assert list(over._lines[0].get_ydata()) == [5 * MIB] * 2
-    assert over._room.get_text() == "T4 holds 5 MiB: the peak needs 2 times that"
-    assert far.axes.get_position().y1 < near.axes.get_position().y1  # its words have a row of their own
+    assert levels(over) == [5 * MIB]
+    assert words(over, "T4 holds.*") == ["T4 holds 5 MiB: the peak needs 2 times that"]
+    assert far.axes.get_position().y1 < close.axes.get_position().y1  # its words have a row of their own
     far.update(memory())
-    assert far.axes.get_position().y1 == pytest.approx(near.axes.get_position().y1)
+    assert far.axes.get_position().y1 == pytest.approx(close.axes.get_position().y1)
 
 
 def test_what_the_allocator_holds_is_drawn_or_said() -> None:
-    near = shown(memory(allocated=11 * MIB, reserved=14 * MIB, note="1 update in 12 is watched"))
-    assert [label.get_text() for label in near._names] == ["", "allocated 11 MiB", "reserved 14 MiB"]
-    assert near.corner_text.get_text() == "1 update in 12 is watched"
+    close = shown(memory(allocated=11 * MIB, reserved=14 * MIB, note="1 update in 12 is watched"))
+    assert words(close, "(allocated|reserved).*") == ["allocated 11 MiB", "reserved 14 MiB"]
+    assert levels(close) == [11 * MIB, 14 * MIB]
+    assert close.corner_text.get_text() == "1 update in 12 is watched"
     far = shown(memory(reserved=22 * MIB, note="1 update in 12 is watched"))
     assert far.corner_text.get_text() == "reserved 22 MiB \u00b7 1 update in 12 is watched"
     assert far.axes.get_ylim()[1] < 22 * MIB
@@ -144,16 +171,17 @@ def test_what_the_allocator_holds_is_drawn_or_said() -> None:
 @pytest.mark.parametrize("window", [1, 4, 16])
 def test_no_word_leaves_the_panel_or_covers_another(updates: int, window: int) -> None:
     panel = shown(memory(updates, window, capacity=("T4", 15 * 1024 * MIB), note="1 update in 12 is watched"))
-    rows = [[panel.heading, panel.corner_text], [panel._cause], [panel._room], panel._numbers, panel._values]
-    for row in rows:
-        spans = sorted(ink(label, panel) for label in row if label.get_text())
+    numbers, bytes_ = labels(panel, r"update.*|\d+"), labels(panel, "[^ ]+ MiB")
+    assert len(numbers) in (1, updates)
+    for row in ([panel.heading, panel.corner_text], labels(panel, "\u25bc.*"), labels(panel, "T4.*"), numbers, bytes_):
+        spans = sorted(ink(label) for label in row)
         assert all(a >= 0 and b <= panel.width for a, b in spans)
         assert all(one[1] <= other[0] + 1 for one, other in itertools.pairwise(spans))
-    words = [label for label in panel.axes.get_xticklabels() if label.get_text()]
-    assert "backward" in {label.get_text() for label in words} or window > 1
-    boxes = [label.get_window_extent() for label in (*words, *panel._statements._times)]
+    ticks = [label for label in panel.axes.get_xticklabels() if label.get_text()]
+    assert "backward" in {label.get_text() for label in ticks} or window > 1
+    boxes = [label.get_window_extent() for label in (*ticks, *below(panel))]
     assert all(box.y0 >= 0 and box.x0 >= 0 and box.x1 <= 2 * panel.width for box in boxes)
-    if all(label.get_rotation() == 0 for label in words):
+    if all(label.get_rotation() == 0 for label in ticks):
         assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
 
 
@@ -164,31 +192,36 @@ def test_long_numbers_of_updates_and_peaks_at_an_edge_stay_in_their_update() -> 
     numbers = [(at, 123_456 + number) for at, number in scene.updates]
     categories = scene.categories | {"weights": weights}
     panel = shown(dataclasses.replace(scene, updates=numbers, categories=categories))
-    assert [label.get_text() for label in panel._numbers] == ["123,496", "123,497", "123,498"]
+    assert words(panel, r"[\d,]+") == ["123,496", "123,497", "123,498"]
     left = panel.axes.bbox.x0 / 2
-    for label, (begin, end) in zip(panel._values, panel._statements._spread.updates, strict=True):
-        a, b = ink(label, panel)
+    ends = [0.0, *dividers(panel), panel.axes.get_xlim()[1]]
+    assert len(ends) == 4
+    for label, (begin, end) in zip(labels(panel, r"\d+ MiB"), itertools.pairwise(ends), strict=True):
+        a, b = ink(label)
         assert left + begin - 1 <= a
         assert b <= left + end + 1
 
 
 def test_a_statement_in_which_nothing_moves_is_narrow() -> None:
     panel = shown(Memory(["zero_grad", "for", "step"], range(3), {"weights": [5, 5, 9]}, [(0, 1)]))
-    zero_grad, head, step = (b - a for a, b in panel._statements._spread.statements)
+    first, second, _ = panel.axes.get_xticks()  # the middles of the three statements, which fill the whole width
+    zero_grad, head = 2 * first, 2 * (second - 2 * first)
+    step = panel.axes.get_xlim()[1] - zero_grad - head
     assert head < step / 2
     assert zero_grad == pytest.approx(step)
 
 
 def test_micro_batches_share_a_bracket() -> None:
     panel = shown(memory(window=16))
-    assert [text.get_text() for text in panel._statements._times] == ["16 micro-batches"]
-    (line,) = panel._statements._brackets.get_segments()
-    places = panel._statements._spread.statements
-    assert (line[0][0], line[-1][0]) == pytest.approx((places[1][0] + 1, places[64][1] - 1))
+    assert [text.get_text() for text in below(panel)] == ["16 micro-batches"]
+    (bracket,) = (lines for lines in panel.figure.artists if isinstance(lines, LineCollection))
+    ((start, *_, end),) = bracket.get_segments()
+    zero_grad, step = panel.axes.get_xticks()  # in their middles: the bracket is on all that lies between them
+    wide = panel.axes.get_xlim()[1]
+    assert (start[0], end[0]) == pytest.approx((2 * zero_grad + 1, 2 * step - wide - 1))
     assert [label.get_text() for label in panel.axes.get_xticklabels()] == ["zero_grad", "step"]
     panel.update(memory(window=1))
-    assert panel._statements._times == []
-    assert not any("micro" in text.get_text() for text in panel.axes.texts)
+    assert below(panel) == []
 
 
 @given(st.lists(st.sampled_from("abc"), max_size=14))
@@ -246,15 +279,13 @@ def test_two_thousand_points_show_their_peak() -> None:
     scene = memory(updates=2, blocks=125)
     assert len(scene.modules) > 2000 / 2
     weights = [2 * MIB] * len(scene.modules)
-    weights[-300] = 50 * MIB  # in a stretch a fraction of a pixel wide
+    weights[-300] = 50 * MIB  # in an interval a fraction of a pixel wide
     panel = shown(dataclasses.replace(scene, categories=scene.categories | {"weights": weights}))
     at = len(weights) - 300
-    where = panel._statements._spread
     top = weights[at] + scene.categories["activations"][at]
-    x = float(where.left[at] + where.right[at]) / 2
-    highest = max(height(panel, x + shift) for shift in (-1.0, -0.5, 0.0, 0.5, 1.0))
-    assert highest == pytest.approx(top, abs=3 / panel._down)
-    assert scene.modules[at] in panel._cause.get_text()
+    assert max(heights(panel)) == pytest.approx(top, abs=near(panel))
+    (cause,) = words(panel, "\u25bc.*")
+    assert scene.modules[at] in cause
 
 
 def test_old_updates_give_way_to_a_long_window() -> None:
@@ -266,18 +297,18 @@ def test_old_updates_give_way_to_a_long_window() -> None:
     assert kept.modules == long.modules[long.starts[132] :]
     assert all(len(values) == len(kept.modules) for values in kept.categories.values())
     assert keep_recent(memory(updates=3)).updates == memory(updates=3).updates
-    lock = memory(updates=1, window=60)
-    assert keep_recent(lock) is lock
+    alone = memory(updates=1, window=60)
+    assert keep_recent(alone) is alone
 
 
 def test_a_long_module_name_is_cut_from_the_left() -> None:
     name = "transformer.layers.11.self_attention.heads.output_projection.lora_A"
     scene = memory(peak=8 * MIB)
     panel = shown(dataclasses.replace(scene, modules=[name] * len(scene.modules)))
-    said = panel._cause.get_text()
-    assert "\u2026" in said
-    assert said.endswith("lora_A")
-    assert ink(panel._cause, panel)[1] <= panel.width
+    (cause,) = labels(panel, "\u25bc.*")
+    assert "\u2026" in cause.get_text()
+    assert cause.get_text().endswith("lora_A")
+    assert ink(cause)[1] <= panel.width
 
 
 def test_a_new_update_of_the_same_loop_moves_no_background() -> None:
@@ -302,10 +333,10 @@ def test_labels_stay_apart_and_inside() -> None:
 def test_words_are_chosen_by_what_they_say() -> None:
     words = ["for", "x, y", "zero_grad", "output", "backward", "step"]
     narrow = [(at * 8.0, at * 8.0 + 8) for at in range(6)]
-    assert [words[at] for at in by_category_name(words, narrow, set(), flat=False)] == ["for", "zero_grad", "backward"]
+    assert [words[at] for at in visible_labels(words, narrow, set(), flat=False)] == ["for", "zero_grad", "backward"]
     roomy = [(at * 80.0, at * 80.0 + 80) for at in range(6)]
-    assert by_category_name(words, roomy, set(), flat=True) == list(range(6))
-    assert by_category_name(words, roomy, {4}, flat=True) == [0, 1, 2, 3, 5]
+    assert visible_labels(words, roomy, set(), flat=True) == list(range(6))
+    assert visible_labels(words, roomy, {4}, flat=True) == [0, 1, 2, 3, 5]
 
 
 def test_categories_stack_in_one_order_and_strangers_are_other() -> None:
@@ -321,7 +352,7 @@ def test_ticks_lie_on_round_bytes(top: float) -> None:
     ticks = byte_ticks(top)
     assert 2 <= len(ticks) <= 7
     assert max(ticks) <= top
-    assert all(float(style.bytes_text(tick).split()[0]) * 2 % 1 == 0 for tick in ticks)
+    assert all(float(bytes_text(tick).split()[0]) * 2 % 1 == 0 for tick in ticks)
 
 
 def test_shares_and_causes_in_words() -> None:

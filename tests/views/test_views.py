@@ -13,7 +13,9 @@ import matplotlib
 import numpy as np
 import pytest
 from PIL import Image
+from seen import words
 
+from gradlab.formatting import bytes_text, short
 from gradlab.scenes import kinds as scene
 from gradlab.scenes.kinds import (
     Arrow,
@@ -30,8 +32,8 @@ from gradlab.scenes.kinds import (
     ScalerHistory,
     Slice,
 )
-from gradlab.views import Canvas, comparison_figure, compose, panel_for, style
-from gradlab.views.bars import batches_text, split
+from gradlab.views import Canvas, comparison_figure, compose, palette, panel_for
+from gradlab.views.bars import batches_text, fresh_and_stale
 from gradlab.views.limits import AxisScale, Range, nice_step
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -171,10 +173,13 @@ def test_a_blitted_frame_is_a_full_draw(first: Any, second: Any) -> None:
     panel = panel_for(type(first))()
     draw(first, panel)
     blitted = draw(second, panel)
-    for artist in panel._moving:
+    moving = panel.figure.findobj(lambda artist: artist.get_animated())
+    assert moving
+    for artist in moving:
         artist.set_animated(False)
-    panel._canvas.draw()
-    whole = np.asarray(panel._canvas.buffer_rgba())[..., :3]
+    canvas: Any = panel.figure.canvas
+    canvas.draw()
+    whole = np.asarray(canvas.buffer_rgba())[..., :3]
     assert np.array_equal(blitted, whole)
 
 
@@ -210,25 +215,25 @@ def test_any_numbers_draw(shown: Any) -> None:
 
 def test_stale_is_seen_only_when_there_is_some() -> None:
     """Outside the key, the stale colour appears exactly when a batch was used before; so does its label."""
-    assert near(draw(arrows(False))[:, :600], style.STALE) == 0
-    assert near(draw(arrows(True))[:, :600], style.STALE) > 50
-    assert near(draw(Bars([Bar("w", 2, 3, 0)]))[130:], style.STALE) == 0
-    assert near(draw(Bars([Bar("w", 2, 3, 1)]))[130:], style.STALE) > 500
+    assert near(draw(arrows(False))[:, :600], palette.STALE) == 0
+    assert near(draw(arrows(True))[:, :600], palette.STALE) > 50
+    assert near(draw(Bars([Bar("w", 2, 3, 0)]))[130:], palette.STALE) == 0
+    assert near(draw(Bars([Bar("w", 2, 3, 1)]))[130:], palette.STALE) > 500
 
 
 def test_a_bar_is_shared_out_by_counts() -> None:
     """Fresh and stale take lengths in proportion to their batches."""
     pixels = draw(Bars([Bar("w", 2, 4, 0)]))[130:440]
-    whole = near(pixels, style.FRESH)
-    half = near(draw(Bars([Bar("w", 2, 2, 2)]))[130:440], style.FRESH)
+    whole = near(pixels, palette.FRESH)
+    half = near(draw(Bars([Bar("w", 2, 2, 2)]))[130:440], palette.FRESH)
     assert half == pytest.approx(whole / 2, rel=0.06)
-    assert split(Bar("w", 1, 30, 10)) == [(0.0, 0.25, True), (0.25, 1.0, False)]
-    assert [part[2] for part in split(Bar("w", 1, 1, 3))] == [True, True, True, False]
+    assert fresh_and_stale(Bar("w", 1, 30, 10)) == [(0.0, 0.25, True), (0.25, 1.0, False)]
+    assert [part[2] for part in fresh_and_stale(Bar("w", 1, 1, 3))] == [True, True, True, False]
 
 
 def test_memory_areas_have_the_area_of_their_bytes() -> None:
     """Twice the bytes fill twice the pixels."""
-    tint = "#{:02x}{:02x}{:02x}".format(*(round(255 * c) for c in style.tint(style.WEIGHTS, 0.5)))
+    tint = "#{:02x}{:02x}{:02x}".format(*(round(255 * c) for c in palette.tint(palette.WEIGHTS, 0.5)))
     both = [
         near(draw(Memory(["a", "b"], [0, 1], {"weights": [n] * 2, "other": [200 - n] * 2})), tint, 2) for n in (50, 100)
     ]
@@ -237,17 +242,22 @@ def test_memory_areas_have_the_area_of_their_bytes() -> None:
 
 def test_a_broken_curve_ends_and_says_so() -> None:
     """After the update that broke, nothing is drawn, and the panel carries its number."""
-    panel = panel_for(Curve)()
+    panel: Any = panel_for(Curve)()
     panel.update(curve(50, broken=30))
-    x, y = panel._line.get_data()  # type: ignore[attr-defined]
+    x, y = max((line.get_data() for line in panel.axes.lines), key=lambda data: len(data[0]))
+    assert len(x) == 50
     assert np.isnan(y[x > 30]).all()
     assert np.isfinite(y[x <= 30]).all()
-    assert "30" in panel._broken.get_text()  # type: ignore[attr-defined]
+    assert words(panel, ".*NaN.*") == ["inf or NaN from update 30"]
 
 
-def test_backgrounds_are_redrawn_rarely() -> None:
+def test_backgrounds_are_redrawn_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over 500 growing updates the frame is drawn anew a few times an order of magnitude."""
     panels = {kind: panel_for(kind)() for kind in (Curve, Bars, Arrows, Memory)}
+    due: set[type] = set(panels)
+    for kind, panel in panels.items():
+        # A frame without a new background is not drawn here: it would take time and change nothing.
+        monkeypatch.setattr(panel, "refresh", lambda kind=kind, refresh=panel.refresh: (due.add(kind), refresh()))
     for update in range(1, 501):
         for shown in (
             curve(update),
@@ -257,8 +267,9 @@ def test_backgrounds_are_redrawn_rarely() -> None:
         ):
             panel = panels[type(shown)]
             panel.update(shown)
-            if panel._background is None:
+            if type(shown) in due:
                 panel.pixels()
+                due.discard(type(shown))
     assert panels[Curve].redraws <= 30
     assert panels[Bars].redraws <= 8
     assert panels[Arrows].redraws <= 4
@@ -322,16 +333,16 @@ def test_compose_pastes_and_comparison_names_every_curve() -> None:
     empty = Curve([], [], [], [])
     png = comparison_figure({"a": curve(90), "b": curve(80), "none": empty, "bad": curve(50, broken=9)}, "two loops")
     pixels = np.array(Image.open(io.BytesIO(png)).convert("RGB"))
-    assert all(near(pixels, colour) > 20 for colour in (style.LOSS, style.WEIGHTS, style.OPTIMIZER))
+    assert all(near(pixels, colour) > 20 for colour in (palette.LOSS, palette.WEIGHTS, palette.OPTIMIZER))
     assert comparison_figure({}, "nothing")
 
 
 def test_numbers_are_written_short() -> None:
     """Formatters give few characters and the right unit."""
-    assert [style.short(v) for v in (0, 0.31, 12.44, 1500, 25_000, 1e30, -2.5, INF, NAN)] == [
+    assert [short(v) for v in (0, 0.31, 12.44, 1500, 25_000, 1e30, -2.5, INF, NAN)] == [
         "0", "0.31", "12.4", "1500", "25k", "1e30", "\u22122.5", "inf", "NaN",
     ]  # fmt: skip
-    assert [style.bytes_text(v) for v in (0, 512, 24.1 * 1024, 1024**3)] == ["0 B", "512 B", "24.1 KiB", "1 GiB"]
+    assert [bytes_text(v) for v in (0, 512, 24.1 * 1024, 1024**3)] == ["0 B", "512 B", "24.1 KiB", "1 GiB"]
     assert batches_text([(38, 41)]) == "holds batches 38\u201341"
     assert batches_text([(7, 7)]) == "holds batch 7"
 
@@ -339,7 +350,7 @@ def test_numbers_are_written_short() -> None:
 def test_neither_pyplot_nor_torch_is_imported() -> None:
     """Drawing a frame leaves pyplot and torch alone."""
     code = (
-        "import sys\nfrom gradlab.views import panel_for\nfrom gradlab.scene import Curve\n"
+        "import sys\nfrom gradlab.views import panel_for\nfrom gradlab.scenes import Curve\n"
         "p = panel_for(Curve)()\np.update(Curve([1], [1], [1], [1]))\np.png()\n"
         "print([m for m in ('matplotlib.pyplot', 'torch', 'IPython') if m in sys.modules])"
     )

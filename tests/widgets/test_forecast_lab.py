@@ -1,4 +1,4 @@
-"""The ForecastLab without a browser: what is asked, what is shown, what is kept; the forecast itself mostly a stand-in."""
+"""The ForecastLab without a browser: what is asked, what is shown and kept; the forecast itself mostly a stand-in."""
 
 from __future__ import annotations
 
@@ -12,20 +12,25 @@ from typing import Any
 
 import pytest
 import torch
+from ipywidgets import FloatProgress
 from PIL import Image
+from seen import button, inside, pictures
 
 import gradlab.widgets.forecast_lab as fit_widget
 from gradlab import Recipe
-from gradlab.forecast import GPUS, Forecast, forecast, progress
+from gradlab.forecast import GPUS, Forecast, forecast
+from gradlab.formatting import bytes_text
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.scenes.from_forecast import forecast_scene
 from gradlab.scenes.kinds import Fit
-from gradlab.scenes.memory_text import a, suggestions, verdict
+from gradlab.scenes.memory_text import fit_sentence, suggestions, with_article
+from gradlab.views import panel_for
 from gradlab.widgets.forecast_controls import ForecastControls, ForecastSettings
 from gradlab.widgets.forecast_lab import ForecastLab
 
 torch.set_num_threads(1)
 GIB = 2**30
+MOST = "Largest batch that fits"
 
 
 def amounts(*gib: float) -> dict[str, int]:
@@ -39,6 +44,23 @@ class StandIn:
         self.calls: list[tuple[Any, ...]] = []
         self.error: BaseException | None = None
         self.during: Callable[[], None] = lambda: None
+        self.drawn: dict[type, Any] = {}
+        """The scene that each kind of panel has drawn last."""
+
+    def panel_for(self, kind: type) -> Any:
+        """In the place of ``panel_for``: the same panel, which also keeps what it is asked to draw."""
+        drawn = self.drawn
+
+        class Kept(panel_for(kind)):  # type: ignore[misc]
+            def update(self, scene: Any) -> None:
+                drawn[kind] = scene
+                super().update(scene)
+
+        return Kept
+
+    def bars(self) -> list[str]:
+        """What the bars add up to, with their names."""
+        return [f"{name} {bytes_text(sum(at_peak.values()))}" for name, at_peak in self.drawn[Fit].bars]
 
     def __call__(self, what: str, recipe: Recipe, *, batch: int, context: int, checkpoint: bool) -> Any:
         self.calls.append((what, recipe, batch, context, checkpoint))
@@ -63,17 +85,17 @@ class StandIn:
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     stand_in = StandIn()
     monkeypatch.setattr(fit_widget, "forecast", stand_in)
+    monkeypatch.setattr(fit_widget, "panel_for", stand_in.panel_for)
     return stand_in
 
 
-def bars(lab: ForecastLab) -> list[str]:
-    """What the bars add up to, with their names."""
-    panel: Any = lab._panels[Fit]
-    return [
-        f"{name.get_text()} {total.get_text()}"
-        for name, total in zip(panel._names, panel._sums, strict=True)
-        if total.get_text()
-    ]
+def press(lab: ForecastLab, text: str) -> None:
+    button(lab.widget, text).click()
+
+
+def progress(lab: ForecastLab) -> FloatProgress:
+    (bar,) = inside(lab.widget, FloatProgress)
+    return bar
 
 
 def alarm(lab: ForecastLab) -> str:
@@ -86,17 +108,17 @@ def test_nothing_is_forecast_before_the_button(stand_in: StandIn) -> None:
     lab.knobs.widgets["batch"].value = 4
     assert stand_in.calls == []
     assert "press Forecast" in lab.text
-    lab._go.click()
+    press(lab, "Forecast")
     assert stand_in.calls == [("llama-8b", Recipe(optimizer="adamw", amp="bf16", lr=1e-4), 4, 1024, False)]
     assert lab.text.startswith("llama-8b with batch 4, context 1,024, adamw, AMP bf16 needs 40 GiB at its peak ")
     assert "(while backward ran, in layers.31): fits an H100 (79.1 GiB), of which it takes 51 %." in lab.text
     assert "help" not in lab.text
-    assert [bytes(image.value) for image in lab._images.children] == lab._pngs
-    shown = list(lab._pngs)
+    shown = pictures(lab.widget)
+    assert [Image.open(io.BytesIO(png)).format for png in shown] == ["PNG", "PNG"]
     lab.run(batch=2)
-    assert [bytes(image.value) for image in lab._images.children] == lab._pngs != shown
+    assert all(new != old for new, old in zip(pictures(lab.widget), shown, strict=True))
     assert "Not counted: workspaces." in lab.words.value
-    assert bars(lab) == ["before 40 GiB", "now 30 GiB"]
+    assert stand_in.bars() == ["before 40 GiB", "now 30 GiB"]
 
 
 def test_showing_settings_is_no_turning() -> None:
@@ -128,22 +150,22 @@ def test_every_control_changes_what_is_asked_once(stand_in: StandIn, name: str, 
     assert "settings have changed" in lab.text
     assert lab.text.startswith(first)
     assert len(stand_in.calls) == 1
-    lab._go.click()
+    press(lab, "Forecast")
     assert len(stand_in.calls) == 2
     assert asked(stand_in.calls[1])
     assert not asked(stand_in.calls[0])
-    assert len(bars(lab)) == 2
+    assert len(stand_in.bars()) == 2
 
 
 def test_a_known_answer_shows_at_once_and_the_one_before_stays_beside_it(stand_in: StandIn) -> None:
     lab = ForecastLab("llama-8b").run().run(batch=2).run(batch=8)
-    assert bars(lab) == ["before 30 GiB", "now 60 GiB"]
+    assert stand_in.bars() == ["before 30 GiB", "now 60 GiB"]
     lab.knobs.widgets["batch"].value = 1
-    assert bars(lab) == ["before 60 GiB", "now 25 GiB"]
+    assert stand_in.bars() == ["before 60 GiB", "now 25 GiB"]
     assert "have changed" not in lab.text
     assert len(stand_in.calls) == 3
-    lab._go.click()  # the same again is no change
-    assert bars(lab) == ["before 60 GiB", "now 25 GiB"]
+    press(lab, "Forecast")  # the same again is no change
+    assert stand_in.bars() == ["before 60 GiB", "now 25 GiB"]
     assert len(stand_in.calls) == 3
 
 
@@ -158,14 +180,14 @@ def test_another_card_needs_no_forecast(stand_in: StandIn) -> None:
 
 def test_the_largest_batch_is_told_until_something_changes(stand_in: StandIn) -> None:
     lab = ForecastLab("llama-8b", card="A100-40")
-    lab._most.click()
+    press(lab, MOST)
     assert lab.text.endswith("The largest batch that fits an A100-40 with these settings: 3.")
     lab.knobs.widgets["card"].value = "T4"
     assert "largest" not in lab.text
-    lab._most.click()
+    press(lab, MOST)
     assert lab.text.endswith("Not even a batch of 1 fits a T4 with these settings.")
     lab.knobs.widgets["card"].value = "every card"
-    lab._most.click()
+    press(lab, MOST)
     assert "The largest batch that fits an A100-80 with these settings: 11." in lab.text
     assert len(stand_in.calls) == 1
 
@@ -183,15 +205,15 @@ def test_what_goes_wrong_is_a_sentence_and_the_lab_lives_on(stand_in: StandIn, e
     lab = ForecastLab("llama-8b").run()
     stand_in.error = error
     lab.knobs.widgets["batch"].value = 2
-    lab._go.click()
+    press(lab, "Forecast")
     assert alarm(lab) == f"⚠ {said}"
-    assert bars(lab) == ["now 25 GiB"]
-    assert lab._bar.layout.visibility == "hidden"
-    assert not lab._go.disabled
+    assert stand_in.bars() == ["now 25 GiB"]
+    assert progress(lab).layout.visibility == "hidden"
+    assert not button(lab.widget, "Forecast").disabled
     stand_in.error = None
-    lab._go.click()
+    press(lab, "Forecast")
     assert alarm(lab) == ""
-    assert bars(lab) == ["before 25 GiB", "now 30 GiB"]
+    assert stand_in.bars() == ["before 25 GiB", "now 30 GiB"]
 
 
 def test_progress_is_seen_in_the_widget_alone(
@@ -199,12 +221,13 @@ def test_progress_is_seen_in_the_widget_alone(
 ) -> None:
     lab = ForecastLab("llama-8b")
     seen: list[tuple[float, str, bool]] = []
-    stand_in.during = lambda: seen.append((lab._bar.value, lab._bar.layout.visibility, lab._go.disabled))
+    bar, go = progress(lab), button(lab.widget, "Forecast")
+    stand_in.during = lambda: seen.append((bar.value, bar.layout.visibility, go.disabled))
     monkeypatch.setattr(fit_widget, "_TOLD_EVERY", 0.0)
     threads = threading.active_count()
-    lab._go.click()
+    press(lab, "Forecast")
     assert seen == [(at / 5, "visible", True) for at in range(5)]
-    assert (lab._bar.layout.visibility, lab._go.disabled, lab._most.disabled) == ("hidden", False, False)
+    assert (bar.layout.visibility, go.disabled, button(lab.widget, MOST).disabled) == ("hidden", False, False)
     assert threading.active_count() == threads
     assert capfd.readouterr().err == ""
 
@@ -262,7 +285,12 @@ def test_answers_are_kept_within_bounds(stand_in: StandIn, monkeypatch: pytest.M
     lab = ForecastLab("llama-8b")
     for batch in (1, 2, 3, 1, 4):
         lab.run(batch=batch)
-    assert [question[1] for question in lab._known] == [3, 1, 4]  # used last, kept longest
+    assert len(stand_in.calls) == 4
+    for batch in (3, 1, 4):  # used last, kept longest
+        lab.run(batch=batch)
+    assert len(stand_in.calls) == 4
+    lab.run(batch=2)
+    assert len(stand_in.calls) == 5
 
 
 RECIPE = Recipe(optimizer="adamw", lr=1e-4)
@@ -306,6 +334,7 @@ def test_only_what_can_help_is_proposed(at_peak: Any, recipe: Recipe, more: Any,
     assert re.search(said, told), told
 
 
+@pytest.mark.slow
 def test_what_is_said_to_help_does_help() -> None:
     """Each proposal for a real forecast makes the real peak smaller."""
     lab = ForecastLab("llama-8b", Recipe(optimizer="adamw", lr=1e-4), batch=8, context=1024, card="T4").run(
@@ -339,6 +368,6 @@ def test_the_picture_of_a_forecast_has_its_points() -> None:
 
 
 def test_articles_and_verdicts() -> None:
-    assert [a(name) for name in GPUS] == ["a T4", "an L4", "an A100-40", "an A100-80", "an H100"]
-    assert verdict(amounts(79), [("H100", 79 * GIB)]) == "fits an H100 (79 GiB), of which it takes 100 %"
-    assert verdict(amounts(80), [("H100", 79 * GIB)]) == "does not fit an H100 (79 GiB)"
+    assert [with_article(name) for name in GPUS] == ["a T4", "an L4", "an A100-40", "an A100-80", "an H100"]
+    assert fit_sentence(amounts(79), [("H100", 79 * GIB)]) == "fits an H100 (79 GiB), of which it takes 100 %"
+    assert fit_sentence(amounts(80), [("H100", 79 * GIB)]) == "does not fit an H100 (79 GiB)"

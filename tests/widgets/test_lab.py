@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 import torch
+from ipywidgets import Dropdown
 from PIL import Image
+from seen import button, html, inside, pictures
 
 from gradlab import Lab, Recipe, Run, tasks
 from gradlab.widgets.code import changed_lines
@@ -37,16 +39,16 @@ def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
 
 def shown_code(lab: Lab) -> str:
     """The text in the code pane, as a reader sees it."""
-    html = lab.controller.code._view.value
+    shown = html(lab.controller.code.widget)
     lines = re.findall(
-        r'<span class="line[^"]*"[^>]*><span class="gutter">[^<]*</span>(.*?)</span>(?=<span class="line|</pre>)', html
+        r'<span class="line[^"]*"[^>]*><span class="gutter">[^<]*</span>(.*?)</span>(?=<span class="line|</pre>)', shown
     )
     plain = [re.sub(r"<[^>]+>", "", line) for line in lines]
     return "\n".join(plain).replace("&#39;", "'").replace("&quot;", '"').replace("&amp;", "&") + "\n"
 
 
 def images(lab: Lab) -> list[bytes]:
-    return [bytes(image.value) for image in lab.controller.screen.widget.children]
+    return pictures(lab.controller.screen.widget)
 
 
 SWITCHES = [
@@ -96,7 +98,8 @@ def test_the_lab_trains_as_the_plain_loop_does() -> None:
         lab.step()
     lab.controller.update()
     while lab.runner.updates < 2 * -(-len(task.batches) // 3):
-        lab.controller.player._speed.value = 60.0
+        (speed,) = inside(lab.controller.player.widget, Dropdown)
+        speed.value = 60.0
         lab.controller.update()
     assert same(weights(lab.runner), [param.detach() for param in names["model"].parameters()])
 
@@ -137,7 +140,7 @@ def test_one_statement_lights_the_next_line() -> None:
         lab.step()
         lit = re.findall(
             r'<span class="line lit[^"]*" aria-current="step"><span class="gutter">▶ (\d+)',
-            lab.controller.code._view.value,
+            html(lab.controller.code.widget),
         )
         order.append([int(number) for number in lit])
     assert order == [[3], [4], [5], [6], [7], [8], [9], [10], [4]]
@@ -196,7 +199,7 @@ def test_an_edit_runs_and_a_switch_brings_the_recipe_back() -> None:
 def test_a_loop_that_ends_says_so_and_stops_playing() -> None:
     lab = Lab("line")
     assert lab.controller.edit(lab.runner.source.replace("range(epochs)", "range(2)"))
-    lab.controller.player._play.value = True
+    button(lab.controller.player.widget, "Play").value = True
     for _ in range(20):
         lab.controller.update()
     assert lab.runner.updates == 16
@@ -233,20 +236,20 @@ def test_fp16_brings_the_scaler_panel_and_takes_it_away() -> None:
 
 def test_the_saved_output_has_a_picture_and_words_beside_the_widget() -> None:
     lab = Lab("line").run(5)
-    mimebundle, shown = lab._repr_mimebundle_()
-    assert set(mimebundle) == {"application/vnd.jupyter.widget-view+json", "image/png", "text/plain"}
-    width, _ = Image.open(io.BytesIO(base64.b64decode(mimebundle["image/png"]))).size
+    bundle, shown = lab._repr_mimebundle_()
+    assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "image/png", "text/plain"}
+    width, _ = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"]))).size
     assert width >= 1200
     assert shown["image/png"]["width"] * 2 == width  # drawn at double density
-    assert mimebundle["text/plain"].startswith("line: update 5 · loss ")
+    assert bundle["text/plain"].startswith("line: update 5 · loss ")
 
 
 def test_save_writes_a_picture_or_a_page(tmp_path: Path) -> None:
     lab = Lab("line").run(2)
     assert lab.save(tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
-    html = lab.save(str(tmp_path / "x.html")).read_text()
-    assert "optimizer.zero_grad" in html
-    assert "update 2" in html
+    page = lab.save(str(tmp_path / "x.html")).read_text()
+    assert "optimizer.zero_grad" in page
+    assert "update 2" in page
     with pytest.raises(ValueError, match=r"path must end in .png or .html, got 'x.gif'"):
         lab.save("x.gif")
 
@@ -313,16 +316,18 @@ def test_the_first_update_after_a_change_is_watched_however_busy_the_screen(
     change: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = Lab("digits", Recipe(lr=0.05), controls=["set_to_none", "edit", "speed"], panels=["loss", "memory"]).run(3)
-    desk = lab.controller
-    monkeypatch.setattr(type(desk.player), "playing", property(lambda player: True))
+    controller = lab.controller
+    monkeypatch.setattr("gradlab.widgets.panels._SHARE", 1e9)  # what was drawn just now is not due for hours
+    monkeypatch.setattr(type(controller.player), "playing", property(lambda player: True))
     if change == "switch":
-        desk.turn("set_to_none", False)
+        controller.turn("set_to_none", False)
     else:
-        assert desk.edit(lab.runner.source.replace("set_to_none=True", "set_to_none=False"))
-    desk.screen._due["memory"] = float("inf")  # it was drawn just now, and slowly
-    desk.watch()
+        assert controller.edit(lab.runner.source.replace("set_to_none=True", "set_to_none=False"))
+    controller.draw()
+    assert not controller.screen.due("memory")
+    controller.watch()
     assert lab.runner.watch_memory
-    assert desk.screen.due("memory")
-    desk.screen._due["memory"] = float("inf")
-    desk.watch()
+    assert controller.screen.due("memory")
+    controller.draw()
+    controller.watch()
     assert not lab.runner.watch_memory

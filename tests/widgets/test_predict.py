@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
+from ipywidgets import Button
+from seen import html, inside
 
 from gradlab import predict
 from gradlab.widgets import guesses
@@ -20,28 +23,33 @@ GOOD: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def a_fresh_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradlab.widgets.predict.GUESSES", guesses.Guesses())
+    module = importlib.import_module("gradlab.widgets.predict")  # by its name the package has the function
+    monkeypatch.setattr(module, "GUESSES", guesses.Guesses())
+
+
+def buttons(asked: Prediction) -> list[Button]:
+    return inside(asked.widget, Button)
 
 
 def test_the_first_guess_counts_and_the_reason_comes_after_it() -> None:
     asked = predict(**GOOD)
     assert asked.guess is None
     assert asked.right is None
-    assert GOOD["why"] not in asked._reply.value
-    asked._buttons[1].click()
-    asked._buttons[0].click()
+    assert GOOD["why"] not in html(asked.widget)
+    buttons(asked)[1].click()
+    buttons(asked)[0].click()
     assert asked.guess == "replaces"
     assert asked.right is False
-    assert "You said: replaces. It is: adds." in asked._reply.value
-    assert GOOD["why"] in asked._reply.value
-    assert all(button.disabled for button in asked._buttons)
+    assert "You said: replaces. It is: adds." in html(asked.widget)
+    assert GOOD["why"] in html(asked.widget)
+    assert all(button.disabled for button in buttons(asked))
 
 
 def test_a_right_guess_is_called_right() -> None:
     asked = predict(**GOOD)
     asked.choose("adds")
     assert asked.right is True
-    assert "<b>Yes.</b>" in asked._reply.value
+    assert "<b>Yes.</b>" in html(asked.widget)
 
 
 def test_without_a_kernel_it_is_a_readable_question_that_does_not_give_the_answer_away() -> None:
@@ -57,7 +65,7 @@ def test_a_guess_is_kept_when_its_cell_is_run_again() -> None:
     predict(**GOOD).choose("replaces")
     again = predict(**GOOD)
     assert again.guess == "replaces"
-    assert "You said: replaces." in again._reply.value
+    assert "You said: replaces." in html(again.widget)
     again.choose("adds")
     assert again.guess == "replaces"
 
@@ -65,10 +73,10 @@ def test_a_guess_is_kept_when_its_cell_is_run_again() -> None:
 def test_an_option_that_is_gone_can_be_chosen_anew() -> None:
     predict(**GOOD).choose("replaces")
     edited = predict(**GOOD | {"options": ["adds", "multiplies"]})
-    assert not any(button.disabled for button in edited._buttons)
+    assert not any(button.disabled for button in buttons(edited))
     edited.choose("multiplies")
     assert edited.guess == "multiplies"
-    assert edited._reply.value
+    assert "You said: multiplies." in html(edited.widget)
 
 
 def test_the_tally_counts_each_question_once() -> None:
@@ -76,8 +84,8 @@ def test_the_tally_counts_each_question_once() -> None:
     for question, guess in (("One?", "adds"), ("Two?", "replaces"), ("One?", "replaces"), ("Three?", "adds")):
         told.append(predict(**GOOD | {"question": question}))
         told[-1].choose(guess)
-    assert "Your guesses so far: 1 of 2 right." in told[1]._reply.value
-    assert "Your guesses so far: 2 of 3 right." in told[3]._reply.value
+    assert "Your guesses so far: 1 of 2 right." in html(told[1].widget)
+    assert "Your guesses so far: 2 of 3 right." in html(told[3].widget)
 
 
 def test_code_in_a_question_is_shown_as_code() -> None:

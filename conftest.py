@@ -1,0 +1,53 @@
+"""What ``pytest`` runs: by itself what is done within minutes, with ``--all`` everything."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+# One thread a process: the models are small, and two workers share the cores (addopts in pyproject.toml). Set before
+# torch is imported, and for the kernels that are started from here.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+_LATER = ("slow", "browser", "notebook")
+"""Markers of the tests that wait for ``--all``."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add ``--all``."""
+    parser.addoption("--all", action="store_true", help="run slow tests, the browser and every notebook, too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """With ``--all`` and no path, look for tests in the notebooks, too."""
+    if config.getoption("--all") and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
+        config.args.append("notebooks")
+
+
+@pytest.hookimpl(trylast=True)  # after tests/browser/conftest.py, which marks its tests
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what only ``--all`` runs, unless the command line names it: a test, its file or folder, or a marker."""
+    for item in items:
+        if item.path.suffix == ".ipynb":
+            item.add_marker(pytest.mark.notebook)
+    if config.getoption("--all") or config.getoption("markexpr"):
+        return
+    paths = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
+    tests = [argument for argument in config.args if "::" in argument]
+    kept = [item for item in items if not _waits(item, [path.resolve() for path in paths], tests)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    items[:] = kept
+
+
+def _waits(item: pytest.Item, paths: list[Path], tests: list[str]) -> bool:
+    markers = {marker for marker in _LATER if item.get_closest_marker(marker)}
+    if not markers or any(item.nodeid.startswith(test) for test in tests):
+        return False
+    return "slow" in markers or not {item.path, item.path.parent} & set(paths)
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    """Say what is left out."""
+    return [] if config.getoption("--all") else [f"without {', '.join(_LATER)} tests: --all runs everything"]
