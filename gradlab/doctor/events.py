@@ -186,7 +186,7 @@ class Forward:
     training: bool
     grad: bool
     train_kind: str
-    """The kind of a module in it that differs in evaluation and is in training mode, such as "Dropout"; "" if none."""
+    """The kind of a module in it that depends on the mode and is in training, such as "Dropout"; "" if none."""
     eval_kind: str
     """The kind of one that is in evaluation mode; "" if none."""
     caller: str
