@@ -178,7 +178,7 @@ def test_putting_the_state_of_a_first_update_in_place_is_running_it(size: ModelS
     """The published sizes are too large to run two updates; these two are not."""
     about = as_workload(Decoder(size), tokens(), None, next_token_loss)
     about = dataclasses.replace(about, size=size, batch=2)
-    for recipe, checkpoint, device in recipes(size is GPT2, 3):
+    for recipe, checkpoint, device in recipes(size is GPT2, 6):
         options: dict[str, Any] = {"checkpoint": checkpoint, "device": device}
         whole, primed = (simulate(about, recipe, skip_first_update=skip, **options) for skip in (False, True))
         assert primed == whole
@@ -190,7 +190,7 @@ def test_three_and_four_blocks_tell_how_any_number_of_them_would_do(
 ) -> None:
     about = as_workload(Decoder(size), tokens(), None, next_token_loss)
     deep = dataclasses.replace(about, size=size, batch=2).with_layers(6)
-    for recipe, checkpoint, device in recipes(size is GPT2, 3):
+    for recipe, checkpoint, device in recipes(size is GPT2, 6):
         whole = simulate(deep, recipe, checkpoint=checkpoint, device=device)
         assert simulate_blocks(deep, recipe, checkpoint=checkpoint, device=device) == whole
     # A ledger merges neighbours when there are too many points, 2,000; so does the extrapolation.
