@@ -19,7 +19,7 @@ from .palette import INK
 from .png import Encoder, Pixels
 from .style import own_look
 
-SceneType = TypeVar("S")
+SceneType = TypeVar("SceneType")
 
 
 class Canvas(Generic[SceneType]):

@@ -15,7 +15,7 @@ from .limits import Range, numbers
 from .palette import GREY, INK
 from .style import own_look
 
-SceneType = TypeVar("S")
+SceneType = TypeVar("SceneType")
 LEVELS = 9
 
 
