@@ -14,8 +14,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from . import tasks as tasks
     from .comparison import compare as compare
+    from .course.exercises import exercise as exercise
     from .doctor import watch as watch
-    from .exercises import exercise as exercise
     from .forecast import forecast as forecast
     from .ledger import Ledger as Ledger
     from .recipe import Recipe as Recipe
@@ -29,7 +29,7 @@ _HOME = {
     "Recipe": ".recipe",
     "Run": ".run",
     "compare": ".comparison",
-    "exercise": ".exercises",
+    "exercise": ".course.exercises",
     "forecast": ".forecast",
     "predict": ".widgets.predict",
     "watch": ".doctor",

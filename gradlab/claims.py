@@ -36,11 +36,11 @@ class Judged:
         return f"{self.claim.code:3} {_sign(self.kind)} {self.verdict}. {self.evidence}".rstrip()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from .exercises.verdict import card
+        from .course.exercises.verdict import html_box
         from .views.mosaic import LOOKS
 
         head = f"<b>{self.claim.code} {_sign(self.kind)} {self.verdict}.</b> "
-        return {"text/plain": repr(self), "text/html": card(head + prose(self.evidence), LOOKS[self.kind].edge)}
+        return {"text/plain": repr(self), "text/html": html_box(head + prose(self.evidence), LOOKS[self.kind].edge)}
 
 
 class Book:

@@ -1,0 +1,1 @@
+"""What only the notebooks of the series need."""
