@@ -63,8 +63,9 @@ class _Limit:
     signal interrupts the main thread, where cells run, and its handler decides. It raises only while the learner's own
     code runs: what an exercise has put around it (a ledger, the doctor) takes itself off in peace.
 
-    Without a limit: other threads (a button's callback), Windows (it has no such timer), and a single call into C that
-    never looks for signals, such as ``sum(iter(int, 1))``.
+    Without a limit: another thread than the main one (a button's callback in a subshell of the kernel), Windows (it has
+    no such timer), and a single call into C that never looks for signals, such as ``sum(iter(int, 1))``. A wait, a
+    regular expression and arithmetic on huge numbers do look for them.
     """
 
     def __init__(self, answer: object, seconds: float) -> None:

@@ -7,6 +7,8 @@ import functools
 import hashlib
 import itertools
 import random
+import re
+import signal
 import subprocess
 import sys
 import threading
@@ -128,6 +130,38 @@ def test_a_loop_without_an_end_is_stopped_whatever_it_catches(answer: Callable[.
     assert sys.gettrace() is tracing
     assert not torch.is_autocast_enabled("cpu")
     time.sleep(0.2)  # nothing arrives later
+
+
+def asleep(*args: Any) -> None:
+    time.sleep(600)
+
+
+def backtracking(*args: Any) -> None:
+    re.match(r"(a+)+$", "a" * 60 + "b")
+
+
+@pytest.mark.parametrize("answer", [asleep, backtracking])
+def test_a_call_that_does_not_come_back_is_stopped_where_it_looks_for_signals(answer: Callable[..., None]) -> None:
+    with pytest.raises(TroubleError, match=r"did not end .* in line"):
+        guarded(answer, answer, 0.1)
+
+
+def test_a_timer_that_ran_before_goes_on_and_its_handler_is_back() -> None:
+    heard: list[float] = []
+    own = lambda number, frame: heard.append(time.monotonic())  # noqa: E731
+    before = signal.signal(signal.SIGALRM, own)
+    timer = signal.setitimer(signal.ITIMER_REAL, 3.0)
+    try:
+        assert guarded(lambda: sum(range(100)), sum, 5.0) == 4950
+        assert signal.getsignal(signal.SIGALRM) is own
+        assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 3.0
+        with pytest.raises(TroubleError, match="did not end"):
+            guarded(deaf, deaf, 0.1)
+        time.sleep(3.0)
+        assert len(heard) == 1
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *timer)
 
 
 class Deaf:
