@@ -15,8 +15,8 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from . import tasks as tasks
     from .comparison import compare as compare
+    from .course.exercises import exercise as exercise
     from .doctor import watch as watch
-    from .exercises import exercise as exercise
     from .forecast import forecast as forecast
     from .loop import Recipe as Recipe
     from .loop import Run as Run
@@ -32,7 +32,7 @@ load_lazily(
         "Recipe": ".loop",
         "Run": ".loop",
         "compare": ".comparison",
-        "exercise": ".exercises",
+        "exercise": ".course.exercises",
         "forecast": ".forecast",
         "predict": ".widgets",
         "tasks": ".tasks",

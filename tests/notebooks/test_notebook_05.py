@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 import torch
 
-from gradlab.exercises import exercise
+from gradlab.course.exercises import exercise
 from gradlab.memory.ledger import Ledger
 
 
@@ -34,7 +34,7 @@ def test_what_the_exercise_foretells_is_what_a_ledger_sees(batch: int) -> None:
         peaks[set_to_none] = ledger.peak
     activations = [4 * batch * width for width in widths[1:]]
     gradients = [4 * (a * b + b) for a, b in pairwise(widths)]
-    foretold = exercise("saved").right(activations, gradients)
+    foretold = exercise("saved").definition.reference(activations, gradients)
     # What passes is left aside: one layer's fresh gradient and what goes in and out of it.
     passing = max(gradients) + 2 * max(activations)
     assert foretold > passing

@@ -1,0 +1,62 @@
+"""Exercises: a spec, a stub, random cases, hints, and verdicts that know the typical wrong answers by name.
+
+An exercise is a ``.py`` and an ``.md`` of one name in the folder of its notebook (``nb03_forgetting_zero_grad``), found
+by being there. README.md says how to write one.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from pathlib import Path
+
+from .base import Exercise, Mistake
+from .text import LEVELS, Text, read_text
+from .verdict import Verdict
+
+__all__ = ["Exercise", "Mistake", "Verdict", "exercise", "names"]
+
+_HERE = Path(__file__).parent
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all exercises, in the order of the series and, within a notebook, from easy to harder."""
+    return tuple(_texts())
+
+
+def exercise(name: str) -> Exercise:
+    """Return the exercise of this name: ``.spec`` says what to do, ``.check(answer)`` returns a Verdict.
+
+    Raises TypeError or ValueError for an unknown name, with the names that come close.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"exercise: name must be a text such as 'curvature_from', got {name!r}")
+    texts = _texts()
+    if name not in texts:
+        near = difflib.get_close_matches(name, texts, n=3, cutoff=0.5) or list(texts)
+        raise ValueError(f"exercise: there is none called {name!r}; there is {', '.join(near)}")
+    folder, text = texts[name]
+    definition = importlib.import_module(f".{folder}.{name}", __name__).DEFINITION
+    if list(definition.mistakes) != list(text.remarks):
+        both = f"{list(definition.mistakes)} in the .py, {list(text.remarks)} in the .md"
+        raise ValueError(f"exercise {name}: the mistakes and their remarks must be the same, in one order: {both}")
+    return Exercise(
+        name=name,
+        notebook=folder.removeprefix("nb"),
+        title=text.title,
+        level=text.level,
+        minutes=text.minutes,
+        spec=text.spec,
+        stub=text.stub,
+        hints=text.hints,
+        mistakes=tuple(Mistake(key, text.remarks[key], wrong) for key, wrong in definition.mistakes.items()),
+        definition=definition,
+    )
+
+
+def _texts() -> dict[str, tuple[str, Text]]:
+    """Return the folder and the text of every exercise by its name, in order; imports none of them."""
+    paths = [path for path in _HERE.glob("nb*/*.md") if path.with_suffix(".py").exists()]
+    found = [(path.parent.name, path.stem, read_text(path)) for path in paths]
+    found.sort(key=lambda each: (each[0], LEVELS.index(each[2].level), each[1]))
+    return {name: (folder, text) for folder, name, text in found}

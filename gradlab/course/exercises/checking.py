@@ -1,0 +1,128 @@
+"""From an answer to a verdict: not attempted, a trouble, a typical mistake by name, wrong, or right."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable
+from functools import partial
+
+import torch
+
+from .alike import alike
+from .base import Exercise
+from .brief import brief
+from .coerce import MismatchError, coerce_like
+from .definition import Case, Definition
+from .guard import TroubleError, guarded
+from .stubs import is_unchanged_stub, stub_of
+from .torch_state import preserving_rng, preserving_torch_state
+from .verdict import NOT_ATTEMPTED, NOT_YET, RIGHT, Verdict
+
+_TURN = threading.RLock()  # the random numbers that the cases are made from are those of the whole process
+
+
+def check(exercise: Exercise, answer: object) -> Verdict:
+    """Try an answer on ``exercise.definition.rounds`` random cases; whatever happens is a Verdict."""
+    stub = stub_of(exercise.stub)
+    if is_unchanged_stub(answer, stub):
+        return Verdict(NOT_ATTEMPTED, "Fill in the stub above and run its cell again.")
+    if callable(stub) and not callable(answer):
+        name = getattr(stub, "__name__", "your function")
+        return Verdict(NOT_YET, f"A function is wanted: hand over `{name}` itself, not {brief(answer)}.")
+    if callable(answer) and not callable(stub):
+        return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{brief(answer)}`.")
+    with _TURN, preserving_rng(), preserving_torch_state():
+        return _tried(exercise, answer)
+
+
+def _tried(exercise: Exercise, answer: object) -> Verdict:
+    definition = exercise.definition
+    # The first optimizer of a process imports for seconds; that is not the answer's time.
+    torch.optim.SGD([torch.zeros(1)], lr=0.1)
+    rng = random.Random()  # not the learner's own, which may be seeded
+    seeds = [rng.randrange(2**31) for _ in range(definition.rounds)]
+    observed: list[object] = []
+    for seed in seeds:
+        try:
+            observed.append(_observed(definition, answer, seed))
+        except TroubleError as trouble:
+            return Verdict(NOT_YET, f"{trouble}{_where(definition, seed)}")
+    expected = [_case(definition, seed).expected(definition.reference) for seed in seeds]
+    for seed, mine, right in zip(seeds, observed, expected, strict=True):
+        coerced, remark = _compared(definition, mine, right)
+        if not remark:
+            continue
+        remark += _where(definition, seed)
+        picture = _picture(definition, coerced, right)
+        for mistake in exercise.mistakes:
+            if _makes(definition, mistake.answer, seeds, observed):
+                return Verdict(NOT_YET, f"{mistake.remark}\n{remark}", mistake.name, picture)
+        return Verdict(NOT_YET, remark, None, picture)
+    many = f"In {len(seeds)} random cases" if len(seeds) > 1 else ""
+    return Verdict(RIGHT, f"{many}." if many else "", None, _picture(definition, observed[-1], expected[-1]))
+
+
+def _case(definition: Definition, seed: int) -> Case:
+    """Make a case afresh: an answer may have changed its arguments."""
+    torch.manual_seed(seed)
+    return definition.case(random.Random(seed))
+
+
+def _observed(definition: Definition, answer: object, seed: int) -> object:
+    """Return what is seen of an answer in one case; what it has switched is switched back."""
+    arguments = _case(definition, seed).arguments
+    with preserving_torch_state():
+        return guarded(partial(definition.observe, answer, *arguments), answer, definition.seconds)
+
+
+def _compared(definition: Definition, mine: object, right: object) -> tuple[object, str]:
+    """Return what was observed in the form of what is expected, or None, and what is wrong with it, in words."""
+    try:
+        coerced = coerce_like(mine, right)
+    except MismatchError as mismatch:
+        return None, str(mismatch)
+    except Exception:  # a learner's object may refuse to be looked at, in any way
+        return None, f"What you have cannot be compared: {brief(mine)}"
+    if _alike(definition, coerced, right):
+        return coerced, ""
+    return coerced, f"You get {brief(coerced)}, expected is {brief(right)}"
+
+
+def _alike(definition: Definition, one: object, other: object) -> bool:
+    try:
+        return alike(one, other, definition.relative, definition.absolute)
+    except Exception:  # numbers without an end, tensors of a kind of their own
+        return False
+
+
+def _makes(definition: Definition, wrong: object, seeds: list[int], observed: list[object]) -> bool:
+    """Whether a typical wrong answer gives the same in every case."""
+    for seed, mine in zip(seeds, observed, strict=True):
+        try:
+            theirs = _observed(definition, wrong, seed)
+        except TroubleError:
+            return False
+        if not _alike(definition, mine, theirs):
+            return False
+    return True
+
+
+def _where(definition: Definition, seed: int) -> str:
+    text = _case(definition, seed).text
+    return f", for {text}." if text else "."
+
+
+def _picture(definition: Definition, mine: object, right: object) -> Callable[[], bytes | None]:
+    """Return what draws yours against expected, where both can be drawn."""
+
+    def draw() -> bytes | None:
+        from ...views.answer import answer_figure
+
+        try:
+            values = None if mine is None else (definition.plot_values(mine), definition.plot_values(right))
+            return values and answer_figure(*values, *definition.axes)
+        except Exception:  # a learner's value may be of any kind; then there is no picture
+            return None
+
+    return draw

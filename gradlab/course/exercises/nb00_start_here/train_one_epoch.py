@@ -1,0 +1,42 @@
+"""The exercise ``train_one_epoch``."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ..definition import Case, Definition
+from ..loops import sgd, sgd_step_by_hand, trained, weights
+
+
+def case(rng: random.Random) -> Case:
+    batches = [(torch.randn(8, 3), torch.randn(8, 1)) for _ in range(rng.randint(4, 7))]
+    model, lr = nn.Linear(3, 1), rng.uniform(0.05, 0.2)
+    text = f"{len(batches)} batches and lr={lr:.3f}: these are the weights afterwards"
+    return Case(model, nn.functional.mse_loss, batches, lr, text=text)
+
+
+def reference(model: nn.Module, loss_fn: Any, batches: Any, lr: float) -> Tensor:
+    for x, y in batches:
+        sgd_step_by_hand(loss_fn(model(x), y), model.parameters(), lr)
+    return weights(model)
+
+
+DEFINITION = Definition(
+    case=case,
+    reference=reference,
+    observe=trained,
+    mistakes={
+        "does-not-move": sgd(step="never"),
+        "never-clears": sgd(clear=False),
+        "one-step": sgd(clear=False, step="epoch"),
+        "only-the-last": sgd(step="epoch"),
+        "step-first": sgd(skip=1),
+        "adam": sgd(optimizer=torch.optim.Adam),
+    },
+    rounds=4,
+    axes=("weight", "its value afterwards"),
+)

@@ -1,0 +1,62 @@
+"""The words of an exercise, as they stand in its ``.md`` file: title, level, minutes, spec, stub, hints, remarks."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+LEVELS = ("easy", "medium", "harder")
+
+_WHOLE = re.compile(
+    r"---\nlevel: (?P<level>[^\n]+)\nminutes: (?P<minutes>\d+)\n---\n+"
+    r"# (?P<title>[^\n]+)\n+"
+    r"(?P<spec>.+?)\n+"
+    r"```python\n(?P<stub>.+?\n)```\n+"
+    r"## Hints\n+(?P<hints>.+?)\n+"
+    r"## Mistakes\n+(?P<mistakes>.+)",
+    re.DOTALL,
+)
+_HINT = re.compile(r"^\d+\. (.+?)(?=\n\d+\. |\Z)", re.DOTALL | re.MULTILINE)
+_REMARK = re.compile(r"^- `([a-z0-9-]+)`: (.+?)(?=\n- `|\Z)", re.DOTALL | re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Text:
+    """What a learner reads of an exercise."""
+
+    title: str
+    level: str
+    minutes: int
+    spec: str
+    stub: str
+    hints: tuple[str, ...]
+    remarks: dict[str, str]
+    """By the mistake's name."""
+
+
+def read_text(path: Path) -> Text:
+    """Read the text of an exercise; raise ValueError that names the file where a part is missing or misplaced."""
+    found = _WHOLE.fullmatch(path.read_text(encoding="utf-8"))
+    if found is None:
+        order = "front matter with level and minutes, # title, spec, ```python stub, ## Hints, ## Mistakes"
+        raise ValueError(f"{path}: the parts of an exercise are, in this order: {order}")
+    if found["level"] not in LEVELS:
+        raise ValueError(f"{path}: level must be one of {', '.join(LEVELS)}, got {found['level']!r}")
+    hints = tuple(_one_line(hint) for hint in _HINT.findall(found["hints"]))
+    remarks = {name: _one_line(remark) for name, remark in _REMARK.findall(found["mistakes"])}
+    if not hints or not remarks:
+        raise ValueError(f"{path}: hints are written `1. ...`, mistakes `` - `name`: ... ``, at least one of each")
+    return Text(
+        title=found["title"],
+        level=found["level"],
+        minutes=int(found["minutes"]),
+        spec=_one_line(found["spec"]),
+        stub=found["stub"],
+        hints=hints,
+        remarks=remarks,
+    )
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
