@@ -17,13 +17,10 @@ def case(rng: random.Random) -> Case:
     for number in range(rng.randint(4, 8)):
         other = 1.0 if number and rng.random() < 0.3 else rng.choice(made)
         made.append(made[-1] + other if rng.random() < 0.7 else rng.choice(made[-2:]) + other)
-    node, loss = made[-1].grad_fn, made[-1]
-    # Each way brings a gradient of 1, and backward adds them up.
-    return Case(
-        node,
-        text=f"a graph of {len(nodes(node))} nodes",
-        expect=lambda: int(torch.autograd.grad(loss, weight)[0]),
-    )
+    loss, node = made[-1], made[-1].grad_fn
+    text = f"a graph of {len(nodes(node))} nodes"
+    # Each way brings a gradient of 1, and autograd adds them up.
+    return Case(node, text=text, expect=lambda: int(torch.autograd.grad(loss, weight)[0]))
 
 
 def ways(node: Any, at_constant: int = 0) -> int:

@@ -14,7 +14,8 @@ from ..definition import Case, Definition
 def case(rng: random.Random) -> Case:
     """Return tensors by name, with how each was made; three of them come in two kinds."""
     w, x, f = torch.randn(3, requires_grad=True), torch.randn(3), torch.randn(3, requires_grad=True)
-    h = w * x * f.requires_grad_(False)
+    f.requires_grad_(False)
+    h = w * x * f
     k = torch.tanh(h)
     d = h.detach()
     tensors = {"w, a weight": w, "x, data": x, "f, a weight that was frozen": f}
@@ -31,7 +32,7 @@ def case(rng: random.Random) -> Case:
 
 
 def kept(loss: Tensor, tensors: dict[str, Tensor]) -> dict[str, bool]:
-    """Let PyTorch say it; it warns where one looks at .grad of a tensor that is not to keep it."""
+    """Run backward and look; reading .grad of a tensor that does not keep one would make PyTorch warn."""
     loss.backward()
     return {name: (one.is_leaf or one.retains_grad) and one.grad is not None for name, one in tensors.items()}
 

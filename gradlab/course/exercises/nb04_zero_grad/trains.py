@@ -29,7 +29,7 @@ def as_standard(order: tuple[str, ...]) -> bool:
 
 
 def after(order: tuple[str, ...], rounds: int) -> Tensor:
-    """Return the weights of a network of two layers after a loop in this order, a loss given where it needs one."""
+    """Return the weights after a loop in this order; a forward comes before it where backward would find no loss."""
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
     with torch.no_grad():
         for parameter in model.parameters():
@@ -55,7 +55,7 @@ def follow(order: list[str] | tuple[str, ...], *lines: str) -> bool:
 
 
 def turned(order: list[str], start: str) -> list[str]:
-    """Return the order as one meets it from a line on, going round."""
+    """Return the order rotated so that it begins with this line."""
     at = order.index(start)
     return order[at:] + order[:at]
 

@@ -19,11 +19,9 @@ def case(rng: random.Random) -> Case:
     lr = rng.uniform(0.1, 0.3)
     opt_g, opt_c = (torch.optim.SGD(model.parameters(), lr=lr) for model in (generator, critic))
     batches = [(torch.randn(8, 3) + 2, torch.randn(8, 2)) for _ in range(5)]
-    return Case(
-        *(generator, critic, opt_g, opt_c, says, batches),
-        text=f"five rounds at lr={lr:.3f}: these are the weights of both afterwards",
-        expect=lambda: by_hand(generator, critic, batches, lr),
-    )
+    text = f"five rounds at lr={lr:.3f}: these are the weights of both afterwards"
+    arguments = (generator, critic, opt_g, opt_c, says, batches)
+    return Case(*arguments, text=text, expect=lambda: by_hand(generator, critic, batches, lr))
 
 
 def says(scores: Tensor, real: bool) -> Tensor:
@@ -45,7 +43,7 @@ def observe(answer: Callable[..., object], generator: nn.Module, critic: nn.Modu
 
 
 def loop(*lines: str) -> Callable[..., None]:
-    """Return a loop of these lines: the generator's turn, and what the critic does."""
+    """Return a loop whose rounds consist of these parts, in this order."""
 
     def run(generator: nn.Module, critic: nn.Module, opt_g: Any, opt_c: Any, says: Any, batches: Any) -> None:
         for real, noise in batches:

@@ -40,7 +40,7 @@ def moves(
     zeros: Callable[[int], int] = lambda window: 1 + 3 * window,
     none: Callable[[int], int] = lambda window: 3 * (window - 1),
 ) -> Callable[[int, int, int, bool], int]:
-    """Return an answer that counts so many times the gradients' bytes in a window; by default the right ones."""
+    """Return an answer: how many times a window moves the gradients' bytes, each way; by default the right one."""
     return lambda p, size, window, set_to_none: p * size * (none if set_to_none else zeros)(window)
 
 
