@@ -53,7 +53,7 @@ class ClaimVerdict:
         return f"{self.claim.code:3} {_SIGNS[self.kind]} {self.verdict}. {self.evidence}".rstrip()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from ..exercises.verdict import card
+        from .exercises.verdict import card
         from .figures.mosaic import VERDICT_STYLES
 
         head = f"<b>{self.claim.code} {_SIGNS[self.kind]} {self.verdict}.</b> "

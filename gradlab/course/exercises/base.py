@@ -6,7 +6,7 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
-from ...prose import prose
+from ...formatting import prose
 from .definition import Definition
 from .verdict import Verdict, html_box
 

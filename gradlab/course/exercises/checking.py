@@ -117,7 +117,7 @@ def _picture(definition: Definition, mine: object, right: object) -> Callable[[]
     """Return what draws yours against expected, where both can be drawn."""
 
     def draw() -> bytes | None:
-        from ...views.answer import answer_figure
+        from ..figures.answer import answer_figure
 
         try:
             values = None if mine is None else (definition.plot_values(mine), definition.plot_values(right))

@@ -10,7 +10,7 @@ from functools import cache
 import torch
 from torch import nn
 
-from ....traffic import traffic
+from ...grad_traffic import traffic
 from ..definition import Case, Definition
 
 
