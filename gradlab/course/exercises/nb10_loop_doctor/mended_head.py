@@ -12,37 +12,34 @@ import torch
 from torch import Tensor, nn
 
 from ....doctor import watch
+from ..alike import alike
 from ..brief import brief
 from ..definition import Case, Definition
 from ..loops import sgd_step_by_hand, weights
 
-CLOSE = 1e-4
 BATCHES = 40  # enough for the doctor to be sure
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Outcome:
     """A trained model's weights, the loss that the loop returns, and the doctor's findings as codes and lines."""
 
     weights: Tensor
-    mean: object
-    findings: tuple[tuple[str, int], ...] = ()
+    loss: object
+    findings: list[tuple[str, int]]
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Outcome) or dict(self.findings).keys() != dict(other.findings).keys():
-            return False
-        mine, theirs = number(self.mean), number(other.mean)
-        same = mine == theirs or (mine is not None and theirs is not None and abs(mine - theirs) < CLOSE)
-        return same and torch.allclose(self.weights, other.weights, atol=CLOSE)
+        return isinstance(other, Outcome) and alike(self._compared(), other._compared(), relative=1e-5, absolute=1e-4)
 
-    __hash__ = None  # type: ignore[assignment]
+    def _compared(self) -> tuple[object, ...]:
+        return self.weights, number(self.loss), {code for code, _ in self.findings}
 
     def __repr__(self) -> str:
         if self.findings:
             code, line = self.findings[0]
             return f"{len(self.findings)} of the doctor's findings, first {code} in line {line}"
-        mean = number(self.mean)
-        said = f"a mean loss of {mean:.4f}" if mean is not None else f"no mean loss but {brief(self.mean)}"
+        mean = number(self.loss)
+        said = f"a mean loss of {mean:.4f}" if mean is not None else f"no mean loss but {brief(self.loss)}"
         return f"no findings, weights of norm {self.weights.norm():.3f}, {said}"
 
 
@@ -66,44 +63,44 @@ def reference(body: nn.Module, head: nn.Module, loss_fn: Any, batches: Any, lr: 
         loss = loss_fn(model(x), y)
         sgd_step_by_hand(loss, model.parameters(), lr * 0.99**t)
         losses.append(loss.item())
-    return Outcome(weights(model), sum(losses) / len(losses))
+    return Outcome(weights(model), mean(losses), [])
 
 
 def observe(answer: Callable[..., object], body: nn.Module, head: nn.Module, *arguments: object) -> Outcome:
     """Run it while the doctor watches; hints do not count."""
     with warnings.catch_warnings(), watch() as report:
         warnings.simplefilter("ignore")  # PyTorch notices one of the mistakes, too
-        mean = answer(body, head, *arguments)
-    found = tuple((finding.code, finding.line or 0) for finding in report if finding.severity != "hint")
-    return Outcome(weights(nn.Sequential(body, head)), mean, found)
+        loss = answer(body, head, *arguments)
+    findings = [(finding.code, finding.line or 0) for finding in report if finding.severity != "hint"]
+    return Outcome(weights(nn.Sequential(body, head)), loss, findings)
+
+
+def mean(losses: list[Any]) -> Any:
+    return sum(losses) / len(losses)
 
 
 def loop(
     *,
     whole: bool = True,
     early: bool = False,
-    lowered: bool = True,
     gamma: float = 0.99,
-    number: bool = True,
-    result: Callable[[Any, Any, int], Any] = lambda total, last, count: total / count,
+    kept: Callable[[Tensor], Any] = Tensor.item,
+    result: Callable[[list[Any]], Any] = mean,
 ) -> Callable[..., Any]:
     """Return the loop that is asked for, or one with mistakes of the stub left in it, or with new ones."""
 
     def run(body: nn.Module, head: nn.Module, loss_fn: Any, batches: Any, lr: float) -> Any:
-        model, total, loss = nn.Sequential(body, head), 0.0, None
+        model, losses = nn.Sequential(body, head), []
         optimizer = torch.optim.SGD((model if whole else body).parameters(), lr=lr)
         scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=gamma)
         for x, y in batches:
             optimizer.zero_grad()
             loss = loss_fn(model(x), y)
             loss.backward()
-            if early:
-                scheduler.step()
-            optimizer.step()
-            if lowered and not early:
-                scheduler.step()
-            total += loss.item() if number else loss
-        return result(total, loss, len(batches))
+            for each in (scheduler, optimizer) if early else (optimizer, scheduler):
+                each.step()
+            losses.append(kept(loss))
+        return result(losses)
 
     return run
 
@@ -115,12 +112,12 @@ DEFINITION = Definition(
     mistakes={
         "head-left-out": loop(whole=False),
         "scheduler-first": loop(early=True),
-        "history-kept": loop(number=False),
-        "lr-stays": loop(lowered=False),
+        "history-kept": loop(kept=lambda loss: loss),
+        "lr-stays": loop(gamma=1.0),
         "ten-percent": loop(gamma=0.9),
-        "sum": loop(result=lambda total, last, count: total),
-        "last": loop(result=lambda total, last, count: last.item()),
-        "last-divided": loop(result=lambda total, last, count: last.item() / count),
+        "sum": loop(result=sum),
+        "last": loop(result=lambda losses: losses[-1]),
+        "last-divided": loop(result=lambda losses: losses[-1] / len(losses)),
     },
     rounds=2,
     seconds=20.0,  # the doctor watches
