@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import html
 import math
 from collections.abc import Mapping
@@ -61,13 +60,11 @@ class Comparison:
         return f"{self.task}, {self.updates:,} updates\n{self.table}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        picture = base64.b64encode(self.png).decode()
-        alt = html.escape(repr(self), quote=True)
         head = "".join(f"<th scope=col>{h}</th>" for h in _HEAD)
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(row)) + "</tr>" for row in self.rows
         )
-        page = f'<img style="max-width:100%;width:760px" alt="{alt}" src="data:image/png;base64,{picture}">'
+        page = png_img(self.png, repr(self), 760)
         return {"text/plain": repr(self), "text/html": f"{page}<table><tr>{head}</tr>{body}</table>"}
 
 

@@ -13,7 +13,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from ..formatting import prose
+from ..formatting import inline_html
 from ..loop import Recipe
 
 _HERE = files("gradlab.course")
@@ -50,9 +50,11 @@ class CheatSheet:
             f"<section><h4>{html.escape(title)}</h4><pre>{_coloured(recipe.source())}</pre></section>"
             for title, recipe in self.loops.items()
         )
-        calls = "".join(f"<li><code>{html.escape(call.code)}</code> {prose(call.does)}</li>" for call in self.calls)
+        calls = "".join(
+            f"<li><code>{html.escape(call.code)}</code> {inline_html(call.does)}</li>" for call in self.calls
+        )
         rows = "".join(
-            f"<tr><td>{prose(it.symptom)}</td><td>{prose(it.cause)}</td><td>{prose(it.mend)}</td>"
+            f"<tr><td>{inline_html(it.symptom)}</td><td>{inline_html(it.cause)}</td><td>{inline_html(it.mend)}</td>"
             f'<td><a href="{it.lesson}.ipynb">{it.lesson[:2]}</a></td></tr>'
             for it in self.pitfalls
         )

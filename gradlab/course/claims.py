@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from ..formatting import prose
+from ..formatting import html_box, inline_html
 
 HOLDS, SINCE, DEPENDS, NOT = KINDS = ("holds", "holds since", "depends", "does not hold")
 _SIGNS = dict(zip(KINDS, "\u2713\u2713\u25d0\u2717", strict=True))
@@ -53,13 +53,12 @@ class ClaimVerdict:
         return f"{self.claim.code:3} {_SIGNS[self.kind]} {self.verdict}. {self.evidence}".rstrip()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        from .exercises.verdict import card
         from .figures.mosaic import VERDICT_STYLES
 
         head = f"<b>{self.claim.code} {_SIGNS[self.kind]} {self.verdict}.</b> "
         return {
             "text/plain": repr(self),
-            "text/html": card(head + prose(self.evidence), VERDICT_STYLES[self.kind].edge),
+            "text/html": html_box(head + inline_html(self.evidence), VERDICT_STYLES[self.kind].edge),
         }
 
 
@@ -177,7 +176,7 @@ def _table(log: ClaimLog) -> str:
             f'padding:0 6px;white-space:nowrap">{_SIGNS[verdict.kind]} {verdict.verdict}</span>'
         )
         link = f'<a href="{claim.home}.ipynb">{claim.home[:2]}</a>'
-        parts = (f"<b>{claim.code}</b>", prose(claim.text), mark, prose(verdict.evidence), link)
+        parts = (f"<b>{claim.code}</b>", inline_html(claim.text), mark, inline_html(verdict.evidence), link)
         rows.append("<tr>" + "".join(f'<td style="{cell}">{part}</td>' for part in parts) + "</tr>")
     counts = " · ".join(f"{html.escape(kind)}: {count}" for kind, count in log.counts.items())
     total = f'<tr><td colspan="5" style="{cell}"><b>{len(log)} claims</b> · {counts}</td></tr>'

@@ -7,7 +7,7 @@ from typing import Any
 
 import ipywidgets as widgets
 
-from ..formatting import prose
+from ..formatting import inline_html
 from .guesses import GUESSES, Guesses
 from .theme import style_sheet
 
@@ -31,7 +31,7 @@ class Prediction:
         bar = widgets.Box(self._buttons)
         bar.add_class("gradlab-bar")
         asked = widgets.HTML(
-            f'<div class="gl-words" role="heading" aria-level="4"><b>Predict.</b> {prose(question)}</div>'
+            f'<div class="gl-words" role="heading" aria-level="4"><b>Predict.</b> {inline_html(question)}</div>'
         )
         self.widget = widgets.VBox([widgets.HTML(style_sheet()), asked, bar, self._reply])
         self.widget.add_class("gradlab")
@@ -68,7 +68,7 @@ class Prediction:
                 button.icon = "times"
         verdict = "Yes." if self.right else f"You said: {self.guess}. It is: {self.answer}."
         self._reply.value = (
-            f'<div class="gl-words" role="status"><b>{prose(verdict)}</b> {prose(self.why)} '
+            f'<div class="gl-words" role="status"><b>{inline_html(verdict)}</b> {inline_html(self.why)} '
             f'<span class="gl-note">{self._guesses.score_text}</span></div>'
         )
 
@@ -78,10 +78,10 @@ class Prediction:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
-        options = "".join(f"<li>{prose(option)}</li>" for option in self.options)
+        options = "".join(f"<li>{inline_html(option)}</li>" for option in self.options)
         still = (  # for a page without a kernel: the answer is there, folded
-            f'<div style="max-width:72ch"><b>Predict.</b> {prose(self.question)}<ul>{options}</ul><details>'
-            f"<summary>The answer</summary><b>{prose(self.answer)}.</b> {prose(self.why)}</details></div>"
+            f'<div style="max-width:72ch"><b>Predict.</b> {inline_html(self.question)}<ul>{options}</ul><details>'
+            f"<summary>The answer</summary><b>{inline_html(self.answer)}.</b> {inline_html(self.why)}</details></div>"
         )
         return {"application/vnd.jupyter.widget-view+json": view, "text/html": still, "text/plain": repr(self)}
 

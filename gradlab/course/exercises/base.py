@@ -6,9 +6,9 @@ import html
 from dataclasses import dataclass
 from typing import Any
 
-from ...formatting import prose
+from ...formatting import html_box, inline_html
 from .definition import Definition
-from .verdict import Verdict, html_box
+from .verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Exercise:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         ladder = ""
         for number, hint in reversed(list(enumerate(self.hints, 1))):
-            more = f"<summary>Hint {number} of {len(self.hints)}</summary><div>{prose(hint)}</div>"
+            more = f"<summary>Hint {number} of {len(self.hints)}</summary><div>{inline_html(hint)}</div>"
             ladder = f'<details style="margin:4px 0 0 12px">{more}{ladder}</details>'
         head = f"<b>{html.escape(self.title)}</b> ({self.level}, {self.minutes} minutes)<br>"
-        return {"text/plain": repr(self), "text/html": html_box(f"{head}{prose(self.spec)}{ladder}", "#0072B2")}
+        return {"text/plain": repr(self), "text/html": html_box(f"{head}{inline_html(self.spec)}{ladder}", "#0072B2")}

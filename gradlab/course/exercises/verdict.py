@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import html
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ..formatting import prose
+from ...formatting import html_box, inline_html, png_img
 
 RIGHT, NOT_YET, NOT_ATTEMPTED = "right", "not yet", "not attempted"
 # A sign beside each colour, for those who do not see it.
@@ -44,14 +42,6 @@ class Verdict:
         head, colour = _LOOK[self.state]
         picture = ""
         if self.png is not None:
-            source = base64.b64encode(self.png).decode()
-            alt = html.escape(self.remark, quote=True)
-            picture = f'<br><img style="max-width:100%;width:560px" alt="{alt}" src="data:image/png;base64,{source}">'
-        page = html_box(f"<b>{head}.</b> {prose(self.remark)}{picture}", colour)
+            picture = f"<br>{png_img(self.png, self.remark, 560)}"
+        page = html_box(f"<b>{head}.</b> {inline_html(self.remark)}{picture}", colour)
         return {"text/plain": repr(self), "text/html": page}
-
-
-def html_box(content: str, colour: str) -> str:
-    """Return HTML with a bar of this colour at its left; it needs no style sheet, wherever it is read."""
-    look = f"border-left:6px solid {colour};padding:2px 12px;max-width:72ch;font-size:15px;line-height:1.45"
-    return f'<div role="status" style="{look}">{content}</div>'
