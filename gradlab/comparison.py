@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from .formatting import png_img
+
 import html
 import math
 from collections.abc import Mapping
