@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from .formatting import png_img
-
 import html
 import math
 from collections.abc import Mapping
@@ -13,6 +11,7 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from . import tasks
+from .formatting import png_img
 from .loop import Recipe, Run
 from .scenes import Curve, loss_curve
 from .views import comparison_figure
