@@ -93,14 +93,14 @@ def test_a_diverged_run_is_named_and_goes_on() -> None:
     assert run.record.broken < 200
 
 
-@pytest.mark.parametrize("product", [0.1, 0.5, 1.0, 1.5, 1.9, 1.99])
+@pytest.mark.parametrize("product", every(3, [0.1, 0.5, 1.0, 1.5, 1.9, 1.99]))
 def test_plain_sgd_settles_below_2(product: float) -> None:
     values = swing(product / 4, 4.0, 1500, zero_grad=True)
     assert abs(values[-1]) < 1e-3
     assert abs(values[1]) == pytest.approx(abs(1 - product), rel=1e-5)
 
 
-@pytest.mark.parametrize("product", [2.01, 2.1, 3.0, 3.9, 5.0])
+@pytest.mark.parametrize("product", every(4, [2.01, 2.1, 3.0, 3.9, 5.0]))
 def test_plain_sgd_diverges_above_2(product: float) -> None:
     values = swing(product / 4, 4.0, 600, zero_grad=True)
     assert largest(values[300:301]) > 15

@@ -10,11 +10,10 @@ from __future__ import annotations
 import gc
 import itertools
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-import torch
 from ledger_cases import MODELS, Case, Loop
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
@@ -126,11 +125,3 @@ def test_each_category_is_what_a_count_by_hand_gives(case: Case, monkeypatch: py
     with ledger:
         loop.run()
     assert activations == pencil.found
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)

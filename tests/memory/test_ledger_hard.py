@@ -10,7 +10,7 @@ import copy
 import gc
 import io
 import pickle
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import ledger_cases
@@ -40,14 +40,6 @@ def story(make: Callable[[], Callable[[], Any]]) -> Callable[[], Callable[[], An
 
 def small() -> tuple[nn.Sequential, Tensor]:
     return nn.Sequential(nn.Linear(64, 128), nn.Tanh(), nn.Linear(128, 64)), torch.randn(32, 64)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 @story

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import gc
 import itertools
-from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
 import pytest
-import torch
 from ledger_cases import MODELS, NEAR, Case, Loop, events, mark
 from sampling import every
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -30,18 +28,6 @@ CASES = [
 ]
 EACH = pytest.mark.parametrize("case", every(7, CASES), ids=str)
 SOME = pytest.mark.parametrize("case", every(4, CASES[::7]), ids=str)  # in all, every switch both ways, in every model
-
-
-@pytest.fixture(autouse=True, scope="module")
-def quick() -> Iterator[None]:
-    """One thread, and no time lost on looking through all that torch's import has left."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
-    torch.set_num_threads(threads)
 
 
 class Watched:
