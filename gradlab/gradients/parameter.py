@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import Any
 
 from torch import Tensor
@@ -10,6 +11,19 @@ from torch.utils.weak import TensorWeakRef
 from .spans import Span
 
 _MOST_SPANS = 64
+
+
+class GradEvent(Enum):
+    """What happened to one ``.grad``, with a value that says more."""
+
+    ADDED = auto()
+    """A backward added to it; the value is the number of the backward."""
+    CLEARED = auto()
+    """It became None."""
+    MAYBE_CLEARED = auto()
+    """It was written to from outside; the value is its norm, on the device, which is 0 if it was cleared."""
+    STEPPED = auto()
+    """A step used it; the value is the number of the step."""
 
 
 class ParameterHistory:
@@ -42,7 +56,7 @@ class ParameterHistory:
         self.applied_to = 0
         self.applied_before = 0  # what ``applied_to`` was before the newest step
         self.reused: tuple[int, Span] | None = None  # the newest step that applied batches again, and which
-        self.events: list[tuple[str, Any]] = []
+        self.events: list[tuple[GradEvent, Any]] = []
         self.last_grad_ref: TensorWeakRef | None = None  # the tensor that .grad was when last seen ...
         self.version = -1  # ... and its version then
         self.had_grad = False  # was something in .grad when last looked at, as before each backward?
@@ -64,11 +78,11 @@ class ParameterHistory:
     def sync(self) -> None:
         """Work the waiting events into ``batches``, ``applied_to`` and ``reused``."""
         for kind, value in self.events:
-            if kind == "add":
+            if kind is GradEvent.ADDED:
                 self._add(value)
-            elif kind == "clear" or (kind == "doubt" and not value.item()):  # a norm of exactly 0: zeros hold nothing
-                self.batches.clear()
-            elif kind == "step" and self.batches:
+            elif kind is GradEvent.CLEARED or (kind is GradEvent.MAYBE_CLEARED and not value.item()):
+                self.batches.clear()  # a norm of exactly 0: zeros hold nothing
+            elif kind is GradEvent.STEPPED and self.batches:
                 if self.batches[0][0] <= self.applied_to:
                     again = self.applied()
                     self.reused = (value, (again[0][0], again[-1][1]))

@@ -23,13 +23,13 @@ from torch import Tensor
 from .. import _torch
 from .._torch import outside_dispatch_modes
 from .contents import GradContents, read_contents
-from .parameter import ParameterHistory
+from .parameter import GradEvent, ParameterHistory
 from .spans import Span
 
 _SYNC_EVERY = 64
 _VECTORS_KEPT = 64
 _SHOW_GRADS_EVERY = 4
-_CLEAR = ("clear", None)
+_CLEAR = (GradEvent.CLEARED, None)
 
 
 class Provenance:
@@ -51,7 +51,7 @@ class Provenance:
         self._tracked = list(zip(self.histories, self.params, strict=True))
         self._by_id = {id(param): history for history, param in self._tracked}
         self._newest_scale = 1.0
-        self._added = ("add", 0)
+        self._added = (GradEvent.ADDED, 0)
         self._pass = -1
         self._numbered = -1
         self._handles: list[Any] = []
@@ -132,13 +132,13 @@ class Provenance:
             with outside_dispatch_modes():
                 norms = _torch.foreach_norm(grads, 1)
             for history, norm in zip(doubtful, norms, strict=True):
-                history.events.append(("doubt", norm))
+                history.events.append((GradEvent.MAYBE_CLEARED, norm))
 
     def _number(self) -> None:
         """The pass under way does add to ``.grad`` (``torch.autograd.grad`` does not): it gets the next number."""
         self._numbered = self._pass
         self.backwards += 1
-        self._added = ("add", self.backwards)
+        self._added = (GradEvent.ADDED, self.backwards)
         self._newest_scale = self.loss_scale() if self.measure and any(e.had_grad for e in self.histories) else 1.0
         if self.backwards % _SYNC_EVERY == 0:
             for history in self.histories:
@@ -151,7 +151,7 @@ class Provenance:
         found = ((self._by_id.get(id(p)), p.grad) for group in optimizer.param_groups for p in group["params"])
         tracked = [(history, grad) for history, grad in found if history is not None]
         self._detect_changes(tracked)
-        event = ("step", self.steps)
+        event = (GradEvent.STEPPED, self.steps)
         for history, grad in tracked:
             if grad is not None:
                 history.events.append(event)
