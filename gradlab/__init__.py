@@ -14,7 +14,6 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import tasks as tasks
-    from .comparison import compare as compare
     from .course.exercises import exercise as exercise
     from .doctor import watch as watch
     from .forecast import forecast as forecast
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from .loop import Run as Run
     from .memory import Ledger as Ledger
     from .widgets import Lab as Lab
+    from .widgets import compare as compare
     from .widgets import predict as predict
 
 load_lazily(
@@ -31,7 +31,7 @@ load_lazily(
         "Ledger": ".memory",
         "Recipe": ".loop",
         "Run": ".loop",
-        "compare": ".comparison",
+        "compare": ".widgets",
         "exercise": ".course.exercises",
         "forecast": ".forecast",
         "predict": ".widgets",

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from .._process import preserving_rng
 from ..loop import Program, Recipe
 from ..memory import Ledger, MemoryPoint
 from .checkpointing import checkpointing
@@ -58,7 +59,7 @@ def simulate(
     program = Program(recipe.source())
     skip_first_update = workload.size is not None if skip_first_update is None else skip_first_update
     with ExitStack() as stack:
-        stack.enter_context(torch.random.fork_rng(devices=()))
+        stack.enter_context(preserving_rng())
         stack.enter_context(torch.enable_grad())
         stack.enter_context(quiet_fake_tensor_log())
         mode = CpuFakeTensorMode()

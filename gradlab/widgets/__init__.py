@@ -1,4 +1,4 @@
-"""What a notebook shows: the Lab, the ForecastLab, and the questions of ``predict``."""
+"""What a notebook shows: the Lab, the ForecastLab, the figure of ``compare`` and the questions of ``predict``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .comparison import compare as compare
     from .forecast_lab import ForecastLab as ForecastLab
     from .lab import Lab as Lab
     from .predict import predict as predict
@@ -16,6 +17,7 @@ load_lazily(
     {
         "ForecastLab": ".forecast_lab",
         "Lab": ".lab",
+        "compare": ".comparison",
         "predict": ".predict",
     },
 )

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 import torch
 
+from ..._process import lock
 from .alike import alike
-from .base import Exercise
 from .brief import brief
 from .coerce import MismatchError, coerce_like
 from .definition import Case, Definition
 from .guard import TroubleError, guarded
 from .stubs import is_unchanged_stub, stub_of
-from .torch_state import preserving_rng, preserving_torch_state
+from .torch_state import preserving_all_rngs, preserving_torch_state
 from .verdict import NOT_ATTEMPTED, NOT_YET, RIGHT, Verdict
 
-_TURN = threading.RLock()  # the random numbers that the cases are made from are those of the whole process
+if TYPE_CHECKING:
+    from .base import Exercise
 
 
 def check(exercise: Exercise, answer: object) -> Verdict:
@@ -32,7 +33,7 @@ def check(exercise: Exercise, answer: object) -> Verdict:
         return Verdict(NOT_YET, f"A function is wanted: hand over `{name}` itself, not {brief(answer)}.")
     if callable(answer) and not callable(stub):
         return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{brief(answer)}`.")
-    with _TURN, preserving_rng(), preserving_torch_state():
+    with lock, preserving_all_rngs(), preserving_torch_state():
         return _tried(exercise, answer)
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from ..._process import preserving_rng
+
 _DEVICES = ("cpu", "cuda")
 
 
@@ -42,15 +44,14 @@ def preserving_torch_state() -> Iterator[None]:
 
 
 @contextmanager
-def preserving_rng() -> Iterator[None]:
+def preserving_all_rngs() -> Iterator[None]:
     """Put the random numbers of torch, of Python and of numpy back where they were."""
     own = random.getstate()
     numpy: Any = sys.modules.get("numpy")
     theirs = None if numpy is None else numpy.random.get_state()
     # torch.manual_seed seeds every GPU, too; one that nothing has used yet has no random numbers to keep.
-    gpus = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     try:
-        with torch.random.fork_rng(devices=gpus):
+        with preserving_rng(cuda=torch.cuda.is_initialized()):
             yield
     finally:
         random.setstate(own)

@@ -10,11 +10,11 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from . import tasks
-from .formatting import png_img
-from .loop import Recipe, Run
-from .scenes import Curve, loss_curve
-from .views import comparison_figure
+from .. import tasks
+from ..formatting import png_img
+from ..loop import Recipe, Run
+from ..scenes import Curve, loss_curve
+from ..views import comparison_figure
 
 _MOST = 7  # as many as there are colours and dashes to tell them apart
 _HEAD = ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "")
