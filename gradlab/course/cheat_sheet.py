@@ -19,7 +19,7 @@ from ..loop import Recipe
 _HERE = files("gradlab.course")
 
 
-class Call(NamedTuple):
+class CallRow(NamedTuple):
     """One call of the loop and what it does to ``.grad`` and to the weights."""
 
     code: str
@@ -38,7 +38,7 @@ class Pitfall(NamedTuple):
 class CheatSheet:
     """One page: a notebook shows it, ``save`` writes it as a file that prints on one sheet of A4."""
 
-    def __init__(self, loops: Mapping[str, Recipe], calls: Sequence[Call], pitfalls: Sequence[Pitfall]) -> None:
+    def __init__(self, loops: Mapping[str, Recipe], calls: Sequence[CallRow], pitfalls: Sequence[Pitfall]) -> None:
         """``loops`` maps a title to the Recipe whose ``source()`` is printed under it."""
         self.loops, self.calls, self.pitfalls = dict(loops), list(calls), list(pitfalls)
 
@@ -90,7 +90,7 @@ def cheat_sheet() -> CheatSheet:
         "All of it, with clipping": Recipe(accumulate=4, amp="fp16", clip=1.0, optimizer="adamw", lr=0.001),
     }
     lists = tomllib.loads(_HERE.joinpath("cheat_sheet.toml").read_text(encoding="utf-8"))
-    return CheatSheet(loops, [Call(**row) for row in lists["calls"]], [Pitfall(**row) for row in lists["pitfalls"]])
+    return CheatSheet(loops, [CallRow(**row) for row in lists["calls"]], [Pitfall(**row) for row in lists["pitfalls"]])
 
 
 def _coloured(source: str) -> str:

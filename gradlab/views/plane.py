@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 
 from ..formatting import short
 from ..scenes import Contours
-from .canvas import Canvas, set_label
+from .canvas import Canvas, SceneType, set_label
 from .limits import Range, numbers
 from .palette import GREY, INK
 from .style import own_look
 
-SceneType = TypeVar("SceneType")
 LEVELS = 9
 
 

@@ -11,15 +11,15 @@ import importlib
 from pathlib import Path
 
 from .base import Exercise, Mistake
-from .text import LEVELS, Text, read_text
+from .text import EXERCISE_LEVELS, ExerciseText, read_text
 from .verdict import Verdict
 
-__all__ = ["Exercise", "Mistake", "Verdict", "exercise", "names"]
+__all__ = ["Exercise", "Mistake", "Verdict", "exercise", "exercise_names"]
 
 _HERE = Path(__file__).parent
 
 
-def names() -> tuple[str, ...]:
+def exercise_names() -> tuple[str, ...]:
     """Return the names of all exercises, in the order of the series and, within a notebook, from easy to harder."""
     return tuple(_texts())
 
@@ -54,9 +54,9 @@ def exercise(name: str) -> Exercise:
     )
 
 
-def _texts() -> dict[str, tuple[str, Text]]:
+def _texts() -> dict[str, tuple[str, ExerciseText]]:
     """Return the folder and the text of every exercise by its name, in order; imports none of them."""
     paths = [path for path in _HERE.glob("nb*/*.md") if path.with_suffix(".py").exists()]
     found = [(path.parent.name, path.stem, read_text(path)) for path in paths]
-    found.sort(key=lambda each: (each[0], LEVELS.index(each[2].level), each[1]))
+    found.sort(key=lambda each: (each[0], EXERCISE_LEVELS.index(each[2].level), each[1]))
     return {name: (folder, text) for folder, name, text in found}

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 
-def weights(model: nn.Module) -> Tensor:
+def all_weights(model: nn.Module) -> Tensor:
     """Return all weights of a model in one row, as a copy."""
     return torch.cat([parameter.detach().reshape(-1).clone() for parameter in model.parameters()])
 
@@ -18,11 +18,11 @@ def weights(model: nn.Module) -> Tensor:
 def trained(loop: Callable[..., Any], model: nn.Module, *arguments: Any) -> Tensor:
     """Let ``loop(model, *arguments)`` run and return the model's weights after it."""
     loop(model, *arguments)
-    return weights(model)
+    return all_weights(model)
 
 
 def gradient(loss: Tensor, model: nn.Module) -> Tensor:
-    """Return the gradient of a loss in one row, as ``weights`` does, from autograd.grad, which never touches .grad."""
+    """Return the gradient of a loss in one row, as ``all_weights`` does, from autograd.grad: .grad stays as it is."""
     return torch.cat([part.reshape(-1) for part in torch.autograd.grad(loss, list(model.parameters()))])
 
 

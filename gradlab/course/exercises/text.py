@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-LEVELS = ("easy", "medium", "harder")
+EXERCISE_LEVELS = ("easy", "medium", "harder")
 
 _WHOLE = re.compile(
     r"---\nlevel: (?P<level>[^\n]+)\nminutes: (?P<minutes>\d+)\n---\n+"
@@ -22,7 +22,7 @@ _REMARK = re.compile(r"^- `([a-z0-9-]+)`: (.+?)(?=\n- `|\Z)", re.DOTALL | re.MUL
 
 
 @dataclass(frozen=True)
-class Text:
+class ExerciseText:
     """What a learner reads of an exercise."""
 
     title: str
@@ -35,19 +35,19 @@ class Text:
     """By the mistake's name."""
 
 
-def read_text(path: Path) -> Text:
+def read_text(path: Path) -> ExerciseText:
     """Read the text of an exercise; raise ValueError that names the file where a part is missing or misplaced."""
     found = _WHOLE.fullmatch(path.read_text(encoding="utf-8"))
     if found is None:
         order = "front matter with level and minutes, # title, spec, ```python stub, ## Hints, ## Mistakes"
         raise ValueError(f"{path}: the parts of an exercise are, in this order: {order}")
-    if found["level"] not in LEVELS:
-        raise ValueError(f"{path}: level must be one of {', '.join(LEVELS)}, got {found['level']!r}")
+    if found["level"] not in EXERCISE_LEVELS:
+        raise ValueError(f"{path}: level must be one of {', '.join(EXERCISE_LEVELS)}, got {found['level']!r}")
     hints = tuple(_one_line(hint) for hint in _HINT.findall(found["hints"]))
     remarks = {name: _one_line(remark) for name, remark in _REMARK.findall(found["mistakes"])}
     if not hints or not remarks:
         raise ValueError(f"{path}: hints are written `1. ...`, mistakes `` - `name`: ... ``, at least one of each")
-    return Text(
+    return ExerciseText(
         title=found["title"],
         level=found["level"],
         minutes=int(found["minutes"]),

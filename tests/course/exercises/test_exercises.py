@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 import torch
 
-from gradlab.course.exercises import Exercise, exercise, names
+from gradlab.course.exercises import Exercise, exercise, exercise_names
 from gradlab.course.exercises.stubs import stub_of
 from gradlab.course.exercises.text import read_text
 
 HERE = Path(__file__).resolve().parent
 NOTEBOOKS = HERE.parents[2] / "notebooks"
-EACH = pytest.mark.parametrize("name", names())
-FUNCTIONS = [name for name in names() if callable(stub_of(exercise(name).stub))]
+EACH = pytest.mark.parametrize("name", exercise_names())
+FUNCTIONS = [name for name in exercise_names() if callable(stub_of(exercise(name).stub))]
 
 
 def right_answers(it: Exercise) -> tuple[Any, ...]:
@@ -151,15 +151,15 @@ def test_a_name_that_is_none() -> None:
 
 
 def test_there_are_enough() -> None:
-    homes = [exercise(name).notebook for name in names()]
-    assert len(names()) >= 30
-    assert len(set(names())) == len(names())
+    homes = [exercise(name).notebook for name in exercise_names()]
+    assert len(exercise_names()) >= 30
+    assert len(set(exercise_names())) == len(exercise_names())
     assert all(homes.count(path.stem) >= 2 for path in NOTEBOOKS.glob("*.ipynb"))
-    assert sorted(path.stem for path in HERE.glob("nb*/*.py")) == sorted(names())
+    assert sorted(path.stem for path in HERE.glob("nb*/*.py")) == sorted(exercise_names())
 
 
 def test_they_come_in_the_order_of_the_series_and_from_easy_to_harder() -> None:
-    known = [exercise(name) for name in names()]
+    known = [exercise(name) for name in exercise_names()]
     order = [(it.notebook, ("easy", "medium", "harder").index(it.level)) for it in known]
     assert order == sorted(order)
 

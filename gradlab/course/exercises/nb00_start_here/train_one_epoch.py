@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..definition import Case, Definition
-from ..loops import sgd, sgd_step_by_hand, trained, weights
+from ..loops import all_weights, sgd, sgd_step_by_hand, trained
 
 
 def case(rng: random.Random) -> Case:
@@ -22,7 +22,7 @@ def case(rng: random.Random) -> Case:
 def reference(model: nn.Module, loss_fn: Any, batches: Any, lr: float) -> Tensor:
     for x, y in batches:
         sgd_step_by_hand(loss_fn(model(x), y), model.parameters(), lr)
-    return weights(model)
+    return all_weights(model)
 
 
 DEFINITION = Definition(

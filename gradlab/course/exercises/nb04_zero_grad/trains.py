@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ..definition import Case, Definition
-from ..loops import weights
+from ..loops import all_weights
 
 STANDARD = ("zero", "forward", "backward", "step")
 
@@ -46,7 +46,7 @@ def after(order: tuple[str, ...], rounds: int) -> Tensor:
             loss.backward()
         else:
             optimizer.step()
-    return weights(model)
+    return all_weights(model)
 
 
 def follow(order: list[str] | tuple[str, ...], *lines: str) -> bool:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..definition import Case, Definition
-from ..loops import sgd_step_by_hand, weights
+from ..loops import all_weights, sgd_step_by_hand
 
 
 def case(rng: random.Random) -> Case:
@@ -34,12 +34,12 @@ def by_hand(generator: nn.Module, critic: nn.Module, batches: list[tuple[Tensor,
         sgd_step_by_hand(says(critic(generator(noise)), True), generator.parameters(), lr)
         loss = says(critic(real), True) + says(critic(generator(noise).detach()), False)
         sgd_step_by_hand(loss, critic.parameters(), lr)
-    return weights(nn.ModuleList([generator, critic]))
+    return all_weights(nn.ModuleList([generator, critic]))
 
 
 def observe(answer: Callable[..., object], generator: nn.Module, critic: nn.Module, *others: object) -> Tensor:
     answer(generator, critic, *others)
-    return weights(nn.ModuleList([generator, critic]))
+    return all_weights(nn.ModuleList([generator, critic]))
 
 
 def loop(*lines: str) -> Callable[..., None]:

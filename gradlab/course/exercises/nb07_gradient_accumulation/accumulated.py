@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..definition import Case, Definition
-from ..loops import sgd_step_by_hand, trained, weights
+from ..loops import all_weights, sgd_step_by_hand, trained
 from .shared import joined
 
 
@@ -27,7 +27,7 @@ def reference(model: nn.Module, loss_fn: Any, batches: Any, lr: float, n: int) -
     for start in range(0, len(batches), n):
         x, y = joined(batches[start : start + n])
         sgd_step_by_hand(loss_fn(model(x), y), model.parameters(), lr)
-    return weights(model)
+    return all_weights(model)
 
 
 def loop(divide_by: Callable[[int, int], int] = lambda own, n: own, clear: str = "window") -> Callable[..., None]:

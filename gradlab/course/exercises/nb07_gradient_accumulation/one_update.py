@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.functional import mse_loss
 
 from ..definition import Case, Definition
-from ..loops import gradient, sgd_step_by_hand, weights
+from ..loops import all_weights, gradient, sgd_step_by_hand
 from .shared import joined
 
 
@@ -33,12 +33,12 @@ def reference(model: nn.Module, loss_fn: Any, window: Any, optimizer: Any, max_n
     x, y = joined(window)
     loss = loss_fn(model(x), y)
     sgd_step_by_hand(loss, model.parameters(), optimizer.param_groups[0]["lr"], max_norm)
-    return {"weights": weights(model), "loss": loss.item()}
+    return {"weights": all_weights(model), "loss": loss.item()}
 
 
 def observe(answer: Callable[..., object], model: nn.Module, *arguments: object) -> dict[str, object]:
     loss = answer(model, *arguments)
-    return {"weights": weights(model), "loss": loss}
+    return {"weights": all_weights(model), "loss": loss}
 
 
 def update(

@@ -12,7 +12,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from ..definition import Case, Definition
 from ..guard import TroubleError
-from ..loops import weights
+from ..loops import all_weights
 
 LIMIT, LR = 0.1, 0.1
 ZERO, BACKWARD, UNSCALE = "optimizer.zero_grad()", "scaler.scale(loss).backward()", "scaler.unscale_(optimizer)"
@@ -57,14 +57,14 @@ def run(order: Sequence[str], model: nn.Module, x: Tensor, y: Tensor) -> tuple[f
         STEP: lambda: scaler.step(optimizer),
         UPDATE: scaler.update,
     }
-    before = weights(model)
+    before = all_weights(model)
     for call in order:
         try:
             calls[call]()
         except (AssertionError, RuntimeError) as error:
             why = next((words for part, words in REFUSED.items() if part in str(error)), str(error))
             raise TroubleError(f"PyTorch refuses {call}: {why}") from None
-    return seen[0], float((weights(model) - before).norm())
+    return seen[0], float((all_weights(model) - before).norm())
 
 
 DEFINITION = Definition(

@@ -15,7 +15,7 @@ from ....doctor import watch
 from ..alike import alike
 from ..brief import brief
 from ..definition import Case, Definition
-from ..loops import sgd_step_by_hand, weights
+from ..loops import all_weights, sgd_step_by_hand
 
 BATCHES = 40  # enough for the doctor to be sure
 
@@ -63,7 +63,7 @@ def reference(body: nn.Module, head: nn.Module, loss_fn: Any, batches: Any, lr: 
         loss = loss_fn(model(x), y)
         sgd_step_by_hand(loss, model.parameters(), lr * 0.99**t)
         losses.append(loss.item())
-    return Outcome(weights(model), mean(losses), [])
+    return Outcome(all_weights(model), mean(losses), [])
 
 
 def observe(answer: Callable[..., object], body: nn.Module, head: nn.Module, *arguments: object) -> Outcome:
@@ -72,7 +72,7 @@ def observe(answer: Callable[..., object], body: nn.Module, head: nn.Module, *ar
         warnings.simplefilter("ignore")  # PyTorch notices one of the mistakes, too
         loss = answer(body, head, *arguments)
     findings = [(finding.code, finding.line or 0) for finding in report if finding.severity != "hint"]
-    return Outcome(weights(nn.Sequential(body, head)), loss, findings)
+    return Outcome(all_weights(nn.Sequential(body, head)), loss, findings)
 
 
 def mean(losses: list[Any]) -> Any:

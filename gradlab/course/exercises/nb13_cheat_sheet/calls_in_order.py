@@ -13,7 +13,7 @@ from torch.nn.functional import mse_loss
 
 from ..definition import Case, Definition
 from ..guard import TroubleError
-from ..loops import sgd_step_by_hand, weights
+from ..loops import all_weights, sgd_step_by_hand
 
 CALLS = ("zero_grad", "forward", "backward", "unscale_", "clip", "scaler.step", "scaler.update", "scheduler.step")
 MAX_NORM = 0.05  # small enough to shorten every gradient of a case
@@ -28,7 +28,7 @@ def case(rng: random.Random) -> Case:
 def reference(model: nn.Module, batches: Any, lr: float) -> Tensor:
     for t, (x, y) in enumerate(batches):
         sgd_step_by_hand(mse_loss(model(x), y), model.parameters(), lr * DECAY**t, MAX_NORM)
-    return weights(model)
+    return all_weights(model)
 
 
 def observe(answer: object, model: nn.Module, batches: Any, lr: float) -> Tensor:
@@ -37,7 +37,7 @@ def observe(answer: object, model: nn.Module, batches: Any, lr: float) -> Tensor
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch warns of a scheduler that comes first; the verdict says it
         run(answer, model, batches, lr)
-    return weights(model)
+    return all_weights(model)
 
 
 def run(order: Sequence[str], model: nn.Module, batches: Any, lr: float) -> None:

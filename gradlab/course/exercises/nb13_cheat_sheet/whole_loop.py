@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ..definition import Case, Definition
-from ..loops import sgd_step_by_hand, trained, weights
+from ..loops import all_weights, sgd_step_by_hand, trained
 
 
 def case(rng: random.Random) -> Case:
@@ -26,7 +26,7 @@ def reference(model: nn.Module, loss_fn: Any, batches: Any, lr: float, window: i
     for start in range(0, len(batches), window):
         loss = torch.stack([loss_fn(model(x), y) for x, y in batches[start : start + window]]).mean()
         sgd_step_by_hand(loss, model.parameters(), lr, max_norm)
-    return weights(model)
+    return all_weights(model)
 
 
 def loop(*, clear: bool = True, divide: str = "own", clip: str = "window", last: bool = True) -> Callable[..., None]:
