@@ -121,10 +121,10 @@ def test_runs_on_fake_tensors(task: Task) -> None:
 @EACH
 def test_is_ready_in_a_blink(task: Task) -> None:
     best = math.inf
-    for _ in range(3):  # the best of three: other work on the machine is not the task's fault
-        start = time.perf_counter()
+    for _ in range(3):  # the best of three, in time of the processor: other work on the machine is not the task's fault
+        start = time.process_time()
         tasks.get(task.name, device="cpu").build()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     assert best < 0.3
 
 
