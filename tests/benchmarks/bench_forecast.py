@@ -23,7 +23,7 @@ PROGRAM = """
 import resource, time, torch
 began, cpu = time.perf_counter(), time.process_time()
 from gradlab.forecast import forecast
-from gradlab.recipe import Recipe
+from gradlab import Recipe
 recipe = Recipe(optimizer="adamw", amp="bf16")
 found = forecast({name!r}, recipe, {options})
 first, cpu = time.perf_counter() - began, time.process_time() - cpu

@@ -54,8 +54,9 @@ def crossings(values: list[float]) -> list[float]:
     return [i + a / (a - b) for i, (a, b) in pairs if a * b < 0 or (a == 0 != b)]
 
 
-@pytest.mark.parametrize(("lr", "curvature"), every(3, PAIRS))
-def test_the_half_period_is_the_predicted_one(lr: float, curvature: float) -> None:
+@pytest.mark.parametrize("pair", every(3, PAIRS))
+def test_the_half_period_is_the_predicted_one(pair: tuple[float, float]) -> None:
+    lr, curvature = pair
     predicted = math.pi / math.acos(1 - lr * curvature / 2)
     zeros = crossings(swing(lr, curvature, 600))
     swings = len(zeros) - 1
@@ -64,8 +65,9 @@ def test_the_half_period_is_the_predicted_one(lr: float, curvature: float) -> No
     assert measured == pytest.approx(predicted, rel=0.01)
 
 
-@pytest.mark.parametrize(("lr", "curvature"), every(3, PAIRS))
-def test_the_swing_neither_settles_nor_grows(lr: float, curvature: float) -> None:
+@pytest.mark.parametrize("pair", every(3, PAIRS))
+def test_the_swing_neither_settles_nor_grows(pair: tuple[float, float]) -> None:
+    lr, curvature = pair
     values = swing(lr, curvature, 600)
     early, late = (max(map(abs, part)) for part in (values[:200], values[-200:]))
     assert late == pytest.approx(early, rel=0.05)

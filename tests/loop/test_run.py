@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 import torch
+from sampling import every
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run, tasks
@@ -487,7 +488,7 @@ ENDLESS = {
 }
 
 
-@pytest.mark.parametrize("watch_memory", [False, True])
+@pytest.mark.parametrize("watch_memory", every(2, [False, True]))
 @pytest.mark.parametrize("name", ENDLESS)
 def test_an_endless_loop_without_a_step_is_stopped_and_named(
     name: str, watch_memory: bool, monkeypatch: pytest.MonkeyPatch

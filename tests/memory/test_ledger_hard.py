@@ -625,7 +625,13 @@ def compare(make: Callable[[], Callable[[], Any]]) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Using `torch.compile")  # of any global module hook, such as the Ledger's
-@pytest.mark.parametrize("make", STORIES.values(), ids=STORIES.keys())
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(make, id=name, marks=[pytest.mark.slow] if name == "a_compiled_model" else [])
+        for name, make in STORIES.items()
+    ],
+)
 def test_every_moment_is_the_allocators(make: Callable[[], Callable[[], Any]]) -> None:
     compare(make)
 
