@@ -10,10 +10,18 @@ from collections.abc import Callable
 from playwright.sync_api import TimeoutError
 
 from gradlab import tasks
-from gradlab.loop.recipe import AMP, OPTIMIZERS
+from gradlab.loop import SWITCHES, Choice
 from gradlab.widgets.player import SPEEDS
 
 from .driving import Notebook
+
+
+def options(name: str) -> tuple[str, ...]:
+    """What the list of a switch offers."""
+    switch = SWITCHES[name]
+    assert isinstance(switch, Choice)
+    return switch.options
+
 
 ACTIONS = 200
 SECONDS = 60
@@ -43,9 +51,9 @@ def act(page: Notebook, chance: random.Random) -> str:
     label, value = {
         "switch": lambda: (chance.choice(("zero_grad", "set_to_none", "divide_loss")), chance.random() < 0.5),
         "choice": lambda: chance.choice(
-            [("AMP", amp) for amp in AMP]
+            [("AMP", amp) for amp in options("amp")]
             + [("clip", clip) for clip in ("off", "0.1", "5")]
-            + [("optimizer", name) for name in OPTIMIZERS]
+            + [("optimizer", name) for name in options("optimizer")]
         ),
         "number": lambda: chance.choice(
             [("lr", lr) for lr in ("1e30", "50", "0.1", "1e-9", "-1", "0", "", "-0")]

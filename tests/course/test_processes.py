@@ -16,7 +16,7 @@ from rank_scripts import gone, hanging, interrupt_when_begun, pids_in, script
 
 import gradlab
 from gradlab.course.processes import launch, torchrun, workers
-from gradlab.course.processes.report import Raised, RankExit, describe_failure
+from gradlab.course.processes.report import RankError, RankExit, describe_failure
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
 # Not in the first turn: the other may still be about to meet, and would fail there.
@@ -272,8 +272,8 @@ def test_what_cannot_be_started_is_refused(arguments: tuple, error: type[Excepti
 
 
 def test_the_cause_comes_first_whatever_the_number() -> None:
-    lost = Raised("RuntimeError", "Connection closed by peer", None, 2.0, False)
-    first = Raised("IndexError", "7", None, 1.0, False)
+    lost = RankError("RuntimeError", "Connection closed by peer", None, 2.0, False)
+    first = RankError("IndexError", "7", None, 1.0, False)
     ranks = [RankExit(1, lost, False), RankExit(0, None, False), RankExit(1, first, False), RankExit(-9, None, True)]
     assert describe_failure(ranks, Path("x.py"), None).splitlines() == [
         "rank 2 failed: IndexError: 7",

@@ -131,7 +131,7 @@ def lived(
     with ledger:
         loop = program.loop(names)
         for index in loop:
-            ledger.mark(program.statements[index].word)
+            ledger.mark(program.statements[index].label)
             if index == last:
                 updates -= 1
                 if updates == 0:

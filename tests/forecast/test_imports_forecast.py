@@ -21,7 +21,7 @@ for first in (
     "import gradlab.forecast.estimate",
     "from gradlab.forecast import GPUS",
     "from gradlab.forecast import forecast",
-    "import gradlab.widgets.fit",
+    "import gradlab.widgets.forecast_lab",
 ):
     for name in [name for name in sys.modules if name.split(".")[0] == "gradlab"]:
         del sys.modules[name]
@@ -54,5 +54,7 @@ def test_every_public_name_is_there() -> None:
     module = sys.modules["gradlab.forecast"]
     assert all(getattr(module, name) is not None for name in module.__all__)
     assert set(module.__all__) <= set(dir(module))
-    with pytest.raises(AttributeError, match=r"gradlab\.forecast has no name 'forecasts'; it has GPUS, Forecast"):
+    with pytest.raises(
+        AttributeError, match=r"gradlab\.forecast has no name 'forecasts'; it has Forecast, ForecastError"
+    ):
         module.forecasts  # noqa: B018

@@ -18,7 +18,7 @@ from seen import button, inside, pictures
 
 import gradlab.widgets.forecast_lab as fit_widget
 from gradlab import Recipe
-from gradlab.forecast import GPUS, Forecast, forecast
+from gradlab.forecast import GPUS, Forecast, forecast, progress
 from gradlab.formatting import bytes_text
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.scenes.from_forecast import forecast_scene
@@ -93,7 +93,7 @@ def press(lab: ForecastLab, text: str) -> None:
     button(lab.widget, text).click()
 
 
-def progress(lab: ForecastLab) -> FloatProgress:
+def progress_bar(lab: ForecastLab) -> FloatProgress:
     (bar,) = inside(lab.widget, FloatProgress)
     return bar
 
@@ -208,7 +208,7 @@ def test_what_goes_wrong_is_a_sentence_and_the_lab_lives_on(stand_in: StandIn, e
     press(lab, "Forecast")
     assert alarm(lab) == f"⚠ {said}"
     assert stand_in.bars() == ["now 25 GiB"]
-    assert progress(lab).layout.visibility == "hidden"
+    assert progress_bar(lab).layout.visibility == "hidden"
     assert not button(lab.widget, "Forecast").disabled
     stand_in.error = None
     press(lab, "Forecast")
@@ -221,7 +221,7 @@ def test_progress_is_seen_in_the_widget_alone(
 ) -> None:
     lab = ForecastLab("llama-8b")
     seen: list[tuple[float, str, bool]] = []
-    bar, go = progress(lab), button(lab.widget, "Forecast")
+    bar, go = progress_bar(lab), button(lab.widget, "Forecast")
     stand_in.during = lambda: seen.append((bar.value, bar.layout.visibility, go.disabled))
     monkeypatch.setattr(fit_widget, "_TOLD_EVERY", 0.0)
     threads = threading.active_count()

@@ -274,7 +274,7 @@ def test_controls_show_only_what_is_asked_for() -> None:
 
 
 BAD: list[tuple[Callable[[], object], str]] = [
-    (lambda: Lab("digitz"), r"'bowl', 'line', 'spiral', 'digits', 'text', got 'digitz'"),
+    (lambda: Lab("digitz"), r"'bowl', 'line', .*'digits', .*got 'digitz'"),
     (lambda: Lab(3), r"task must be a Task or one of .*got 3"),
     (lambda: Lab(float("nan")), r"task must be .*got nan"),
     (lambda: Lab("line", recipe="fast"), r"recipe must be a gradlab.Recipe, got 'fast'"),
