@@ -124,7 +124,7 @@ def test_nothing_is_forecast_before_the_button(stand_in: StandIn) -> None:
 def test_showing_settings_is_no_turning() -> None:
     turned: list[tuple[str, Any]] = []
     knobs = ForecastControls(lambda name, value: turned.append((name, value)))
-    knobs.show(ForecastSettings("llama-70b", 4, 512, True, Recipe(optimizer="sgd", accumulate=2), "T4"))
+    knobs.show_settings(ForecastSettings("llama-70b", 4, 512, True, Recipe(optimizer="sgd", accumulate=2), "T4"))
     assert turned == []
     knobs.widgets["batch"].value = 5
     assert turned == [("batch", 5)]
