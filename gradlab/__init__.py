@@ -24,18 +24,4 @@ if TYPE_CHECKING:
     from .widgets import compare as compare
     from .widgets import predict as predict
 
-load_lazily(
-    __name__,
-    {
-        "Lab": ".widgets",
-        "Ledger": ".memory",
-        "Recipe": ".loop",
-        "Run": ".loop",
-        "compare": ".widgets",
-        "exercise": ".course.exercises",
-        "forecast": ".forecast",
-        "predict": ".widgets",
-        "tasks": ".tasks",
-        "watch": ".doctor",
-    },
-)
+load_lazily(__name__)

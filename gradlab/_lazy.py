@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
+
+_DECLARED = re.compile(r"^    from (\.[\w.]*) import (\w+) as \2$", re.MULTILINE)
 
 
 class LazyPackage(ModuleType):
@@ -21,8 +24,11 @@ class LazyPackage(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name not in self._homes:
             raise AttributeError(f"{self.__name__} has no name {name!r}; it has {', '.join(sorted(self._homes))}")
-        home = importlib.import_module(self._homes[name], self.__name__)
-        value = home if home.__name__ == f"{self.__name__}.{name}" and not hasattr(home, name) else getattr(home, name)
+        home = self._homes[name]
+        if home == ".":  # a module of the package itself
+            value: Any = importlib.import_module(f".{name}", self.__name__)
+        else:
+            value = getattr(importlib.import_module(home, self.__name__), name)
         self.__dict__[name] = value
         return value
 
@@ -35,8 +41,14 @@ class LazyPackage(ModuleType):
         return sorted({*self.__dict__, *self._homes})
 
 
-def load_lazily(package: str, homes: Mapping[str, str]) -> None:
-    """Let a package find its public names in their modules; ``homes`` is ``{"Recipe": ".recipe"}``, name to module."""
+def load_lazily(package: str) -> None:
+    """Make public, and load when first used, what a package imports for type checkers.
+
+    These are the lines ``from .module import Name as Name`` below ``if TYPE_CHECKING:`` in its ``__init__.py``: the one
+    list of its public names.
+    """
     module = sys.modules[package]
+    source = module.__spec__.loader.get_source(package)  # type: ignore[union-attr]  # every package of ours has both
+    homes = {name: home for home, name in _DECLARED.findall(source)}
     module.__dict__.update(_homes=homes, __all__=sorted(homes))
     module.__class__ = LazyPackage

@@ -38,38 +38,4 @@ if TYPE_CHECKING:
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun
 
-load_lazily(
-    __name__,
-    {
-        "ACTIVATIONS": "..views",
-        "CATEGORY_STYLES": "..views",
-        "ClaimLog": ".claims",
-        "FAINT": "..views",
-        "FRESH": "..views",
-        "ForecastLab": "..widgets",
-        "GRADIENTS": "..views",
-        "GREY": "..views",
-        "INK": "..views",
-        "LOSS": "..views",
-        "OPTIMIZER": "..views",
-        "SCALE": "..views",
-        "STALE": "..views",
-        "Trial": ".figures.orders",
-        "WEIGHTS": "..views",
-        "WRONG": "..views",
-        "cheat_sheet": ".cheat_sheet",
-        "draw_graph": ".figures.graph",
-        "exercise": ".exercises",
-        "graph_of": ".autograd_graph",
-        "head_to_tail": ".figures.headtail",
-        "launch": ".processes",
-        "orders_figure": ".figures.orders",
-        "prepare": ".processes",
-        "range_figure": ".figures.formats",
-        "record_gradients": ".autograd_graph",
-        "ticks_figure": ".figures.formats",
-        "torchrun": ".processes",
-        "traffic": ".grad_traffic",
-        "vanishing_figure": ".figures.formats",
-    },
-)
+load_lazily(__name__)

@@ -13,13 +13,4 @@ if TYPE_CHECKING:
     from .script import run_script as run_script
     from .watching import watch as watch
 
-load_lazily(
-    __name__,
-    {
-        "Finding": ".finding",
-        "LiveDoctor": ".live",
-        "Report": ".finding",
-        "run_script": ".script",
-        "watch": ".watching",
-    },
-)
+load_lazily(__name__)

@@ -21,18 +21,4 @@ if TYPE_CHECKING:
     from .model_sizes import model_size as model_size
     from .model_sizes import model_sizes as model_sizes
 
-load_lazily(
-    __name__,
-    {
-        "Forecast": ".estimate",
-        "ForecastError": ".errors",
-        "GPUS": ".gpus",
-        "ModelSize": ".model_sizes",
-        "forecast": ".estimate",
-        "model_size": ".model_sizes",
-        "model_sizes": ".model_sizes",
-        "progress": ".estimate",
-        "report_progress_to": ".estimate",
-        "usable_bytes": ".gpus",
-    },
-)
+load_lazily(__name__)

@@ -14,14 +14,4 @@ if TYPE_CHECKING:
     from .spans import spans as spans
     from .spans import union as union
 
-load_lazily(
-    __name__,
-    {
-        "GradContents": ".contents",
-        "ParameterHistory": ".parameter",
-        "Provenance": ".provenance",
-        "Span": ".spans",
-        "spans": ".spans",
-        "union": ".spans",
-    },
-)
+load_lazily(__name__)

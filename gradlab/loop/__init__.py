@@ -21,21 +21,4 @@ if TYPE_CHECKING:
     from .switches import Switch as Switch
     from .switches import Whole as Whole
 
-load_lazily(
-    __name__,
-    {
-        "Choice": ".switches",
-        "History": ".history",
-        "LONGEST_WINDOW": ".recipe",
-        "LoopError": ".program",
-        "OnOff": ".switches",
-        "Positive": ".switches",
-        "Program": ".program",
-        "Recipe": ".recipe",
-        "Run": ".run",
-        "SWITCHES": ".recipe",
-        "Statement": ".program",
-        "Switch": ".switches",
-        "Whole": ".switches",
-    },
-)
+load_lazily(__name__)

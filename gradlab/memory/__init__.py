@@ -14,14 +14,4 @@ if TYPE_CHECKING:
     from .timeline import MemoryPoint as MemoryPoint
     from .timeline import by_category_name as by_category_name
 
-load_lazily(
-    __name__,
-    {
-        "CATEGORIES": ".timeline",
-        "Ledger": ".ledger",
-        "MOST_POINTS": ".timeline",
-        "MemoryPoint": ".timeline",
-        "by_category_name": ".timeline",
-        "footprint": ".footprint",
-    },
-)
+load_lazily(__name__)

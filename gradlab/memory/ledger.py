@@ -168,7 +168,7 @@ class Ledger:
         at = self.peak_at
         where = " in ".join(part for part in (at.statement, at.module) if part)
         text = f"Ledger ({self.device}): {self.current:,} bytes now, {self.peak:,} at the peak ({where}){rows}"
-        return "\n".join([text, *(f"  not counted: {gap}" for gap in _torch.missing("memory"))])
+        return "\n".join([text, *(f"  without: {gap}" for gap in _torch.missing("memory"))])
 
     @property
     def _totals(self) -> CategoryTotals:

@@ -33,33 +33,4 @@ if TYPE_CHECKING:
     from .stack import CATEGORY_STYLES as CATEGORY_STYLES
     from .style import own_look as own_look
 
-load_lazily(
-    __name__,
-    {
-        "ACTIVATIONS": ".palette",
-        "CATEGORY_STYLES": ".stack",
-        "CLASSES": ".palette",
-        "Canvas": ".canvas",
-        "Encoder": ".png",
-        "FAINT": ".palette",
-        "FRESH": ".palette",
-        "GRADIENTS": ".palette",
-        "GREY": ".palette",
-        "INK": ".palette",
-        "LOSS": ".palette",
-        "MARKERS": ".palette",
-        "MessagePanel": ".blank",
-        "OPTIMIZER": ".palette",
-        "SCALE": ".palette",
-        "STALE": ".palette",
-        "STALE_HATCH": ".palette",
-        "SUPERSCRIPTS": ".scaler",
-        "WEIGHTS": ".palette",
-        "WRONG": ".palette",
-        "comparison_figure": ".comparison",
-        "compose": ".compose",
-        "own_look": ".style",
-        "panel_for": ".panels",
-        "tint": ".palette",
-    },
-)
+load_lazily(__name__)

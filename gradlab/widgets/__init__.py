@@ -12,12 +12,4 @@ if TYPE_CHECKING:
     from .lab import Lab as Lab
     from .predict import predict as predict
 
-load_lazily(
-    __name__,
-    {
-        "ForecastLab": ".forecast_lab",
-        "Lab": ".lab",
-        "compare": ".comparison",
-        "predict": ".predict",
-    },
-)
+load_lazily(__name__)

@@ -322,3 +322,12 @@ def test_the_line_is_the_readers_own_and_none_of_gradlabs() -> None:
         run.advance(updates=1)
     lines = {point.statement.partition(": ")[2] for point in ledger.timeline if point.statement}
     assert lines == {"task.build(0)", "run = Run(task)", "run.advance(updates=1)"}
+
+
+def test_what_this_pytorch_lacks_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = Ledger()
+    assert "without" not in repr(ledger)
+    monkeypatch.delattr(torch._C, "_current_autograd_node")
+    assert repr(ledger).endswith(
+        "without: memory in backward is not told by module (this PyTorch has no torch._C._current_autograd_node)"
+    )
