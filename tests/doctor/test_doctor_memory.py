@@ -12,6 +12,8 @@ from torch import nn
 
 from gradlab.doctor import watch
 
+pytestmark = pytest.mark.slow
+
 X = torch.ones(1, 2)
 
 

@@ -157,6 +157,7 @@ def assert_equal(forecast_scene: SimulatedUpdate | Forecast, ledger: Ledger) -> 
     assert told(forecast_scene.timeline) == told(ledger.timeline)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SUBJECTS)
 def test_a_forecast_is_a_real_run_byte_for_byte(name: str) -> None:
     torch.manual_seed(0)
@@ -184,6 +185,7 @@ def test_putting_the_state_of_a_first_update_in_place_is_running_it(size: ModelS
         assert primed == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [LLAMA, GPT2], ids=lambda s: s.name)
 def test_three_and_four_blocks_tell_how_any_number_of_them_would_do(
     size: ModelSize, monkeypatch: pytest.MonkeyPatch
@@ -202,6 +204,7 @@ def test_three_and_four_blocks_tell_how_any_number_of_them_would_do(
         assert simulate_blocks(deep, recipe, checkpoint=False, device="cuda") == whole
 
 
+@pytest.mark.slow
 def test_only_the_window_of_a_large_model_is_cut_and_the_peak_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     about = as_workload(Decoder(LLAMA), tokens(), None, next_token_loss)
     for zero_grad, set_to_none in itertools.product((True, False), repeat=2):
