@@ -1,0 +1,190 @@
+"""What a panel draws: a Drawing is a list of marks with places, roles for colours, and words.
+
+Places and sizes are CSS pixels from the top left corner of the panel. A colour is a *role* ("ink", "weights", "stale"),
+which the painter turns into a colour of its theme; ``"weights/50"`` is that colour at 50 % over the paper. Nothing here
+knows torch or paints: the browser paints a Drawing on a canvas (``front/painter.js``), matplotlib on paper
+(``paint.py``), and ``Drawing.text`` writes it down for tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+import numpy as np
+
+DASHES = ("", "dashed", "dotted", "dashdot")
+HATCHES = ("", "//", "\\\\", "..", "--")
+SHAPES = ("circle", "ring", "square", "triangle", "down", "diamond", "cross", "plus", "left", "right", "star")
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """How places on a path are read as numbers: ``start + per_pixel * place``, or 10 to the power of that."""
+
+    start: float
+    per_pixel: float
+    log: bool = False
+
+    def value(self, place: float) -> float:
+        """Return the number at a place in CSS pixels."""
+        number = self.start + self.per_pixel * place
+        return 10.0**number if self.log else number
+
+
+@dataclass(frozen=True, slots=True)
+class Readout:
+    """What to say of the point of a path that is nearest to the pointer: ``"update {x}: loss {y}"``."""
+
+    words: str
+    x: Axis
+    y: Axis
+
+
+@dataclass(frozen=True, slots=True)
+class Drag:
+    """What dragging a mark, or across it, means: ``name`` is told to the kernel with the place read on two axes.
+
+    ``"weights"`` moves the weights of a two-weight model; ``"zoom"`` chooses a range of the x axis.
+    """
+
+    name: Literal["weights", "zoom"]
+    x: Axis
+    y: Axis
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What all marks have."""
+
+    id: str
+    """Names the mark within its Drawing, the same from frame to frame, so that only what changes is sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Path(Mark):
+    """A line through ``points`` (x0, y0, x1, y1, ...); a pair of NaN lifts the pen. With ``fill`` it is closed."""
+
+    points: Any
+    stroke: str = ""
+    width: float = 1.5
+    dash: str = ""
+    fill: str = ""
+    hatch: str = ""
+    words: str = ""
+    readout: Readout | None = None
+    drag: Drag | None = None
+    press: str = ""
+    """What pressing the mark tells the kernel, "" for nothing: ``"batch 38"``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band(Mark):
+    """The area between two edges, ``points`` being triples (x, y of the lower edge, y of the upper edge)."""
+
+    points: Any
+    fill: str = ""
+    stroke: str = ""
+    """Of both edges."""
+    width: float = 1.0
+    hatch: str = ""
+    words: str = ""
+    readout: Readout | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dots(Mark):
+    """The same small shape at each of ``points`` (x0, y0, x1, y1, ...), ``size`` pixels across."""
+
+    points: Any
+    shape: str = "circle"
+    size: float = 6.0
+    fill: str = ""
+    stroke: str = ""
+    width: float = 1.0
+    words: str = ""
+    drag: Drag | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Mark):
+    """One line of text; ``x`` is its left end, middle or right end by ``anchor``, ``y`` the middle of its height."""
+
+    x: float
+    y: float
+    text: str
+    role: str = "ink"
+    size: float = 12.0
+    anchor: str = "start"
+    bold: bool = False
+    backed: bool = False
+    """On a patch of paper, where it stands on other marks."""
+    angle: float = 0.0
+    """Degrees, counted against the clock."""
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Image(Mark):
+    """A grid of cells over a rectangle: ``cells`` are indices into ``palette``, a list of roles, row by row from the top."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    columns: int
+    cells: Any
+    palette: tuple[str, ...]
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """One panel at one moment: ``marks`` from the back to the front, on ``width`` x ``height`` CSS pixels."""
+
+    title: str
+    marks: Sequence[Mark]
+    words: str = ""
+    """The panel in a sentence or two, for who cannot see it."""
+    width: int = 400
+    height: int = 260
+
+    @property
+    def text(self) -> str:
+        """The Drawing as text, a line a mark; numbers are rounded to a tenth of a pixel."""
+        return "\n".join([f"{self.title} {self.width}x{self.height}: {self.words}", *map(mark_text, self.marks)])
+
+    def find(self, id: str) -> Any:
+        """Return the mark of this id; KeyError when there is none."""
+        for mark in self.marks:
+            if mark.id == id:
+                return mark
+        raise KeyError(f"no mark {id!r} in {self.title!r}; there are: {', '.join(mark.id for mark in self.marks)}")
+
+    def texts(self) -> list[str]:
+        """Return what is written in the Drawing, from the back to the front."""
+        return [mark.text for mark in self.marks if isinstance(mark, Text)]
+
+
+def mark_text(mark: Mark) -> str:
+    """Write one mark down: its kind, its id, and every field that is not at its default."""
+    return " ".join([type(mark).__name__, mark.id, *(f"{name}={_value(value)}" for name, value in told(mark))])
+
+
+def told(mark: Mark) -> Iterator[tuple[str, Any]]:
+    """Yield name and value of every field but the id that is not at its default."""
+    for each in fields(mark):
+        value = getattr(mark, each.name)
+        if each.name != "id" and (each.name in ("points", "cells") or value != each.default):
+            yield each.name, value
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, (str, bool, int)):
+        return repr(value)
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    if isinstance(value, (Axis, Readout, Drag)):
+        return str(value)
+    return "[" + " ".join(f"{number:.1f}" for number in np.asarray(value, dtype=float).ravel()) + "]"

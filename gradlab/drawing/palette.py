@@ -1,0 +1,47 @@
+"""One meaning for each colour through the whole series (the Okabe-Ito eight), a few greys, and colours of classes.
+
+A role is the name of a meaning. These are the colours on white paper; the browser's other themes are in
+``front/palette.js``.
+"""
+
+from __future__ import annotations
+
+COLOURS = {
+    "paper": "#FFFFFF",
+    "ink": "#222222",
+    "grey": "#6B6B6B",
+    "faint": "#D8D8D8",
+    "weights": "#0072B2",
+    "gradients": "#E69F00",
+    "optimizer": "#009E73",
+    "activations": "#56B4E9",
+    "fresh": "#F0E442",  # always with a dark outline: yellow on white is too pale by itself
+    "stale": "#D55E00",  # always hatched or dashed too
+    "loss": "#000000",
+    "scale": "#CC79A7",
+    "wrong": "#882255",
+    # Classes of a classifier are none of these meanings, so they have colours of their own (Paul Tol's muted).
+    "class0": "#332288",
+    "class1": "#DDCC77",
+    "class2": "#44AA99",
+    "class3": "#882255",
+    "class4": "#88CCEE",
+    "class5": "#117733",
+    "class6": "#CC6677",
+    "class7": "#999933",
+    "class8": "#AA4499",
+    "class9": "#661100",
+}
+"""Role to colour on white paper. A text in the colour of an area has the role of the area with "-text"."""
+
+
+def colour(role: str) -> str:
+    """Return the colour of a role on white paper as ``#RRGGBB``; ``weights/50`` is half way to white, ``weights-text`` is
+    dark enough to read."""
+    name, _, strength = role.partition("/")
+    base, _, is_text = name.partition("-")
+    channels = [int(COLOURS[base][at : at + 2], 16) for at in (1, 3, 5)]
+    if is_text:
+        channels = [round(0.7 * channel) for channel in channels]
+    share = int(strength) / 100 if strength else 1.0
+    return "#" + "".join(f"{round(255 + (channel - 255) * share):02X}" for channel in channels)

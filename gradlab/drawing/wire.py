@@ -1,0 +1,138 @@
+"""Drawings on the wire: as lists of small whole numbers, and from frame to frame only what has changed.
+
+A place is sent in quarters of a pixel, a point as its difference from the one before. So a curve that grows by a point
+sends that point alone: the numbers before it are the same as in the frame before. ``front/wire.js`` reads it.
+
+A panel on the wire is ``{"size": [width, height], "title": ..., "words": ..., "ids": [id, ...], "marks": [mark, ...]}``,
+a mark ``{"k": kind, "p": [numbers], field: value, ...}`` with the fields that are not at their defaults. A change of a
+panel holds the keys that are new, and in place of ``marks`` the changed ones as ``"set": [[index, fields], ...]``, where
+``"p"`` is ``[kept, number, ...]``: so many numbers stay, the others follow; a field that went back to its default is null.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from .marks import Axis, Band, Drag, Drawing, Mark, Readout, told
+
+QUARTERS = 4
+"""Places are rounded to so many parts of a CSS pixel."""
+_KINDS = {"Path": "p", "Band": "b", "Dots": "d", "Text": "t", "Image": "i"}
+_LIFTED = None  # stands for a lifted pen; the pair after it is counted from 0 again
+
+Panel = dict[str, Any]
+
+
+class Encoder:
+    """Writes the Drawings of one panel one after the other; ``encode`` says it all, ``change`` only what is new."""
+
+    def __init__(self) -> None:
+        """Start with nothing sent."""
+        self._drawing: Drawing | None = None
+        self._marks: list[dict[str, Any]] = []
+
+    def encode(self, drawing: Drawing) -> Panel:
+        """Return the whole Drawing; the next change is counted from it."""
+        self._drawing, self._marks = drawing, [encode_mark(mark) for mark in drawing.marks]
+        ids = [mark.id for mark in drawing.marks]
+        return {**_head(drawing), "ids": ids, "marks": self._marks}
+
+    def change(self, drawing: Drawing) -> Panel:
+        """Return what has changed since the Drawing before; the whole of it where other marks are there."""
+        before = self._drawing
+        if drawing is before:
+            return {}
+        if before is None or len(before.marks) != len(drawing.marks):
+            return self.encode(drawing)
+        new: list[dict[str, Any]] = []
+        changes: list[list[Any]] = []
+        for index, (old, mark, encoded) in enumerate(zip(before.marks, drawing.marks, self._marks, strict=True)):
+            if mark is old:
+                new.append(encoded)
+                continue
+            if mark.id != old.id or type(mark) is not type(old):
+                return self.encode(drawing)
+            now = encode_mark(mark)
+            new.append(now)
+            if now != encoded:
+                changes.append([index, _difference(encoded, now)])
+        head = {key: value for key, value in _head(drawing).items() if value != _head(before)[key]}
+        self._drawing, self._marks = drawing, new
+        return {**head, **({"set": changes} if changes else {})}
+
+
+def encode_mark(mark: Mark) -> dict[str, Any]:
+    """Return one mark as it is sent."""
+    out: dict[str, Any] = {"k": _KINDS[type(mark).__name__]}
+    for name, value in told(mark):
+        if name == "points":
+            out["p"] = quarters(value, 3 if isinstance(mark, Band) else 2)
+        elif name == "cells":
+            out["cells"] = "".join(chr(48 + int(cell)) for cell in np.asarray(value).ravel())
+        elif isinstance(value, (Readout, Drag, Axis)):
+            out[name] = asdict(value)
+        elif isinstance(value, float):
+            out[name] = round(value, 2)
+        else:
+            out[name] = value
+    return out
+
+
+def quarters(points: Any, each: int) -> list[int | None]:
+    """Return points (``each`` numbers a point) as differences in quarters of a pixel."""
+    array = np.asarray(points, dtype=np.float64).reshape(-1, each)
+    if not len(array):
+        return []
+    lifted = ~np.isfinite(array).all(axis=1)
+    if not lifted.any():
+        whole = np.rint(np.clip(array, -1e5, 1e5) * QUARTERS).astype(np.int64)
+        out = np.empty_like(whole)
+        out[0] = whole[0]
+        np.subtract(whole[1:], whole[:-1], out=out[1:])
+        return out.ravel().tolist()  # type: ignore[no-any-return]
+    parts: list[int | None] = []
+    for piece in np.split(array, np.flatnonzero(lifted)):
+        piece = piece[np.isfinite(piece).all(axis=1)]
+        if parts and parts[-1] is not _LIFTED:
+            parts.append(_LIFTED)
+        parts += quarters(piece, each)
+    return parts
+
+
+def _head(drawing: Drawing) -> dict[str, Any]:
+    return {"size": [drawing.width, drawing.height], "title": drawing.title, "words": drawing.words}
+
+
+def _difference(old: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that differ, null for one that is gone."""
+    out: dict[str, Any] = {name: None for name in old if name not in new}
+    for name, value in new.items():
+        was = old.get(name)
+        if value == was:
+            continue
+        if name == "p" and was is not None:
+            kept = _common(was, value)
+            out["p"] = [kept, *value[kept:]]
+        else:
+            out[name] = value
+    return out
+
+
+def _common(old: list[Any], new: list[Any]) -> int:
+    """Return how many numbers both begin with."""
+    most = min(len(old), len(new))
+    if old[:most] == new[:most]:
+        return most
+    low, high = 0, most  # they agree up to low, and do not up to high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if old[low:middle] == new[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
