@@ -18,7 +18,10 @@ from typing import Any
 
 
 class LoopError(ValueError):
-    """The loop's text cannot be parsed, or one of its statements raised; ``line`` counts from 1, 0 if unknown."""
+    """A loop's text cannot be parsed, or one of its statements raised.
+
+    ``line`` counts from 1, 0 if unknown; ``text`` is the loop that it is a line of, "" if unknown.
+    """
 
     def __init__(self, line: int, problem: str, text: str = "") -> None:
         """Name the line, quote it when the text is at hand, and say what went wrong."""
@@ -26,6 +29,7 @@ class LoopError(ValueError):
         super().__init__(f"line {line}: {problem}" + (f"   ({shown})" if shown else ""))
         self.line = line
         self.problem = problem
+        self.text = text
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Program:
         except SyntaxError as error:
             raise LoopError(error.lineno or 0, error.msg, text) from error
         except (ValueError, RecursionError, MemoryError) as error:
-            raise LoopError(0, f"this text cannot be parsed ({error})") from error
+            raise LoopError(0, f"this text cannot be parsed ({error})", text) from error
         # Tracebacks quote the loop's own lines; the name depends on the text only, so edits do not pile up entries.
         linecache.cache[self.filename] = (len(text), None, text.splitlines(keepends=True), self.filename)
 

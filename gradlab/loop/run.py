@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -19,6 +21,7 @@ from .program import Program, Statement
 from .recipe import Recipe
 
 _UPDATES_KEPT = 3  # of those whose memory was watched
+_LOOPS_KEPT = 500
 
 
 class Run:
@@ -41,7 +44,10 @@ class Run:
         self.recipe = _checked(Recipe(lr=getattr(task, "lr", 0.1)) if recipe is None else recipe)
         self.watch_memory = False
         """Count bytes with a Ledger during the last update of every ``advance``, into ``watched``."""
+        self.start_weights: tuple[float, ...] | None = None
+        """The weights that the run began with, where ``reset`` was given some."""
         self._start(Program(self.recipe.source()))
+        self.loops = [(0, self.recipe)]
 
     @property
     def source(self) -> str:
@@ -53,6 +59,11 @@ class Run:
         """The statement that ran last."""
         statements = self._engine.program.statements
         return statements[self._engine.index] if self._engine.index >= 0 else Statement(0, 0, "")
+
+    @property
+    def statements(self) -> list[Statement]:
+        """The statements of ``source``, in the order of its lines."""
+        return self._engine.program.statements
 
     @property
     def line(self) -> int:
@@ -156,14 +167,24 @@ class Run:
         self._pending = (None, Program(text))
         self._apply_pending()
 
-    def reset(self) -> None:
-        """Begin again with the same seed and with the loop as it is now; a LoopError in its set-up changes nothing."""
+    def reset(self, weights: Sequence[float] | None = None) -> None:
+        """Begin again with the same seed and with the loop as it is now; a LoopError in its set-up changes nothing.
+
+        ``weights`` are the numbers that the model begins with, as many as it has, instead of the task's own.
+        """
+        start = None if weights is None else self._checked_weights(weights)
         pending, self._pending = self._pending, None
         recipe, program = pending or (None, self._engine.program)
         is_edited = self.edited if pending is None else recipe is None
         engine, provenance = self._engine, self.provenance
-        self._start(program, is_edited=is_edited)
+        before, self.start_weights = self.start_weights, start
+        try:
+            self._start(program, is_edited=is_edited)
+        except BaseException:
+            self.start_weights = before
+            raise
         self.recipe = recipe or self.recipe
+        self.loops = [(0, program.text if is_edited else self.recipe)]
         engine.close()
         provenance.close()
 
@@ -174,6 +195,9 @@ class Run:
 
     def _start(self, program: Program, *, is_edited: bool = False) -> None:
         model = self.task.build(self.seed)
+        if self.start_weights is not None:
+            with torch.no_grad():
+                nn.utils.vector_to_parameters(torch.tensor(self.start_weights, device=self.task.device), model.parameters())
         recorder = HistoryWriter(model)
         provenance = Provenance(model.named_parameters(), keep_vectors=recorder.is_two_weights)
         provenance.on_step = recorder.before_step
@@ -189,7 +213,17 @@ class Run:
         """The updates whose memory was watched last, oldest first, as (number of the update, what was alive)."""
         self.ledger: Ledger | None = None
         """The newest of them as the Ledger that watched it."""
+        self.loops: list[tuple[int, Recipe | str]] = []
+        """What ran from which update on since the last reset: (updates made before, a Recipe or a text of one's own)."""
         self._pending = None
+
+    def _checked_weights(self, weights: Sequence[float]) -> tuple[float, ...]:
+        count = sum(param.numel() for param in self.model.parameters())
+        given = tuple(weights) if isinstance(weights, Sequence) else (weights,)
+        numbers = all(isinstance(w, (int, float)) and not isinstance(w, bool) and math.isfinite(w) for w in given)
+        if len(given) != count or not numbers:
+            raise ValueError(f"Run.reset: weights must be {count} finite numbers, got {str(weights)[:80]}")
+        return tuple(float(w) for w in given)
 
     def _apply_pending(self) -> None:
         if self._pending is None or not self.at_boundary:
@@ -202,6 +236,7 @@ class Run:
             words.append("the recipe's own loop again")
         self.record.mark_switch(", ".join(words) or "the same recipe")
         self.recipe = recipe or self.recipe
+        self.loops = [*self.loops[: _LOOPS_KEPT - 1], (self.updates, recipe or program.text)]
 
     def _run_measured(self, max_statements: int) -> None:
         """Run up to an update while the norm of each contribution is taken, and bytes are counted."""

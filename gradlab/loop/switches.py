@@ -5,6 +5,7 @@ control in a Lab and the option on the command line.
 from __future__ import annotations
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
@@ -34,6 +35,10 @@ class Switch(ABC):
     def text(self, value: Any) -> str:
         """Write a value."""
         return str(value)
+
+    def read(self, name: str, typed: object) -> Any:
+        """Return the value that was chosen or typed in a control; ValueError says what is allowed."""
+        return self.check(name, typed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +82,11 @@ class Whole(Switch):
             raise ValueError(f"Recipe: {name} must be {self.low} to {self.high}, got {value!r}")
         return value
 
+    def read(self, name: str, typed: object) -> int:
+        """Take a typed whole number: ``"4"``, but not ``"2.5"``."""
+        whole = isinstance(typed, str) and re.fullmatch(r"[+-]?\d{1,18}", typed.strip(), re.ASCII)
+        return self.check(name, int(str(typed)) if whole else typed)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Positive(Switch):
@@ -96,6 +106,15 @@ class Positive(Switch):
             allowed = f"{'None or ' if self.offered else ''}a finite number above 0"
             raise ValueError(f"Recipe: {name} must be {allowed}, got {value!r}")
         return number
+
+    def read(self, name: str, typed: object) -> float | None:
+        """Take a typed number: ``"0.05"``, ``"1e-3"``; where it may be None, "off" too."""
+        if isinstance(typed, str):
+            if typed.strip() == "off":
+                return self.check(name, None)
+            if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", typed.strip(), re.ASCII):
+                return self.check(name, float(typed))
+        return self.check(name, typed)
 
     def text(self, value: Any) -> str:
         """Write the number in at most six figures, None as "off"."""

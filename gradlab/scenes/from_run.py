@@ -143,6 +143,23 @@ class RunScenes:
             self._grid = DecisionGrid(task.picture, task.device)
         return self._grid.boundary(self.run.model)
 
+    def about_batch(self, number: int) -> str:
+        """Say which batch a number in ``.grad`` stands for, and whether an optimizer step has applied it."""
+        provenance = self.run.provenance
+        provenance.sync()
+        if not 1 <= number <= provenance.backwards:
+            return f"No backward has the number {number:,} yet."
+        epoch, place = divmod(number - 1, len(self.run.task.batches))
+        said = f"Batch {number:,} is number {place + 1:,} of the {len(self.run.task.batches):,} in epoch {epoch + 1:,}"
+        holding = [history for history in provenance.histories if _within(number, history.batches)]
+        if not holding:
+            return f"{said}. It is no longer in .grad."
+        if any(_within(number, history.leftover()) for history in holding):
+            return f"{said}. A step applied it before the newest batch came, and it is still in .grad."
+        if any(_within(number, history.applied()) for history in holding):
+            return f"{said}. The newest step has applied it."
+        return f"{said}. It is in .grad, and no step has applied it yet."
+
     def _contours(self) -> Any:
         if self._plane is None:
             self._plane = LossSurface(self.run.task, self.run.model)

@@ -1,54 +1,125 @@
-"""The controller of a Lab: hands what the learner does to the run, and what the run did to the widgets."""
+"""The controller of a Lab: hands what the learner does to the run, and answers with frames of what the run did."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
-
-import ipywidgets as widgets
 
 from .. import tasks
 from .._process import lock
 from ..doctor import LiveDoctor
+from ..drawing import Drawing
 from ..forecast import usable_bytes
 from ..formatting import bytes_text
-from ..loop import LoopError, Recipe, Run
+from ..loop import SWITCHES, LoopError, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
-from .code import CodePane
-from .controls import lab_controls
-from .panels import PanelStrip
-from .player import Player
-from .theme import style_sheet
-from .words import words
+from .code import changed_lines, coloured
+from .controls import SPEEDS, lab_controls, switch_values, without_effect
+from .frames import Frame, FrameWriter, PanelDrawings
+from .python_state import python_state
+from .requests import BadRequest, number, panel_size, text, whole_number
+
+_SLICE = 0.03  # seconds of work before a request is answered, so that Pause need not wait longer
+_MOST_FRAMES = 20  # in one answer
+_WORDS_EVERY = 48.0  # ms between two status lines while playing
+_MOST_STATEMENTS, _MOST_UPDATES = 2000, 2  # on the way to a line
 
 
 class LabController:
-    """Controls, player, code pane, panels and words around one Run; ``widget`` holds them all."""
+    """One Run with what is shown around it; ``handle`` takes what the browser asks and returns the answer.
+
+    It knows no widget: a Lab hands requests and answers to and fro.
+    """
 
     def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None) -> None:
-        """Lay everything out for a run; ``panels`` as in Lab, None for what suits the task."""
+        """Look at a run; ``panels`` as in Lab, None for what suits the task."""
         self.runner = runner
-        own = "this GPU" if runner.task.device.startswith("cuda") else "none"
-        self.controls = lab_controls(controls, tasks.names(), self.turn, own=own)
-        self.player = Player(self._tick, self.draw, self.step, self.update, self.reset, with_speed="speed" in controls)
-        self.code = CodePane(self.edit, editable="edit" in controls)
-        self.words = widgets.HTML()
+        self.controls = controls
+        self.interrupted = False
+        """Set when the kernel is interrupted between two requests; the next request for frames ends the playing."""
+        self.playing = False
+        """True from the first request for frames to the end of playing."""
         self._panels = panels
         self._doctor = LiveDoctor()
         self._note = runner.task.title
         self._card = ""  # the one that was chosen
         self._oom_message = ""
+        self._draft, self._wrong = "", 0  # a text that was not taken or that failed, and its line that is wrong
+        self._source, self._changed = runner.source, list[int]()
         self._memory_due = False  # the loop has changed, and its memory has not been looked at since
+        self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
+        self._state_due, self._last_state = 0.0, ""
+        self._stop_playing = False
         self._scenes = RunScenes(runner)
-        self.screen = PanelStrip(self._scenes)
-        body = widgets.Box([self.code.widget, self.screen.widget])
-        body.add_class("gradlab-body")
-        style = widgets.HTML(style_sheet())
-        self.widget = widgets.VBox([style, self.controls.widget, self.player.widget, body, self.words])
-        self.widget.add_class("gradlab")
-        self.draw()
+        self.screen = PanelDrawings(self._scenes)
+        self._writer = FrameWriter()
+
+    # What the browser asks --------------------------------------------------------------------------------------------
+
+    def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what a request asks (``front/README.md``), and return the answer; nothing is ever raised."""
+        began = time.perf_counter()
+        with lock:
+            try:
+                frames = self._answer(request)
+            except BadRequest as error:
+                self.say(str(error))
+                frames = [self.frame()]
+        work = round((time.perf_counter() - began) * 1000, 1)
+        return {"n": request.get("n"), "client": request.get("client"), "work": work, "frames": frames}
+
+    def _answer(self, request: Mapping[str, Any]) -> list[Frame]:
+        do = request.get("do")
+        if do == "frames":
+            return self._play(request)
+        if do == "hello":
+            self._writer.start_over()
+            return [self.frame()]
+        actions: dict[Any, Callable[[], object]] = {
+            "pause": lambda: None,
+            "statement": self.step,
+            "update": self.update,
+            "reset": self.reset,
+            "turn": lambda: self.turn(text(request, "name"), request.get("value")),
+            "edit": lambda: self.edit(text(request, "text")),
+            "to_line": lambda: self.run_to_line(whole_number(request, "line")),
+            "drag": lambda: self.drag(text(request, "name"), number(request, "x"), number(request, "y")),
+            "zoom": lambda: self.zoom(request.get("low"), request.get("high")),
+            "press": lambda: self.press(text(request, "what")),
+            "size": lambda: self.resize(panel_size(request)),
+        }
+        if do not in actions:
+            raise BadRequest(f"do must be one of {', '.join(map(str, actions))}, got {do!r}")
+        if do not in ("turn", "size", "zoom", "press", "edit"):  # playing goes on after these
+            self.playing = False
+        actions[do]()
+        return [self.frame()]
+
+    def _play(self, request: Mapping[str, Any]) -> list[Frame]:
+        """Make some frames, as many as a slice of work allows, and at least one."""
+        count = max(1, min(whole_number(request, "count"), _MOST_FRAMES))
+        every = number(request, "every")
+        if "seconds" in request:
+            some: dict[str, Any] = {"seconds": min(max(number(request, "seconds"), 0.0), _SLICE)}
+        else:
+            some = {"updates": max(1, whole_number(request, "updates"))} if "updates" in request else {}
+        self.playing, self._stop_playing = True, False
+        frames: list[Frame] = []
+        end = time.perf_counter() + _SLICE
+        while len(frames) < count and not self._stop_playing:
+            if self.interrupted:
+                self._stop("Interrupted. Play goes on.")
+            else:
+                self._now += every
+                self.watch()
+                self._guarded(functools.partial(self.runner.advance, **some) if some else self.runner.step)
+            frames.append(self.frame(only_due=not self._stop_playing))
+            if time.perf_counter() > end:
+                break
+        return frames
 
     # What the learner does --------------------------------------------------------------------------------------------
 
@@ -61,18 +132,23 @@ class LabController:
         self.watch()
         self._guarded(functools.partial(self.runner.advance, updates=1))
 
+    def run_to_line(self, line: int) -> None:
+        """Run statements until the one at this line of the loop has run."""
+        self._guarded(lambda: self._run_to(line))
+
     def reset(self) -> None:
-        """Begin again: the same task, loop and seed."""
+        """Begin again: the same task, loop, seed and start."""
         self._guarded(self._begin_again)
 
     def turn(self, name: str, value: Any) -> None:
-        """Turn a switch, or choose another task or card."""
+        """Turn a switch, or choose another task or card; ``value`` as it was chosen or typed."""
+        self._writer.tell_again(name)  # a field goes back to what is the case if its value is refused
         if name == "task":
             self._guarded(lambda: self._new_task(value))
         elif name == "card":
             self._guarded(lambda: self.compare_to_gpu(value))
         else:
-            self._guarded(lambda: self.switch(self.runner.recipe.replace(**{name: value})))
+            self._guarded(lambda: self._turn_switch(name, value))
 
     def edit(self, text: str) -> bool:
         """Take a text of the learner's own for the loop; return whether it was taken."""
@@ -83,11 +159,13 @@ class LabController:
             self._complete_update()
             self.runner.edit(text)
             self._doctor = LiveDoctor()
-            self._memory_due = True
-            taken = True
+            self._memory_due = taken = True
             self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
 
+        self._draft, self._wrong = text, 0
         self._guarded(take)
+        if taken:
+            self._draft = ""
         return taken
 
     def switch(self, recipe: Recipe) -> None:
@@ -96,6 +174,7 @@ class LabController:
         if self._complete_update():
             words += f" (update {self.runner.updates:,} was completed first)"
         self.runner.switch(recipe)
+        self._wrong = 0
         self._memory_due = True  # what the switch does to memory is seen in the next update
         if self.runner.restarted_optimizers:
             words += "; the optimizer is new, its state starts empty; weights and .grad stay"
@@ -105,10 +184,38 @@ class LabController:
         """Hold memory against a card by its name, or against none (""); ValueError for a name that is unknown."""
         self._scenes.card = (card, usable_bytes(card)) if card else None
         self._card = card
+        self.screen.draw_next(PanelName.MEMORY)
         held = self._scenes.capacity()
         self.say(
             f"Memory is held against {held[0]}: {bytes_text(held[1])}." if held else "Memory is held against no card."
         )
+
+    def drag(self, name: str, x: float, y: float) -> None:
+        """Begin again with the two weights where they were dragged."""
+        if name != "weights" or self.runner.provenance.vectors is None:
+            raise BadRequest(f"what can be dragged are the weights of a model of two, got {name!r}")
+        self._guarded(lambda: self._begin_at(x, y))
+
+    def zoom(self, low: Any, high: Any) -> None:
+        """Show the loss from one update to another; None for all."""
+        if low is None or high is None:
+            self.screen.zoom = None
+            return
+        first, last = sorted((number({"low": low}, "low"), number({"high": high}, "high")))
+        if last - first < 2 or last <= 0:
+            raise BadRequest("Zoom in on at least two updates.")
+        self.screen.zoom = (max(first, 0.0), last)
+
+    def press(self, what: str) -> None:
+        """Say of a batch which one it is, and whether a step has applied it."""
+        kind, _, batch = what.partition(" ")
+        if kind != "batch" or not batch.isascii() or not batch.isdigit():
+            raise BadRequest(f"what can be pressed is a batch, got {what!r}")
+        self.say(self._scenes.about_batch(int(batch)))
+
+    def resize(self, size: tuple[int, int]) -> None:
+        """Lay panels out for so many CSS pixels from now on."""
+        self.screen.size = size
 
     # What is shown ----------------------------------------------------------------------------------------------------
 
@@ -121,6 +228,54 @@ class LabController:
         third = next(n for n in (PanelName.SCALER, PanelName.PICTURE, PanelName.LANDSCAPE) if n in available)
         return [PanelName.LOSS, PanelName.GRADIENT, third, PanelName.MEMORY]
 
+    def drawings(self) -> list[Drawing]:
+        """Return every panel as it is now, at the size of a still picture."""
+        with lock:
+            return list(PanelDrawings(self._scenes).draw(self.panels(), 0.0).values())
+
+    def frame(self, *, only_due: bool = False) -> Frame:
+        """Return what has changed since the frame before; ``only_due`` leaves costly panels as they were."""
+        with lock:
+            runner = self.runner
+            if runner.source != self._source:
+                self._changed = changed_lines(self._source, runner.source) if self._source else []
+                self._source = runner.source
+            ran = runner.statement
+            frame = self._writer.write(
+                self.screen.draw(self.panels(), self._now, only_due=only_due),
+                updates=runner.updates,
+                state=self._state(only_due=only_due),
+                alarm=self.warning,
+                note=self._note,
+                code={"source": runner.source, "html": coloured(runner.source)},
+                lit=[ran.line, ran.last_line],
+                changed=self._changed,
+                wrong=self._wrong,
+                draft=self._draft,
+                controls=lab_controls(self.controls, tasks.names(), self._own_card(), runner.recipe),
+                values={**switch_values(runner.recipe), "task": runner.task.name, "card": self._card},
+                off=without_effect(runner.recipe),
+                speeds=[list(speed) for speed in SPEEDS] if "speed" in self.controls else [],
+                editable="edit" in self.controls,
+                zoomed=self.screen.zoom is not None,
+                copy="" if only_due else python_state(runner),
+            )
+            if self._stop_playing:
+                frame["stop"] = True
+            return frame
+
+    def _state(self, *, only_due: bool) -> str:
+        """Return the status line; nobody reads it sixty times a second."""
+        if not only_due or self._now >= self._state_due:
+            self._state_due = self._now + _WORDS_EVERY
+            self._last_state = status_line(self.runner)
+        return self._last_state
+
+    @property
+    def note(self) -> str:
+        """What the Lab has to say, under the status line."""
+        return self._note
+
     @property
     def oom_message(self) -> str:
         """How memory ran out, "" if it did not or if other words have come since."""
@@ -131,7 +286,7 @@ class LabController:
         if self._memory_due:  # what is drawn between the switch and the next update shows nothing of it yet
             self._memory_due = False
             self.screen.draw_next(PanelName.MEMORY)
-        looked_at = not self.player.playing or self.screen.due(PanelName.MEMORY)
+        looked_at = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
         self.runner.watch_memory = PanelName.MEMORY in self.panels() and looked_at
 
     @property
@@ -144,39 +299,26 @@ class LabController:
         return self._doctor if self.runner.edited else nullcontext()
 
     def say(self, words: str) -> None:
-        """Put words under the status line, from the next drawing on."""
+        """Put words under the status line, from the next frame on."""
         self._note = words
-
-    def draw(self, *, skip_recent: bool = False, wrong: int = 0) -> None:
-        """Bring everything up to date; ``wrong`` marks a line of the loop, ``skip_recent`` skips costly pictures."""
-        with lock:
-            self.controls.show(self.runner.recipe, task=self.runner.task.name, card=self._card)
-            self.code.show(self.runner.source, self.runner.statement, wrong)
-            self.screen.draw(self.panels(), skip_recent=skip_recent)
-            state, alarm = status_line(self.runner), self.warning
-            said = words(state, alarm, self._note, live=not self.player.playing)
-            if said != self.words.value:
-                self.words.value = said
 
     # How it is done ---------------------------------------------------------------------------------------------------
 
     def _guarded(self, action: Callable[[], object]) -> None:
-        """Do something for the learner; what goes wrong is said in words, and the widgets show what is."""
+        """Do something for the learner; what goes wrong is said in words, and the frame shows what is."""
         with lock:
-            wrong = 0
             try:
                 with self.listening():
                     action()
                 if self.runner.done:
                     self._stop("The loop has come to its end. Reset begins it again.")
             except KeyboardInterrupt:
-                self._stop("Interrupted.")
+                self._stop("Interrupted. Play goes on.")
+            except BadRequest:
+                raise
             except Exception as error:  # whatever it is: a traceback under a notebook cell helps nobody
-                wrong = error.line if isinstance(error, LoopError) else 0
                 if not self.handle_oom(error):
-                    own = isinstance(error, LoopError)
-                    self._stop(f"Your loop stopped at {error}" if own else f"{type(error).__name__}: {error}")
-            self.draw(skip_recent=self.player.playing, wrong=wrong)
+                    self._tell_error(error)
 
     def handle_oom(self, error: Exception) -> bool:
         """Explain and clean up if memory ran out; return whether that was it."""
@@ -187,19 +329,45 @@ class LabController:
         free_after_oom(self.runner, error)
         return True
 
+    def _tell_error(self, error: Exception) -> None:
+        if not isinstance(error, LoopError):
+            self._stop(f"{type(error).__name__}: {error}")
+            return
+        self._wrong = error.line
+        if error.text and error.text != self.runner.source:  # the loop before runs again; the text that failed is kept
+            self._draft = error.text
+        self._stop(f"Your loop stopped at {error}")
+
     def _stop(self, words: str) -> None:
-        self.player.pause()
+        self.playing = self.interrupted = False
+        self._stop_playing = True
         self.say(words)
 
-    def _tick(self) -> None:
-        """Do what is due since the last tick: a statement, some updates, or a slice of time."""
-        with lock:
-            due = self.player.due() if self.player.playing else {}  # it may have waited for a Pause or a Reset
-            if "statements" in due:
-                self.step()
-            elif due:
-                self.watch()
-                self._guarded(functools.partial(self.runner.advance, **due))
+    def _turn_switch(self, name: str, value: Any) -> None:
+        try:
+            if name not in SWITCHES:
+                raise ValueError(f"Recipe: a switch must be one of {', '.join(SWITCHES)}, got {name!r}")
+            recipe = self.runner.recipe.replace(**{name: SWITCHES[name].read(name, value)})
+        except ValueError as error:
+            kept = SWITCHES[name].text(getattr(self.runner.recipe, name)) if name in SWITCHES else ""
+            stays = f". It stays at {kept}." if kept else ""
+            raise BadRequest(f"{str(error).removeprefix('Recipe: ')}{stays}") from error
+        self.switch(recipe)
+
+    def _run_to(self, line: int) -> None:
+        statements = {(s.line, s.last_line) for s in self.runner.statements}
+        wanted = next((span for span in sorted(statements) if span[0] <= line <= span[1]), None)
+        if wanted is None:
+            raise BadRequest(f"Line {line} is no statement of the loop.")
+        last = self.runner.updates + _MOST_UPDATES
+        for _ in range(_MOST_STATEMENTS):
+            self.runner.step()
+            ran = self.runner.statement
+            if (ran.line, ran.last_line) == wanted or self.runner.done:
+                return
+            if self.runner.updates >= last:
+                break
+        self.say(f"Two updates have run, and the loop has not come to line {line}. Set-up runs only once.")
 
     def _complete_update(self) -> bool:
         """Complete the update under way: a loop cannot change inside one, and the text shown must be what runs."""
@@ -209,22 +377,35 @@ class LabController:
         return True
 
     def _begin_again(self) -> None:
-        self.player.pause()
-        self.runner.reset()
+        self.runner.reset(self.runner.start_weights)
         self._start_showing(self.runner.task.title)
 
+    def _begin_at(self, x: float, y: float) -> None:
+        self.runner.reset((x, y))
+        self._start_showing("Begun again from where you put the weights.", keep_scenes=True)
+
     def _new_task(self, name: str) -> None:
-        self.player.pause()
-        task = tasks.get(name)
+        try:
+            task = tasks.get(name)
+        except (TypeError, ValueError) as error:
+            raise BadRequest(f"task: {error}") from error
         runner = Run(task, self.runner.recipe.replace(lr=task.lr))
         self.runner.close()
         self.runner = runner
         self._start_showing(f"{task.title}. A new run, with lr {task.lr:g} for this task.")
 
-    def _start_showing(self, words: str) -> None:
-        self.code.forget_changes()
+    def _start_showing(self, words: str, *, keep_scenes: bool = False) -> None:
+        self._source, self._changed, self._wrong = self.runner.source, [], 0
         self._doctor = LiveDoctor()
-        card, self._scenes = self._scenes.card, RunScenes(self.runner)
-        self._scenes.card = card
-        self.screen.set_source(self._scenes)
+        if not keep_scenes:
+            card, self._scenes = self._scenes.card, RunScenes(self.runner)
+            self._scenes.card = card
+            size, self.screen = self.screen.size, PanelDrawings(self._scenes)
+            self.screen.size = size
+        self.screen.zoom = None
         self.say(words)
+
+    def _own_card(self) -> str:
+        return "this GPU" if self.runner.task.device.startswith("cuda") else "none"
+
+

@@ -1,20 +1,20 @@
-"""What a forecast is asked about: the controls of the ForecastLab, checked, as one value."""
+"""What a forecast is asked about, checked, as one value; and its controls as plain data for the browser."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from ..forecast import GPUS, model_size, model_sizes, usable_bytes
-from ..loop import SWITCHES, Recipe
+from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import fit_sentence, need_sentence, suggestions
-from .controls import Control, ControlBar, checkbox, dropdown, switch_control, whole_number
+from .controls import Control, choice, switch_control, switch_values, whole
 
 EVERY_CARD = "every card"
 _CONTEXTS = [2**power for power in range(7, 18)]
 _LARGEST_BATCH = 65_536
-_SWITCHES = ("accumulate", "set_to_none", "amp", "optimizer")  # those that a forecast is asked about
+_SWITCHES = ("set_to_none", "accumulate", "amp", "optimizer")  # those that a forecast is asked about
 
 
 @dataclass(frozen=True)
@@ -83,28 +83,35 @@ def answer(asked: ForecastSettings, found: Any, cards: Sequence[tuple[str, int]]
     return f"{said} {suggestions(peak, holds, asked.recipe, **how)}"
 
 
-class ForecastControls(ControlBar):
-    """The controls of the ForecastLab; ``on_change(name, value)`` is called when the learner moves one."""
+def forecast_controls(settings: ForecastSettings) -> list[Control]:
+    """Describe the controls of the ForecastLab, the contexts as far as the model reads."""
+    reach = sorted({*(n for n in _CONTEXTS if n <= model_size(settings.model).max_context), settings.context})
+    labels = {"accumulate": "window"}
+    return [
+        choice("model", "model", _same(model_sizes())),
+        whole("batch", "batch", 1, _LARGEST_BATCH),
+        choice("context", "context", [(f"{n:,}", n) for n in reach]),
+        *(switch_control(n, SWITCHES[n], getattr(settings.recipe, n), labels.get(n, "")) for n in _SWITCHES),
+        {"name": "checkpoint", "label": "checkpointing", "kind": "tick"},
+        choice("card", "card", _same([*GPUS, EVERY_CARD])),
+    ]
 
-    def __init__(self, on_change: Callable[[str, Any], None]) -> None:
-        """Make them."""
-        labels = {"accumulate": "window"}
-        switches = {n: switch_control(n, SWITCHES[n], labels.get(n, "")) for n in SWITCHES if n in _SWITCHES}
-        controls = {
-            "model": Control(dropdown("model", model_sizes(), 165)),
-            "batch": Control(whole_number("batch", 1, _LARGEST_BATCH, 120)),
-            "context": Control(dropdown("context", _CONTEXTS, 155)),
-            **switches,
-            "checkpoint": Control(checkbox("checkpointing")),
-            "card": Control(dropdown("card", [*GPUS, EVERY_CARD], 150)),
-        }
-        super().__init__(controls, on_change)
 
-    def show_settings(self, settings: ForecastSettings) -> None:
-        """Set every control to what is asked, without calling anybody."""
-        reach = sorted({*(n for n in _CONTEXTS if n <= model_size(settings.model).max_context), settings.context})
-        with self.quiet():
-            if list(self.widgets["context"].options) != reach:
-                self.widgets["context"].options = reach
-        own = ("model", "batch", "context", "checkpoint", "card")
-        self.show(settings.recipe, **{name: getattr(settings, name) for name in own})
+def forecast_values(settings: ForecastSettings) -> dict[str, Any]:
+    """Return what the controls show."""
+    switches = {name: value for name, value in switch_values(settings.recipe).items() if name in _SWITCHES}
+    own = {name: getattr(settings, name) for name in ("model", "context", "checkpoint", "card")}
+    return {**own, "batch": str(settings.batch), **switches}
+
+
+def read_typed(name: str, value: Any) -> Any:
+    """Return a value as it was chosen or typed; ValueError says what is allowed."""
+    if name in _SWITCHES:
+        return SWITCHES[name].read(name, value)
+    if name == "batch":
+        return Whole(low=1, high=_LARGEST_BATCH).read("batch", value)
+    return value
+
+
+def _same(names: Sequence[str]) -> list[tuple[str, str]]:
+    return [(name, name) for name in names]

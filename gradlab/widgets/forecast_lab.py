@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import ipywidgets as widgets
-
 from .._process import lock
+from ..drawing import Drawing, draw, to_png, to_svg
 from ..forecast import forecast, report_progress_to
 from ..loop import Recipe
-from ..scenes import Fit, forecast_scene, with_article
-from ..views import Canvas, compose, panel_for
-from .export import mimebundle
-from .forecast_controls import ForecastControls, ForecastSettings, answer
-from .theme import style_sheet
-from .words import words
+from ..scenes import Fit, Scene, forecast_scene, with_article
+from .export import LiveView, mimebundle
+from .forecast_controls import ForecastSettings, answer, forecast_controls, forecast_values, read_typed
+from .frames import SIZE, FrameWriter
+from .requests import panel_size
 
 _KEPT = 64  # forecasts
 _TOLD_EVERY = 0.2  # seconds between two moves of the progress bar
@@ -52,39 +50,49 @@ class ForecastLab:
         self._asked: ForecastSettings | None = None  # what the newest result is about
         self._before: Any = None
         self._extra = self._alarm = ""
-        self._panels: dict[type, Canvas[Any]] = {}
-        self._pngs: list[bytes] = []
-        self.knobs = ForecastControls(self.turn)
-        self._go = _button("Forecast", "play", self.run, "primary")
-        self._most = _button("Largest batch that fits", "search", self.largest)
-        self._bar = widgets.FloatProgress(min=0.0, max=1.0, layout=widgets.Layout(width="150px", visibility="hidden"))
-        buttons = widgets.Box([self._go, self._most, self._bar])
-        buttons.add_class("gradlab-bar")
-        self._images = widgets.Box()
-        self._images.add_class("gradlab-panels")
-        body = widgets.Box([self._images])
-        body.add_class("gradlab-body")
-        self.words = widgets.HTML()
-        self.widget = widgets.VBox([widgets.HTML(style_sheet()), self.knobs.widget, buttons, body, self.words])
-        self.widget.add_class("gradlab")
-        self._draw()
+        self._size = SIZE
+        self._writer = FrameWriter()
+        self._view: LiveView | None = None
+        self._answering = False
+
+    # What the browser asks --------------------------------------------------------------------------------------------
+
+    def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what a request asks (``front/README.md``), and return the answer; nothing is ever raised."""
+        with lock:
+            do, self._answering = request.get("do"), True
+            if do == "hello":
+                self._writer.start_over()
+            elif do == "turn":
+                self._writer.tell_again(str(request.get("name")))
+                self.turn(str(request.get("name")), request.get("value"))
+            elif do == "forecast":
+                self.run()
+            elif do == "largest":
+                self.largest()
+            elif do == "size":
+                self._guarded(lambda: self._resize(request), quiet=True)
+            self._answering = False
+            return {"n": request.get("n"), "frames": [self.frame()]}
 
     # What the learner does --------------------------------------------------------------------------------------------
 
     def turn(self, name: str, value: Any) -> None:
         """Move one control: a card, or settings that were forecast before, show at once; others wait for the button."""
-        self._guarded(lambda: self._change(**{name: value}))
+        self._guarded(lambda: self._change(**{name: read_typed(name, value)}))
 
     def run(self, **changes: Any) -> ForecastLab:
         """Forecast, after some changes: ``lab.run(batch=4, amp="off", card="T4")``."""
         if changes:
             self.settings = self.settings.change(**changes)
         self._guarded(self._forecast)
+        self._show()
         return self
 
     def largest(self) -> ForecastLab:
         """Find the largest batch that fits the card (the largest card of several)."""
         self._guarded(self._find_largest)
+        self._show()
         return self
 
     @property
@@ -95,11 +103,33 @@ class ForecastLab:
     # What is shown ----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> Path:
-        """Write the pictures as ``.png``; return the path."""
-        if not isinstance(path, (str, Path)) or Path(path).suffix != ".png":
-            raise ValueError(f"ForecastLab.save: path must end in .png, got {str(path)!r}")
-        Path(path).write_bytes(compose(self._pngs, 2))
-        return Path(path)
+        """Write the pictures as ``.png`` or ``.svg``; return the path."""
+        kinds = (".png", ".svg")
+        if not isinstance(path, (str, Path)) or Path(path).suffix not in kinds:
+            raise ValueError(f"ForecastLab.save: path must end in {' or '.join(kinds)}, got {str(path)!r}")
+        target = Path(path)
+        if target.suffix == ".png":
+            target.write_bytes(to_png(self.drawings()))
+        else:
+            target.write_text(to_svg(self.drawings()), encoding="utf-8")
+        return target
+
+    def drawings(self, size: tuple[int, int] = SIZE) -> list[Drawing]:
+        """Return what is shown now: the peaks against the cards and, once there is a result, its timeline."""
+        return [draw(scene, *size) for scene in self._scenes().values()]
+
+    def frame(self) -> dict[str, Any]:
+        """Return what has changed since the frame before."""
+        settings = self.settings
+        return self._writer.write(
+            {name: draw(scene, *self._size) for name, scene in self._scenes().items()},
+            state=self._state(),
+            alarm=self._alarm,
+            note=" ".join(part for part in (self._extra, getattr(self.result, "covers", "")) if part),
+            controls=forecast_controls(settings),
+            values=forecast_values(settings),
+            off=[],
+        )
 
     def _state(self) -> str:
         if self.result is None or self._asked is None:
@@ -108,40 +138,38 @@ class ForecastLab:
         changed = self._asked.question != self.settings.question
         return f"{said} The settings have changed since: press Forecast." if changed else said
 
-    def _draw(self) -> None:
-        self.knobs.show_settings(self.settings)
+    def _scenes(self) -> dict[str, Scene]:
         bars = [("before", self._before), ("now", self.result)]
         title = self._asked.model if self._asked else ""
-        scenes: list[Any] = [Fit([(n, f.at_peak) for n, f in bars if f is not None], self.settings.cards, title)]
+        fit = Fit([(name, each.at_peak) for name, each in bars if each is not None], self.settings.cards, title)
+        scenes: dict[str, Scene] = {"fit": fit}
         if self.result is not None:
             card = self.settings.cards[0] if len(self.settings.cards) == 1 else None
-            scenes.append(forecast_scene(self.result.timeline, card))
-        self._pngs = []
-        for scene in scenes:
-            panel = self._panels.setdefault(type(scene), panel_for(type(scene))())
-            panel.update(scene)
-            self._pngs.append(panel.png())
-        if len(self._images.children) != len(self._pngs):
-            self._images.children = [widgets.Image(value=png, format="png") for png in self._pngs]
-        for image, png in zip(self._images.children, self._pngs, strict=True):
-            if image.value != png:
-                image.value = png
-        note = " ".join(part for part in (self._extra, getattr(self.result, "covers", "")) if part)
-        self.words.value = words(self._state(), self._alarm, note, live=True)
+            scenes["memory"] = forecast_scene(self.result.timeline, card)
+        return scenes
 
     # How it is done ---------------------------------------------------------------------------------------------------
 
-    def _guarded(self, action: Callable[[], object]) -> None:
-        """Do something for the learner; what goes wrong is said in words."""
+    def _guarded(self, action: Callable[[], object], *, quiet: bool = False) -> None:
+        """Do something for the learner; what goes wrong is said in words, and ``quiet`` leaves the words before."""
         with lock:
-            self._alarm = self._extra = ""
+            if not quiet:
+                self._alarm = self._extra = ""
             try:
                 action()
             except KeyboardInterrupt:
                 self._alarm = "Interrupted."
             except Exception as error:  # a traceback under a notebook cell helps nobody
-                self._alarm = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-            self._draw()
+                known = isinstance(error, ValueError)
+                self._alarm = str(error).removeprefix("Recipe: ") if known else f"{type(error).__name__}: {error}"
+
+    def _resize(self, request: Mapping[str, Any]) -> None:
+        self._size = panel_size(request)
+
+    def _show(self) -> None:
+        """Tell the browser, if the answer to its own request does not."""
+        if self._view is not None and not self._answering:
+            self._view.front.push(self.frame())
 
     def _change(self, **changes: Any) -> None:
         self.settings = self.settings.change(**changes)
@@ -182,27 +210,23 @@ class ForecastLab:
         def move(calls: int, expected: int) -> None:
             nonlocal last
             if (now := time.monotonic()) - last > _TOLD_EVERY:
-                last, self._bar.value = now, min(calls / max(expected, 1), 1.0)
+                last = now
+                self._tell_progress(min(calls / max(expected, 1), 1.0))
 
-        buttons = (self._go, self._most)
-        for button in buttons:
-            button.disabled = True
-        self._bar.value, self._bar.layout.visibility = 0.0, "visible"
+        self._tell_progress(0.0)
         try:
             with report_progress_to(move):
                 yield
         finally:
-            self._bar.layout.visibility = "hidden"
-            for button in buttons:
-                button.disabled = False
+            self._tell_progress(None)
+
+    def _tell_progress(self, share: float | None) -> None:
+        if self._view is not None:
+            self._view.front.send({"progress": share})
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
         with lock:
-            return mimebundle(self.widget.model_id, compose(self._pngs, 2), self.text)
-
-
-def _button(text: str, icon: str, on_click: Callable[[], object], style: str = "") -> widgets.Button:
-    button = widgets.Button(description=text, icon=icon, button_style=style, layout=widgets.Layout(width="auto"))
-    button.on_click(lambda _: on_click())
-    return button
+            if self._view is None:
+                self._view = LiveView("forecast", self.handle)
+            return mimebundle(self._view, to_png(self.drawings()), self.text, self.text)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +10,13 @@ from tqdm.auto import tqdm
 
 from .. import tasks
 from .._process import lock
+from ..drawing import to_png, to_svg
+from ..front import on_interrupt
 from ..loop import LoopError, Recipe, Run
 from ..scenes import PanelName, shows_predictions, status_line
 from . import controls as switches
 from .controller import LabController
-from .export import html_page, mimebundle
+from .export import LiveView, mimebundle
 from .presets import PRESETS
 
 _AT_ONCE = 20  # updates between two moves of the progress bar
@@ -44,7 +46,8 @@ class Lab:
         if shown and PanelName.PICTURE in shown and not shows_predictions(runner.task):
             raise ValueError(f"Lab: panels of the task {runner.task.name!r} can be any but 'picture', got 'picture'")
         self.controller = LabController(runner, chosen, shown)
-        """The widgets and what they do."""
+        """What each request of the browser does, and the frames that answer it."""
+        self._view: LiveView | None = None
 
     @classmethod
     def preset(cls, name: str) -> Lab:
@@ -54,7 +57,6 @@ class Lab:
         preset = PRESETS[name]
         lab = cls(preset.task, preset.recipe, controls=preset.controls)
         lab.controller.say(preset.say)
-        lab.controller.draw()
         return lab
 
     @property
@@ -95,14 +97,14 @@ class Lab:
             if not self.controller.handle_oom(error):
                 raise
         finally:
-            self.controller.draw()
+            self._show()
         return self
 
     def step(self) -> Lab:
         """Run one statement."""
         with lock, self.controller.listening():
             self.runner.step()
-            self.controller.draw()
+            self._show()
         return self
 
     def switch(self, **changes: Any) -> Lab:
@@ -117,31 +119,58 @@ class Lab:
                 self.controller.compare_to_gpu(card)
             if changes or card is None:
                 self.controller.switch(recipe)
-            self.controller.draw()
+            self._show()
         return self
 
-    def reset(self) -> Lab:
-        """Begin again: the same task, loop and seed."""
-        self.controller.reset()
+    def edit(self, text: str) -> Lab:
+        """Run a loop of one's own from the next update on; a LoopError names the line of a mistake."""
+        with lock:
+            self.runner.edit(text)
+            self._show()
+        return self
+
+    def reset(self, weights: Sequence[float] | None = None) -> Lab:
+        """Begin again: the same task, loop and seed; ``weights`` are the numbers to begin with instead of the task's."""
+        with lock:
+            if weights is not None:
+                self.runner.reset(weights)
+            self.controller.reset()
+            self._show()
         return self
 
     def save(self, path: str | Path) -> Path:
-        """Write the pictures as ``.png``, or a page with loop, pictures and words as ``.html``; return the path."""
-        if not isinstance(path, (str, Path)) or Path(path).suffix not in (".png", ".html"):
-            raise ValueError(f"Lab.save: path must end in .png or .html, got {str(path)!r}")
+        """Write the pictures as ``.png`` or ``.svg``; return the path."""
+        kinds = (".png", ".svg")
+        if not isinstance(path, (str, Path)) or Path(path).suffix not in kinds:
+            raise ValueError(f"Lab.save: path must end in {' or '.join(kinds)}, got {str(path)!r}")
         target = Path(path)
         with lock:
-            sheet = self.controller.screen.sheet()
             if target.suffix == ".png":
-                target.write_bytes(sheet)
+                target.write_bytes(to_png(self.controller.drawings()))
             else:
-                target.write_text(html_page(self.runner.source, self.runner.line, sheet, self.text), encoding="utf-8")
+                target.write_text(to_svg(self.controller.drawings()), encoding="utf-8")
         return target
+
+    def _show(self) -> None:
+        """Tell the browser how things are after a cell has driven the lab."""
+        if self._view is not None:
+            self._view.front.push(self.controller.frame())
+
+    def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        answer = self.controller.handle(request)
+        on_interrupt(self._interrupt if self.controller.playing else None)
+        return answer
+
+    def _interrupt(self) -> None:
+        self.controller.interrupted = True
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
         with lock:
-            return mimebundle(self.controller.widget.model_id, self.controller.screen.sheet(), self.text)
+            png, words = to_png(self.controller.drawings()), self.text
+            if self._view is None:
+                self._view = LiveView("lab", self._answer)
+            return mimebundle(self._view, png, words, f"{words}\n\n{self.runner.source}")
 
 
 def _names(field: str, given: Any, allowed: Sequence[str]) -> tuple[str, ...]:

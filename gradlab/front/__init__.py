@@ -1,0 +1,15 @@
+"""The browser's half of a lab: the modules that paint it, and the widget that carries them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .joined import joined_module as joined_module
+    from .joined import style_sheet as style_sheet
+    from .widget import FrontEnd as FrontEnd
+    from .widget import on_interrupt as on_interrupt
+
+load_lazily(__name__)

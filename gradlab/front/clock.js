@@ -1,0 +1,194 @@
+// @ts-check
+/**
+ * The clock of a lab: asks the kernel for frames ahead of time, and plays them at theirs.
+ *
+ * A round trip takes longer than a frame lasts, so several requests are on their way at once: as much time is kept in
+ * hand as a round trip takes, measured as it goes. Frames are numbered; one that was missed is asked for again.
+ */
+
+/** @typedef {Record<string, any>} Frame */
+/** @typedef {{words: string, rate: number | null}} Speed */
+
+const BUNDLE = 100; // ms of frames in one request: fewer messages cost the kernel less
+const MARGIN = 60; // ms in hand beyond the round trip, at least
+const MOST_MARGIN = 400;
+const SLICE = 25; // ms of training between two frames at full speed
+const STATEMENT = 350; // ms a statement: slow enough to read along
+const SILENCE = 1500; // ms without an answer after which the reader is told
+const LOST = 8000; // ms after which the kernel may have been restarted
+const PROBE = 10000; // ms between two attempts to reach it then
+const MOST_ASKED = 16; // requests on their way
+
+export class Clock {
+  /**
+   * @param {object} to what it works on
+   * @param {(request: Frame) => void} to.send sends a request to the kernel
+   * @param {(frames: Frame[]) => void} to.show takes frames in their order and paints once
+   * @param {(words: string) => void} to.tell says how things stand with the kernel, "" when all is well
+   * @param {(playing: boolean) => void} to.changed is called when playing begins or ends
+   */
+  constructor({ send, show, tell, changed }) {
+    this.send = send;
+    this.show = show;
+    this.tell = tell;
+    this.changed = changed;
+    this.client = Math.random().toString(36).slice(2, 10);
+    this.playing = false;
+    /** @type {number | null} updates a second; 0: statements; null: as fast as it goes */
+    this.rate = 60;
+    /** @type {{frame: Frame, every: number}[]} */
+    this.queue = [];
+    /** @type {Map<number, {sent: number, ms: number, play: boolean}>} requests on their way */
+    this.asked = new Map();
+    this.count = 0;
+    this.last = -1; // the number of the newest frame that has come
+    this.next = 0; // when the next frame is due
+    this.trip = 500; // ms of a round trip without the kernel's work: the shortest that was seen
+    this.work = 30; // ms that the kernel works on a request for frames
+    this.margin = MARGIN;
+    this.probed = 0;
+    this.ticking = 0;
+    this.watching = 0;
+    this.closed = false;
+  }
+
+  /** Ask the kernel for something that the reader wants; its answer is shown as soon as it comes. @param {Frame} request */
+  ask(request) {
+    this.request(request, 0, false);
+  }
+
+  play() {
+    if (this.playing) return;
+    this.playing = true;
+    this.margin = MARGIN;
+    this.next = performance.now();
+    this.changed(true);
+    this.tick();
+  }
+
+  /** Stop at once: the picture stands still, and ends where the run has ended once the kernel has said so. */
+  pause() {
+    if (!this.playing) return;
+    this.playing = false;
+    this.changed(false);
+    this.ask({ do: "pause" });
+  }
+
+  close() {
+    this.playing = false;
+    this.closed = true;
+    cancelAnimationFrame(this.ticking);
+    clearTimeout(this.watching);
+  }
+
+  /** Take an answer, this page's or that to another page of the same lab. @param {Frame} answer */
+  take(answer) {
+    if (this.closed) return;
+    const request = answer.client === this.client ? this.asked.get(answer.n) : undefined;
+    if (request) {
+      for (const n of this.asked.keys()) if (n <= answer.n) this.asked.delete(n); // the kernel answers in order
+      // The shortest trip is the line's own; a longer one has waited for other work. It may become longer by and by.
+      this.trip = Math.min(this.trip * 1.02 + 0.1, Math.max(performance.now() - request.sent - answer.work, 1));
+      if (request.play) this.work += 0.2 * (answer.work - this.work);
+    }
+    this.watch();
+    const playing = this.playing && request?.play;
+    for (const frame of answer.frames) {
+      if (!frame.whole && frame.f !== this.last + 1) {
+        if (frame.f > this.last) this.ask({ do: "hello" });
+        break;
+      }
+      this.last = frame.f;
+      this.queue.push({ frame, every: playing ? this.every : 0 });
+      if (frame.stop && this.playing) {
+        this.playing = false;
+        this.changed(false);
+      }
+    }
+    // What the reader has asked for is shown at once, with all that lies before it.
+    if (!this.playing ? !this.asked.size || !request?.play : !playing) this.flush();
+    if (this.playing) this.fill();
+  }
+
+  /** How long a frame is seen, in ms. */
+  get every() {
+    if (this.rate === null) return Math.max(this.work, 1000 / 60);
+    return this.rate === 0 ? STATEMENT : Math.max(1000 / this.rate, 1000 / 60);
+  }
+
+  // How it is done
+
+  flush() {
+    const frames = this.queue.splice(0).map((each) => each.frame);
+    if (frames.length) this.show(frames);
+  }
+
+  tick() {
+    cancelAnimationFrame(this.ticking);
+    this.ticking = 0;
+    if (!this.playing || this.closed) return;
+    const now = performance.now();
+    const due = [];
+    while (this.queue.length && this.next <= now + 2) {
+      const { frame, every } = /** @type {{frame: Frame, every: number}} */ (this.queue.shift());
+      due.push(frame);
+      this.next = Math.max(this.next + every, now - every);
+    }
+    if (due.length) this.show(due);
+    else if (!this.queue.length && this.next < now - this.every && this.asked.size) {
+      this.margin = Math.min(this.margin * 1.25 + 1, MOST_MARGIN); // it has run dry: keep more in hand
+      this.next = now + MARGIN / 2;
+    }
+    this.fill();
+    if (this.playing) this.ticking = requestAnimationFrame(() => this.tick());
+  }
+
+  /** Keep as much on its way as a round trip needs, and no more work than Pause may have to wait for. */
+  fill() {
+    const waiting = this.queue.length * this.every + Math.max(this.next - performance.now(), 0);
+    const most = Math.min(MOST_ASKED, Math.ceil((this.trip + MARGIN) / Math.max(this.work, 1)) + 1);
+    let coming = 0;
+    for (const request of this.asked.values()) coming += request.ms;
+    while (this.playing && waiting + coming < this.trip + this.margin && this.asked.size < most) {
+      const request = this.bundle();
+      const ms = request.count * this.every;
+      this.request(request, ms, true);
+      coming += ms;
+    }
+  }
+
+  bundle() {
+    const count = this.rate === null ? 1 : Math.max(1, Math.round(BUNDLE / this.every));
+    const request = { do: "frames", count, every: this.every };
+    if (this.rate === null) return { ...request, seconds: SLICE / 1000 };
+    if (this.rate === 0) return request;
+    return { ...request, updates: Math.max(1, Math.round(this.rate / 60)) };
+  }
+
+  /** @param {Frame} request @param {number} ms @param {boolean} play */
+  request(request, ms, play) {
+    this.count += 1;
+    this.asked.set(this.count, { sent: performance.now(), ms, play });
+    this.send({ ...request, n: this.count, client: this.client });
+    this.watch();
+  }
+
+  /** Say so when the kernel does not answer, and try to reach it now and then. */
+  watch() {
+    clearTimeout(this.watching);
+    if (!this.asked.size) return this.tell("");
+    const now = performance.now();
+    const silent = now - Math.min(...[...this.asked.values()].map((request) => request.sent));
+    if (silent < SILENCE) this.tell("");
+    else if (silent < LOST) this.tell("The kernel is busy, perhaps with another cell: the lab goes on when it is free.");
+    else {
+      this.tell("No answer from the kernel: it is busy, or it was restarted. If it was restarted, run this cell again.");
+      if (now - this.probed > PROBE) {
+        this.probed = now;
+        this.request({ do: "hello" }, 0, false);
+        return;
+      }
+    }
+    this.watching = setTimeout(() => this.watch(), 500);
+  }
+}

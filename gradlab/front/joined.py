@@ -1,0 +1,40 @@
+"""The browser's modules as the one file that anywidget and a replay want."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+
+_IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
+
+
+@cache
+def joined_module(entry: str) -> str:
+    """Return a module with all that it imports as one text, each file once and after those it needs.
+
+    The imports between them go, and so does the word ``export``, but in the entry itself; their names are unique.
+    """
+    texts: dict[str, str] = {}
+    _collect(entry, texts)
+    *parts, last = texts.values()
+    return "\n".join([*(re.sub(r"^export (default )?", "", part, flags=re.MULTILINE) for part in parts), last])
+
+
+@cache
+def style_sheet() -> str:
+    """Return the look of a lab as CSS."""
+    return _read("lab.css")
+
+
+def _collect(name: str, texts: dict[str, str]) -> None:
+    if name in texts:
+        return
+    text = _read(f"{name}.js")
+    for needed in _IMPORT.findall(text):
+        _collect(needed, texts)
+    texts[name] = _IMPORT.sub("", text)
+
+
+def _read(name: str) -> str:
+    return files("gradlab.front").joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,148 @@
+// @ts-check
+/** A Lab in a notebook: anywidget's two calls, the messages to the kernel and back, and the screens that show it. */
+
+import { Clock } from "./clock.js";
+import { mergeFrame, nothingShown } from "./frames.js";
+import { Screen } from "./screen.js";
+
+/** What anywidget hands over. @typedef {{send: (content: any) => void, on: Function, off: Function, get: Function}} Model */
+
+/** A lab's run as this page knows it, however many views show it. */
+export class LabClient {
+  /** @param {Model} model */
+  constructor(model) {
+    this.model = model;
+    this.shown = nothingShown();
+    /** @type {Set<Screen>} */
+    this.screens = new Set();
+    this.clock = new Clock({
+      send: (request) => model.send(request),
+      show: (frames) => this.show(frames),
+      tell: (words) => this.tell(words),
+      changed: (playing) => this.each((screen) => screen.setPlaying(playing)),
+    });
+    this.told = "";
+    this.listen = (/** @type {any} */ message) => this.clock.take({ work: 0, ...message });
+    model.on("msg:custom", this.listen);
+    this.dead = () => {
+      this.clock.pause();
+      this.tell("The kernel is gone. Run this cell again for a lab that lives.");
+    };
+    model.on("comm:close", this.dead);
+  }
+
+  /** @param {Record<string, any>[]} frames */
+  show(frames) {
+    const changed = new Set();
+    const panels = new Set();
+    for (const frame of frames) {
+      const merged = mergeFrame(this.shown, frame);
+      this.shown = merged.shown;
+      for (const key of merged.changed) changed.add(key);
+      for (const name of Object.keys(frame.panels ?? {})) panels.add(name);
+    }
+    this.each((screen) => screen.show(this.shown, changed, panels));
+  }
+
+  /** @param {string} words */
+  tell(words) {
+    if (words === this.told) return;
+    this.told = words;
+    this.each((screen) => screen.tell(words));
+  }
+
+  /** @param {(screen: Screen) => void} act */
+  each(act) {
+    for (const screen of this.screens) act(screen);
+  }
+
+  /** @param {HTMLElement} root */
+  open(root) {
+    const clock = this.clock;
+    const screen = new Screen(root, {
+      ask: (request) => this.ask(request),
+      play: () => (clock.playing ? clock.pause() : clock.play()),
+      speed: (rate) => {
+        clock.rate = rate;
+      },
+    });
+    this.screens.add(screen);
+    for (const still of document.querySelectorAll(`[data-gradlab-still="${this.model.get("lab_id")}"]`)) {
+      /** @type {HTMLElement} */ (still).hidden = true;
+    }
+    if (this.shown.f < 0) clock.ask({ do: "hello" });
+    else screen.show(this.shown, new Set(Object.keys(this.shown)), new Set(this.shown.order));
+    screen.setPlaying(clock.playing);
+    const leave = pauseOutOfSight(root, (words) => {
+      if (!clock.playing || this.screens.size > 1) return;
+      clock.pause();
+      screen.tell(words);
+    });
+    return () => {
+      leave();
+      screen.close();
+      this.screens.delete(screen);
+      if (!this.screens.size) clock.pause();
+    };
+  }
+
+  /** @param {Record<string, any>} request */
+  ask(request) {
+    if (["statement", "update", "reset", "to_line", "drag"].includes(request.do) && this.clock.playing) {
+      this.clock.playing = false;
+      this.each((screen) => screen.setPlaying(false));
+    }
+    this.clock.ask(request);
+  }
+
+  close() {
+    this.clock.close();
+    this.model.off("msg:custom", this.listen);
+  }
+}
+
+/**
+ * Tell of a lab that has gone out of sight: scrolled away, or in a tab that is hidden.
+ * @param {HTMLElement} root @param {(words: string) => void} gone
+ */
+function pauseOutOfSight(root, gone) {
+  const observer = new IntersectionObserver((entries) => {
+    const entry = entries[entries.length - 1];
+    if (!entry.isIntersecting) gone("Paused while out of sight. Play goes on.");
+  });
+  observer.observe(root);
+  const hidden = () => {
+    if (document.hidden) gone("Paused while this tab was hidden. Play goes on.");
+  };
+  document.addEventListener("visibilitychange", hidden);
+  return () => {
+    observer.disconnect();
+    document.removeEventListener("visibilitychange", hidden);
+  };
+}
+
+/** @type {Map<string, LabClient>} */
+const labClients = new Map();
+
+/** @param {Model} model */
+function clientOf(model) {
+  const id = model.get("lab_id");
+  const known = labClients.get(id) ?? new LabClient(model);
+  labClients.set(id, known);
+  return known;
+}
+
+export default {
+  /** @param {{model: Model}} context */
+  initialize({ model }) {
+    clientOf(model);
+    return () => {
+      clientOf(model).close();
+      labClients.delete(model.get("lab_id"));
+    };
+  },
+  /** @param {{model: Model, el: HTMLElement}} context */
+  render({ model, el }) {
+    return clientOf(model).open(el);
+  },
+};

@@ -1,0 +1,85 @@
+// @ts-check
+/** The panels side by side: which there are, how much room each has, and what a frame changes in them. */
+
+import { Panel } from "./panel.js";
+
+export class PanelStrip {
+  /**
+   * @param {HTMLElement} root
+   * @param {object} to
+   * @param {(request: Record<string, any>) => void} to.ask
+   * @param {(words: string) => void} to.say has a screen reader say something
+   */
+  constructor(root, { ask, say }) {
+    this.root = root;
+    this.ask = ask;
+    this.say = say;
+    /** @type {Map<string, Panel>} */
+    this.panels = new Map();
+    this.theme = "light";
+    this.size = "";
+    this.observer = new ResizeObserver(() => this.measure());
+    this.observer.observe(root);
+  }
+
+  /** @param {string} theme */
+  setTheme(theme) {
+    this.theme = theme;
+    for (const panel of this.panels.values()) panel.setTheme(theme);
+  }
+
+  /** Write down what is drawn, for who cannot see it. */
+  describe() {
+    for (const panel of this.panels.values()) panel.describe();
+  }
+
+  /**
+   * @param {Record<string, any>} shown
+   * @param {Set<string>} changed
+   * @param {Iterable<string>} names of the panels that have changed
+   */
+  show(shown, changed, names) {
+    if (changed.has("order")) this.arrange(shown.order);
+    for (const name of names) if (shown.panels[name]) this.panels.get(name)?.show(shown.panels[name]);
+  }
+
+  /** @param {string[]} order */
+  arrange(order) {
+    for (const [name, panel] of this.panels) {
+      if (order.includes(name)) continue;
+      panel.close();
+      panel.root.remove();
+      this.panels.delete(name);
+    }
+    for (const name of order) {
+      let panel = this.panels.get(name);
+      if (!panel) {
+        const figure = document.createElement("figure");
+        panel = new Panel(figure, { name, say: this.say, ask: this.ask });
+        panel.setTheme(this.theme);
+        this.panels.set(name, panel);
+      }
+      if (this.root.children[order.indexOf(name)] !== panel.root) this.root.append(panel.root);
+    }
+    this.root.classList.toggle("gl-single", order.length === 1);
+    this.measure();
+  }
+
+  /** Tell the kernel how much room a panel has, so that it lays texts out for it. */
+  measure() {
+    const first = this.root.firstElementChild;
+    const wide = first ? Math.round(first.getBoundingClientRect().width / 10) * 10 : 0;
+    if (!wide) return; // not on screen
+    const [share, most] = this.panels.size === 1 ? [0.4, 420] : [0.62, 340];
+    const width = Math.min(Math.max(wide, 260), 1300);
+    const height = Math.min(Math.max(Math.round(width * share), 220), most);
+    if (this.size === `${width} ${height}`) return;
+    this.size = `${width} ${height}`;
+    this.ask({ do: "size", width, height });
+  }
+
+  close() {
+    this.observer.disconnect();
+    for (const panel of this.panels.values()) panel.close();
+  }
+}

@@ -1,0 +1,54 @@
+"""FrontEnd: the widget that carries the browser's modules, and the messages between them and the kernel."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import anywidget
+import traitlets
+
+from .joined import joined_module, style_sheet
+
+
+class FrontEnd(anywidget.AnyWidget):
+    """A view in the browser whose requests are answered by ``answer``, each with one message.
+
+    ``entry`` is the module that paints it: "lab" or "forecast". Messages are text; nothing is held in traits, so a page
+    that is reloaded asks for all that it shows.
+    """
+
+    _esm = traitlets.Unicode("").tag(sync=True)
+    _css = traitlets.Unicode("").tag(sync=True)
+    lab_id = traitlets.Unicode("").tag(sync=True)
+    """One of a kind: by it the browser knows two views of the same lab, and the still picture that it replaces."""
+
+    def __init__(self, entry: str, answer: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
+        """Carry the entry with all that it imports."""
+        super().__init__(_esm=joined_module(entry), _css=style_sheet(), lab_id=uuid.uuid4().hex)
+        self._answer = answer
+        self.on_msg(self._asked)
+
+    def push(self, frame: dict[str, Any]) -> None:
+        """Tell the browser of something that it has not asked for, as after a cell has driven the lab."""
+        self.send({"frames": [frame]})
+
+    def _asked(self, _: object, content: Any, buffers: object) -> None:
+        if isinstance(content, Mapping):
+            self.send(self._answer(content))
+
+
+def on_interrupt(act: Callable[[], None] | None) -> None:
+    """Have the kernel call ``act`` when it is interrupted between two messages, which it ignores otherwise.
+
+    A lab that plays is at work for a few ms at a time, and most interrupts would miss it. ipykernel sets its own handler
+    while it handles a message and afterwards the one that it has kept; None goes back to ignoring.
+    """
+    kernel = getattr(getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)(), "kernel", None)
+    if not hasattr(kernel, "saved_sigint_handler") or threading.current_thread() is not threading.main_thread():
+        return
+    kernel.saved_sigint_handler = signal.SIG_IGN if act is None else lambda number, frame: act()

@@ -1,0 +1,117 @@
+"""Frames: what the browser is told of a lab at one moment, as far as it has changed since the frame before.
+
+What a frame may hold is in ``front/README.md``. A panel that is costly is drawn at some of the frames only.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..drawing import Drawing, Encoder, draw
+from ..scenes import PanelName, RunScenes, find_oom
+
+Frame = dict[str, Any]
+SIZE = (400, 260)
+"""CSS pixels of a panel until the browser says how much room there is."""
+_SHARE = 25.0  # a panel that takes 1 ms is drawn every 25 ms at most while playing; the first panel at every frame
+_REST = {PanelName.GRADIENT: 32.0, PanelName.MEMORY: 300.0}
+"""ms between two drawings of a panel while playing, at least; memory costs the run a Ledger."""
+_USUAL_REST = 60.0
+
+
+class PanelDrawings:
+    """The panels of a run as Drawings, each made anew no oftener than it can afford."""
+
+    def __init__(self, scenes: RunScenes) -> None:
+        """Start with nothing drawn."""
+        self.scenes = scenes
+        self.size = SIZE
+        self.zoom: tuple[float, float] | None = None
+        """The updates that the loss panel shows, None for all."""
+        self._drawings: dict[PanelName, Drawing] = {}
+        self._due: dict[PanelName, float] = {}
+
+    def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
+        """Return the Drawings of these panels, in their order; ``now`` is in ms.
+
+        ``only_due`` keeps what was drawn a moment ago.
+        """
+        shown = {}
+        for name in names:
+            if only_due and name in self._drawings and now < self._due.get(name, 0.0) and name != names[0]:
+                shown[name] = self._drawings[name]
+                continue
+            began = time.perf_counter()
+            shown[name] = self._drawings[name] = self._draw(name)
+            cost = (time.perf_counter() - began) * 1000
+            self._due[name] = now + max(_SHARE * cost, _REST.get(name, _USUAL_REST))
+        return shown
+
+    def due(self, name: PanelName, now: float) -> bool:
+        """Would a panel be drawn now, while playing?"""
+        return now >= self._due.get(name, 0.0)
+
+    def draw_next(self, name: PanelName) -> None:
+        """Have a panel drawn at the next frame."""
+        self._due.pop(name, None)
+
+    def _draw(self, name: PanelName) -> Drawing:
+        try:
+            scene = self.scenes.scene(name)
+        except Exception as error:  # a picture that needs a forward pass may find no memory for it
+            if find_oom(error) is None:
+                raise
+            old = self._drawings.get(name)
+            return old or Drawing(str(name), [], "There is no memory left for this picture.", *self.size)
+        return draw(scene, *self.size, zoom=self.zoom if name == PanelName.LOSS else None)
+
+
+class FrameWriter:
+    """Writes frames one after the other, each as what has changed since the one before."""
+
+    def __init__(self) -> None:
+        """Start with nothing told."""
+        self._number = 0
+        self._told: Frame = {}
+        self._values: dict[str, Any] = {}
+        self._encoders: dict[str, Encoder] = {}
+        self._whole = True
+
+    def start_over(self) -> None:
+        """Have the next frame tell everything."""
+        self._whole = True
+
+    def tell_again(self, *keys: str) -> None:
+        """Have the next frame hold these keys whether they have changed or not; of ``values`` a name will do."""
+        for key in keys:
+            self._told.pop(key, None)
+            self._values.pop(key, None)
+
+    def write(self, drawings: Mapping[Any, Drawing], **now: Any) -> Frame:
+        """Return a frame; ``now`` is what the protocol names, complete."""
+        self._number += 1
+        frame: Frame = {"f": self._number}
+        if self._whole:
+            frame["whole"] = True
+            self._told, self._values, self._encoders, self._whole = {}, {}, {}, False
+        values = now.pop("values")
+        for key, value in {**now, "order": [str(name) for name in drawings]}.items():
+            if key not in self._told or self._told[key] != value:
+                frame[key] = self._told[key] = value
+        changed = {name: value for name, value in values.items() if self._values.get(name, _NOTHING) != value}
+        if changed:
+            frame["values"] = changed
+            self._values.update(changed)
+        self._encoders = {name: each for name, each in self._encoders.items() if name in drawings}
+        panels = {}
+        for name, drawing in drawings.items():
+            if change := self._encoders.setdefault(name, Encoder()).change(drawing):
+                panels[str(name)] = change
+        if panels:
+            frame["panels"] = panels
+        return frame
+
+
+_NOTHING = object()

@@ -1,0 +1,43 @@
+"""What a browser asks, checked: its messages are plain JSON and may hold anything."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+_NARROWEST, _WIDEST, _LOWEST, _HIGHEST = 260, 1300, 200, 420  # CSS pixels of a panel
+
+
+class BadRequest(ValueError):
+    """A request that cannot be done; its words are for the learner."""
+
+
+def number(request: Mapping[str, Any], name: str) -> float:
+    """Return a finite number of a request."""
+    value = request.get(name)
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise BadRequest(f"{name} must be a finite number, got {value!r}")
+    return float(value)
+
+
+def whole_number(request: Mapping[str, Any], name: str) -> int:
+    """Return a whole number of a request."""
+    value = number(request, name)
+    if value != int(value):
+        raise BadRequest(f"{name} must be a whole number, got {value!r}")
+    return int(value)
+
+
+def text(request: Mapping[str, Any], name: str) -> str:
+    """Return a text of a request."""
+    value = request.get(name)
+    if not isinstance(value, str):
+        raise BadRequest(f"{name} must be a text, got {value!r}")
+    return value
+
+
+def panel_size(request: Mapping[str, Any]) -> tuple[int, int]:
+    """Return the width and height that a panel has in the browser, kept within what can be laid out."""
+    width, height = whole_number(request, "width"), whole_number(request, "height")
+    return min(max(width, _NARROWEST), _WIDEST), min(max(height, _LOWEST), _HIGHEST)
