@@ -1,0 +1,285 @@
+// @ts-check
+/** The loop as text: the line that just ran, the lines that a switch changed, and a field for a loop of one's own. */
+
+import { addButton, addElement } from "./events.js";
+
+/** @typedef {import("./events.js").Ask} Ask */
+/**
+ * @typedef {{
+ *   code?: {source: string, html: string[]}, lit?: [number, number], changed?: number[], wrong?: number,
+ *   draft?: string, editable?: boolean,
+ * }} CodeState
+ */
+
+/** Shows the loop line by line, and the learner's own text in a field in its place. */
+export class CodePane {
+  /**
+   * @param {Element} root
+   * @param {{ask: Ask, onPlay?: () => void}} options `onPlay` plays the loop that was handed in
+   */
+  constructor(root, { ask, onPlay }) {
+    this._ask = ask;
+    this._onPlay = onPlay;
+    /** @type {Required<CodeState>} */
+    this._state = {
+      code: { source: "", html: [] },
+      lit: [0, 0],
+      changed: [],
+      wrong: 0,
+      draft: "",
+      editable: false,
+    };
+    /** The learner's own text, null where there is none: it outlives Cancel, switches and Reset. */
+    /** @type {string | null} */
+    this._own = null;
+    /** @type {string | null} the text that was handed in and not yet answered */
+    this._sent = null;
+    /** @type {{row: HTMLElement, gutter: HTMLElement}[]} */
+    this._rows = [];
+
+    const pane = addElement("div", root, "gl-code");
+    this._lines = addElement("pre", pane, "gl");
+    this._lines.setAttribute("role", "group");
+    this._lines.ariaLabel = "the training loop; press a line to run up to it";
+    this._lines.addEventListener("click", (event) => this._press(event.target));
+    this._lines.addEventListener("keydown", (event) => this._key(event));
+    this._editor = new Editor(pane, (text) => this._own = text, (text) => this._run(text));
+    const buttons = addElement("div", pane, "gl-buttons");
+    this._edit = addButton(buttons, "Edit the loop", () => this._open());
+    this._take = addButton(buttons, "Run this loop", () => this._run(this._editor.text));
+    this._take.classList.add("gl-main");
+    this._drop = addButton(buttons, "Cancel", () => this._close());
+    this._fresh = addButton(buttons, "Start from the loop as it runs", () => this._startAgain());
+    this._showField(false);
+  }
+
+  /**
+   * Show what has changed.
+   * @param {CodeState} change
+   */
+  show(change) {
+    const before = this._state;
+    const state = this._state = { ...before, ...change };
+    if (state.code.html !== before.code.html) this._write(state.code.html);
+    this._settle(change, before.draft);
+    const mistakes = this._editor.shown && state.draft;
+    this._mark(mistakes ? 0 : state.wrong);
+    if (mistakes && ("draft" in change || "wrong" in change)) this._editor.mark(state.wrong);
+    this._showField(this._editor.shown);
+  }
+
+  // The lines ----------------------------------------------------------------------------------------------------------
+
+  /** @param {string[]} html */
+  _write(html) {
+    const focused = this._rows.findIndex(({ row }) => row === document.activeElement);
+    this._rows = html.map((line, index) => {
+      const row = addElement("span", null, "line");
+      row.setAttribute("role", "button");
+      row.tabIndex = -1;
+      const gutter = addElement("span", row, "gutter", `  ${index + 1}`);
+      const text = addElement("span", row, "text");
+      text.innerHTML = line;
+      const deep = (text.textContent.match(/^ */) ?? [""])[0].length; // what is wrapped starts further in than this
+      text.style.setProperty("--gl-deep", `${deep}ch`);
+      return { row, gutter };
+    });
+    this._lines.replaceChildren(...this._rows.map(({ row }) => row));
+    if (this._rows.length) this._rows[Math.max(0, Math.min(focused, html.length - 1))].row.tabIndex = 0;
+    if (focused >= 0) this._focus(focused);
+  }
+
+  /** @param {number} wrong */
+  _mark(wrong) {
+    const { lit: [first, last], changed } = this._state;
+    this._rows.forEach(({ row, gutter }, index) => {
+      const number = index + 1;
+      const lit = number >= first && number <= last;
+      const isNew = changed.includes(number);
+      const sign = number === wrong ? "✗" : lit && number === first ? "▶" : isNew ? "∗" : " ";
+      const [classes, words] = [
+        ["line", lit && "lit", isNew && "changed", number === wrong && "wrong"].filter(Boolean).join(" "),
+        `${sign} ${number}`,
+      ];
+      if (row.className !== classes) {
+        row.className = classes;
+        row.ariaCurrent = lit ? "step" : null;
+      }
+      if (gutter.textContent !== words) gutter.textContent = words;
+    });
+  }
+
+  /** @param {EventTarget | null} target */
+  _press(target) {
+    const index = this._rows.findIndex(({ row }) => target instanceof Node && row.contains(target));
+    if (index < 0 || getSelection()?.type === "Range") return; // who marks text to copy it presses nothing
+    this._focus(index);
+    this._ask({ do: "to_line", line: index + 1 });
+  }
+
+  /** @param {KeyboardEvent} event */
+  _key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const at = this._rows.findIndex(({ row }) => row === event.target);
+    const last = this._rows.length - 1;
+    const to = { ArrowUp: Math.max(0, at - 1), ArrowDown: Math.min(last, at + 1), Home: 0, End: last }[event.key];
+    if (to !== undefined) this._focus(to);
+    else if (event.key === "Enter" || event.key === " ") this._ask({ do: "to_line", line: at + 1 });
+    else return;
+    event.preventDefault();
+  }
+
+  /** @param {number} index */
+  _focus(index) {
+    const to = Math.min(index, this._rows.length - 1);
+    this._rows.forEach(({ row }, each) => row.tabIndex = each === to ? 0 : -1);
+    this._rows[to]?.row.focus();
+  }
+
+  // The learner's own text ---------------------------------------------------------------------------------------------
+
+  /**
+   * Close the field when its text was taken; open it when the kernel keeps a text that it could not take.
+   * @param {CodeState} change
+   * @param {string} before the draft before
+   */
+  _settle(change, before) {
+    const { draft = before } = change;
+    if (this._sent !== null && ("draft" in change ? !draft : this._runs(this._sent))) {
+      if (this._own === this._sent) this._own = null; // else more was typed meanwhile
+      this._sent = null;
+      if (this._own === null) this._close();
+    } else if (draft && draft !== before) {
+      this._sent = null;
+      if (!this._editor.shown) {
+        this._own = draft;
+        this._open();
+      }
+    }
+  }
+
+  /** @param {string} text */
+  _runs(text) {
+    return text.trimEnd() === this._state.code.source.trimEnd();
+  }
+
+  _open() {
+    this._editor.open(this._own ?? this._state.code.source);
+    this._showField(true);
+    if (this._edit === document.activeElement || document.activeElement === document.body) this._editor.focus();
+  }
+
+  _close() {
+    const inside = this._editor.focused || this._take === document.activeElement ||
+      this._drop === document.activeElement;
+    this._editor.close();
+    this._showField(false);
+    this._mark(this._state.draft ? 0 : this._state.wrong);
+    if (inside) this._edit.focus();
+  }
+
+  _startAgain() {
+    this._own = null;
+    this._editor.open(this._state.code.source);
+    this._editor.focus();
+  }
+
+  /** @param {string} text */
+  _run(text) {
+    this._own = this._sent = text;
+    this._ask({ do: "edit", text });
+    if (this._runs(text)) this.show({ draft: "" });
+    this._onPlay?.();
+  }
+
+  /** @param {boolean} field */
+  _showField(field) {
+    this._lines.hidden = field;
+    this._edit.hidden = field || !this._state.editable;
+    for (const button of [this._take, this._drop, this._fresh]) button.hidden = !field;
+  }
+}
+
+/** A field for a loop, with numbers beside its lines, of which one can be marked as wrong. */
+class Editor {
+  /**
+   * @param {Element} root
+   * @param {(text: string) => void} onInput
+   * @param {(text: string) => void} onRun
+   */
+  constructor(root, onInput, onRun) {
+    this._box = addElement("div", root, "gl-editor");
+    this._numbers = addElement("div", this._box, "gl-numbers");
+    this._numbers.setAttribute("aria-hidden", "true");
+    this._field = addElement("textarea", this._box);
+    this._field.ariaLabel = "your own loop";
+    this._field.wrap = "off"; // a line is a line, with its number beside it
+    this._field.spellcheck = false;
+    this._field.autocapitalize = "off";
+    this._wrong = 0;
+    this._field.addEventListener("input", () => {
+      onInput(this.text);
+      this._number();
+    });
+    this._field.addEventListener("scroll", () => this._numbers.scrollTop = this._field.scrollTop);
+    this._field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) onRun(this.text);
+    });
+    this.close();
+  }
+
+  get text() {
+    return this._field.value;
+  }
+
+  get shown() {
+    return !this._box.hidden;
+  }
+
+  get focused() {
+    return document.activeElement === this._field;
+  }
+
+  /** @param {string} text */
+  open(text) {
+    this._box.hidden = false;
+    this._field.value = text;
+    this._wrong = 0;
+    this._number();
+  }
+
+  close() {
+    this._box.hidden = true;
+  }
+
+  focus() {
+    this._field.focus();
+  }
+
+  /**
+   * Mark a line as wrong and scroll to it; 0 marks none.
+   * @param {number} line
+   */
+  mark(line) {
+    this._wrong = line;
+    this._number();
+    const height = this._field.scrollHeight / Math.max(1, this._numbers.childElementCount);
+    const top = (line - 1) * height;
+    const { scrollTop, clientHeight } = this._field;
+    if (line && (top < scrollTop || top + height > scrollTop + clientHeight)) {
+      this._field.scrollTop = top - clientHeight / 2;
+    }
+  }
+
+  _number() {
+    const count = this.text.split("\n").length;
+    this._field.rows = Math.min(26, Math.max(14, count + 1));
+    const numbers = Array.from({ length: count }, (_, index) => {
+      const wrong = index + 1 === this._wrong;
+      return addElement("div", null, wrong ? "wrong" : "", `${wrong ? "✗ " : ""}${index + 1}`);
+    });
+    this._numbers.replaceChildren(...numbers);
+    this._numbers.scrollTop = this._field.scrollTop;
+    this._field.ariaInvalid = this._wrong ? "true" : null;
+  }
+}

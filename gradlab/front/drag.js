@@ -1,0 +1,152 @@
+// @ts-check
+/** Dragging in a panel: what is under the pointer to another place, or across it to choose a range. */
+
+import { addElement, atMostEvery } from "./events.js";
+import { boxOf } from "./marks.js";
+import { axisValue } from "./wire.js";
+
+/** @typedef {import("./wire.js").Mark} Mark */
+/** @typedef {import("./wire.js").Axis} Axis */
+/** @typedef {import("./marks.js").Found} Found */
+/** @typedef {[number, number]} Place in the panel's pixels */
+
+const PAUSE = 50; // milliseconds between two places that are told while dragging
+const CLICK = 5; // pixels that a pointer may move and still be said to click
+
+/** Follows the pointer over a canvas while a button is down. */
+export class PanelDrag {
+  /**
+   * @param {HTMLElement} figure
+   * @param {HTMLCanvasElement} canvas
+   * @param {{
+   *   ask: import("./events.js").Ask,
+   *   size: () => [number, number],
+   *   place: (event: MouseEvent) => Place,
+   *   find: (place: Place, kind: "weights" | "zoom") => Found | null,
+   *   follow: (place: Place) => void,
+   * }} panel
+   */
+  constructor(figure, canvas, panel) {
+    this._canvas = canvas;
+    this._panel = panel;
+    this._range = addElement("div", figure, "gl-range");
+    this._range.hidden = true;
+    /** @type {Mark | null} */
+    this._mark = null;
+    /** @type {Place} */
+    this._from = [0, 0];
+    /** Whether the pointer has moved since it went down: then it was no click. */
+    this.moved = false;
+    this._tell = atMostEvery(PAUSE, panel.ask);
+    canvas.addEventListener("pointerdown", (event) => this._begin(event));
+    canvas.addEventListener("pointermove", (event) => this._move(event));
+    canvas.addEventListener("pointerup", (event) => this._end(event));
+    canvas.addEventListener("pointercancel", () => this._stop());
+    // A finger on the weights drags them; anywhere else it scrolls the page.
+    canvas.addEventListener("touchstart", (event) => {
+      if (this._mark?.drag?.name === "weights") event.preventDefault();
+    }, { passive: false });
+  }
+
+  /** Whether something is being dragged. */
+  get busy() {
+    return this._mark !== null && this.moved;
+  }
+
+  /**
+   * Tell the kernel where a mark was dragged to.
+   * @param {Mark} mark
+   * @param {Place} place
+   */
+  tell(mark, [x, y]) {
+    const { drag } = mark;
+    if (drag) this._tell({ do: "drag", name: drag.name, x: axisValue(drag.x, x), y: axisValue(drag.y, y) });
+  }
+
+  /** @param {PointerEvent} event */
+  _begin(event) {
+    this.moved = false;
+    if (event.button) return;
+    this._from = this._panel.place(event);
+    this._mark = (this._panel.find(this._from, "weights") ?? this._panel.find(this._from, "zoom"))?.mark ?? null;
+    if (this._mark) this._canvas.setPointerCapture(event.pointerId);
+  }
+
+  /** @param {PointerEvent} event */
+  _move(event) {
+    const mark = this._mark;
+    if (!mark) return;
+    const to = this._panel.place(event);
+    this.moved ||= Math.hypot(to[0] - this._from[0], to[1] - this._from[1]) >= CLICK;
+    if (!this.moved) return;
+    if (mark.drag?.name === "zoom") this._showRange(mark, to);
+    else {
+      this._canvas.style.cursor = "grabbing";
+      this._panel.follow(to);
+      this.tell(mark, to);
+    }
+  }
+
+  /** @param {PointerEvent} event */
+  _end(event) {
+    const mark = this._mark;
+    if (mark?.drag && this.moved) {
+      const to = this._panel.place(event);
+      if (mark.drag.name === "weights") this.tell(mark, to);
+      else {
+        const [low, high] = this._chosen(mark, to).map((place) => axisValue(/** @type {Axis} */ (mark.drag?.x), place));
+        this._panel.ask({ do: "zoom", low, high });
+      }
+    }
+    this._stop();
+  }
+
+  _stop() {
+    this._mark = null;
+    this._range.hidden = true;
+    this._canvas.style.cursor = "";
+  }
+
+  /**
+   * Return the left and the right end of the range between where the pointer went down and where it is.
+   * @param {Mark} mark
+   * @param {Place} to
+   */
+  _chosen(mark, to) {
+    const [left, , right] = boxOf(mark);
+    return [this._from[0], to[0]].map((x) => Math.min(right, Math.max(left, x))).sort((a, b) => a - b);
+  }
+
+  /**
+   * @param {Mark} mark
+   * @param {Place} to
+   */
+  _showRange(mark, to) {
+    const [, top, , bottom] = boxOf(mark);
+    const [low, high] = this._chosen(mark, to);
+    const [width, height] = this._panel.size();
+    this._range.hidden = false;
+    const sides = {
+      left: low / width,
+      width: (high - low) / width,
+      top: top / height,
+      height: (bottom - top) / height,
+    };
+    for (const [side, share] of Object.entries(sides)) this._range.style.setProperty(side, `${100 * share}%`);
+  }
+}
+
+/**
+ * Return the low and the high end of a range on an axis, `share` times what lies between two places, with `middle`
+ * staying where it is.
+ * @param {Axis} axis
+ * @param {number} left
+ * @param {number} right
+ * @param {number} middle
+ * @param {number} share
+ * @returns {[number, number]}
+ */
+export function rangeAround(axis, left, right, middle, share) {
+  const [low, high] = [left, right].map((place) => axisValue(axis, middle + (place - middle) * share));
+  return low < high ? [low, high] : [high, low];
+}

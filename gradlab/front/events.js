@@ -1,0 +1,79 @@
+// @ts-check
+/** What several parts need of the browser's events. */
+
+/**
+ * What a part says to the kernel: `{do: "press", what: "batch 38"}`.
+ * @typedef {(request: {do: string, [key: string]: unknown}) => unknown} Ask
+ */
+
+/**
+ * Keep the keys pressed inside an element from the notebook around it; return what ends this.
+ *
+ * JupyterLab listens while the event is on its way down, so stopping it on its way up is too late there: the attribute
+ * is what its shortcuts look for. VS Code, Colab and Notebook listen on its way up.
+ * @param {HTMLElement} root
+ * @returns {() => void}
+ */
+export function keepKeys(root) {
+  root.dataset.lmSuppressShortcuts = "true";
+  const stop = (/** @type {Event} */ event) => event.stopPropagation();
+  const kinds = ["keydown", "keypress", "keyup"];
+  for (const kind of kinds) root.addEventListener(kind, stop);
+  return () => {
+    for (const kind of kinds) root.removeEventListener(kind, stop);
+    delete root.dataset.lmSuppressShortcuts;
+  };
+}
+
+/**
+ * Return a function that hands on what it is given at most once in so many milliseconds, and always the last of it.
+ * @template T
+ * @param {number} milliseconds
+ * @param {(value: T) => void} send
+ * @returns {(value: T) => void}
+ */
+export function atMostEvery(milliseconds, send) {
+  let free = 0;
+  let waiting = 0;
+  /** @type {T} */
+  let last;
+  const go = () => {
+    waiting = 0;
+    free = performance.now() + milliseconds;
+    send(last);
+  };
+  return (value) => {
+    last = value;
+    if (!waiting) waiting = setTimeout(go, Math.max(0, free - performance.now()));
+  };
+}
+
+/**
+ * Return a new element inside another one.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag
+ * @param {Element | null} parent
+ * @param {string} [classes]
+ * @param {string} [text]
+ * @returns {HTMLElementTagNameMap[K]}
+ */
+export function addElement(tag, parent, classes = "", text = "") {
+  const element = document.createElement(tag);
+  if (classes) element.className = classes;
+  if (text) element.textContent = text;
+  parent?.append(element);
+  return element;
+}
+
+/**
+ * Return a new button with words on it.
+ * @param {Element} parent
+ * @param {string} words
+ * @param {() => void} press
+ */
+export function addButton(parent, words, press) {
+  const button = addElement("button", parent, "gl-button", words);
+  button.type = "button";
+  button.addEventListener("click", press);
+  return button;
+}

@@ -1,0 +1,253 @@
+// @ts-check
+/** Finds the mark under a point, its points one by one, and its words. */
+
+import { shortNumber } from "./numbers.js";
+import { axisValue, pointLength, pointsOf } from "./wire.js";
+
+/** @typedef {import("./wire.js").Mark} Mark */
+/** @typedef {import("./wire.js").PanelState} PanelState */
+/**
+ * A mark, which of its points is meant (-1 for none), where that is, and what there is to say.
+ * @typedef {{index: number, mark: Mark, words: string, point: number, x: number, y: number}} Found
+ */
+
+const NEAR = 12; // CSS pixels
+
+/**
+ * Return the mark to speak of at a point: the nearest line or dot within 12 pixels, else the topmost area there.
+ * @param {PanelState} panel
+ * @param {number} x
+ * @param {number} y
+ * @returns {Found | null}
+ */
+export function markAt(panel, x, y) {
+  return nearestMark(panel, x, y, (mark) => Boolean(mark.words || mark.readout || mark.press || mark.drag));
+}
+
+/**
+ * @param {PanelState} panel
+ * @param {number} x
+ * @param {number} y
+ * @param {(mark: Mark) => boolean} wanted
+ * @returns {Found | null}
+ */
+export function nearestMark(panel, x, y, wanted) {
+  let [least, found, within] = [NEAR, /** @type {Found | null} */ (null), /** @type {Found | null} */ (null)];
+  for (let index = panel.marks.length - 1; index >= 0; index--) {
+    const mark = panel.marks[index];
+    if (!wanted(mark)) continue;
+    if (isArea(mark)) {
+      if (!within && isInside(mark, x, y)) within = foundAt(panel, index, nearestPoint(mark, x, y).point);
+      continue;
+    }
+    const { point, distance } = nearestPoint(mark, x, y);
+    if (distance < least) [least, found] = [distance, foundAt(panel, index, point)];
+  }
+  return found ?? within;
+}
+
+/**
+ * Return a mark as `markAt` does, at one of its points, or as a whole where `point` is -1.
+ * @param {PanelState} panel
+ * @param {number} index
+ * @param {number} point
+ * @returns {Found}
+ */
+export function foundAt(panel, index, point) {
+  const mark = panel.marks[index];
+  const [x, y] = placeOf(mark, point);
+  return { index, mark, point, x, y, words: wordsOf(mark, point) };
+}
+
+/**
+ * Return what there is to say of a mark at one of its points: the readout, and the words.
+ * @param {Mark} mark
+ * @param {number} point
+ */
+export function wordsOf(mark, point) {
+  const readout = mark.readout && point >= 0 ? readoutAt(mark, point) : "";
+  return [readout, mark.words ?? ""].filter(Boolean).join("\n");
+}
+
+/**
+ * @param {Mark} mark
+ * @param {number} point
+ */
+function readoutAt(mark, point) {
+  if (!mark.readout) return "";
+  const { words, x, y } = mark.readout;
+  const at = point * pointLength(mark);
+  const points = pointsOf(mark);
+  const top = points[at + pointLength(mark) - 1]; // of a band the upper edge
+  return words.replace("{x}", axisText(x, points[at])).replace("{y}", axisText(y, top));
+}
+
+/**
+ * @param {import("./wire.js").Axis} axis
+ * @param {number} place
+ */
+function axisText(axis, place) {
+  const value = axisValue(axis, place);
+  // Places are sent in quarters of a pixel: what is finer than that is not known.
+  const fine = axis.log ? 0 : Math.abs(axis.per_pixel) / 8;
+  return shortNumber(
+    Math.abs(value) < fine ? 0 : Math.abs(value - Math.round(value)) < fine ? Math.round(value) : value,
+  );
+}
+
+/**
+ * Return the numbers of a mark's points, those where the pen is lifted left out.
+ * @param {Mark} mark
+ */
+export function pointNumbers(mark) {
+  const [points, each] = [pointsOf(mark), pointLength(mark)];
+  return Array.from({ length: points.length / each }, (_, at) => at).filter((at) => !Number.isNaN(points[at * each]));
+}
+
+/**
+ * Return where a point of a mark is, or the middle of the mark for -1.
+ * @param {Mark} mark
+ * @param {number} point
+ * @returns {[number, number]}
+ */
+function placeOf(mark, point) {
+  if (mark.k === "t") return [mark.x ?? 0, mark.y ?? 0];
+  if (mark.k === "i") return [(mark.x ?? 0) + (mark.width ?? 0) / 2, (mark.y ?? 0) + (mark.height ?? 0) / 2];
+  const [points, each] = [pointsOf(mark), pointLength(mark)];
+  if (point >= 0) return [points[point * each], points[point * each + each - 1]];
+  const [left, top, right, bottom] = boxOf(mark);
+  return [(left + right) / 2, (top + bottom) / 2];
+}
+
+/**
+ * Return left, top, right and bottom of a mark.
+ * @param {Mark} mark
+ * @returns {[number, number, number, number]}
+ */
+export function boxOf(mark) {
+  const { x = 0, y = 0, width = 0, height = 0 } = mark;
+  if (mark.k === "i") return [x, y, x + width, y + height];
+  if (mark.k === "t") return textBox(mark);
+  const [points, each] = [pointsOf(mark), pointLength(mark)];
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (let at = 0; at < points.length; at++) {
+    const place = points[at];
+    if (at % each === 0) {
+      [left, right] = place < left || place > right ? [Math.min(left, place), Math.max(right, place)] : [left, right];
+    } else {[top, bottom] = place < top || place > bottom
+        ? [Math.min(top, place), Math.max(bottom, place)]
+        : [top, bottom];}
+  }
+  return [left, top, right, bottom];
+}
+
+/**
+ * @param {Mark} mark
+ * @returns {[number, number, number, number]}
+ */
+function textBox(mark) {
+  const { x = 0, y = 0, text = "", size = 12, anchor = "start" } = mark;
+  const width = 0.55 * size * text.length; // near enough for a pointer
+  const left = anchor === "middle" ? x - width / 2 : anchor === "end" ? x - width : x;
+  return [left, y - size / 2, left + width, y + size / 2];
+}
+
+/**
+ * Whether a mark is met by being inside it rather than by being near it.
+ * @param {Mark} mark
+ */
+function isArea(mark) {
+  return mark.k === "p" ? Boolean(mark.fill || mark.hatch || (mark.drag && !mark.stroke)) : mark.k !== "d";
+}
+
+/**
+ * @param {Mark} mark
+ * @param {number} x
+ * @param {number} y
+ */
+function isInside(mark, x, y) {
+  if (mark.k === "b") return isInBand(pointsOf(mark), x, y);
+  if (mark.k === "p") return isInPolygon(pointsOf(mark), x, y);
+  const [left, top, right, bottom] = boxOf(mark);
+  return x >= left && x <= right && y >= top && y <= bottom;
+}
+
+/**
+ * @param {Float64Array} points triples
+ * @param {number} x
+ * @param {number} y
+ */
+function isInBand(points, x, y) {
+  for (let at = 3; at < points.length; at += 3) {
+    const [left, right] = [points[at - 3], points[at]];
+    if (!(x >= left && x <= right)) continue;
+    const share = right > left ? (x - left) / (right - left) : 0;
+    const [low, high] = [1, 2].map((edge) => points[at - 3 + edge] * (1 - share) + points[at + edge] * share);
+    if (y <= Math.max(low, high) && y >= Math.min(low, high)) return true;
+  }
+  return false;
+}
+
+/**
+ * Count the edges to the right of the point: an odd number is inside. Each piece between two lifts is closed.
+ * @param {Float64Array} points
+ * @param {number} x
+ * @param {number} y
+ */
+function isInPolygon(points, x, y) {
+  let inside = false;
+  let first = 0;
+  for (let at = 0; at < points.length; at += 2) {
+    if (Number.isNaN(points[at])) {
+      first = at + 2;
+      continue;
+    }
+    const last = at + 2 >= points.length || Number.isNaN(points[at + 2]);
+    const next = last ? first : at + 2;
+    const [fromY, toY] = [points[at + 1], points[next + 1]];
+    if (fromY > y === toY > y) continue;
+    const cut = points[at] + ((y - fromY) / (toY - fromY)) * (points[next] - points[at]);
+    if (x < cut) inside = !inside;
+  }
+  return inside;
+}
+
+/**
+ * Return the point of a mark that is nearest, and how far away the line (of dots: the dot) is.
+ * @param {Mark} mark
+ * @param {number} x
+ * @param {number} y
+ */
+function nearestPoint(mark, x, y) {
+  const found = { point: -1, distance: Infinity };
+  if (mark.k === "t" || mark.k === "i") return found;
+  const [points, each] = [pointsOf(mark), pointLength(mark)];
+  const last = each - 1;
+  for (let at = 0; at < points.length; at += each) {
+    const distance = each === 3 ? Math.abs(points[at] - x) : Math.hypot(points[at] - x, points[at + last] - y);
+    if (distance < found.distance) Object.assign(found, { point: at / each, distance });
+    if (mark.k !== "p" || at === 0) continue;
+    const before = at - each;
+    const share = shareAlong(points[before], points[before + 1], points[at], points[at + 1], x, y);
+    const [cutX, cutY] = [0, 1].map((axis) => points[before + axis] * (1 - share) + points[at + axis] * share);
+    const away = Math.hypot(cutX - x, cutY - y);
+    if (away < found.distance) Object.assign(found, { point: (share < 0.5 ? before : at) / each, distance: away });
+  }
+  if (mark.k === "d") found.distance = Math.max(0, found.distance - (mark.size ?? 6) / 2);
+  return found;
+}
+
+/**
+ * Return how far along a segment the place nearest to a point is, 0 to 1.
+ * @param {number} fromX
+ * @param {number} fromY
+ * @param {number} toX
+ * @param {number} toY
+ * @param {number} x
+ * @param {number} y
+ */
+function shareAlong(fromX, fromY, toX, toY, x, y) {
+  const [alongX, alongY] = [toX - fromX, toY - fromY];
+  const length = alongX * alongX + alongY * alongY;
+  return length ? Math.min(1, Math.max(0, ((x - fromX) * alongX + (y - fromY) * alongY) / length)) : 0;
+}

@@ -1,0 +1,329 @@
+// @ts-check
+/** Paints a panel's marks on a canvas at the screen's density, and finds the mark under a point. */
+
+import { colourOf } from "./palette.js";
+import { pointsOf } from "./wire.js";
+
+/** @typedef {import("./wire.js").Mark} Mark */
+/** @typedef {import("./wire.js").PanelState} PanelState */
+/** @typedef {import("./palette.js").Theme} Theme */
+/** @typedef {CanvasRenderingContext2D} Context */
+
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif';
+/** @type {Record<string, number[]>} lengths of strokes and gaps in widths of the line, as matplotlib has them */
+const DASHES = { dashed: [3.7, 1.6], dotted: [1, 1.65], dashdot: [6.4, 1.6, 1, 1.6] };
+const TILE = 8; // CSS pixels after which a hatch repeats
+
+/**
+ * Paint a panel; `scale` is the number of the canvas' pixels a pixel of the panel.
+ * @param {Context} context
+ * @param {PanelState} panel
+ * @param {Theme} theme
+ * @param {number} scale
+ */
+export function paint(context, panel, theme, scale) {
+  const [width, height] = panel.size;
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  context.clearRect(0, 0, width, height);
+  context.fillStyle = colourOf("paper", theme);
+  context.fillRect(0, 0, width, height);
+  context.lineJoin = "round";
+  for (const mark of panel.marks) {
+    if (mark.k === "t") paintText(context, mark, theme);
+    else if (mark.k === "i") paintImage(context, mark, theme);
+    else paintOutline(context, mark, theme, scale);
+  }
+}
+
+/**
+ * Paint a path, a band or dots.
+ * @param {Context} context
+ * @param {Mark} mark
+ * @param {Theme} theme
+ * @param {number} scale
+ */
+function paintOutline(context, mark, theme, scale) {
+  const { fill, hatch, stroke } = mark;
+  if (!fill && !hatch && !stroke) return;
+  const [area, edges] = outlines(mark);
+  if (fill) {
+    context.fillStyle = colourOf(fill, theme);
+    context.fill(area);
+  }
+  if (hatch) {
+    context.fillStyle = hatching(context, hatch, colourOf(stroke || "ink", theme), scale);
+    context.fill(area);
+  }
+  if (!stroke) return;
+  const width = mark.width ?? (mark.k === "p" ? 1.5 : 1);
+  context.strokeStyle = colourOf(stroke, theme);
+  context.lineWidth = width;
+  const dash = mark.dash && DASHES[mark.dash];
+  if (dash) context.setLineDash(dash.map((part) => part * width));
+  context.stroke(edges);
+  if (dash) context.setLineDash([]);
+}
+
+/** @type {WeakMap<Mark, [Path2D, Path2D]>} */
+const builtOutlines = new WeakMap();
+
+/**
+ * Return what is filled and what is stroked of a mark.
+ * @param {Mark} mark
+ * @returns {[Path2D, Path2D]}
+ */
+function outlines(mark) {
+  let built = builtOutlines.get(mark);
+  if (!built) {
+    if (mark.k === "b") built = bandOutlines(pointsOf(mark));
+    else {
+      const path = mark.k === "d" ? dotsOutline(mark) : line(pointsOf(mark), Boolean(mark.fill || mark.hatch));
+      built = [path, path];
+    }
+    builtOutlines.set(mark, built);
+  }
+  return built;
+}
+
+/**
+ * @param {Float64Array} points
+ * @param {boolean} closed
+ */
+function line(points, closed) {
+  const path = new Path2D();
+  let down = false;
+  for (let at = 0; at < points.length; at += 2) {
+    const [x, y] = [points[at], points[at + 1]];
+    if (Number.isNaN(x)) {
+      if (closed && down) path.closePath();
+      down = false;
+    } else if (down) path.lineTo(x, y);
+    else {
+      path.moveTo(x, y);
+      down = true;
+    }
+  }
+  if (closed && down) path.closePath();
+  return path;
+}
+
+/**
+ * @param {Float64Array} points triples
+ * @returns {[Path2D, Path2D]}
+ */
+function bandOutlines(points) {
+  const [area, edges] = [new Path2D(), new Path2D()];
+  for (const piece of pieces(points, 3)) {
+    const lower = piece.map(([x, low]) => [x, low]);
+    const upper = piece.map(([x, , high]) => [x, high]);
+    area.addPath(line(new Float64Array([...upper, ...lower.reverse()].flat()), true));
+    for (const edge of [upper, lower]) edges.addPath(line(new Float64Array(edge.flat()), false));
+  }
+  return [area, edges];
+}
+
+/**
+ * Return the points between two lifts of the pen, piece by piece.
+ * @param {Float64Array} points
+ * @param {number} each
+ */
+function pieces(points, each) {
+  /** @type {number[][][]} */
+  const found = [[]];
+  for (let at = 0; at < points.length; at += each) {
+    if (Number.isNaN(points[at])) found.push([]);
+    else found[found.length - 1].push([...points.subarray(at, at + each)]);
+  }
+  return found.filter((piece) => piece.length > 0);
+}
+
+/** @type {Record<string, [number, number][]>} corners of the shapes in halves of their size; y points down */
+const CORNERS = {
+  square: [[-0.88, -0.88], [0.88, -0.88], [0.88, 0.88], [-0.88, 0.88]],
+  diamond: [[0, -1.2], [1.2, 0], [0, 1.2], [-1.2, 0]],
+  triangle: [[0, -1], [1, 0.9], [-1, 0.9]],
+  down: [[0, 1], [-1, -0.9], [1, -0.9]],
+  left: [[-1, 0], [0.9, -1], [0.9, 1]],
+  right: [[1, 0], [-0.9, 1], [-0.9, -1]],
+  star: Array.from({ length: 10 }, (_, at) => {
+    const [far, turn] = [at % 2 ? 0.5 : 1.25, (at * Math.PI) / 5];
+    return [far * Math.sin(turn), -far * Math.cos(turn)];
+  }),
+};
+
+/** @param {Mark} mark */
+function dotsOutline(mark) {
+  const [path, points, half] = [new Path2D(), pointsOf(mark), (mark.size ?? 6) / 2];
+  const corners = CORNERS[mark.shape ?? "circle"];
+  for (let at = 0; at < points.length; at += 2) {
+    const [x, y] = [points[at], points[at + 1]];
+    if (Number.isNaN(x)) continue;
+    if (mark.shape === "cross" || mark.shape === "plus") addStrokes(path, x, y, half, mark.shape === "cross");
+    else if (corners) {
+      corners.forEach(([right, down], index) => {
+        if (index) path.lineTo(x + right * half, y + down * half);
+        else path.moveTo(x + right * half, y + down * half);
+      });
+      path.closePath();
+    } else {
+      path.moveTo(x + half, y);
+      path.arc(x, y, half, 0, 2 * Math.PI);
+    }
+  }
+  return path;
+}
+
+/**
+ * @param {Path2D} path
+ * @param {number} x
+ * @param {number} y
+ * @param {number} half
+ * @param {boolean} slanted
+ */
+function addStrokes(path, x, y, half, slanted) {
+  const lines = slanted ? [[-0.8, -0.8], [-0.8, 0.8]] : [[-1, 0], [0, -1]];
+  for (const [right, down] of lines) {
+    path.moveTo(x + right * half, y + down * half);
+    path.lineTo(x - right * half, y - down * half);
+  }
+}
+
+/** @type {Map<string, CanvasPattern>} */
+const hatches = new Map();
+
+/**
+ * @param {Context} context
+ * @param {string} hatch
+ * @param {string} colour
+ * @param {number} scale
+ * @returns {CanvasPattern | string}
+ */
+function hatching(context, hatch, colour, scale) {
+  const key = `${hatch} ${colour} ${scale}`;
+  let pattern = hatches.get(key);
+  if (!pattern) {
+    const side = Math.max(1, Math.round(TILE * scale));
+    const tile = context.createPattern(hatchTile(hatch, colour, side), "repeat");
+    if (!tile) return colour;
+    pattern = tile;
+    pattern.setTransform(new DOMMatrix().scale(TILE / side));
+    if (hatches.size > 300) hatches.clear(); // a window that is being resized leaves many behind
+    hatches.set(key, pattern);
+  }
+  return pattern;
+}
+
+/**
+ * @param {string} hatch
+ * @param {string} colour
+ * @param {number} side in the canvas' pixels
+ */
+function hatchTile(hatch, colour, side) {
+  const tile = blankCanvas(side, side);
+  const pen = /** @type {Context} */ (tile.getContext("2d"));
+  pen.scale(side / TILE, side / TILE);
+  pen.strokeStyle = pen.fillStyle = colour;
+  pen.lineWidth = 1.2;
+  pen.beginPath();
+  if (hatch === "..") {
+    for (const place of [TILE / 4, 3 * TILE / 4]) {
+      pen.moveTo(place + 1.1, place);
+      pen.arc(place, place, 1.1, 0, 2 * Math.PI);
+    }
+    pen.fill();
+    return tile;
+  }
+  for (const shift of [-TILE, 0, TILE]) { // beside the tile too, so that the corners are full
+    const [from, to] = hatch === "//" ? [TILE, 0] : [0, TILE];
+    if (hatch === "--") pen.rect(0, shift + TILE / 2, TILE, 0.01);
+    else {
+      pen.moveTo(shift - 1, from + (from ? 1 : -1));
+      pen.lineTo(shift + TILE + 1, to + (to ? 1 : -1));
+    }
+  }
+  pen.stroke();
+  return tile;
+}
+
+/**
+ * @param {Context} context
+ * @param {Mark} mark
+ * @param {Theme} theme
+ */
+function paintText(context, mark, theme) {
+  const { x = 0, y = 0, text = "", role = "ink", size = 12, anchor = "start", angle = 0 } = mark;
+  context.font = fontOf(mark);
+  context.textAlign = anchor === "middle" ? "center" : anchor === "end" ? "right" : "left";
+  if (angle) {
+    context.save();
+    context.translate(x, y);
+    context.rotate((-angle * Math.PI) / 180);
+    context.translate(-x, -y);
+  }
+  if (mark.backed) {
+    const width = context.measureText(text).width;
+    const left = anchor === "middle" ? x - width / 2 : anchor === "end" ? x - width : x;
+    context.globalAlpha = 0.85;
+    context.fillStyle = colourOf("paper", theme);
+    context.fillRect(left - 2, y - size * 0.62, width + 4, size * 1.24);
+    context.globalAlpha = 1;
+  }
+  context.fillStyle = colourOf(role, theme);
+  context.fillText(text, x, y + 0.35 * size); // half the height of a capital letter
+  if (angle) context.restore();
+}
+
+/** @param {Mark} mark */
+function fontOf(mark) {
+  return `${mark.bold ? "bold " : ""}${mark.size ?? 12}px ${FONT}`;
+}
+
+/** @type {WeakMap<Mark, {theme: Theme, cells: HTMLCanvasElement}>} */
+const paintedCells = new WeakMap();
+
+/**
+ * @param {Context} context
+ * @param {Mark} mark
+ * @param {Theme} theme
+ */
+function paintImage(context, mark, theme) {
+  let painted = paintedCells.get(mark);
+  if (painted?.theme !== theme) {
+    painted = { theme, cells: cellCanvas(mark, theme) };
+    paintedCells.set(mark, painted);
+  }
+  const { x = 0, y = 0, width = 0, height = 0 } = mark;
+  context.imageSmoothingEnabled = false;
+  context.drawImage(painted.cells, x, y, width, height);
+}
+
+/**
+ * Return a canvas with a pixel for each cell.
+ * @param {Mark} mark
+ * @param {Theme} theme
+ */
+function cellCanvas(mark, theme) {
+  const { cells = "", columns = 1, palette = [] } = mark;
+  const canvas = blankCanvas(columns, Math.max(1, Math.ceil(cells.length / columns)));
+  const pen = /** @type {Context} */ (canvas.getContext("2d"));
+  const pixels = pen.createImageData(canvas.width, canvas.height);
+  const words = new Uint32Array(pixels.data.buffer); // alpha, blue, green, red from the highest byte down
+  const inks = palette.map((role) => {
+    const colour = parseInt(colourOf(role, theme).slice(1), 16);
+    return (0xff000000 | ((colour & 0xff) << 16) | (colour & 0xff00) | (colour >> 16)) >>> 0;
+  });
+  for (let at = 0; at < cells.length; at++) words[at] = inks[cells.charCodeAt(at) - 48];
+  pen.putImageData(pixels, 0, 0);
+  return canvas;
+}
+
+/**
+ * @param {number} width
+ * @param {number} height
+ */
+function blankCanvas(width, height) {
+  const canvas = document.createElement("canvas");
+  canvas.width = width;
+  canvas.height = height;
+  return canvas;
+}

@@ -1,0 +1,199 @@
+// @ts-check
+/**
+ * The colour of a role in each theme. On white paper they are those of `gradlab/drawing/palette.py`, in the dark lighter
+ * ones of the same name; where one does not stand out enough from the paper it is moved towards the ink until it does.
+ */
+
+/** @typedef {"light" | "dark" | "contrast" | "contrast-light"} Theme */
+/** @typedef {[number, number, number]} Channels red, green and blue, 0 to 255 */
+
+/** @type {Record<string, [string, string]>} the colour on white and the colour on black */
+const COLOURS = {
+  paper: ["#FFFFFF", "#1B1D21"],
+  ink: ["#222222", "#ECECEC"],
+  grey: ["#6B6B6B", "#A3A7AD"],
+  faint: ["#D8D8D8", "#3C4046"],
+  weights: ["#0072B2", "#3F95E0"],
+  gradients: ["#E69F00", "#F5A623"],
+  optimizer: ["#009E73", "#1FBC8C"],
+  activations: ["#56B4E9", "#8FD3FA"],
+  fresh: ["#F0E442", "#F0E442"],
+  stale: ["#D55E00", "#F2742B"],
+  loss: ["#000000", "#FFFFFF"],
+  scale: ["#CC79A7", "#E59BC5"],
+  wrong: ["#882255", "#DB4C8C"],
+  class0: ["#332288", "#8C7CE6"],
+  class1: ["#DDCC77", "#DDCC77"],
+  class2: ["#44AA99", "#4DBDAA"],
+  class3: ["#882255", "#DB4C8C"],
+  class4: ["#88CCEE", "#88CCEE"],
+  class5: ["#117733", "#3FA85E"],
+  class6: ["#CC6677", "#E08393"],
+  class7: ["#999933", "#B3B347"],
+  class8: ["#AA4499", "#C968B9"],
+  class9: ["#661100", "#C07A55"],
+};
+const PALE = new Set(["paper", "faint", "fresh"]); // a rule of the grid is faint on purpose; "fresh" has an outline
+
+/** @type {Record<Theme, {dark: boolean, paper: string, ink: string, mark: number, text: number}>} */
+const THEMES = {
+  light: { dark: false, paper: COLOURS.paper[0], ink: COLOURS.ink[0], mark: 3, text: 4.5 },
+  dark: { dark: true, paper: COLOURS.paper[1], ink: COLOURS.ink[1], mark: 3, text: 4.5 },
+  contrast: { dark: true, paper: "#000000", ink: "#FFFFFF", mark: 4.5, text: 7 },
+  "contrast-light": { dark: false, paper: "#FFFFFF", ink: "#000000", mark: 4.5, text: 7 },
+};
+
+/** @type {Map<string, string>} */
+const knownColours = new Map();
+
+/**
+ * Return the colour of a role as `#RRGGBB`; `weights/50` is half way to the paper, `weights-text` can be read.
+ * @param {string} role
+ * @param {Theme} theme
+ */
+export function colourOf(role, theme) {
+  const key = `${theme} ${role}`;
+  let colour = knownColours.get(key);
+  if (!colour) {
+    colour = mixColour(role, theme);
+    knownColours.set(key, colour);
+  }
+  return colour;
+}
+
+/**
+ * @param {string} role
+ * @param {Theme} theme
+ */
+function mixColour(role, theme) {
+  const [name, strength] = role.split("/");
+  const [base, text] = name.split("-");
+  const { dark, paper, ink, mark, text: readable } = THEMES[theme];
+  if (!(base in COLOURS)) throw new Error(`no colour for the role "${role}"; there are: ${Object.keys(COLOURS)}`);
+  let channels = channelsOf(base === "paper" ? paper : base === "ink" ? ink : COLOURS[base][dark ? 1 : 0]);
+  const [ground, front] = [channelsOf(paper), dark ? channelsOf("#FFFFFF") : channelsOf("#000000")];
+  const least = text ? readable : PALE.has(base) ? 1 : mark;
+  const wanted = text ? between(channels, front, 0.3) : channels;
+  channels = wanted;
+  for (let step = 1; contrastBetween(channels, ground) < least && step <= 50; step++) {
+    channels = between(wanted, front, step / 50);
+  }
+  if (strength) channels = between(ground, channels, Number(strength) / 100);
+  return "#" + channels.map((channel) => Math.round(channel).toString(16).padStart(2, "0")).join("").toUpperCase();
+}
+
+/**
+ * @param {string} colour `#RRGGBB`
+ * @returns {Channels}
+ */
+function channelsOf(colour) {
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  return [red, green, blue];
+}
+
+/**
+ * @param {Channels} from
+ * @param {Channels} to
+ * @param {number} share
+ * @returns {Channels}
+ */
+function between(from, to, share) {
+  const [red, green, blue] = from.map((channel, index) => channel + (to[index] - channel) * share);
+  return [red, green, blue];
+}
+
+/**
+ * Return the contrast of two colours, 1 to 21 (WCAG 2).
+ * @param {Channels} one
+ * @param {Channels} other
+ */
+export function contrastBetween(one, other) {
+  const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (high + 0.05) / (low + 0.05);
+}
+
+/** @param {Channels} channels */
+function luminance(channels) {
+  const [red, green, blue] = channels.map((channel) => {
+    const share = channel / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+// Themes --------------------------------------------------------------------------------------------------------------
+
+const ATTRIBUTES = ["class", "theme", "style", "data-jp-theme-light", "data-jp-theme-name", "data-vscode-theme-kind"];
+const QUERIES = ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", "(forced-colors: active)"];
+
+/**
+ * Return the theme of the page around an element: what the page says of itself, else the background there.
+ * @param {Element} element
+ * @returns {Theme}
+ */
+export function themeOf(element) {
+  const { body, documentElement } = document;
+  const [, more, forced] = QUERIES.map((query) => matchMedia(query).matches);
+  const dark = saidDark(body, documentElement) ?? measuredDark(element) ?? matchMedia(QUERIES[0]).matches;
+  const high = more || forced || /vscode-high-contrast/.test(body.className);
+  return high ? (dark ? "contrast" : "contrast-light") : dark ? "dark" : "light";
+}
+
+/**
+ * @param {HTMLElement} body
+ * @param {HTMLElement} page
+ * @returns {boolean | undefined}
+ */
+function saidDark(body, page) {
+  if (matchMedia(QUERIES[2]).matches) return undefined; // the system's colours are in force: measure
+  if (body.dataset.jpThemeLight) return body.dataset.jpThemeLight === "false";
+  const [vscode] = /vscode-(high-contrast-light|high-contrast|dark|light)/.exec(body.className) ?? [];
+  if (vscode) return !vscode.endsWith("light");
+  const colab = page.getAttribute("theme");
+  return colab ? colab === "dark" : undefined;
+}
+
+/**
+ * Return whether the first background that is not transparent, from the element outwards, is dark.
+ * @param {Element | null} element
+ * @returns {boolean | undefined}
+ */
+function measuredDark(element) {
+  for (let at = element?.parentElement; at; at = at.parentElement) {
+    const [red, green, blue, alpha = 1] = (getComputedStyle(at).backgroundColor.match(/[\d.]+/g) ?? []).map(Number);
+    if (blue !== undefined && alpha > 0.5) return luminance([red, green, blue]) < 0.18;
+  }
+  return undefined;
+}
+
+/**
+ * Call `onChange` with the theme whenever it becomes another; return what ends this.
+ * @param {Element} element
+ * @param {(theme: Theme) => void} onChange
+ * @returns {() => void}
+ */
+export function watchTheme(element, onChange) {
+  let theme = themeOf(element);
+  const look = () => {
+    const now = themeOf(element);
+    if (now !== theme) onChange(theme = now);
+  };
+  const observer = new MutationObserver(look);
+  for (const each of [document.documentElement, document.body]) observer.observe(each, { attributeFilter: ATTRIBUTES });
+  const queries = QUERIES.map((query) => matchMedia(query));
+  for (const query of queries) query.addEventListener("change", look);
+  return () => {
+    observer.disconnect();
+    for (const query of queries) query.removeEventListener("change", look);
+  };
+}
+
+/**
+ * Give the root the classes of a theme, which `lab.css` has colours for.
+ * @param {Element} root
+ * @param {Theme} theme
+ */
+export function dressIn(root, theme) {
+  root.classList.toggle("gradlab-dark", THEMES[theme].dark);
+  root.classList.toggle("gradlab-contrast", theme.startsWith("contrast"));
+}

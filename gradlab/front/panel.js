@@ -1,0 +1,353 @@
+// @ts-check
+/** One panel: its canvas, and the tooltip, keys and list of marks that make it readable for everybody. */
+
+import { PanelDrag, rangeAround } from "./drag.js";
+import { addElement } from "./events.js";
+import { boxOf, foundAt, markAt, nearestMark, pointNumbers } from "./marks.js";
+import { paint } from "./painter.js";
+
+/** @typedef {import("./wire.js").PanelState} PanelState */
+/** @typedef {import("./wire.js").Mark} Mark */
+/** @typedef {import("./marks.js").Found} Found */
+/** @typedef {import("./palette.js").Theme} Theme */
+/** @typedef {import("./events.js").Ask} Ask */
+
+const LEAP = 10; // points that PageUp and PageDown go
+const PUSH = 0.02; // of the panel, that an arrow key with Shift moves what can be dragged
+
+/** A `<figure>` that paints a panel's state, and tells the kernel what is pressed, dragged and zoomed in it. */
+export class Panel {
+  /**
+   * @param {Element} root gets the figure
+   * @param {{name: string, say: (text: string) => void, ask: Ask}} options `say` reads a text out
+   */
+  constructor(root, { name, say, ask }) {
+    this.name = name;
+    this.figure = addElement("figure", root, "gl-panel");
+    this.figure.dataset.panel = name;
+    this.canvas = addElement("canvas", this.figure);
+    this.canvas.tabIndex = 0;
+    this.canvas.setAttribute("role", "img");
+    this._point = addElement("div", this.figure, "gl-point");
+    this._tip = addElement("div", this.figure, "gl-tip");
+    this._tip.setAttribute("aria-hidden", "true"); // who cannot see it is told by `say`
+    this._list = addElement("ul", this.figure, "gl-hidden");
+    this._say = say;
+    this._ask = ask;
+    this._context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    /** @type {PanelState | null} */
+    this._panel = null;
+    /** @type {Theme} */
+    this._theme = "light";
+    this._scale = 0; // CSS pixels a pixel of the panel
+    this._density = 1; // of the screen
+    this._size = ""; // of the panel that the canvas was made for
+    /** @type {[number, number] | null} where the pointer is, in the panel's pixels */
+    this._pointer = null;
+    /** @type {{id: string, point: number} | null} the mark that the keys have gone to */
+    this._stop = null;
+    this._drag = new PanelDrag(this.figure, this.canvas, {
+      ask: this._ask,
+      size: () => this._panel?.size ?? [1, 1],
+      place: (event) => this._placeOf(event),
+      find: (place, kind) => this._panel && nearestMark(this._panel, ...place, (mark) => mark.drag?.name === kind),
+      follow: (place) => this._follow(place),
+    });
+    this._listen();
+    this._observer = new ResizeObserver(() => this.resize());
+    this._observer.observe(this.figure);
+  }
+
+  /**
+   * Paint a state at once.
+   * @param {PanelState} panel
+   */
+  show(panel) {
+    this._panel = panel;
+    const label = panel.words ? `${panel.title}. ${panel.words}` : panel.title;
+    if (this.canvas.ariaLabel !== label) this.canvas.ariaLabel = label;
+    if (this._size !== panel.size.join() || this._density !== devicePixelRatio) this.resize();
+    else this._paint();
+    if (this._drag.busy) return;
+    if (this._pointer) this._showTip(markAt(panel, ...this._pointer));
+    else if (this._stop) this._showTip(this._atStop());
+  }
+
+  /** @param {Theme} theme */
+  setTheme(theme) {
+    this._theme = theme;
+    this._paint();
+  }
+
+  /** Fit the canvas to the width there is and to the density of the screen. */
+  resize() {
+    const panel = this._panel;
+    const width = this.figure.clientWidth;
+    if (!panel || !width) return;
+    const [across, down] = panel.size;
+    this._scale = width / across;
+    this._density = devicePixelRatio;
+    this._size = panel.size.join();
+    this.canvas.style.aspectRatio = `${across} / ${down}`;
+    this.canvas.width = Math.round(width * this._density);
+    this.canvas.height = Math.round(down * this._scale * this._density);
+    this._paint();
+    if (this._stop) this._showTip(this._atStop());
+  }
+
+  /** Write the marks' words into the list for screen readers. */
+  describe() {
+    const panel = this._panel;
+    if (!panel) return;
+    const words = [
+      panel.words,
+      ...panel.marks.map((_, index) => foundAt(panel, index, lastPoint(panel.marks[index])).words),
+    ];
+    this._list.replaceChildren(...words.filter(Boolean).map((text) => addElement("li", null, "", text)));
+  }
+
+  /** Take the figure away. */
+  close() {
+    this._observer.disconnect();
+    this.figure.remove();
+  }
+
+  _paint() {
+    if (this._panel && this._scale) {
+      paint(this._context, this._panel, this._theme, this.canvas.width / this._panel.size[0]);
+    }
+  }
+
+  // The pointer --------------------------------------------------------------------------------------------------------
+
+  _listen() {
+    const { canvas } = this;
+    canvas.addEventListener("pointermove", (event) => this._hover(event));
+    canvas.addEventListener("pointerleave", () => this._leave());
+    canvas.addEventListener("click", (event) => {
+      if (!this._drag.moved) this._press(this._panel && markAt(this._panel, ...this._placeOf(event)));
+    });
+    canvas.addEventListener("dblclick", () => {
+      if (this._zoomMark()) this._ask({ do: "zoom" });
+    });
+    canvas.addEventListener("keydown", (event) => {
+      if (this._key(event)) event.preventDefault();
+    });
+    canvas.addEventListener("focus", () => this._focus());
+    canvas.addEventListener("blur", () => this._leave());
+  }
+
+  /**
+   * @param {MouseEvent} event
+   * @returns {[number, number]}
+   */
+  _placeOf(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const scale = box.width / (this._panel?.size[0] ?? box.width);
+    return [(event.clientX - box.left) / scale, (event.clientY - box.top) / scale];
+  }
+
+  /** @param {PointerEvent} event */
+  _hover(event) {
+    const panel = this._panel;
+    if (!panel || this._drag.busy) return;
+    this._pointer = this._placeOf(event);
+    const found = markAt(panel, ...this._pointer);
+    this._stop = null;
+    this._showTip(found);
+    const { drag, press } = found?.mark ?? {};
+    this.canvas.style.cursor = drag?.name === "weights"
+      ? "grab"
+      : press
+      ? "pointer"
+      : this._zoomMark()
+      ? "crosshair"
+      : "";
+  }
+
+  _leave() {
+    this._pointer = this._stop = null;
+    this._showTip(null);
+  }
+
+  /** @param {[number, number]} place of what is dragged */
+  _follow([x, y]) {
+    this._tip.hidden = true;
+    this._placePoint(x, y);
+  }
+
+  /** @param {Found | null | undefined} found */
+  _press(found) {
+    if (found?.mark.press) this._ask({ do: "press", what: found.mark.press });
+  }
+
+  // The tooltip --------------------------------------------------------------------------------------------------------
+
+  /** @param {Found | null} found */
+  _showTip(found) {
+    const { _tip: tip, _point: point } = this;
+    const shown = Boolean(found?.words);
+    tip.hidden = !shown;
+    point.hidden = !found || !(shown || this._stop);
+    if (!found) return;
+    this._placePoint(found.x, found.y);
+    if (!shown) return;
+    if (tip.textContent !== found.words) tip.textContent = found.words;
+    const [x, y] = [found.x * this._scale, found.y * this._scale];
+    const { clientWidth: width, clientHeight: height } = this.figure;
+    const left = Math.max(0, Math.min(x + 14, width - tip.offsetWidth));
+    const above = y - tip.offsetHeight - 12;
+    tip.style.translate = `${left}px ${above >= 0 ? above : Math.min(y + 14, height)}px`;
+  }
+
+  /**
+   * @param {number} x
+   * @param {number} y
+   */
+  _placePoint(x, y) {
+    this._point.hidden = false;
+    this._point.style.translate = `${x * this._scale}px ${y * this._scale}px`;
+  }
+
+  // The keys -----------------------------------------------------------------------------------------------------------
+
+  _focus() {
+    if (this._pointer || !this.canvas.matches(":focus-visible")) return;
+    this.describe();
+  }
+
+  /**
+   * Do what a key means; return whether it means something here.
+   * @param {KeyboardEvent} event
+   */
+  _key(event) {
+    const panel = this._panel;
+    if (!panel || event.ctrlKey || event.metaKey || event.altKey) return false;
+    const { key } = event;
+    if (event.shiftKey && key.startsWith("Arrow")) return this._push(key);
+    if (key === "Escape") this._leave();
+    else if (key === "Enter" || key === " ") this._press(this._atStop());
+    else if (key === "0" && this._zoomMark()) this._ask({ do: "zoom" });
+    else if ((key === "+" || key === "=") && this._zoomMark()) this._zoom(0.5);
+    else if (key === "-" && this._zoomMark()) this._zoom(2);
+    else return this._go(panel, key);
+    return true;
+  }
+
+  /**
+   * Go to the next mark, or to another point of this one, and say what is there.
+   * @param {PanelState} panel
+   * @param {string} key
+   */
+  _go(panel, key) {
+    const stops = panel.marks.map((mark, index) => ({ mark, id: panel.ids[index] })).filter(({ mark }) => isStop(mark));
+    if (!stops.length) return false;
+    const at = stops.findIndex(({ id }) => id === this._stop?.id);
+    const points = at >= 0 && stops[at].mark.readout ? pointNumbers(stops[at].mark) : [];
+    const along = points.length ? pointFor(key, points, this._stop?.point ?? -1) : null;
+    if (along !== null && at >= 0) this._stop = { id: stops[at].id, point: along };
+    else {
+      const to = stopFor(key, at, stops.length);
+      if (to === null) return false;
+      this._stop = { id: stops[to].id, point: lastPoint(stops[to].mark) };
+    }
+    this._pointer = null;
+    const found = this._atStop();
+    this._showTip(found);
+    if (found) this._say(found.words || found.mark.press || "");
+    return true;
+  }
+
+  /** @returns {Found | null} */
+  _atStop() {
+    const [panel, stop] = [this._panel, this._stop];
+    const index = panel && stop ? panel.ids.indexOf(stop.id) : -1;
+    if (!panel || !stop || index < 0) return null;
+    const mark = panel.marks[index];
+    const has = mark.k !== "t" && mark.k !== "i" && stop.point >= 0;
+    return foundAt(panel, index, has ? Math.min(stop.point, Math.max(...pointNumbers(mark), -1)) : -1);
+  }
+
+  /**
+   * Move what can be dragged a little.
+   * @param {string} key
+   */
+  _push(key) {
+    const panel = this._panel;
+    const index = panel ? panel.marks.findIndex((mark) => mark.drag?.name === "weights") : -1;
+    if (!panel || index < 0) return false;
+    const { mark, x, y } = foundAt(panel, index, lastPoint(panel.marks[index]));
+    const [right, down] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key] ??
+      [0, 0];
+    const [width, height] = panel.size;
+    this._stop = { id: panel.ids[index], point: lastPoint(mark) };
+    this._drag.tell(mark, [x + right * PUSH * width, y + down * PUSH * height]);
+    return true;
+  }
+
+  // Zoom ---------------------------------------------------------------------------------------------------------------
+
+  /** @returns {Mark | undefined} */
+  _zoomMark() {
+    return this._panel?.marks.find((mark) => mark.drag?.name === "zoom");
+  }
+
+  /**
+   * Show so much of the range that is shown now, around the point that the keys have gone to or else its end.
+   * @param {number} share
+   */
+  _zoom(share) {
+    const mark = this._zoomMark();
+    if (!mark?.drag) return;
+    const [left, , right] = boxOf(mark);
+    const [low, high] = rangeAround(mark.drag.x, left, right, this._atStop()?.x ?? right, share);
+    this._ask({ do: "zoom", low, high });
+  }
+}
+
+/** @param {Mark} mark */
+function isStop(mark) {
+  return Boolean(mark.words || mark.readout || mark.press || mark.drag?.name === "weights");
+}
+
+/**
+ * Return the newest point of a mark with a readout or of dots, -1 where the mark is meant as a whole.
+ * @param {Mark} mark
+ */
+function lastPoint(mark) {
+  return mark.readout || mark.k === "d" ? pointNumbers(mark).at(-1) ?? -1 : -1;
+}
+
+/**
+ * Return the point that a key goes to from another one; null where the key does not go along a curve.
+ * @param {string} key
+ * @param {number[]} points
+ * @param {number} from
+ */
+function pointFor(key, points, from) {
+  const at = points.findIndex((point) => point >= from);
+  const [now, last] = [at < 0 ? points.length - 1 : at, points.length - 1];
+  const to = {
+    ArrowLeft: now - 1,
+    ArrowRight: now + 1,
+    PageUp: now + LEAP,
+    PageDown: now - LEAP,
+    Home: 0,
+    End: last,
+  }[key];
+  return to === undefined ? null : points[Math.min(last, Math.max(0, to))];
+}
+
+/**
+ * Return the mark that a key goes to: the first time the first, then round and round.
+ * @param {string} key
+ * @param {number} from
+ * @param {number} count
+ */
+function stopFor(key, from, count) {
+  if (key === "Home") return 0;
+  if (key === "End") return count - 1;
+  if (key === "ArrowDown" || key === "ArrowRight") return (from + 1) % count;
+  if (key === "ArrowUp" || key === "ArrowLeft") return from < 0 ? count - 1 : (from - 1 + count) % count;
+  return null;
+}

@@ -1,0 +1,53 @@
+// @ts-check
+/** The words: where the run is, what is wrong, what the lab has to say, and what is read out of it. */
+
+import { addElement } from "./events.js";
+
+/** Shows the words under the pictures. What is read out goes to one live region, and only when it is asked for. */
+export class Words {
+  /** @param {Element} root */
+  constructor(root) {
+    const words = addElement("div", root, "gl-words");
+    this._state = addElement("div", words, "gl-state");
+    this._alarm = addElement("div", words, "gl-alarm"); // keeps its room while there is no warning
+    this._chip = addElement("span", this._alarm, "gl-chip");
+    this._chip.hidden = true;
+    this._note = addElement("div", words, "gl-note");
+    this._live = addElement("div", words, "gl-hidden");
+    this._live.setAttribute("role", "status");
+    this._live.setAttribute("aria-live", "polite");
+    this._live.ariaAtomic = "true";
+    /** @type {Set<string>} kinds of warnings that were read out */
+    this._told = new Set();
+  }
+
+  /**
+   * Show what has changed, and read out a warning of a kind that is new.
+   * @param {{state?: string, alarm?: string, note?: string}} change
+   */
+  show({ state, alarm, note }) {
+    if (state !== undefined) this._state.textContent = state;
+    if (note !== undefined) this._note.textContent = note;
+    if (alarm === undefined) return;
+    this._chip.hidden = !alarm;
+    this._chip.textContent = alarm && `⚠ ${alarm}`;
+    const kind = alarm.replace(/[\d.,]+/g, ""); // "Step 41" and "Step 42" are the same warning
+    if (!alarm || this._told.has(kind)) return;
+    this._told.add(kind);
+    this.announce(`Warning: ${alarm}`);
+  }
+
+  /**
+   * Have a screen reader read a text out when it has finished what it is reading.
+   * @param {string} text
+   */
+  announce(text) {
+    const same = this._live.textContent === text;
+    this._live.textContent = same ? `${text}\u00A0` : text; // the same text again would not be read
+  }
+
+  /** Forget which warnings were read out: the run begins again. */
+  forget() {
+    this._told.clear();
+  }
+}
