@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from .marks import Path as Path
     from .marks import Readout as Readout
     from .marks import Text as Text
+    from .panels import draw as draw
+    from .panels import to_png as to_png
+    from .panels import to_svg as to_svg
     from .palette import COLOURS as COLOURS
     from .palette import colour as colour
     from .wire import Encoder as Encoder

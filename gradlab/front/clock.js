@@ -180,9 +180,12 @@ export class Clock {
     const now = performance.now();
     const silent = now - Math.min(...[...this.asked.values()].map((request) => request.sent));
     if (silent < SILENCE) this.tell("");
-    else if (silent < LOST) this.tell("The kernel is busy, perhaps with another cell: the lab goes on when it is free.");
-    else {
-      this.tell("No answer from the kernel: it is busy, or it was restarted. If it was restarted, run this cell again.");
+    else if (silent < LOST) {
+      this.tell("The kernel is busy, perhaps with another cell: the lab goes on when it is free.");
+    } else {
+      this.tell(
+        "No answer from the kernel: it is busy, or it was restarted. If it was restarted, run this cell again.",
+      );
       if (now - this.probed > PROBE) {
         this.probed = now;
         this.request({ do: "hello" }, 0, false);

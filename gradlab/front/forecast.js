@@ -2,9 +2,9 @@
 /** A ForecastLab in a notebook: controls, two buttons, a progress bar, the panels and the words. */
 
 import { ControlBar } from "./controls.js";
+import { addButton, addElement, keepKeys } from "./events.js";
 import { mergeFrame, nothingShown } from "./frames.js";
-import { keepKeys } from "./keys.js";
-import { element, followTheme, pushButton } from "./screen.js";
+import { followTheme, hideStill } from "./screen.js";
 import { PanelStrip } from "./strip.js";
 import { Words } from "./words.js";
 
@@ -22,19 +22,21 @@ export class ForecastScreen {
     root.setAttribute("role", "group");
     root.setAttribute("aria-label", "gradlab: will this model fit that card?");
     keepKeys(root);
-    this.words = new Words(element("div", "gradlab-words"));
-    this.controls = new ControlBar(element("div", "gradlab-bar gradlab-controls", root), { ask });
-    const bar = element("div", "gradlab-bar", root);
+    this.controls = new ControlBar(root, { ask });
+    const bar = addElement("div", root, "gl-bar");
     this.buttons = [
-      pushButton(bar, "▶ Forecast", () => ask({ do: "forecast" })),
-      pushButton(bar, "Largest batch that fits", () => ask({ do: "largest" })),
+      addButton(bar, "▶ Forecast", () => ask({ do: "forecast" })),
+      addButton(bar, "Largest batch that fits", () => ask({ do: "largest" })),
     ];
-    this.progress = /** @type {HTMLProgressElement} */ (element("progress", "gl-progress", bar));
+    this.progress = addElement("progress", bar, "gl-progress");
     this.progress.setAttribute("aria-label", "how far the forecast is");
     this.progress.style.visibility = "hidden";
     const say = (/** @type {string} */ words) => this.words.announce(words);
-    this.strip = new PanelStrip(element("div", "gradlab-panels", root), { ask, say });
-    root.append(this.words.root);
+    this.strip = new PanelStrip(addElement("div", addElement("div", root, "gl-body"), "gl-panels"), {
+      ask,
+      say,
+    });
+    this.words = new Words(root);
     this.unwatch = followTheme(root, this.strip);
     this.listen = (/** @type {any} */ message) => this.take(message);
     model.on("msg:custom", this.listen);
@@ -71,9 +73,7 @@ export class ForecastScreen {
 export default {
   /** @param {{model: any, el: HTMLElement}} context */
   render({ model, el }) {
-    for (const still of document.querySelectorAll(`[data-gradlab-still="${model.get("lab_id")}"]`)) {
-      /** @type {HTMLElement} */ (still).hidden = true;
-    }
+    hideStill(model.get("lab_id"));
     const screen = new ForecastScreen(model, el);
     return () => screen.close();
   },

@@ -3,7 +3,7 @@
 
 import { Clock } from "./clock.js";
 import { mergeFrame, nothingShown } from "./frames.js";
-import { Screen } from "./screen.js";
+import { hideStill, Screen } from "./screen.js";
 
 /** What anywidget hands over. @typedef {{send: (content: any) => void, on: Function, off: Function, get: Function}} Model */
 
@@ -62,14 +62,13 @@ export class LabClient {
     const screen = new Screen(root, {
       ask: (request) => this.ask(request),
       play: () => (clock.playing ? clock.pause() : clock.play()),
+      onPlay: () => clock.play(),
       speed: (rate) => {
         clock.rate = rate;
       },
     });
     this.screens.add(screen);
-    for (const still of document.querySelectorAll(`[data-gradlab-still="${this.model.get("lab_id")}"]`)) {
-      /** @type {HTMLElement} */ (still).hidden = true;
-    }
+    hideStill(this.model.get("lab_id"));
     if (this.shown.f < 0) clock.ask({ do: "hello" });
     else screen.show(this.shown, new Set(Object.keys(this.shown)), new Set(this.shown.order));
     screen.setPlaying(clock.playing);

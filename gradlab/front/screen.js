@@ -3,35 +3,10 @@
 
 import { CodePane } from "./code.js";
 import { ControlBar } from "./controls.js";
-import { keepKeys } from "./keys.js";
-import { watchTheme } from "./palette.js";
+import { addButton, addElement, keepKeys } from "./events.js";
+import { dressIn, watchTheme } from "./palette.js";
 import { PanelStrip } from "./strip.js";
 import { Words } from "./words.js";
-
-/**
- * @param {string} tag
- * @param {string} className
- * @param {HTMLElement} [parent]
- */
-export function element(tag, className, parent) {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  parent?.append(made);
-  return made;
-}
-
-/**
- * A button whose width does not change with its words.
- * @param {HTMLElement} parent @param {string} words @param {() => void} press
- * @returns {HTMLButtonElement}
- */
-export function pushButton(parent, words, press) {
-  const button = /** @type {HTMLButtonElement} */ (element("button", "gl-button", parent));
-  button.type = "button";
-  button.textContent = words;
-  button.addEventListener("click", press);
-  return button;
-}
 
 /**
  * Have an element and its panels follow the theme of the page.
@@ -40,10 +15,17 @@ export function pushButton(parent, words, press) {
  */
 export function followTheme(root, strip) {
   return watchTheme(root, (theme) => {
-    root.classList.toggle("gradlab-dark", theme === "dark");
-    root.classList.toggle("gradlab-contrast", theme === "contrast");
+    dressIn(root, theme);
     strip.setTheme(theme);
   });
+}
+
+/**
+ * Hide the still picture that stands where a lab is about to be painted; it may be put there later than the lab.
+ * @param {string} id
+ */
+export function hideStill(id) {
+  addElement("style", document.head, "", `[data-gradlab-still="${id}"] { display: none; }`);
 }
 
 export class Screen {
@@ -52,46 +34,44 @@ export class Screen {
    * @param {object} to
    * @param {(request: Record<string, any>) => void} to.ask
    * @param {() => void} to.play plays or pauses
+   * @param {() => void} to.onPlay plays
    * @param {(rate: number | null) => void} to.speed
    * @param {string} [to.label]
    * @param {(bar: HTMLElement) => void} [to.more] puts more buttons into the bar
    */
-  constructor(root, { ask, play, speed, label = "gradlab: a training loop and what it does", more }) {
+  constructor(root, { ask, play, onPlay, speed, label = "gradlab: a training loop and what it does", more }) {
     this.root = root;
     this.ask = ask;
     root.classList.add("gradlab");
     root.setAttribute("role", "group");
     root.setAttribute("aria-label", label);
     keepKeys(root);
-    this.words = new Words(element("div", "gradlab-words"));
-    const controls = element("div", "gradlab-bar gradlab-controls", root);
-    this.controls = new ControlBar(controls, { ask });
-    const bar = element("div", "gradlab-bar gradlab-player", root);
+    this.controls = new ControlBar(root, { ask });
+    const bar = addElement("div", root, "gl-bar gl-player");
     bar.setAttribute("role", "group");
     bar.setAttribute("aria-label", "run the loop");
-    this.playButton = pushButton(bar, "▶ Play", play);
-    this.playButton.classList.add("gl-play");
+    this.playButton = addButton(bar, "▶ Play", play);
+    this.playButton.classList.add("gl-main");
     this.steps = [
-      pushButton(bar, "1 statement", () => ask({ do: "statement" })),
-      pushButton(bar, "1 update", () => ask({ do: "update" })),
-      pushButton(bar, "↺ Reset", () => ask({ do: "reset" })),
+      addButton(bar, "1 statement", () => ask({ do: "statement" })),
+      addButton(bar, "1 update", () => ask({ do: "update" })),
+      addButton(bar, "↺ Reset", () => ask({ do: "reset" })),
     ];
-    const speedLabel = element("label", "gl-speed", bar);
+    const speedLabel = addElement("label", bar, "gl-control gl-speed");
     speedLabel.append("speed ");
-    this.speed = /** @type {HTMLSelectElement} */ (element("select", "", speedLabel));
+    this.speed = addElement("select", speedLabel);
     this.speed.addEventListener("change", () => speed(this.rates[this.speed.selectedIndex]));
     this.speedLabel = speedLabel;
     /** @type {(number | null)[]} */
     this.rates = [];
     this.copyText = "";
-    this.copyButton = pushButton(bar, "Copy this state", () => this.copy());
+    this.copyButton = addButton(bar, "Copy this state", () => this.copy());
     more?.(bar);
-    const body = element("div", "gradlab-body", root);
-    const code = element("div", "gradlab-code", body);
-    this.code = new CodePane(code, { ask, onPlay: () => play() });
+    const body = addElement("div", root, "gl-body");
+    this.code = new CodePane(body, { ask, onPlay });
+    this.words = new Words(root);
     const say = (/** @type {string} */ words) => this.words.announce(words);
-    this.strip = new PanelStrip(element("div", "gradlab-panels", body), { ask, say });
-    root.append(this.words.root);
+    this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say });
     this.unwatch = followTheme(root, this.strip);
     this.note = this.told = this.state = "";
   }

@@ -16,13 +16,14 @@ export class PanelStrip {
     this.say = say;
     /** @type {Map<string, Panel>} */
     this.panels = new Map();
+    /** @type {import("./palette.js").Theme} */
     this.theme = "light";
     this.size = "";
     this.observer = new ResizeObserver(() => this.measure());
-    this.observer.observe(root);
+    this.observer.observe(root.parentElement ?? root); // on a phone the strip itself has no box
   }
 
-  /** @param {string} theme */
+  /** @param {import("./palette.js").Theme} theme */
   setTheme(theme) {
     this.theme = theme;
     for (const panel of this.panels.values()) panel.setTheme(theme);
@@ -48,20 +49,17 @@ export class PanelStrip {
     for (const [name, panel] of this.panels) {
       if (order.includes(name)) continue;
       panel.close();
-      panel.root.remove();
       this.panels.delete(name);
     }
     for (const name of order) {
       let panel = this.panels.get(name);
       if (!panel) {
-        const figure = document.createElement("figure");
-        panel = new Panel(figure, { name, say: this.say, ask: this.ask });
+        panel = new Panel(this.root, { name, say: this.say, ask: this.ask });
         panel.setTheme(this.theme);
         this.panels.set(name, panel);
       }
-      if (this.root.children[order.indexOf(name)] !== panel.root) this.root.append(panel.root);
+      if (this.root.children[order.indexOf(name)] !== panel.figure) this.root.append(panel.figure);
     }
-    this.root.classList.toggle("gl-single", order.length === 1);
     this.measure();
   }
 
