@@ -4,7 +4,7 @@
 import { CodePane } from "./code.js";
 import { ControlBar } from "./controls.js";
 import { addButton, addElement, keepKeys } from "./events.js";
-import { dressIn, watchTheme } from "./palette.js";
+import { dressIn, themeOf, watchTheme } from "./palette.js";
 import { PanelStrip } from "./strip.js";
 import { Words } from "./words.js";
 
@@ -14,10 +14,12 @@ import { Words } from "./words.js";
  * @returns {() => void} ends it
  */
 export function followTheme(root, strip) {
-  return watchTheme(root, (theme) => {
+  const follow = (/** @type {import("./palette.js").Theme} */ theme) => {
     dressIn(root, theme);
     strip.setTheme(theme);
-  });
+  };
+  follow(themeOf(root));
+  return watchTheme(root, follow);
 }
 
 /**
