@@ -92,7 +92,7 @@ def quarters(points: Any, each: int) -> list[int | None]:
         out = np.empty_like(whole)
         out[0] = whole[0]
         np.subtract(whole[1:], whole[:-1], out=out[1:])
-        return out.ravel().tolist()  # type: ignore[no-any-return]
+        return [*out.ravel().tolist()]
     parts: list[int | None] = []
     for piece in np.split(array, np.flatnonzero(lifted)):
         piece = piece[np.isfinite(piece).all(axis=1)]
