@@ -30,6 +30,7 @@ export class Panel {
     this.canvas.setAttribute("role", "img");
     this._point = addElement("div", this.figure, "gl-point");
     this._tip = addElement("div", this.figure, "gl-tip");
+    this._tip.hidden = this._point.hidden = true;
     this._tip.setAttribute("aria-hidden", "true"); // who cannot see it is told by `say`
     this._list = addElement("ul", this.figure, "gl-hidden");
     this._say = say;

@@ -1,4 +1,4 @@
-"""The browser's half: formatted, linted, type-checked, tested by deno, and compared with Python where both do the same."""
+"""The front end: format, lint, types and tests by deno, and a comparison with Python where both do the same."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_every_module_asks_for_its_types_to_be_checked() -> None:
 
 
 def test_modules_can_be_joined_into_one() -> None:
-    """A name at the top level of a module is not at that of another; imports and exports can be left out line by line."""
+    """No two modules share a name at their top level; imports and exports can be left out line by line."""
     owners: dict[str, str] = {}
     for module in modules(FRONT):
         for line in module.read_text(encoding="utf-8").splitlines():
