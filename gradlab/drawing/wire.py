@@ -14,11 +14,12 @@ default is null.
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from .marks import Axis, Band, Drag, Drawing, Mark, Readout, told
+from .marks import Axis, Band, Drag, Drawing, Mark, Readout, Text, told
 
 QUARTERS = 4
 """Places are rounded to so many parts of a CSS pixel."""
@@ -52,7 +53,7 @@ class Encoder:
         new: list[dict[str, Any]] = []
         changes: list[list[Any]] = []
         for index, (old, mark, encoded) in enumerate(zip(before.marks, drawing.marks, self._marks, strict=True)):
-            if mark is old:
+            if mark is old or (type(mark) is Text and mark == old):
                 new.append(encoded)
                 continue
             if mark.id != old.id or type(mark) is not type(old):
@@ -75,12 +76,17 @@ def encode_mark(mark: Mark) -> dict[str, Any]:
         elif name == "cells":
             out["cells"] = "".join(chr(48 + int(cell)) for cell in np.asarray(value).ravel())
         elif isinstance(value, (Readout, Drag, Axis)):
-            out[name] = asdict(value)
+            out[name] = _as_dict(value)
         elif isinstance(value, float):
             out[name] = round(value, 2)
         else:
             out[name] = value
     return out
+
+
+@lru_cache(maxsize=512)
+def _as_dict(value: Readout | Drag | Axis) -> dict[str, Any]:
+    return asdict(value)
 
 
 def quarters(points: Any, each: int) -> list[int | None]:
@@ -94,7 +100,7 @@ def quarters(points: Any, each: int) -> list[int | None]:
         out = np.empty_like(whole)
         out[0] = whole[0]
         np.subtract(whole[1:], whole[:-1], out=out[1:])
-        whole_numbers: list[int | None] = out.ravel().tolist()
+        whole_numbers: list[int | None] = [*out.ravel().tolist()]
         return whole_numbers
     parts: list[int | None] = []
     for piece in np.split(array, np.flatnonzero(lifted)):
