@@ -197,7 +197,8 @@ class Run:
         model = self.task.build(self.seed)
         if self.start_weights is not None:
             with torch.no_grad():
-                nn.utils.vector_to_parameters(torch.tensor(self.start_weights, device=self.task.device), model.parameters())
+                start = torch.tensor(self.start_weights, device=self.task.device)
+                nn.utils.vector_to_parameters(start, model.parameters())
         recorder = HistoryWriter(model)
         provenance = Provenance(model.named_parameters(), keep_vectors=recorder.is_two_weights)
         provenance.on_step = recorder.before_step
@@ -214,7 +215,7 @@ class Run:
         self.ledger: Ledger | None = None
         """The newest of them as the Ledger that watched it."""
         self.loops: list[tuple[int, Recipe | str]] = []
-        """What ran from which update on since the last reset: (updates made before, a Recipe or a text of one's own)."""
+        """What ran since the last reset, as (updates made before it, a Recipe or a text of one's own)."""
         self._pending = None
 
     def _checked_weights(self, weights: Sequence[float]) -> tuple[float, ...]:

@@ -30,7 +30,8 @@ def python_state(run: Run) -> str:
         if isinstance(loop, str):
             line += f".edit({loop!r})"
             continue
-        changes = {f.name: getattr(loop, f.name) for f in fields(Recipe) if getattr(loop, f.name) != getattr(now, f.name)}
+        names = [f.name for f in fields(Recipe)]
+        changes = {name: getattr(loop, name) for name in names if getattr(loop, name) != getattr(now, name)}
         line += f".switch({', '.join(f'{name}={value!r}' for name, value in changes.items())})"
         now = loop
     return line + (f".run({run.updates - done})" if run.updates > done else "")

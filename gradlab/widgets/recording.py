@@ -1,4 +1,4 @@
-"""Recordings: the frames of a run, and of the runs in which a switch was turned at chosen updates, for a page of its own.
+"""Recordings: the frames of a run, and of the runs in which a switch was turned at chosen updates, for a web page.
 
 Every number in a recording was computed by PyTorch when it was recorded: each run is made anew from its start.
 """
@@ -49,10 +49,7 @@ class Recording:
         """Write one HTML file that plays everywhere, without a kernel and without a network; return its path."""
         if not isinstance(path, (str, Path)) or Path(path).suffix != ".html":
             raise ValueError(f"Recording.save: path must end in .html, got {str(path)!r}")
-        tracks = [
-            {"parent": t.parent, "at": t.at, "switch": t.switch, "value": t.value, "frames": t.frames} for t in self.tracks
-        ]
-        page = replay_page({"title": self.title, "tracks": tracks}, self.title, self.words, self.png)
+        page = replay_page({"title": self.title, "tracks": [vars(track) for track in self.tracks]}, self.title, self.words, self.png)
         Path(path).write_text(page, encoding="utf-8")
         return Path(path)
 

@@ -9,7 +9,7 @@ from typing import Any
 _NARROWEST, _WIDEST, _LOWEST, _HIGHEST = 260, 1300, 200, 420  # CSS pixels of a panel
 
 
-class BadRequest(ValueError):
+class RequestError(ValueError):
     """A request that cannot be done; its words are for the learner."""
 
 
@@ -17,7 +17,7 @@ def number(request: Mapping[str, Any], name: str) -> float:
     """Return a finite number of a request."""
     value = request.get(name)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise BadRequest(f"{name} must be a finite number, got {value!r}")
+        raise RequestError(f"{name} must be a finite number, got {value!r}")
     return float(value)
 
 
@@ -25,7 +25,7 @@ def whole_number(request: Mapping[str, Any], name: str) -> int:
     """Return a whole number of a request."""
     value = number(request, name)
     if value != int(value):
-        raise BadRequest(f"{name} must be a whole number, got {value!r}")
+        raise RequestError(f"{name} must be a whole number, got {value!r}")
     return int(value)
 
 
@@ -33,7 +33,7 @@ def text(request: Mapping[str, Any], name: str) -> str:
     """Return a text of a request."""
     value = request.get(name)
     if not isinstance(value, str):
-        raise BadRequest(f"{name} must be a text, got {value!r}")
+        raise RequestError(f"{name} must be a text, got {value!r}")
     return value
 
 
