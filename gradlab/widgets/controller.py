@@ -24,7 +24,6 @@ from .requests import RequestError, number, panel_size, text, whole_number
 
 _SLICE = 0.03  # seconds of work before a request is answered, so that Pause need not wait longer
 _MOST_FRAMES = 20  # in one answer
-_WORDS_EVERY = 48.0  # ms between two status lines while playing
 _MOST_STATEMENTS, _MOST_UPDATES = 2000, 2  # on the way to a line
 
 
@@ -276,9 +275,9 @@ class LabController:
             return frame
 
     def _state(self, *, only_due: bool) -> str:
-        """Return the status line; nobody reads it sixty times a second."""
+        """Return the status line, while playing no oftener than it is due."""
         if not only_due or self._now >= self._state_due:
-            self._state_due = self._now + _WORDS_EVERY
+            self._state_due = self._now + self.screen.pace.words
             self._last_state = status_line(self.runner)
         return self._last_state
 
@@ -418,5 +417,3 @@ class LabController:
 
     def _own_card(self) -> str:
         return "this GPU" if self.runner.task.device.startswith("cuda") else "none"
-
-
