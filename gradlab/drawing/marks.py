@@ -182,7 +182,7 @@ def told(mark: Mark) -> Iterator[tuple[str, Any]]:
 
 
 @cache
-def _fields(kind: type[Mark]) -> list[tuple[str, Any]]:
+def _fields(kind: Any) -> list[tuple[str, Any]]:
     """Return name and default of every field but the id."""
     return [(each.name, each.default) for each in fields(kind) if each.name != "id"]
 
