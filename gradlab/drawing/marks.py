@@ -175,7 +175,8 @@ def mark_text(mark: Mark) -> str:
 
 def told(mark: Mark) -> Iterator[tuple[str, Any]]:
     """Yield name and value of every field but the id that is not at its default."""
-    for name, default in _fields(type(mark)):
+    kind: Any = type(mark)
+    for name, default in _fields(kind):
         value = getattr(mark, name)
         if name in ("points", "cells") or value != default:
             yield name, value

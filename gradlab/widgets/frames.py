@@ -32,7 +32,7 @@ class Pace:
 
 
 LIVE = Pace(25.0, {PanelName.GRADIENT: 32.0, PanelName.MEMORY: 300.0}, 60.0, 48.0)
-RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 300.0}, 60.0, 0.0)
+RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0, 0.0)
 
 
 class PanelDrawings:
