@@ -353,6 +353,14 @@ def test_a_draft_that_the_kernel_kept_is_opened(code: Any) -> None:
     assert code.locator(".gl-numbers .wrong").inner_text() == "✗ 1"
 
 
+def test_a_failed_draft_is_opened_again_with_its_mark(code: Any) -> None:
+    show_code(code, draft="broken(", wrong=1)
+    press(code, "Cancel")
+    assert [text.strip() for text in code.locator("pre.gl .gutter").all_inner_texts()] == ["1", "▶ 2", "∗ 3"]
+    press(code, "Edit the loop")
+    assert code.locator(".gl-numbers .wrong").inner_text() == "✗ 1"
+
+
 def test_a_whole_frame_does_not_close_the_field(code: Any) -> None:
     press(code, "Edit the loop")
     code.get_by_label("your own loop").fill("half wri")
