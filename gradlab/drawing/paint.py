@@ -152,7 +152,7 @@ def _area(outline: Outline, to_sheet: Any, fill: str, stroke: str, width: float,
     if hatch:
         strong = colour(stroke or fill.partition("/")[0] or "ink")
         lines = PathPatch(outline, facecolor="none", edgecolor=strong, linewidth=0, transform=to_sheet)
-        lines.set_hatch(hatch)
+        lines.set_hatch(hatch + hatch[0])  # a little denser than matplotlib's own
         artists.append(lines)
     if stroke:
         look: dict[str, Any] = {"linewidth": width * _POINT, "linestyle": _DASHES[dash], "capstyle": "butt"}
