@@ -23,7 +23,7 @@ Numbers = npt.NDArray[np.float64]
 def numbers(values: Iterable[float]) -> Numbers:
     """Turn plain numbers into an array in which every finite value is small enough to draw."""
     array = np.array(values if hasattr(values, "__len__") else list(values), dtype=np.float64)
-    if np.dot(array, array) < LARGEST_DRAWN:  # none is NaN, infinite or large
+    if np.maximum.reduce(np.abs(array), axis=None, initial=0.0) <= LARGEST_DRAWN:  # none is NaN or infinite either
         return array
     large = np.isfinite(array) & (np.abs(array) > LARGEST_DRAWN)
     array[large] = np.copysign(LARGEST_DRAWN, array[large])

@@ -28,6 +28,7 @@ _MOST_UPDATES = 3
 _NUMBER, _VALUE = 22, 16  # CSS pixels above the peak for the number of its update, and for its bytes
 _LEFT, _RIGHT, _TOP, _BOTTOM, _ROW = 62.0, 88.0, 44.0, 62.0, 17.0  # CSS pixels
 _CAUSE_Y = 34.0
+_VISIBLE = 3.0  # CSS pixels: a statement that is narrower cannot be pointed at
 _LETTERS = 16.0  # CSS pixels: an area that is lower has no room for its name
 
 _NAN, _ZERO = np.full(1, math.nan), np.zeros(1, dtype=np.int64)
@@ -210,17 +211,12 @@ def _add_statements(
     numbers, update = dict(scene.updates), 0
     if not len(total):
         return
-    begins = np.array(ends[:-1])
-    shown = np.diff(ends) > 0
-    most = np.zeros(len(begins))
-    most[shown] = np.maximum.reduceat(total, begins[shown])
-    highest = np.flatnonzero(total == np.repeat(most, np.diff(ends)))
-    at_most = np.zeros(len(begins), dtype=np.int64)
-    at_most[shown] = highest[np.searchsorted(highest, begins[shown])]
-    held = np.array([high[at_most] - low[at_most] for low, high in edges.values()]).T.tolist()
+    wide = [right - left >= _VISIBLE and ends[at] < ends[at + 1] for at, (left, right) in enumerate(where.statements)]
+    highest = [a + int(total[a:b].argmax()) if shown else 0 for (a, b), shown in zip(pairwise(ends), wide, strict=True)]
+    held = np.array([high[highest] - low[highest] for low, high in edges.values()]).T.tolist()
     for at, (left, right) in enumerate(where.statements):
         update = numbers.get(at, update)
-        if right - left < 3 or ends[at + 1] <= ends[at]:
+        if not wide[at]:
             continue
         words = statement_text(scene.statements[at], update, names, tuple(held[at]))
         box = axes.left + left, axes.top, axes.left + right, axes.bottom

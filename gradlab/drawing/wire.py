@@ -94,28 +94,26 @@ def quarters(points: Any, each: int) -> list[int | None]:
         return []
     sound = np.isfinite(array)
     if np.logical_and.reduce(sound, axis=None):
-        return _differences(array).ravel().tolist()  # type: ignore[no-any-return]
+        whole = _whole(array)
+        whole[1:] -= whole[:-1].copy()
+        return [*whole.ravel().tolist()]
     lifted = np.flatnonzero(~np.logical_and.reduce(sound, axis=1)).tolist()
-    array = np.where(sound, array, 0.0)
-    differences = _differences(array)
-    absolute = np.rint(array * QUARTERS).astype(np.int64)
+    whole = _whole(np.where(sound, array, 0.0))
+    differences = np.diff(whole, axis=0, prepend=0)
     parts: list[int | None] = []
     for begin, end in zip([0, *(at + 1 for at in lifted)], [*lifted, len(array)], strict=True):
         if end <= begin:
             continue
         if parts:
             parts.append(_LIFTED)
-        parts += absolute[begin].tolist()
+        parts += whole[begin].tolist()
         parts += differences[begin + 1 : end].ravel().tolist()
     return parts
 
 
-def _differences(array: Any) -> Any:
-    """Return each row less the one before it, in quarters of a pixel."""
-    whole = np.rint(np.minimum(np.maximum(array, -_FARTHEST), _FARTHEST) * QUARTERS).astype(np.int64)
-    out = whole.copy()
-    out[1:] -= whole[:-1]
-    return out
+def _whole(array: Any) -> Any:
+    """Return places in quarters of a pixel."""
+    return np.rint(np.minimum(np.maximum(array, -_FARTHEST), _FARTHEST) * QUARTERS).astype(np.int64)
 
 
 def _few_quarters(points: tuple[float, ...], each: int) -> list[int | None]:
