@@ -127,7 +127,7 @@ class Text(Mark):
 
 @dataclass(frozen=True, slots=True)
 class Image(Mark):
-    """A grid of cells over a rectangle: ``cells`` are indices into ``palette``, a list of roles, row by row from the top."""
+    """A grid of cells over a rectangle: ``cells`` are indices into ``palette``, roles, row by row from the top."""
 
     x: float
     y: float

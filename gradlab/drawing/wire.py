@@ -3,10 +3,12 @@
 A place is sent in quarters of a pixel, a point as its difference from the one before. So a curve that grows by a point
 sends that point alone: the numbers before it are the same as in the frame before. ``front/wire.js`` reads it.
 
-A panel on the wire is ``{"size": [width, height], "title": ..., "words": ..., "ids": [id, ...], "marks": [mark, ...]}``,
+A panel on the wire is
+``{"size": [width, height], "title": ..., "words": ..., "ids": [id, ...], "marks": [mark, ...]}``,
 a mark ``{"k": kind, "p": [numbers], field: value, ...}`` with the fields that are not at their defaults. A change of a
-panel holds the keys that are new, and in place of ``marks`` the changed ones as ``"set": [[index, fields], ...]``, where
-``"p"`` is ``[kept, number, ...]``: so many numbers stay, the others follow; a field that went back to its default is null.
+panel holds the keys that are new, and in place of ``marks`` the changed ones as ``"set": [[index, fields], ...]``,
+where ``"p"`` is ``[kept, number, ...]``: so many numbers stay, the others follow; a field that went back to its
+default is null.
 """
 
 from __future__ import annotations
@@ -92,7 +94,8 @@ def quarters(points: Any, each: int) -> list[int | None]:
         out = np.empty_like(whole)
         out[0] = whole[0]
         np.subtract(whole[1:], whole[:-1], out=out[1:])
-        return out.ravel().tolist()  # type: ignore[no-any-return]
+        whole_numbers: list[int | None] = out.ravel().tolist()
+        return whole_numbers
     parts: list[int | None] = []
     for piece in np.split(array, np.flatnonzero(lifted)):
         piece = piece[np.isfinite(piece).all(axis=1)]
@@ -134,5 +137,3 @@ def _common(old: list[Any], new: list[Any]) -> int:
         else:
             high = middle
     return low
-
-
