@@ -1,7 +1,7 @@
 """A page without a browser: asks a lab what a learner asks, and keeps what the frames tell.
 
-It reads the protocol (``gradlab/front/README.md``) on its own, with nothing of ``gradlab.drawing.wire``: what it shows is
-what another reader of the same messages would show.
+It reads the protocol (``gradlab/front/README.md``) on its own, with nothing of ``gradlab.drawing.wire``: it shows what
+any other reader of the same messages would show.
 """
 
 from __future__ import annotations
@@ -126,7 +126,9 @@ class Page:
     def seen(self) -> Frame:
         """All that is shown, without the number of the frame."""
         panels = {name: vars(panel) for name, panel in self.panels.items()}
-        rest = {key: value for key, value in self.shown.items() if key not in ("f", "whole", "panels", "values", "stop")}
+        rest = {
+            key: value for key, value in self.shown.items() if key not in ("f", "whole", "panels", "values", "stop")
+        }
         return {**rest, "values": dict(self.values), "panels": panels}
 
     @property

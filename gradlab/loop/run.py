@@ -204,7 +204,9 @@ class Run:
         model = self.task.build(self.seed)
         if self.start_weights is not None:
             with torch.no_grad():
-                nn.utils.vector_to_parameters(torch.tensor(self.start_weights, device=self.task.device), model.parameters())
+                nn.utils.vector_to_parameters(
+                    torch.tensor(self.start_weights, device=self.task.device), model.parameters()
+                )
         recorder = HistoryWriter(model)
         provenance = Provenance(model.named_parameters(), keep_vectors=recorder.is_two_weights)
         provenance.on_step = recorder.before_step

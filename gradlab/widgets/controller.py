@@ -28,7 +28,7 @@ _WORDS_EVERY = 48.0  # ms between two status lines while playing
 _MOST_STATEMENTS, _MOST_UPDATES = 2000, 2  # on the way to a line
 _MOST_BETWEEN = 1000  # updates between two frames
 _MOST_EVERY = 60_000.0  # ms that a frame is seen
-_MOST_WORDS = 400  # letters of what is said of a bad request
+_MOST_WORDS = 300  # letters of what is said of a bad request
 
 
 class LabController:
@@ -76,8 +76,7 @@ class LabController:
             try:
                 frames = self._answer(request)
             except BadRequest as error:
-                words = str(error).encode("utf-8", "replace").decode("utf-8")
-                self.say(f"{words[:_MOST_WORDS]} ..." if len(words) > _MOST_WORDS else words)
+                self.say(_cut(str(error)))
                 frames = [self.frame()]
         work = round((time.perf_counter() - began) * 1000, 1)
         return {"n": request.get("n"), "client": request.get("client"), "work": work, "frames": frames}
@@ -105,7 +104,7 @@ class LabController:
         if not isinstance(do, str) or do not in actions:
             raise BadRequest(f"do must be one of hello, frames, {', '.join(actions)}, got {do!r}")
         if do not in ("turn", "size", "zoom", "press", "edit"):  # playing goes on after these
-            self.playing = False
+            self.playing = self.interrupted = False
         actions[do]()
         return [self.frame()]
 
@@ -373,7 +372,7 @@ class LabController:
         except ValueError as error:
             kept = SWITCHES[name].text(getattr(self.runner.recipe, name)) if name in SWITCHES else ""
             stays = f". It stays at {kept}." if kept else ""
-            raise BadRequest(f"{str(error).removeprefix('Recipe: ')}{stays}") from error
+            raise BadRequest(f"{_cut(str(error).removeprefix('Recipe: '))}{stays}") from error
         self.switch(recipe)
 
     def _choose_card(self, card: Any) -> None:
@@ -439,3 +438,7 @@ class LabController:
         return "this GPU" if self.runner.task.device.startswith("cuda") else "none"
 
 
+def _cut(words: str) -> str:
+    """Return words that may quote anything: not too many, and nothing that no message can carry."""
+    plain = words.encode("utf-8", "replace").decode("utf-8")
+    return plain if len(plain) <= _MOST_WORDS else f"{plain[: _MOST_WORDS - 60]} ..."

@@ -30,7 +30,9 @@ def python_state(run: Run, task: str) -> str:
         if isinstance(loop, str):
             line += f".edit({loop!r})"
             continue
-        changes = {f.name: getattr(loop, f.name) for f in fields(Recipe) if getattr(loop, f.name) != getattr(now, f.name)}
+        changes = {
+            f.name: getattr(loop, f.name) for f in fields(Recipe) if getattr(loop, f.name) != getattr(now, f.name)
+        }
         line += f".switch({', '.join(f'{name}={value!r}' for name, value in changes.items())})"
         now = loop
     line += f".run({run.updates - done})" if run.updates > done else ""
