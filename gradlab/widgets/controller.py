@@ -25,6 +25,9 @@ from .requests import RequestError, number, panel_size, text, whole_number
 _SLICE = 0.03  # seconds of work before a request is answered, so that Pause need not wait longer
 _MOST_FRAMES = 20  # in one answer
 _MOST_STATEMENTS, _MOST_UPDATES = 2000, 2  # on the way to a line
+_MOST_BETWEEN = 1000  # updates between two frames
+_MOST_EVERY = 60_000.0  # ms that a frame is seen
+_MOST_WORDS = 300  # letters of what is said of a bad request
 
 
 class LabController:
@@ -33,8 +36,13 @@ class LabController:
     It knows no widget: a Lab hands requests and answers to and fro.
     """
 
-    def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None) -> None:
-        """Look at a run; ``panels`` as in Lab, None for what suits the task."""
+    def __init__(
+        self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, *, named: bool = True
+    ) -> None:
+        """Look at a run; ``panels`` as in Lab, None for what suits the task.
+
+        ``named`` says that the name of the run's task is all that is needed to get it again.
+        """
         self.runner = runner
         self.controls = controls
         self.interrupted = False
@@ -43,6 +51,7 @@ class LabController:
         """True from the first request for frames to the end of playing."""
         self.chosen_panels = panels
         """What was asked for, None for what suits the task."""
+        self._task_text = repr(runner.task.name) if named else "task"  # as a line of Python has it
         self._doctor = LiveDoctor()
         self._note = runner.task.title
         self._card = ""  # the one that was chosen
@@ -66,7 +75,7 @@ class LabController:
             try:
                 frames = self._answer(request)
             except RequestError as error:
-                self.say(str(error))
+                self.say(_cut(str(error)))
                 frames = [self.frame()]
         work = round((time.perf_counter() - began) * 1000, 1)
         return {"n": request.get("n"), "client": request.get("client"), "work": work, "frames": frames}
@@ -78,7 +87,7 @@ class LabController:
         if do == "hello":
             self._writer.start_over()
             return [self.frame()]
-        actions: dict[Any, Callable[[], object]] = {
+        actions: dict[str, Callable[[], object]] = {
             "pause": lambda: None,
             "statement": self.step,
             "update": self.update,
@@ -91,21 +100,22 @@ class LabController:
             "press": lambda: self.press(text(request, "what")),
             "size": lambda: self.resize(panel_size(request)),
         }
-        if do not in actions:
-            raise RequestError(f"do must be one of {', '.join(map(str, actions))}, got {do!r}")
+        if not isinstance(do, str) or do not in actions:
+            raise RequestError(f"do must be one of hello, frames, {', '.join(actions)}, got {do!r}")
         if do not in ("turn", "size", "zoom", "press", "edit"):  # playing goes on after these
-            self.playing = False
+            self.playing = self.interrupted = False
         actions[do]()
         return [self.frame()]
 
     def _play(self, request: Mapping[str, Any]) -> list[Frame]:
         """Make some frames, as many as a slice of work allows, and at least one."""
         count = max(1, min(whole_number(request, "count"), _MOST_FRAMES))
-        every = number(request, "every")
+        every = min(max(number(request, "every"), 0.0), _MOST_EVERY)
         if "seconds" in request:
             some: dict[str, Any] = {"seconds": min(max(number(request, "seconds"), 0.0), _SLICE)}
         else:
-            some = {"updates": max(1, whole_number(request, "updates"))} if "updates" in request else {}
+            updates = whole_number(request, "updates") if "updates" in request else None
+            some = {} if updates is None else {"updates": max(1, min(updates, _MOST_BETWEEN))}
         self.playing, self._stop_playing = True, False
         frames: list[Frame] = []
         end = time.perf_counter() + _SLICE
@@ -156,7 +166,7 @@ class LabController:
         if name == "task":
             self._guarded(lambda: self._new_task(value))
         elif name == "card":
-            self._guarded(lambda: self.compare_to_gpu(value))
+            self._guarded(lambda: self._choose_card(value))
         else:
             self._guarded(lambda: self._turn_switch(name, value))
 
@@ -268,7 +278,7 @@ class LabController:
                 speeds=[list(speed) for speed in SPEEDS] if "speed" in self.controls else [],
                 editable="edit" in self.controls,
                 zoomed=self.screen.zoom is not None,
-                copy="" if only_due else python_state(runner),
+                copy="" if only_due else python_state(runner, self._task_text),
             )
             if self._stop_playing:
                 frame["stop"] = True
@@ -361,8 +371,16 @@ class LabController:
         except ValueError as error:
             kept = SWITCHES[name].text(getattr(self.runner.recipe, name)) if name in SWITCHES else ""
             stays = f". It stays at {kept}." if kept else ""
-            raise RequestError(f"{str(error).removeprefix('Recipe: ')}{stays}") from error
+            raise RequestError(f"{_cut(str(error).removeprefix('Recipe: '))}{stays}") from error
         self.switch(recipe)
+
+    def _choose_card(self, card: Any) -> None:
+        try:
+            if not isinstance(card, str):
+                raise ValueError(f"card must be a text, got {card!r}")
+            self.compare_to_gpu(card)
+        except ValueError as error:
+            raise RequestError(str(error)) from error
 
     def _run_to(self, line: int) -> None:
         statements = {(s.line, s.last_line) for s in self.runner.statements}
@@ -401,7 +419,7 @@ class LabController:
             raise RequestError(f"task: {error}") from error
         runner = Run(task, self.runner.recipe.replace(lr=task.lr))
         self.runner.close()
-        self.runner = runner
+        self.runner, self._task_text = runner, repr(name)
         self._start_showing(f"{task.title}. A new run, with lr {task.lr:g} for this task.")
 
     def _start_showing(self, words: str, *, keep_scenes: bool = False) -> None:
@@ -417,3 +435,9 @@ class LabController:
 
     def _own_card(self) -> str:
         return "this GPU" if self.runner.task.device.startswith("cuda") else "none"
+
+
+def _cut(words: str) -> str:
+    """Return words that may quote anything: not too many, and nothing that no message can carry."""
+    plain = words.encode("utf-8", "replace").decode("utf-8")
+    return plain if len(plain) <= _MOST_WORDS else f"{plain[: _MOST_WORDS - 60]} ..."

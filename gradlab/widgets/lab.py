@@ -46,7 +46,7 @@ class Lab:
             raise ValueError(f"Lab: panels must be one or more names out of {', '.join(PanelName)}, got {panels!r}")
         if shown and PanelName.PICTURE in shown and not shows_predictions(runner.task):
             raise ValueError(f"Lab: panels of the task {runner.task.name!r} can be any but 'picture', got 'picture'")
-        self.controller = LabController(runner, chosen, shown)
+        self.controller = LabController(runner, chosen, shown, named=task is None or isinstance(task, str))
         """What each request of the browser does, and the frames that answer it."""
         self._view: LiveView | None = None
 
@@ -101,10 +101,15 @@ class Lab:
             self._show()
         return self
 
-    def step(self) -> Lab:
-        """Run one statement."""
-        with lock, self.controller.listening():
-            self.runner.step()
+    def step(self, statements: int = 1) -> Lab:
+        """Run one statement, or so many."""
+        if not isinstance(statements, int) or isinstance(statements, bool) or statements < 0:
+            raise ValueError(f"Lab.step: statements must be a whole number from 0, got {statements!r}")
+        try:
+            with lock, self.controller.listening():
+                for _ in range(statements):
+                    self.runner.step()
+        finally:
             self._show()
         return self
 

@@ -16,9 +16,13 @@ class RequestError(ValueError):
 def number(request: Mapping[str, Any], name: str) -> float:
     """Return a finite number of a request."""
     value = request.get(name)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    try:
+        found = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
+    except OverflowError:  # an int that no float can hold
+        found = math.inf
+    if not math.isfinite(found):
         raise RequestError(f"{name} must be a finite number, got {value!r}")
-    return float(value)
+    return found
 
 
 def whole_number(request: Mapping[str, Any], name: str) -> int:
@@ -30,11 +34,11 @@ def whole_number(request: Mapping[str, Any], name: str) -> int:
 
 
 def text(request: Mapping[str, Any], name: str) -> str:
-    """Return a text of a request."""
+    """Return a text of a request; half of a pair of surrogates, which no message can carry back, becomes "?"."""
     value = request.get(name)
     if not isinstance(value, str):
         raise RequestError(f"{name} must be a text, got {value!r}")
-    return value
+    return value.encode("utf-8", "replace").decode("utf-8")
 
 
 def panel_size(request: Mapping[str, Any]) -> tuple[int, int]:
