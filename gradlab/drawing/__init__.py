@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .axes import SUPERSCRIPTS as SUPERSCRIPTS
+    from .comparison import draw_comparison as draw_comparison
+    from .look import own_look as own_look
     from .marks import Axis as Axis
     from .marks import Band as Band
     from .marks import Dots as Dots
@@ -17,11 +20,27 @@ if TYPE_CHECKING:
     from .marks import Path as Path
     from .marks import Readout as Readout
     from .marks import Text as Text
-    from .panels import draw as draw
-    from .panels import to_png as to_png
-    from .panels import to_svg as to_svg
+    from .message import draw_message as draw_message
+    from .paint import small_png as small_png
+    from .paint import to_png as to_png
+    from .paint import to_svg as to_svg
+    from .palette import ACTIVATIONS as ACTIVATIONS
     from .palette import COLOURS as COLOURS
+    from .palette import FAINT as FAINT
+    from .palette import FRESH as FRESH
+    from .palette import GRADIENTS as GRADIENTS
+    from .palette import GREY as GREY
+    from .palette import INK as INK
+    from .palette import LOSS as LOSS
+    from .palette import OPTIMIZER as OPTIMIZER
+    from .palette import SCALE as SCALE
+    from .palette import STALE as STALE
+    from .palette import WEIGHTS as WEIGHTS
+    from .palette import WRONG as WRONG
     from .palette import colour as colour
+    from .palette import tint as tint
+    from .panels import draw as draw
+    from .stack import CATEGORY_STYLES as CATEGORY_STYLES
     from .wire import Encoder as Encoder
 
 load_lazily(__name__)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -127,7 +128,7 @@ class Text(Mark):
 
 @dataclass(frozen=True, slots=True)
 class Image(Mark):
-    """A grid of cells over a rectangle: ``cells`` are indices into ``palette``, a list of roles, row by row from the top."""
+    """A grid of cells over a rectangle: ``cells`` are indices into ``palette``, roles, row by row from the top."""
 
     x: float
     y: float
@@ -174,10 +175,16 @@ def mark_text(mark: Mark) -> str:
 
 def told(mark: Mark) -> Iterator[tuple[str, Any]]:
     """Yield name and value of every field but the id that is not at its default."""
-    for each in fields(mark):
-        value = getattr(mark, each.name)
-        if each.name != "id" and (each.name in ("points", "cells") or value != each.default):
-            yield each.name, value
+    for name, default in _fields(type(mark)):
+        value = getattr(mark, name)
+        if name in ("points", "cells") or value != default:
+            yield name, value
+
+
+@cache
+def _fields(kind: type[Mark]) -> list[tuple[str, Any]]:
+    """Return name and default of every field but the id."""
+    return [(each.name, each.default) for each in fields(kind) if each.name != "id"]
 
 
 def _value(value: Any) -> str:

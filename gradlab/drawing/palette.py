@@ -36,8 +36,10 @@ COLOURS = {
 
 
 def colour(role: str) -> str:
-    """Return the colour of a role on white paper as ``#RRGGBB``; ``weights/50`` is half way to white, ``weights-text`` is
-    dark enough to read."""
+    """Return the colour of a role on white paper as ``#RRGGBB``.
+
+    ``weights/50`` is half way to white, ``weights-text`` is dark enough to read.
+    """
     name, _, strength = role.partition("/")
     base, _, is_text = name.partition("-")
     channels = [int(COLOURS[base][at : at + 2], 16) for at in (1, 3, 5)]
@@ -45,3 +47,18 @@ def colour(role: str) -> str:
         channels = [round(0.7 * channel) for channel in channels]
     share = int(strength) / 100 if strength else 1.0
     return "#" + "".join(f"{round(255 + (channel - 255) * share):02X}" for channel in channels)
+
+
+def tint(colour: str, strength: float) -> tuple[float, float, float]:
+    """Mix ``#RRGGBB`` with white, for matplotlib: strength 0 is white, 1 the colour itself."""
+    channels = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
+    red, green, blue = (1 - strength * (1 - channel) for channel in channels)
+    return red, green, blue
+
+
+# The same colours by name, for figures that matplotlib draws.
+INK, GREY, FAINT = COLOURS["ink"], COLOURS["grey"], COLOURS["faint"]
+WEIGHTS, GRADIENTS = COLOURS["weights"], COLOURS["gradients"]
+OPTIMIZER, ACTIVATIONS = COLOURS["optimizer"], COLOURS["activations"]
+FRESH, STALE = COLOURS["fresh"], COLOURS["stale"]
+LOSS, SCALE, WRONG = COLOURS["loss"], COLOURS["scale"], COLOURS["wrong"]

@@ -1,20 +1,50 @@
-"""Which panel draws which scene."""
+"""Which function draws which kind of scene."""
+
 from __future__ import annotations
+
+from collections.abc import Callable
 from typing import Any
-import numpy as np
-from .marks import *
-from ..formatting import short
-def draw(scene: Any, width: int = 400, height: int = 260, *, zoom: Any = None) -> Drawing:
-    name = type(scene).__name__
-    marks = [Text("title", 10, 17, name, size=13, bold=True)]
-    if name == "Curve" and len(scene.updates):
-        x = np.array(scene.updates, float); y = np.array(scene.mean, float)
-        px = 50 + x / max(x.max(), 1) * (width - 70); py = height - 40 - y / max(np.nanmax(y), 1e-9) * (height - 80)
-        marks.append(Path("line", np.column_stack([px, py]).ravel(), stroke="loss", width=1.8, readout=Readout("update {x}: loss {y}", Axis(0, 1), Axis(0, 1))))
-        marks.append(Text("now", width - 10, 17, f"now {short(float(y[-1]))}", anchor="end"))
-    return Drawing(name, marks, f"a {name}", width, height)
-def to_png(drawings, columns=2, density=2.0):
-    from matplotlib.figure import Figure
-    import io
-    f = Figure(figsize=(8,5.2)); b = io.BytesIO(); f.savefig(b, format="png"); return b.getvalue()
-def to_svg(d): return ""
+
+from .. import scenes
+from .arrows import draw_arrows
+from .bars import draw_bars
+from .boundary import draw_boundary
+from .fit import draw_fit
+from .landscape import draw_landscape
+from .loss import draw_loss
+from .marks import Drawing
+from .memory import draw_memory
+from .samples import draw_samples
+from .scaler import draw_scaler
+from .slice import draw_slice
+
+SMALLEST = (260, 200)
+"""The least width and height, in CSS pixels, that a panel is laid out for; a smaller one is made so large."""
+_PANELS: dict[type, Callable[[Any, int, int], Drawing]] = {
+    scenes.Arrows: draw_arrows,
+    scenes.Bars: draw_bars,
+    scenes.Landscape: draw_landscape,
+    scenes.Slice: draw_slice,
+    scenes.ScalerHistory: draw_scaler,
+    scenes.Boundary: draw_boundary,
+    scenes.Samples: draw_samples,
+    scenes.Memory: draw_memory,
+    scenes.Fit: draw_fit,
+}
+
+
+def draw(
+    scene: scenes.Scene, width: int = 400, height: int = 260, *, zoom: tuple[float, float] | None = None
+) -> Drawing:
+    """Return the panel of a scene, ``width`` x ``height`` CSS pixels; ``zoom`` is a range of updates of the loss.
+
+    Raises TypeError for what is no scene.
+    """
+    width, height = max(width, SMALLEST[0]), max(height, SMALLEST[1])
+    if isinstance(scene, scenes.Curve):
+        return draw_loss(scene, width, height, zoom)
+    panel = _PANELS.get(type(scene))
+    if panel is None:
+        known = ", ".join(kind.__name__ for kind in (scenes.Curve, *_PANELS))
+        raise TypeError(f"no panel draws a {type(scene).__name__}; scenes are: {known}")
+    return panel(scene, width, height)

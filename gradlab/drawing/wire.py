@@ -3,20 +3,23 @@
 A place is sent in quarters of a pixel, a point as its difference from the one before. So a curve that grows by a point
 sends that point alone: the numbers before it are the same as in the frame before. ``front/wire.js`` reads it.
 
-A panel on the wire is ``{"size": [width, height], "title": ..., "words": ..., "ids": [id, ...], "marks": [mark, ...]}``,
+A panel on the wire is
+``{"size": [width, height], "title": ..., "words": ..., "ids": [id, ...], "marks": [mark, ...]}``,
 a mark ``{"k": kind, "p": [numbers], field: value, ...}`` with the fields that are not at their defaults. A change of a
-panel holds the keys that are new, and in place of ``marks`` the changed ones as ``"set": [[index, fields], ...]``, where
-``"p"`` is ``[kept, number, ...]``: so many numbers stay, the others follow; a field that went back to its default is null.
+panel holds the keys that are new, and in place of ``marks`` the changed ones as ``"set": [[index, fields], ...]``,
+where ``"p"`` is ``[kept, number, ...]``: so many numbers stay, the others follow; a field that went back to its
+default is null.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from .marks import Axis, Band, Drag, Drawing, Mark, Readout, told
+from .marks import Axis, Band, Drag, Drawing, Mark, Readout, Text, told
 
 QUARTERS = 4
 """Places are rounded to so many parts of a CSS pixel."""
@@ -50,7 +53,7 @@ class Encoder:
         new: list[dict[str, Any]] = []
         changes: list[list[Any]] = []
         for index, (old, mark, encoded) in enumerate(zip(before.marks, drawing.marks, self._marks, strict=True)):
-            if mark is old:
+            if mark is old or (type(mark) is Text and mark == old):
                 new.append(encoded)
                 continue
             if mark.id != old.id or type(mark) is not type(old):
@@ -73,12 +76,17 @@ def encode_mark(mark: Mark) -> dict[str, Any]:
         elif name == "cells":
             out["cells"] = "".join(chr(48 + int(cell)) for cell in np.asarray(value).ravel())
         elif isinstance(value, (Readout, Drag, Axis)):
-            out[name] = asdict(value)
+            out[name] = _as_dict(value)
         elif isinstance(value, float):
             out[name] = round(value, 2)
         else:
             out[name] = value
     return out
+
+
+@lru_cache(maxsize=512)
+def _as_dict(value: Readout | Drag | Axis) -> dict[str, Any]:
+    return asdict(value)
 
 
 def quarters(points: Any, each: int) -> list[int | None]:
@@ -92,7 +100,8 @@ def quarters(points: Any, each: int) -> list[int | None]:
         out = np.empty_like(whole)
         out[0] = whole[0]
         np.subtract(whole[1:], whole[:-1], out=out[1:])
-        return out.ravel().tolist()  # type: ignore[no-any-return]
+        whole_numbers: list[int | None] = [*out.ravel().tolist()]
+        return whole_numbers
     parts: list[int | None] = []
     for piece in np.split(array, np.flatnonzero(lifted)):
         piece = piece[np.isfinite(piece).all(axis=1)]
@@ -134,5 +143,3 @@ def _common(old: list[Any], new: list[Any]) -> int:
         else:
             high = middle
     return low
-
-

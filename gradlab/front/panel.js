@@ -3,7 +3,7 @@
 
 import { PanelDrag, rangeAround } from "./drag.js";
 import { addElement } from "./events.js";
-import { boxOf, foundAt, markAt, nearestMark, pointNumbers } from "./marks.js";
+import { boxOf, foundAt, isSpokenOf, markAt, nearestMark, pointNumbers } from "./marks.js";
 import { paint } from "./painter.js";
 
 /** @typedef {import("./wire.js").PanelState} PanelState */
@@ -30,6 +30,7 @@ export class Panel {
     this.canvas.setAttribute("role", "img");
     this._point = addElement("div", this.figure, "gl-point");
     this._tip = addElement("div", this.figure, "gl-tip");
+    this._tip.hidden = this._point.hidden = true;
     this._tip.setAttribute("aria-hidden", "true"); // who cannot see it is told by `say`
     this._list = addElement("ul", this.figure, "gl-hidden");
     this._say = say;
@@ -240,7 +241,9 @@ export class Panel {
    * @param {string} key
    */
   _go(panel, key) {
-    const stops = panel.marks.map((mark, index) => ({ mark, id: panel.ids[index] })).filter(({ mark }) => isStop(mark));
+    const stops = panel.marks.map((mark, index) => ({ mark, id: panel.ids[index] })).filter(({ mark }) =>
+      isSpokenOf(mark)
+    );
     if (!stops.length) return false;
     const at = stops.findIndex(({ id }) => id === this._stop?.id);
     const points = at >= 0 && stops[at].mark.readout ? pointNumbers(stops[at].mark) : [];
@@ -303,11 +306,6 @@ export class Panel {
     const [low, high] = rangeAround(mark.drag.x, left, right, this._atStop()?.x ?? right, share);
     this._ask({ do: "zoom", low, high });
   }
-}
-
-/** @param {Mark} mark */
-function isStop(mark) {
-  return Boolean(mark.words || mark.readout || mark.press || mark.drag?.name === "weights");
 }
 
 /**

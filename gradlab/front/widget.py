@@ -48,7 +48,7 @@ def on_interrupt(act: Callable[[], None] | None) -> None:
     A lab that plays is at work for a few ms at a time, and most interrupts would miss it. ipykernel sets its own handler
     while it handles a message and afterwards the one that it has kept; None goes back to ignoring.
     """
-    kernel = getattr(getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)(), "kernel", None)
+    kernel: Any = getattr(getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)(), "kernel", None)
     if not hasattr(kernel, "saved_sigint_handler") or threading.current_thread() is not threading.main_thread():
         return
     kernel.saved_sigint_handler = signal.SIG_IGN if act is None else lambda number, frame: act()

@@ -47,7 +47,7 @@ class Run:
         self.start_weights: tuple[float, ...] | None = None
         """The weights that the run began with, where ``reset`` was given some."""
         self._start(Program(self.recipe.source()))
-        self.loops = [(0, self.recipe)]
+        self.loops.append((0, self.recipe))
 
     @property
     def source(self) -> str:
@@ -184,7 +184,7 @@ class Run:
             self.start_weights = before
             raise
         self.recipe = recipe or self.recipe
-        self.loops = [(0, program.text if is_edited else self.recipe)]
+        self.loops.append((0, program.text if is_edited else self.recipe))
         engine.close()
         provenance.close()
 

@@ -235,7 +235,8 @@ def shows_predictions(task: Task) -> bool:
 def loss_curve(history: History) -> Curve:
     """Return the loss of a run's history as a scene."""
     rows = history.rows
-    return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], tuple(history.switches), history.broken)
+    switches = tuple(history.switches)
+    return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
 
 
 def _within(number: int, spans: list[Span]) -> bool:

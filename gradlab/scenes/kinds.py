@@ -1,12 +1,13 @@
 """What the panels draw: plain numbers, read off a run at one moment.
 
 A scene is the border between the half of gradlab that knows PyTorch and the half that draws. RunScenes fills scenes
-from a run; the views turn scenes into pixels. Nothing here imports torch or matplotlib, so a view can be tested with
+from a run; `drawing` turns scenes into marks. Nothing here imports torch or matplotlib, so a panel can be tested with
 numbers made up by hand, and a scene can be stored.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -56,6 +57,8 @@ class Curve:
     """(update, what was switched), oldest first: "zero_grad off"."""
     broken: int | None = None
     """The first update whose loss was inf or NaN; the curve ends there."""
+    now: float = math.nan
+    """The loss of the newest update, which the status line tells too; its bucket may not be full yet."""
 
 
 @dataclass(frozen=True)

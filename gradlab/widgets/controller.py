@@ -42,7 +42,8 @@ class LabController:
         """Set when the kernel is interrupted between two requests; the next request for frames ends the playing."""
         self.playing = False
         """True from the first request for frames to the end of playing."""
-        self._panels = panels
+        self.chosen_panels = panels
+        """What was asked for, None for what suits the task."""
         self._doctor = LiveDoctor()
         self._note = runner.task.title
         self._card = ""  # the one that was chosen
@@ -113,9 +114,7 @@ class LabController:
             if self.interrupted:
                 self._stop("Interrupted. Play goes on.")
             else:
-                self._now += every
-                self.watch()
-                self._guarded(functools.partial(self.runner.advance, **some) if some else self.runner.step)
+                self.advance_for(every, **some) if some else self.step_for(every)
             frames.append(self.frame(only_due=not self._stop_playing))
             if time.perf_counter() > end:
                 break
@@ -131,6 +130,18 @@ class LabController:
         """Run one update, or the rest of the one that was begun."""
         self.watch()
         self._guarded(functools.partial(self.runner.advance, updates=1))
+
+    def step_for(self, every: float) -> None:
+        """Run one statement; the frame of it will be seen for ``every`` ms."""
+        self._now += every
+        self.watch()
+        self.step()
+
+    def advance_for(self, every: float, **how: Any) -> None:
+        """Run one update, or as ``how`` says to Run.advance; the frame of it will be seen for ``every`` ms."""
+        self._now += every
+        self.watch()
+        self._guarded(functools.partial(self.runner.advance, **(how or {"updates": 1})))
 
     def run_to_line(self, line: int) -> None:
         """Run statements until the one at this line of the loop has run."""
@@ -222,9 +233,9 @@ class LabController:
     def panels(self) -> list[PanelName]:
         """Return the names of the panels to show now."""
         available = self._scenes.names()
-        if self._panels is not None:  # another task may have no picture: its landscape stands in
+        if self.chosen_panels is not None:  # another task may have no picture: its landscape stands in
             can = (*available, PanelName.SCALER)
-            return [name if name in can else PanelName.LANDSCAPE for name in self._panels]
+            return [name if name in can else PanelName.LANDSCAPE for name in self.chosen_panels]
         third = next(n for n in (PanelName.SCALER, PanelName.PICTURE, PanelName.LANDSCAPE) if n in available)
         return [PanelName.LOSS, PanelName.GRADIENT, third, PanelName.MEMORY]
 

@@ -18,6 +18,7 @@ from . import controls as switches
 from .controller import LabController
 from .export import LiveView, mimebundle
 from .presets import PRESETS
+from .recording import MOST_UPDATES, Recorder, Recording, recording_marks, recording_turns
 
 _AT_ONCE = 20  # updates between two moves of the progress bar
 
@@ -138,13 +139,41 @@ class Lab:
             self._show()
         return self
 
+    def record(
+        self,
+        updates: int = 150,
+        switches: Sequence[str] | Mapping[str, Any] = (),
+        marks: Sequence[int] = (),
+    ) -> Recording:
+        """Make this run anew from its start, as a recording that plays on a page without a kernel.
+
+        It goes through the same changes of the loop, for so many updates in all. ``switches`` can be turned in the page
+        at the updates in ``marks``: names, of those that are on or off, or names with the values to turn to. Every such
+        run is computed now, up to two turns one after the other. Raises TypeError or ValueError that names what is wrong.
+        """
+        with lock:
+            runner = self.runner
+            every = recording_marks(marks, updates)
+            turns = recording_turns(switches, runner.recipe)
+            loops = [(at, loop) for at, loop in runner.loops if at < updates or at == 0]
+            shown = self.controller.controls, self.controller.chosen_panels
+            recorder = Recorder(runner.task, runner.seed, runner.start_weights, *shown)
+            tracks = recorder.record(loops, updates, turns, every)
+            title = f"{runner.task.name}, {updates:,} updates"
+            return Recording(title, tracks, self.text, to_png(self.controller.drawings()))
+
     def save(self, path: str | Path) -> Path:
-        """Write the pictures as ``.png`` or ``.svg``; return the path."""
-        kinds = (".png", ".svg")
+        """Write the pictures as ``.png`` or ``.svg``, or a replay of the run so far as ``.html``; return the path.
+
+        ``lab.record`` says more of a replay: how long it is, and which switches can be turned in it.
+        """
+        kinds = (".png", ".svg", ".html")
         if not isinstance(path, (str, Path)) or Path(path).suffix not in kinds:
-            raise ValueError(f"Lab.save: path must end in {' or '.join(kinds)}, got {str(path)!r}")
+            raise ValueError(f"Lab.save: path must end in {', '.join(kinds)}, got {str(path)!r}")
         target = Path(path)
         with lock:
+            if target.suffix == ".html":
+                return self.record(min(max(self.runner.updates, 1), MOST_UPDATES)).save(target)
             if target.suffix == ".png":
                 target.write_bytes(to_png(self.controller.drawings()))
             else:

@@ -1,0 +1,174 @@
+"""A pair of axes: where a value lies in the panel, and the marks of spines, ticks and their words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+from ..formatting import bytes_text, short
+from .labels import Box, Placer, Spot
+from .limits import Numbers
+from .marks import Axis, Mark, Path
+
+TICK = 11.0
+"""Size of the words at ticks, in CSS pixels."""
+SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+_LONG = 4.0  # CSS pixels of a tick
+_LOWEST_LOG = -320.0
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How values lie along one direction: ``low`` at the place ``start``, ``high`` at ``end``, in CSS pixels."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def place(self, values: Numbers) -> Numbers:
+        """Return the places of values; those beyond the limits lie on the edge, NaN stays NaN."""
+        low, high = self.low, self.high
+        if self.log:
+            low, high = math.log10(low), math.log10(high)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                values = np.log10(np.maximum(values, 10.0**_LOWEST_LOG))
+        # both halves first, so that a span from -1e300 to 1e300 does not overflow
+        share = (np.clip(values, low, high) / 2 - low / 2) / (high / 2 - low / 2)
+        return self.start + share * (self.end - self.start)
+
+    def at(self, value: float) -> float:
+        """Return the place of one value."""
+        return float(self.place(np.array([value]))[0])
+
+    @property
+    def axis(self) -> Axis:
+        """How a place is read as a value."""
+        low, high = (math.log10(self.low), math.log10(self.high)) if self.log else (self.low, self.high)
+        per_pixel = (high - low) / (self.end - self.start)
+        return Axis(low - per_pixel * self.start, per_pixel, self.log)
+
+
+class Side(NamedTuple):
+    """What one axis shows: its limits, the words beside it, and how its ticks are written."""
+
+    low: float
+    high: float
+    log: bool = False
+    words: str = ""
+    ticks: str = "number"
+    """"number", "updates", "bytes", "powers" (of 2), "shares" (of 1), "ticks only" or "none"."""
+
+
+@dataclass(frozen=True, eq=False)
+class Axes:
+    """Two scales with the marks that show them."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    x: Scale
+    y: Scale
+    marks: tuple[Mark, ...]
+    boxes: tuple[Box, ...]
+    """What the words at the axes cover."""
+
+    @property
+    def corners(self) -> Numbers:
+        """The rectangle between the axes, as points of a Path."""
+        return np.array(
+            [self.left, self.top, self.right, self.top, self.right, self.bottom, self.left, self.bottom], dtype=float
+        )
+
+    def places(self, x: Numbers, y: Numbers) -> Numbers:
+        """Return points as a Path has them."""
+        out = np.empty((len(x), 2))
+        out[:, 0], out[:, 1] = self.x.place(x), self.y.place(y)
+        return out.ravel()
+
+
+@lru_cache(maxsize=256)
+def make_axes(
+    size: tuple[float, float],
+    left: float,
+    top: float,
+    right: float,
+    bottom: float,
+    x: Side,
+    y: Side,
+    name: str = "axes",
+) -> Axes:
+    """Return axes in a panel of this ``size`` whose edges lie at these places; the same object for the same axes."""
+    across = Scale(x.low, x.high, left, right, x.log)
+    up = Scale(y.low, y.high, bottom, top, y.log)
+    lines: list[float] = (
+        [left, top, left, bottom, right, bottom] if y.ticks != "none" else [left, bottom, right, bottom]
+    )
+    placer = Placer(*size)
+    texts: list[Mark | None] = []
+    lowest = bottom
+    for at, value in enumerate(_ticks(x, right - left, 75.0)):
+        place = across.at(value)
+        lines += [math.nan, math.nan, place, bottom, place, bottom + _LONG]
+        spots = [Spot(_FORMATS[x.ticks](value), place, bottom + _LONG + 9, "middle")]
+        lowest = bottom + _LONG + 15
+        texts.append(placer.place(f"{name} x{at}", spots, size=TICK))
+    for at, value in enumerate(_ticks(y, bottom - top, 38.0)):
+        place = up.at(value)
+        lines += [math.nan, math.nan, left - _LONG, place, left, place]
+        texts.append(
+            placer.place(f"{name} y{at}", [Spot(_FORMATS[y.ticks](value), left - _LONG - 3, place, "end")], size=TICK)
+        )
+    middle = Spot(x.words, (left + right) / 2, lowest + 8, "middle")
+    texts.append(placer.place(f"{name} x", [middle]))
+    texts.append(placer.place(f"{name} y", [Spot(y.words, 9, (top + bottom) / 2, "middle")], angle=90.0))
+    marks = (Path(name, np.array(lines), stroke="grey", width=1.0), *(text for text in texts if text))
+    return Axes(left, top, right, bottom, across, up, marks, tuple(placer.boxes))
+
+
+def byte_ticks(top: float) -> list[float]:
+    """Return up to six places from 0 to ``top`` on round numbers of KiB, MiB, GiB or TiB."""
+    unit = max((unit for unit in (1024.0**power for power in range(6)) if unit <= top / 1.5), default=1.0)
+    steps = (256, 512) if 0.97 * top > 999 * unit else (1, 2, 5, 10, 20, 50, 100, 200)  # none is written "0.98 MiB"
+    step = next((s * unit for s in steps if top / (s * unit) <= 5.5), top / 4)
+    ticks: list[float] = np.arange(0, top * 0.97, step).tolist()
+    return ticks
+
+
+def _ticks(side: Side, long: float, each: float) -> Iterable[float]:
+    """Return the places of ticks, about one for ``each`` pixels of the ``long`` axis."""
+    low, high = side.low, side.high
+    count = int(min(max(long / each, 2), 10))
+    if side.ticks == "none":
+        return []
+    if side.ticks == "bytes":
+        return byte_ticks(high)
+    if side.ticks == "shares":
+        return [0.0, 1.0]
+    if side.log:
+        bottom, top = math.log10(low), math.log10(high)
+        step = max(1, math.ceil((top - bottom) / count))
+        return [10.0**power for power in range(math.ceil(bottom - 1e-9), math.floor(top + 1e-9) + 1, step)]
+    whole = side.ticks in ("updates", "powers", "ticks only")
+    found = MaxNLocator(count, steps=[1, 2, 5, 10], integer=whole).tick_values(low, high)
+    slack = 1e-9 * (high - low)
+    return [0.0 if abs(value) < slack else float(value) for value in found if low - slack <= value <= high + slack]
+
+
+_FORMATS: dict[str, Callable[[float], str]] = {
+    "number": short,
+    "updates": lambda value: f"{value:,.0f}" if value < 1e5 else short(value),
+    "bytes": bytes_text,
+    "powers": lambda value: f"2{str(round(value)).translate(SUPERSCRIPTS)}",
+    "shares": lambda value: f"{value:.0%}",
+    "none": str,
+    "ticks only": lambda value: "",
+}

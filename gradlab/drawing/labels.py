@@ -1,0 +1,123 @@
+"""Where labels go: none overprints another and none leaves the panel. This is the only place that decides it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import NamedTuple
+
+from .lettering import TALL, text_width
+from .marks import Text
+
+Corners = tuple[tuple[float, float], ...]
+_NEAR = 2.0  # CSS pixels kept free beside a label
+
+
+class Box(NamedTuple):
+    """What a label covers, in CSS pixels; a slanted one covers its ``corners`` only."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    corners: Corners = ()
+
+
+class Spot(NamedTuple):
+    """What a label could say, and where."""
+
+    text: str
+    x: float
+    y: float
+    anchor: str = "start"
+
+
+class Placer:
+    """Gives each label the first of its spots that is free; a label that finds none is left out."""
+
+    def __init__(self, width: float, height: float) -> None:
+        """Start with an empty panel of this size."""
+        self.width, self.height = width, height
+        self.boxes: list[Box] = []
+        """What labels cover so far."""
+
+    def take(self, boxes: Iterable[Box]) -> None:
+        """Keep labels out of these boxes."""
+        self.boxes += boxes
+
+    def place(
+        self,
+        id: str,
+        spots: Iterable[Spot],
+        *,
+        size: float = 12.0,
+        role: str = "ink",
+        bold: bool = False,
+        backed: bool = False,
+        angle: float = 0.0,
+        words: str = "",
+    ) -> Text | None:
+        """Return the label at the first free spot, which is then taken; None where there is none."""
+        for spot in spots:
+            if not spot.text or not (abs(spot.x) < 1e5 and abs(spot.y) < 1e5):
+                continue
+            # Whole quarters of a pixel, as on the wire: what hardly moves is the very same mark.
+            x, y = round(spot.x * 4) / 4, round(spot.y * 4) / 4
+            box = text_box(spot.text, x, y, spot.anchor, size, bold, angle)
+            if self._free(box):
+                self.boxes.append(box)
+                return make_text(id, x, y, spot.text, role, size, spot.anchor, bold, backed, angle, words)
+        return None
+
+    def _free(self, box: Box) -> bool:
+        left, top, right, bottom, corners = box
+        if left < 0 or top < 0 or right > self.width or bottom > self.height:
+            return False
+        left, right = left - _NEAR, right + _NEAR
+        for other in self.boxes:
+            if left >= other[2] or other[0] >= right or top >= other[3] or other[1] >= bottom:
+                continue
+            if not (corners or other[4]) or _touch(_corners(box), _corners(other)):
+                return False
+        return True
+
+
+make_text = lru_cache(maxsize=8192)(Text)
+"""A Text with these fields, the very same object for the same fields: what has not changed is not sent."""
+
+
+@lru_cache(maxsize=8192)
+def text_box(
+    text: str, x: float, y: float, anchor: str = "start", size: float = 12.0, bold: bool = False, angle: float = 0.0
+) -> Box:
+    """Return what a Text with these fields covers."""
+    wide, half = text_width(text, size, bold), size * TALL / 2
+    begin = {"start": 0.0, "middle": -wide / 2, "end": -wide}[anchor]
+    if not angle:
+        return Box(x + begin, y - half, x + begin + wide, y + half)
+    cos, sin = math.cos(math.radians(angle)), math.sin(math.radians(angle))
+    corners = tuple(
+        (x + along * cos + down * sin, y - along * sin + down * cos)
+        for along, down in ((begin, -half), (begin + wide, -half), (begin + wide, half), (begin, half))
+    )
+    across, upright = zip(*corners, strict=True)
+    whole = () if angle % 90 == 0 else corners
+    return Box(min(across), min(upright), max(across), max(upright), whole)
+
+
+def _corners(box: Box) -> Corners:
+    return box.corners or ((box[0], box[1]), (box[2], box[1]), (box[2], box[3]), (box[0], box[3]))
+
+
+def _touch(one: Corners, other: Corners) -> bool:
+    """Whether two rectangles have a point in common: no line along a side of either separates them."""
+    for corners in (one, other):
+        for at in (0, 1):
+            (x0, y0), (x1, y1) = corners[at], corners[at + 1]
+            nx, ny = y1 - y0, x0 - x1
+            mine = [x * nx + y * ny for x, y in one]
+            others = [x * nx + y * ny for x, y in other]
+            if max(mine) <= min(others) or max(others) <= min(mine):
+                return False
+    return True

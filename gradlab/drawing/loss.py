@@ -1,0 +1,132 @@
+"""The loss over updates: a mean, a band from lowest to highest, and a mark wherever a switch was turned."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..formatting import short
+from ..scenes import Curve
+from .axes import Axes, Side, make_axes
+from .builder import PanelBuilder, make_box
+from .labels import Spot
+from .lettering import text_width
+from .limits import Numbers, from_zero, numbers, value_limits
+from .marks import Band, Dots, Drag, Drawing, Path, Readout
+
+NEWEST = 6
+"""So many switches are labelled; older ones keep their dashed line."""
+_ROWS, _ROW = 4, 17.0  # of labels of switches, and CSS pixels from one to the next
+_MOST_LINES = 40
+_BROKEN = 13.0  # size of the words about a loss that is lost
+
+
+def draw_loss(scene: Curve, width: int, height: int, zoom: tuple[float, float] | None = None) -> Drawing:
+    """Draw the curve up to where it breaks; ``zoom`` shows the updates between two numbers only."""
+    panel = PanelBuilder("loss", width, height)
+    x, mean, low, high = (numbers(part) for part in (scene.updates, scene.mean, scene.low, scene.high))
+    kept = np.isfinite(x) & np.isfinite(mean)
+    if scene.broken is not None:
+        kept &= x <= scene.broken
+    if zoom is not None:
+        kept &= (x >= zoom[0]) & (x <= zoom[1])
+    x, mean, low, high = x[kept], mean[kept], low[kept], high[kept]
+    low, high = np.where(np.isfinite(low), low, mean), np.where(np.isfinite(high), high, mean)
+    shows_newest = scene.broken is None and (zoom is None or bool(len(x) and x[-1] == scene.updates[-1]))
+    now = scene.now if shows_newest else math.nan
+    axes = _axes(scene, x, np.concatenate([mean, low, high, [now] if math.isfinite(now) else []]), width, height, zoom)
+    panel.axes(axes)
+    columns = by_column(axes.x.place(x), mean, low, high)
+    _add_curve(panel, axes, columns, now)
+    shown = [(at, words) for at, words in scene.switches[-_MOST_LINES:] if axes.x.low <= at <= axes.x.high]
+    _add_switches(panel, axes, shown)
+    if scene.broken is not None:
+        _add_broken(panel, axes, f"inf or NaN from update {scene.broken:,}")
+    elif math.isfinite(now):
+        panel.corner(f"now {short(now)}")
+    box = axes.corners
+    panel.add(Path("zoom", box, words="", drag=Drag("zoom", axes.x.axis, axes.y.axis)) if len(x) else Path("zoom", box))
+    return panel.finish(_words(scene, x, low, high))
+
+
+def by_column(x: Numbers, mean: Numbers, low: Numbers, high: Numbers) -> Numbers:
+    """Put all points that lie in one column of pixels together: a row (x, mean, lowest, highest) for each column.
+
+    What is said of a column depends on its own points only, so columns before the newest stay as they are.
+    """
+    if not len(x):
+        return np.zeros((0, 4))
+    column = np.floor(x)
+    begins = np.concatenate([[0], np.flatnonzero(column[1:] != column[:-1]) + 1])
+    if len(begins) == len(x):
+        return np.column_stack([x, mean, low, high])
+    count = np.diff(np.append(begins, len(x)))
+    return np.column_stack(
+        [
+            np.add.reduceat(x, begins) / count,
+            np.add.reduceat(mean / np.repeat(count, count), begins),  # divided first: two of 1e308 are no inf
+            np.minimum.reduceat(low, begins),
+            np.maximum.reduceat(high, begins),
+        ]
+    )
+
+
+def _axes(scene: Curve, x: Numbers, values: Numbers, width: int, height: int, zoom: tuple[float, float] | None) -> Axes:
+    low, high, log = value_limits(values, 1.3 if scene.switches else 1.0)
+    if zoom is not None and zoom[1] > zoom[0]:
+        across = zoom
+    else:
+        ends = [*x[-1:].tolist(), *(float(at) for at, _ in scene.switches[-1:]), float(scene.broken or 0)]
+        across = (0.0, from_zero(max(ends, default=0.0)))
+    updates = Side(float(across[0]), float(across[1]), words="updates", ticks="updates")
+    return make_axes((width, height), 50.0, 30.0, width - 16.0, height - 38.0, updates, Side(low, high, log))
+
+
+def _add_curve(panel: PanelBuilder, axes: Axes, columns: Numbers, now: float) -> None:
+    readout = Readout("about update {x}: loss {y}", axes.x.axis, axes.y.axis)
+    band = np.empty((len(columns), 3))
+    band[:, 0], band[:, 1], band[:, 2] = columns[:, 0], axes.y.place(columns[:, 2]), axes.y.place(columns[:, 3])
+    line = np.empty((len(columns), 2))
+    line[:, 0], line[:, 1] = columns[:, 0], axes.y.place(columns[:, 1])
+    panel.add(Band("spread", band.ravel(), fill="grey/33"))
+    panel.add(Path("loss", line.ravel(), stroke="loss", width=1.8, readout=readout))
+    if len(columns) and math.isfinite(now):
+        place = np.array([columns[-1, 0], axes.y.at(now)])
+        panel.add(Dots("now", place, size=7.0, fill="loss", words=f"the newest loss: {short(now)}"))
+
+
+def _add_switches(panel: PanelBuilder, axes: Axes, switches: list[tuple[int, str]]) -> None:
+    for number, (at, words) in enumerate(switches):
+        x = axes.x.at(at)
+        line = np.array([x, axes.bottom, x, axes.top])
+        said = f"update {at:,}: {words}"
+        panel.add(Path(f"switch {number}", line, stroke="grey", width=1.2, dash="dashed", words=said))
+    for number in range(len(switches) - 1, max(-1, len(switches) - 1 - NEWEST), -1):  # the newest one first
+        at, words = switches[number]
+        x = axes.x.at(at)
+        rows = [axes.top + (row + 0.5) * _ROW for row in range(_ROWS)]
+        wide = text_width(words)
+        right = [Spot(words, x + 5, y) for y in rows] if x + 5 + wide <= axes.right + 8 else []
+        left = [Spot(words, x - 5, y, "end") for y in rows] if x - 5 - wide >= axes.left else []
+        panel.label(f"switch name {number}", [*right, *left], backed=True)
+
+
+def _add_broken(panel: PanelBuilder, axes: Axes, said: str) -> None:
+    x, y, half = (axes.left + axes.right) / 2, axes.bottom - 22, text_width(said, _BROKEN, True) / 2 + 8
+    panel.add(make_box("broken frame", x - half, y - 13, x + half, y + 13, fill="paper", stroke="ink", dash="dashed"))
+    panel.label("broken", [Spot(said, x, y, "middle")], size=_BROKEN, bold=True)
+
+
+def _words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
+    if scene.broken is not None:
+        end = f"The loss is inf or NaN from update {scene.broken:,}."
+    elif math.isfinite(scene.now):
+        end = f"The loss is {short(scene.now)} now."
+    else:
+        end = ""
+    if not len(x):
+        return end or "No update has been made yet."
+    reach = f"Updates {x[0]:,.0f} to {x[-1]:,.0f}: the loss lies between {short(low.min())} and {short(high.max())}."
+    at, words = scene.switches[-1] if scene.switches else (0, "")
+    return " ".join(part for part in (end, reach, f"Switched at update {at:,}: {words}." if words else "") if part)

@@ -1,0 +1,234 @@
+"""Bytes by category over the last updates, statement by statement, the peak and its cause named."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from ..formatting import bytes_text
+from ..scenes import Memory, peak_location, share_of_gpu
+from .axes import Axes, Side, make_axes
+from .builder import MARGIN, PanelBuilder, make_box
+from .labels import Spot
+from .lettering import shorten, text_width
+from .limits import Numbers, from_zero
+from .marks import Dots, Drawing, Path
+from .spread import StatementLayout, bounds, decimate, keep_recent
+from .stack import area_look, spread_labels, stacked, text_role
+from .statements import lay_out, statement_words
+
+SIGHT = {"capacity": 2.0, "allocated": 1.5, "reserved": 1.5}
+"""A level that lies higher than so many times the peak is said in words instead of drawn."""
+_LEVEL_DASHES = {"capacity": "dashdot", "allocated": "dashed", "reserved": "dotted"}
+_MOST_UPDATES = 3
+_NUMBER, _VALUE = 22, 16  # CSS pixels above the peak for the number of its update, and for its bytes
+_LEFT, _RIGHT, _TOP, _BOTTOM, _ROW = 62.0, 88.0, 44.0, 62.0, 17.0  # CSS pixels
+_CAUSE_Y = 34.0
+_LETTERS = 16.0  # CSS pixels: an area that is lower has no room for its name
+
+Edges = dict[str, tuple[Numbers, Numbers]]
+bytes_words = lru_cache(maxsize=4096)(bytes_text)
+
+
+def draw_memory(scene: Memory, width: int, height: int) -> Drawing:
+    """Stack the categories, mark the peak of each update, and say what the newest one comes from."""
+    panel = PanelBuilder("memory", width, height)
+    scene = keep_recent(scene)
+    count = max((len(values) for values in scene.categories.values()), default=0)
+    ends = bounds(scene.starts, len(scene.statements), count)
+    first = sorted({0} | {at for at, _ in scene.updates if 0 < at < len(scene.statements)})[-_MOST_UPDATES:]
+    if first[0]:  # where the statements begin that are not shown
+        first[0] = 0
+    edges = stacked(scene.categories, count)
+    total = edges["other"][1]
+    peak = float(total.max()) if count else 0.0
+    wide = width - _LEFT - _RIGHT
+    where = lay_out(tuple(ends), tuple(first), tuple(_moved(edges, ends)), wide)
+    newest = where.points[-1]
+    levels = _levels(scene, peak)
+    far = _far_card(scene, float(total[newest[0] : newest[1]].max()) if newest[1] > newest[0] else 0.0, levels)
+    top, bottom = _TOP + (_ROW if far else 0.0), height - _BOTTOM
+    head = _NUMBER + (_VALUE if len(first) > 1 else 0)
+    tall = bottom - top
+    limit = from_zero(max(peak * tall / max(tall - head, 1), *(value * 1.15 for value in levels.values()), 0.0))
+    size = (width, height)
+    side = Side(0.0, limit, ticks="bytes")
+    axes = make_axes(size, _LEFT, top, width - _RIGHT, bottom, Side(0.0, wide, ticks="none"), side)
+    _add_areas(panel, axes, edges, where)
+    panel.axes(axes)
+    words, boxes = statement_words(tuple(scene.statements), tuple(first), where, (axes.left, axes.bottom), size)
+    panel.add(*words)
+    panel.placer.take(boxes)
+    cause = _add_words(panel, scene, total, newest, far, levels)
+    _add_peaks(panel, axes, total, where, [dict(scene.updates).get(at) for at in first])
+    _add_levels(panel, axes, scene, levels)
+    _add_names(panel, axes, edges, where)
+    _add_statements(panel, axes, scene, edges, ends, where)
+    return panel.finish(". ".join(part for part in (cause, far, scene.note) if part) or "No memory was watched yet")
+
+
+def _add_areas(panel: PanelBuilder, axes: Axes, edges: Edges, where: StatementLayout) -> None:
+    parts = []
+    for begin, end in where.points:
+        total = edges["other"][1][begin:end]
+        kept, left, right = decimate(where.left[begin:end], where.right[begin:end], total)
+        parts.append((kept + begin, np.column_stack([left, right]).ravel() + axes.left))
+    lift = np.full((1, 2), math.nan)
+    for name, (low, high) in edges.items():
+        outlines: list[Numbers] = []
+        for at, x in parts:
+            if len(at) and (high[at] > low[at]).any():
+                below, above = np.repeat(axes.y.place(low[at]), 2), np.repeat(axes.y.place(high[at]), 2)
+                around = np.empty((2 * len(x), 2))
+                around[:, 0], around[:, 1] = np.concatenate([x, x[::-1]]), np.concatenate([below, above[::-1]])
+                outlines += [lift, around] if outlines else [around]
+        if outlines:
+            panel.add(Path(name, np.concatenate(outlines).ravel(), width=1.2, **area_look(name)))
+    ends = [axes.left + (a[1] + b[0]) / 2 for a, b in pairwise(where.updates)]
+    if ends:
+        lines = [edge for x in ends for edge in (x, axes.bottom, x, axes.top, math.nan, math.nan)]
+        panel.add(Path("dividers", np.array(lines[:-2]), stroke="faint", width=1.5))
+
+
+def _add_peaks(
+    panel: PanelBuilder, axes: Axes, total: Numbers, where: StatementLayout, numbers: list[int | None]
+) -> None:
+    """Put its number over each update, and a mark on its peak; with its bytes when there are several."""
+    places: list[float] = []
+    for at, ((left, right), (begin, end), number) in enumerate(zip(where.updates, where.points, numbers, strict=True)):
+        a, b = axes.left + left, axes.left + right
+        if number is not None:
+            options = [text for text in (f"update {number:,}", f"{number:,}") if text_width(text, 11.0) <= b - a]
+            panel.label(
+                f"update {at}", [Spot(text, (a + b) / 2, axes.top + 7, "middle") for text in options], size=11.0
+            )
+        if end > begin and total[begin:end].max() > 0:
+            high = begin + int(total[begin:end].argmax())
+            x, y = axes.left + float(where.left[high] + where.right[high]) / 2, axes.y.at(float(total[high]))
+            places += [x, y - 5]
+            if len(where.updates) > 1:
+                said = bytes_words(float(total[high]))
+                half = text_width(said, 11.0) / 2
+                inside = min(max(x, a + half), max(b - half, a + half))
+                panel.label(f"peak {at}", [Spot(said, inside, y - 17, "middle")], size=11.0)
+    if places:
+        panel.add(Dots("peaks", np.array(places), shape="down", size=8.0, fill="ink"))
+
+
+def _add_names(panel: PanelBuilder, axes: Axes, edges: Edges, where: StatementLayout) -> None:
+    """Write each category on its area where it is gone at the end, else beside its right end."""
+    stop, (begin, end) = where.updates[-1][1], where.points[-1]
+    beside: dict[str, float] = {}
+    per_byte = (axes.bottom - axes.top) / axes.y.high
+    widths = where.right[begin:end] - where.left[begin:end]
+    for name, (low, high) in edges.items():
+        thick = (high - low)[begin:end] * per_byte
+        if not len(thick) or thick.max() < 1.0:
+            continue
+        at = int(thick.argmax())
+        half = text_width(name, 11.0) / 2
+        room = float(widths[thick > thick.max() / 2].sum())
+        if thick[-1] < 1 and thick[at] >= _LETTERS and room > 1.2 * half:
+            middle = axes.left + float(where.left[begin + at] + where.right[begin + at]) / 2
+            x = min(max(middle, axes.left + half), max(axes.left + stop - half, axes.left + half))
+            y = axes.y.at(float(low[begin + at] * 0.6 + high[begin + at] * 0.4))
+            look = {"size": 11.0, "role": text_role(name), "backed": True}
+            panel.label(f"name {name}", [Spot(name, x, y, "middle"), Spot(name, x, y + 14, "middle")], **look)
+        else:
+            beside[name] = float(low[end - 1] + high[end - 1]) / 2 * per_byte
+    for name, up in spread_labels(beside, 15, axes.bottom - axes.top).items():
+        spot = Spot(name, axes.left + stop + 5, axes.bottom - up)
+        panel.label(f"name {name}", [spot], role=text_role(name))
+
+
+def _levels(scene: Memory, peak: float) -> dict[str, float]:
+    """Return the levels that are within sight of the peak."""
+    values = (scene.capacity[1] if scene.capacity else None, scene.allocated, scene.reserved)
+    known = {name: float(v) for name, v in zip(SIGHT, values, strict=True) if v is not None}
+    return {name: value for name, value in known.items() if 0 < value <= SIGHT[name] * peak}
+
+
+def _far_card(scene: Memory, peak: float, drawn: Collection[str]) -> str:
+    if scene.capacity and peak > 0 and ("capacity" not in drawn or peak > scene.capacity[1]):
+        return share_of_gpu(*scene.capacity, peak)
+    return ""
+
+
+def _add_levels(panel: PanelBuilder, axes: Axes, scene: Memory, levels: dict[str, float]) -> None:
+    for name, value in levels.items():
+        y = axes.y.at(value)
+        said = f"{scene.capacity[0] if name == 'capacity' and scene.capacity else name} {bytes_words(value)}"
+        line = np.array([axes.left, y, axes.right, y])
+        panel.add(Path(f"level {name}", line, stroke="ink", width=1.4, dash=_LEVEL_DASHES[name], words=said))
+        text = shorten(said, axes.right - axes.left - 8, 11.0)
+        spots = [Spot(text, axes.left + 4, y - 8 - up) for up in (0.0, -16.0, 14.0, -30.0, 28.0)]
+        spots += [Spot(text, axes.right - 4, y - 8 - up, "end") for up in (0.0, -16.0, 14.0)]
+        panel.label(f"level name {name}", spots, size=11.0, backed=True)
+
+
+def _add_words(
+    panel: PanelBuilder, scene: Memory, total: Numbers, newest: tuple[int, int], far: str, drawn: Collection[str]
+) -> str:
+    """Say the newest peak and its cause, how it stands against the card, and what else is to be known."""
+    reserved = scene.reserved is not None and "reserved" not in drawn
+    notes = [f"reserved {bytes_words(scene.reserved or 0)}" if reserved else "", scene.note]
+    panel.corner(" \u00b7 ".join(note for note in notes if note))
+    begin, end = newest
+    peak = float(total[begin:end].max()) if end > begin else 0.0
+    said = ""
+    if peak > 0:
+        statement, module = _at(scene, begin + int(total[begin:end].argmax()), len(total))
+        whole = f"peak {bytes_words(peak)} {peak_location(statement, module)}"
+        cuts = (module, *(f"\u2026{module[at:]}" for at in range(2, len(module), 2)), "")
+        options = (f"\u25bc peak {bytes_words(peak)} {peak_location(statement, cut)}" for cut in cuts)
+        panel.label("cause", [Spot(text, MARGIN, _CAUSE_Y) for text in options])
+        said = whole[0].upper() + whole[1:]
+    if far:
+        panel.label("card", [Spot(shorten(far, panel.width - 2 * MARGIN), MARGIN, _CAUSE_Y + _ROW)])
+    return said
+
+
+def _add_statements(
+    panel: PanelBuilder, axes: Axes, scene: Memory, edges: Edges, ends: list[int], where: StatementLayout
+) -> None:
+    """Add an area that cannot be seen over each statement, with what it holds at its highest moment in words."""
+    total = edges["other"][1]
+    heights = np.array([high - low for low, high in edges.values()]).T
+    names = tuple(edges)
+    numbers, update = dict(scene.updates), 0
+    for at, (left, right) in enumerate(where.statements):
+        update = numbers.get(at, update)
+        begin, end = ends[at], ends[at + 1]
+        if right - left < 3 or end <= begin:
+            continue
+        held = heights[begin + int(total[begin:end].argmax())]
+        words = statement_text(scene.statements[at], update, names, tuple(held.tolist()))
+        box = axes.left + left, axes.top, axes.left + right, axes.bottom
+        panel.add(make_box(f"at {at}", *box, words=words))
+
+
+@lru_cache(maxsize=4096)
+def statement_text(statement: str, update: int, names: tuple[str, ...], held: tuple[float, ...]) -> str:
+    """Say what a statement holds: ``backward of update 41: weights 2 KiB, activations 1.2 MiB``."""
+    parts = [f"{name} {bytes_words(size)}" for name, size in zip(names, held, strict=True) if size > 0]
+    of = f" of update {update:,}" if update else ""
+    return f"{statement}{of}: {', '.join(parts) or 'nothing'}"
+
+
+def _moved(edges: Edges, ends: list[int]) -> list[bool]:
+    """Say of each statement whether any byte moved while it ran."""
+    tops = np.array([high for _, high in edges.values()])
+    changed = (np.diff(np.diff(tops, axis=0, prepend=0.0), axis=1) != 0).any(axis=0)
+    changes = np.concatenate([[0, 0], np.cumsum(changed)]).tolist() if ends[-1] else [0]
+    return [b > a and (a == 0 or changes[b] > changes[a]) for a, b in pairwise(ends)]
+
+
+def _at(scene: Memory, point: int, points: int) -> tuple[str, str]:
+    """Return the statement and the module of a point."""
+    ends = bounds(scene.starts, len(scene.statements), points)
+    statement = min(max(int(np.searchsorted(ends, point, side="right")) - 1, 0), len(scene.statements) - 1)
+    return scene.statements[statement], scene.modules[point] if point < len(scene.modules) else ""

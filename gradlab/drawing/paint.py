@@ -1,0 +1,222 @@
+"""matplotlib paints Drawings on white paper, for stills: every mark at its own coordinates, in this package's look."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.image import BboxImage
+from matplotlib.lines import Line2D
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Outline
+from matplotlib.text import Text as Lettering
+from matplotlib.transforms import Affine2D, Bbox, TransformedBbox
+from PIL import Image as Picture
+
+from .look import own_look
+from .marks import Band, Dots, Drawing, Image, Mark, Path, Text
+from .palette import colour
+
+_INCH = 96.0  # CSS pixels
+_POINT = 72 / _INCH  # points in a CSS pixel
+_MARKERS = {
+    "circle": "o",
+    "ring": "o",
+    "square": "s",
+    "triangle": "^",
+    "down": "v",
+    "diamond": "D",
+    "cross": "x",
+    "plus": "+",
+    "left": "<",
+    "right": ">",
+    "star": "*",
+}
+_DASHES: dict[str, Any] = {
+    "": "solid",
+    "dashed": (0, (4, 2.5)),
+    "dotted": (0, (1.2, 1.8)),
+    "dashdot": (0, (6, 2, 1.2, 2)),
+}
+_COLOURS = 256
+
+
+def to_png(drawings: Sequence[Drawing], columns: int = 2, density: float = 2.0) -> bytes:
+    """Paint Drawings left to right and top to bottom, ``columns`` a row; return a PNG with few colours.
+
+    ``density`` pixels are painted for each CSS pixel. Raises ValueError for less than one column.
+    """
+    figure = _figure(drawings, columns, density)
+    canvas: Any = FigureCanvasAgg(figure)  # matplotlib has no types for it
+    with own_look():
+        canvas.draw()
+    picture = Picture.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())
+    return small_png(picture)
+
+
+def to_svg(drawings: Sequence[Drawing], columns: int = 2) -> str:
+    """Paint Drawings as ``to_png`` does; return SVG, the same text for the same Drawings."""
+    figure = _figure(drawings, columns, 1.0)
+    canvas: Any = FigureCanvasSVG(figure)
+    out = io.StringIO()
+    with own_look(), matplotlib.rc_context({"svg.hashsalt": "gradlab", "svg.fonttype": "path"}):
+        canvas.print_svg(out, metadata={"Date": None, "Creator": None})
+    return out.getvalue()
+
+
+def small_png(picture: Picture.Image) -> bytes:
+    """Return a picture as a PNG of at most 256 colours: exactly its own where they are few, never dithered."""
+    few = picture.getcolors(_COLOURS) is not None
+    method = Picture.Quantize.MEDIANCUT if few else Picture.Quantize.FASTOCTREE
+    out = io.BytesIO()
+    picture.quantize(_COLOURS, method=method, dither=Picture.Dither.NONE).save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def _figure(drawings: Sequence[Drawing], columns: int, density: float) -> Figure:
+    if columns < 1:
+        raise ValueError(f"columns must be at least 1, got {columns}")
+    rows = [drawings[at : at + columns] for at in range(0, len(drawings), columns)]
+    wide = max((sum(each.width for each in row) for row in rows), default=1)
+    tall = sum(max(each.height for each in row) for row in rows) or 1
+    with own_look():
+        figure = Figure(figsize=(wide / _INCH, tall / _INCH), dpi=_INCH * density, facecolor=colour("paper"))
+        top = 0.0
+        order = 0
+        for row in rows:
+            left = 0.0
+            for drawing in row:
+                order = _paint(figure, drawing, left, top, (wide, tall), order)
+                left += drawing.width
+            top += max(each.height for each in row)
+    return figure
+
+
+def _paint(figure: Figure, drawing: Drawing, left: float, top: float, sheet: tuple[float, float], order: int) -> int:
+    """Paint one Drawing with its upper left corner at a place on the sheet; return how many marks there are now."""
+    wide, tall = sheet
+    to_sheet: Any = Affine2D().translate(left, top).scale(1 / wide, -1 / tall).translate(0, 1) + figure.transFigure
+    for mark in drawing.marks:
+        for artist in _artists(mark, to_sheet):
+            artist.set_zorder(order := order + 1)  # in the order of the marks, whatever kind they are
+            artist.set_clip_on(False)
+            figure.add_artist(artist)
+    return order
+
+
+def _artists(mark: Mark, to_sheet: Any) -> list[Artist]:
+    if isinstance(mark, Text):
+        return [_text(mark, to_sheet)]
+    if isinstance(mark, Image):
+        return [_image(mark, to_sheet)]
+    if isinstance(mark, Dots):
+        return [_dots(mark, to_sheet)]
+    if isinstance(mark, Band):
+        return _band(mark, to_sheet)
+    assert isinstance(mark, Path), f"no such mark: {mark!r}"
+    return _path(mark, to_sheet)
+
+
+def _path(mark: Path, to_sheet: Any) -> list[Artist]:
+    pieces = _pieces(np.asarray(mark.points, dtype=float).reshape(-1, 2))
+    if not pieces or not (mark.stroke or mark.fill or mark.hatch):
+        return []
+    outline = _outline(pieces, closed=bool(mark.fill or mark.hatch))
+    return _area(outline, to_sheet, mark.fill, mark.stroke, mark.width, mark.hatch, mark.dash)
+
+
+def _band(mark: Band, to_sheet: Any) -> list[Artist]:
+    pieces = _pieces(np.asarray(mark.points, dtype=float).reshape(-1, 3))
+    if not pieces:
+        return []
+    around = [np.vstack([piece[:, :2], piece[::-1, ::2]]) for piece in pieces]
+    artists = _area(_outline(around, closed=True), to_sheet, mark.fill, "", 0.0, mark.hatch, "")
+    if mark.stroke:
+        edges = [edge for piece in pieces for edge in (piece[:, :2], piece[:, ::2])]
+        artists += _area(_outline(edges, closed=False), to_sheet, "", mark.stroke, mark.width, "", "")
+    return artists
+
+
+def _area(outline: Outline, to_sheet: Any, fill: str, stroke: str, width: float, hatch: str, dash: str) -> list[Artist]:
+    """Paint an outline: its area, then its hatch in the strong colour of its area, then its edge."""
+    artists = []
+    if fill:
+        artists.append(PathPatch(outline, facecolor=colour(fill), edgecolor="none", linewidth=0, transform=to_sheet))
+    if hatch:
+        strong = colour(stroke or fill.partition("/")[0] or "ink")
+        lines = PathPatch(outline, facecolor="none", edgecolor=strong, linewidth=0, transform=to_sheet)
+        lines.set_hatch(hatch)
+        artists.append(lines)
+    if stroke:
+        look: dict[str, Any] = {"linewidth": width * _POINT, "linestyle": _DASHES[dash], "capstyle": "butt"}
+        artists.append(
+            PathPatch(
+                outline, facecolor="none", edgecolor=colour(stroke), joinstyle="round", transform=to_sheet, **look
+            )
+        )
+    return list(artists)
+
+
+def _dots(mark: Dots, to_sheet: Any) -> Artist:
+    places = np.asarray(mark.points, dtype=float).reshape(-1, 2)
+    edge = mark.stroke or mark.fill
+    line = Line2D(places[:, 0], places[:, 1], linestyle="none", marker=_MARKERS[mark.shape], transform=to_sheet)
+    line.set_markersize(mark.size * _POINT)
+    line.set_markerfacecolor(colour(mark.fill) if mark.fill else "none")
+    line.set_markeredgecolor(colour(edge) if edge else "none")
+    line.set_markeredgewidth(mark.width * _POINT if mark.stroke else 0.0)
+    return line
+
+
+def _text(mark: Text, to_sheet: Any) -> Artist:
+    side: Any = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
+    text = Lettering(
+        mark.x,
+        mark.y,
+        mark.text,
+        color=colour(mark.role),
+        fontsize=mark.size * _POINT,
+        fontweight="bold" if mark.bold else "normal",
+        horizontalalignment=side,
+        verticalalignment="center",
+        rotation=mark.angle,
+        rotation_mode="anchor",
+        parse_math=False,
+        transform=to_sheet,
+    )
+    if mark.backed:
+        text.set_bbox({"boxstyle": "square,pad=0.05", "facecolor": colour("paper"), "edgecolor": "none"})
+    return text
+
+
+def _image(mark: Image, to_sheet: Any) -> Artist:
+    cells = np.asarray(mark.cells, dtype=int).reshape(-1, mark.columns)
+    hexes = [colour(role) for role in mark.palette]
+    table = np.array([[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in hexes], dtype=np.uint8)
+    box = TransformedBbox(Bbox.from_extents(mark.x, mark.y + mark.height, mark.x + mark.width, mark.y), to_sheet)
+    image = BboxImage(box, interpolation="nearest", origin="upper")
+    image.set_data(table[cells])
+    return image
+
+
+def _pieces(points: np.ndarray[Any, np.dtype[np.float64]]) -> list[Any]:
+    """Cut points where the pen is lifted."""
+    sound = np.isfinite(points).all(axis=1)
+    pieces = np.split(points, np.flatnonzero(~sound))
+    pieces = [piece[np.isfinite(piece).all(axis=1)] for piece in pieces]
+    return [piece for piece in pieces if len(piece)]
+
+
+def _outline(pieces: list[Any], *, closed: bool) -> Outline:
+    corners, codes = [], []
+    for piece in pieces:
+        corners.append(np.vstack([piece, piece[:1]]) if closed else piece)
+        codes += [Outline.MOVETO, *[Outline.LINETO] * (len(piece) - 1), *([Outline.CLOSEPOLY] if closed else [])]
+    return Outline(np.concatenate(corners), np.array(codes, dtype=Outline.code_type))

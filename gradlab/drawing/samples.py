@@ -1,0 +1,78 @@
+"""Held-out digits with the model's answer; wrong ones crossed and framed."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from ..scenes import Samples
+from .builder import PanelBuilder
+from .labels import Spot
+from .marks import Drawing, Image, Path
+
+MOST_IMAGES = 24
+_SHADES = 16
+_SIDE = 8  # cells of a digit
+_TOP, _ANSWER, _GAP = 30.0, 17.0, 8.0  # CSS pixels: above the digits, for an answer, between digits
+_TOLD = 5  # mistakes in the words of the panel
+
+
+def draw_samples(scene: Samples, width: int, height: int) -> Drawing:
+    """Draw a grid of digits, the answer under each: ``7`` when right, ``1, is 7`` crossed out when wrong."""
+    panel = PanelBuilder("held-out digits", width, height)
+    count = min(len(scene.images), len(scene.predicted), len(scene.actual), MOST_IMAGES)
+    columns, _, cell = grid(count, width - 2 * _GAP, height - _TOP - 4)
+    wide = (width - 2 * _GAP) / columns
+    if math.isfinite(scene.accuracy):
+        panel.corner(f"{scene.accuracy:.0%} right")
+    wrong = []
+    for at in range(count):
+        row, column = divmod(at, columns)
+        x = _GAP + column * wide + (wide - cell) / 2
+        y = _TOP + row * (cell + _ANSWER + 2)
+        said, truth = scene.predicted[at], scene.actual[at]
+        pixels = np.nan_to_num(np.array(scene.images[at], dtype=float).reshape(_SIDE, _SIDE))
+        shades = np.rint(np.clip(pixels, 0, 1) * _SHADES).astype(np.uint8)
+        right = said == truth
+        words = f"the model says {said}, " + ("which is right" if right else f"it is {truth}")
+        panel.add(
+            _digit(f"digit {at}", round(x * 4) / 4, round(y * 4) / 4, round(cell * 4) / 4, shades.tobytes(), words)
+        )
+        if not right:
+            wrong.append(f"{said} for {truth}")
+            a, b, c, d = x, x + cell, y, y + cell
+            cross = [a, c, b, c, b, d, a, d, a, c, b, d, math.nan, math.nan, a, d, b, c]
+            panel.add(Path(f"cross {at}", np.array(cross), stroke="wrong", width=2.2, words=words))
+        answers = [str(said)] if right else [f"{said}, is {truth}", f"{said}\u2260{truth}", str(said)]
+        spots = [Spot(text, x + cell / 2, y + cell + 9, "middle") for text in answers]
+        panel.label(f"answer {at}", spots, role="ink" if right else "wrong", bold=not right, size=11.0, words=words)
+    return panel.finish(_words(count, wrong, scene.accuracy))
+
+
+def grid(count: int, wide: float, tall: float) -> tuple[int, int, float]:
+    """Return (columns, rows, side of a digit in pixels) of the grid in which so many digits are largest."""
+    best = (1, max(count, 1), 0.0)
+    for columns in range(1, max(count, 1) + 1):
+        rows = max(1, -(-count // columns))
+        side = min(wide / columns - _GAP, tall / rows - _ANSWER - 2)
+        if side > best[2]:
+            best = (columns, rows, side)
+    return best[0], best[1], max(best[2], 4.0)
+
+
+@lru_cache(maxsize=256)
+def _digit(id: str, x: float, y: float, side: float, shades: bytes, words: str) -> Image:
+    palette = tuple(f"ink/{round(80 * shade / _SHADES)}" for shade in range(_SHADES + 1))
+    return Image(id, x, y, side, side, _SIDE, np.frombuffer(shades, dtype=np.uint8), palette, words)
+
+
+def _words(count: int, wrong: list[str], accuracy: float) -> str:
+    right = f"{accuracy:.0%} of the held-out digits are read right." if math.isfinite(accuracy) else ""
+    if not count:
+        return right or "There are no held-out digits."
+    if not wrong:
+        return f"{right} All {count} that are shown are right.".strip()
+    more = f" and {len(wrong) - _TOLD} more" if len(wrong) > _TOLD else ""
+    return f"{right} Of the {count} shown, {len(wrong)} are wrong: {', '.join(wrong[:_TOLD])}{more}.".strip()

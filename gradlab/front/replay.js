@@ -1,0 +1,272 @@
+// @ts-check
+/**
+ * A replay: the screen of a lab that plays what was recorded, without a kernel.
+ *
+ * A recording holds tracks. The first is a run; each other one leaves a track at an update, where a switch was turned.
+ * Turning a switch in the page goes over to such a track at its update.
+ */
+
+import { addElement } from "./events.js";
+import { mergeFrame, nothingShown } from "./frames.js";
+import { Screen } from "./screen.js";
+
+/** @typedef {Record<string, any>} RecordedFrame */
+/** @typedef {{parent: number | null, at: number, switch: string, value: any, frames: RecordedFrame[]}} Track */
+/** @typedef {{title: string, tracks: Track[]}} RecordedRuns */
+
+const READ_ALONG = 350; // ms a statement
+
+export class Replay {
+  /** @param {HTMLElement} root @param {RecordedRuns} recording */
+  constructor(root, recording) {
+    this.recording = recording;
+    /** @type {Map<number, Record<string, any>[]>} what is shown at each frame of a track, as far as it was worked out */
+    this.known = new Map();
+    this.track = 0;
+    this.index = 0;
+    /** @type {{track: number} | null} a switch that was turned, and the track that it leads to */
+    this.turned = null;
+    this.playing = false;
+    /** @type {number | null} */
+    this.rate = 60;
+    this.due = 0;
+    /** @type {Record<string, any> | null} */
+    this.painted = null;
+    this.screen = new Screen(root, {
+      label: `gradlab replay: ${recording.title}`,
+      ask: (request) => this.ask(request),
+      play: () => (this.playing ? this.pause() : this.play()),
+      onPlay: () => this.play(),
+      speed: (rate) => {
+        this.rate = rate;
+      },
+      more: (bar) => {
+        const label = addElement("label", bar, "gl-control gl-scrub");
+        label.append("update ");
+        this.scrub = addElement("input", label);
+        this.scrub.type = "range";
+        this.scrub.min = "0";
+        this.scrub.addEventListener("input", () => this.goToUpdate(Number(this.scrub?.value)));
+      },
+    });
+    this.read(location.hash);
+    globalThis.addEventListener("hashchange", () => this.read(location.hash));
+    document.addEventListener("visibilitychange", () => document.hidden && this.pause());
+  }
+
+  // Where it is
+
+  get frames() {
+    return this.recording.tracks[this.track].frames;
+  }
+
+  /** What is shown at a frame of this track. @param {number} index */
+  shownAt(index) {
+    const known = this.known.get(this.track) ?? [];
+    this.known.set(this.track, known);
+    while (known.length <= index) {
+      known.push(mergeFrame(known.at(-1) ?? nothingShown(), this.frames[known.length]).shown);
+    }
+    return known[index];
+  }
+
+  /** @param {number} index */
+  go(index) {
+    this.index = Math.min(Math.max(index, 0), this.frames.length - 1);
+    const shown = this.shownAt(this.index);
+    const turned = this.turned ? this.recording.tracks[this.turned.track] : null;
+    const values = turned ? { ...shown.values, [turned.switch]: turned.value } : shown.values;
+    /** @type {Record<string, any>} */
+    const now = { ...shown, values };
+    const before = this.painted;
+    const changed = new Set(Object.keys(now).filter((key) => now[key] !== before?.[key]));
+    const panels = new Set(Object.keys(now.panels).filter((name) => now.panels[name] !== before?.panels[name]));
+    this.screen.show(now, changed, panels);
+    this.painted = now;
+    if (this.scrub) {
+      this.scrub.max = String(this.frames.at(-1)?.updates ?? this.lastUpdate());
+      this.scrub.value = String(shown.updates);
+    }
+  }
+
+  lastUpdate() {
+    return this.shownAt(this.frames.length - 1).updates;
+  }
+
+  /** @param {number} updates */
+  goToUpdate(updates) {
+    this.pause();
+    while (this.track && updates < this.recording.tracks[this.track].at) {
+      this.track = this.recording.tracks[this.track].parent ?? 0;
+    }
+    const found = this.frames.findIndex((_, index) => this.shownAt(index).updates >= updates);
+    this.go(found < 0 ? this.frames.length - 1 : found);
+    this.write();
+  }
+
+  // Playing
+
+  play() {
+    if (this.playing) return;
+    if (this.index >= this.frames.length - 1 && !this.turned) this.restart();
+    this.playing = true;
+    this.due = performance.now();
+    this.screen.setPlaying(true);
+    this.tick();
+  }
+
+  pause() {
+    if (!this.playing) return;
+    this.playing = false;
+    this.screen.setPlaying(false);
+    this.write();
+  }
+
+  restart() {
+    this.track = this.index = 0;
+    this.turned = null;
+  }
+
+  tick() {
+    if (!this.playing) return;
+    const now = performance.now();
+    const every = this.rate === 0 ? READ_ALONG : 1000 / (this.rate ?? 240);
+    let moved = false;
+    while (this.due <= now && this.playing) {
+      this.due = Math.max(this.due + every, now - 250);
+      if (!this.next(this.rate !== 0)) {
+        this.playing = false;
+        this.go(this.index);
+        this.screen.setPlaying(false);
+        this.screen.tell("The recording ends here. Play begins it again.");
+        this.write();
+        return;
+      }
+      moved = true;
+    }
+    if (moved) this.go(this.index);
+    requestAnimationFrame(() => this.tick());
+  }
+
+  /** Go one statement further, or with `whole` one update; return whether there was one. @param {boolean} whole */
+  next(whole) {
+    while (this.index < this.frames.length - 1 || this.turned) {
+      const turned = this.turned && this.recording.tracks[this.turned.track];
+      if (turned && this.shownAt(this.index).updates >= turned.at) {
+        this.track = /** @type {{track: number}} */ (this.turned).track;
+        this.turned = null;
+        this.index = 0;
+        this.screen.tell(`Here ${turned.switch} was turned to ${valueWords(turned.value)} (update ${turned.at}).`);
+        return true;
+      }
+      if (this.index >= this.frames.length - 1) return false;
+      this.index += 1;
+      if (!whole || this.frames[this.index].end) return true;
+    }
+    return false;
+  }
+
+  // What the reader does
+
+  /** @param {Record<string, any>} request */
+  ask(request) {
+    const { do: what } = request;
+    if (what === "size") return;
+    if (what === "turn") return this.turn(request.name, request.value);
+    if (["statement", "update", "to_line", "reset"].includes(what)) this.pause();
+    if (what === "statement" || what === "update") this.next(what === "update");
+    else if (what === "reset") this.restart();
+    else if (what === "to_line") this.toLine(request.line);
+    else return this.screen.tell("This is a recording: dragging, zooming and editing need a live lab.");
+    this.go(this.index);
+    this.write();
+  }
+
+  /** @param {number} line */
+  toLine(line) {
+    const lit = (/** @type {number} */ index) => {
+      const [first, last] = this.shownAt(index).lit;
+      return first <= line && line <= last;
+    };
+    const found = this.frames.findIndex((_, index) => index > this.index && lit(index));
+    if (found < 0) this.screen.tell(`The recording does not stop at line ${line} from here on.`);
+    else this.index = found;
+  }
+
+  /** @param {string} name @param {any} value */
+  turn(name, value) {
+    const shown = this.shownAt(this.index);
+    const same = (/** @type {any} */ one) => String(one) === String(value);
+    const ways = this.recording.tracks.map((track, index) => ({ track, index })).filter(({ track }) =>
+      track.parent === this.track && track.switch === name && same(track.value)
+    );
+    const way = ways.filter(({ track }) => track.at >= shown.updates).sort((a, b) => a.track.at - b.track.at)[0];
+    this.turned = null;
+    if (way) {
+      this.turned = { track: way.index };
+      this.screen.tell(`${name} will be turned at update ${way.track.at}, where that was recorded.`);
+    } else if (same(shown.values[name])) this.screen.tell(`${name} stays as it is.`);
+    else {
+      const at = ways.map(({ track }) => track.at).join(", ");
+      this.screen.tell(
+        at
+          ? `That was recorded at update ${at}: go back before it to turn ${name}.`
+          : `This recording does not hold that turn of ${name}. Reset begins it again.`,
+      );
+    }
+    this.painted = this.painted && { ...this.painted, values: null };
+    this.go(this.index);
+  }
+
+  // The address
+
+  /** Keep the moment in the address, so that it can be linked to. */
+  write() {
+    const turns = [];
+    for (let track = this.track; track;) {
+      const { parent, at, switch: name, value } = this.recording.tracks[track];
+      turns.unshift(`${name}-${at}-${value}`);
+      track = parent ?? 0;
+    }
+    const state = new URLSearchParams({
+      frame: String(this.index),
+      ...(turns.length ? { turns: turns.join("~") } : {}),
+    });
+    this.address = `#${state}`;
+    if (location.hash !== this.address) location.replace(this.address);
+    this.screen.copyText = location.href;
+  }
+
+  /** @param {string} hash */
+  read(hash) {
+    if (hash && hash === this.address) return;
+    this.pause();
+    this.restart();
+    const state = new URLSearchParams(hash.slice(1));
+    for (const turn of state.get("turns")?.split("~") ?? []) {
+      const found = this.recording.tracks.findIndex((track) =>
+        track.parent === this.track && turn === `${track.switch}-${track.at}-${track.value}`
+      );
+      if (found > 0) this.track = found;
+    }
+    const frame = Number(state.get("frame"));
+    this.go(Number.isInteger(frame) ? frame : 0);
+    this.screen.copyText = location.href;
+  }
+}
+
+/** @param {any} value */
+function valueWords(value) {
+  return value === true ? "on" : value === false ? "off" : value === null ? "off" : String(value);
+}
+
+/**
+ * Unpack a recording and show it.
+ * @param {HTMLElement} root @param {string} packed gzip, as base64
+ */
+export async function startReplay(root, packed) {
+  const bytes = Uint8Array.from(atob(packed.trim()), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  const recording = await new Response(stream).json();
+  Object.assign(globalThis, { gradlabReplay: new Replay(root, recording) });
+}

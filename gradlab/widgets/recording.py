@@ -1,0 +1,173 @@
+"""Recordings: the frames of a run, and of the runs in which a switch was turned at chosen updates, for a page of its own.
+
+Every number in a recording was computed by PyTorch when it was recorded: each run is made anew from its start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..loop import SWITCHES, OnOff, Recipe, Run
+from ..scenes import PanelName
+from .controller import LabController
+from .frames import Frame
+from .replay_page import replay_page
+
+MOST_UPDATES = 1000
+_MOST_TURNS = 2
+_MOST_TRACKS = 64
+_STATEMENTS = 4  # updates at the start of a track that are recorded statement by statement
+_EVERY, _READ_ALONG = 1000 / 60, 350.0  # ms on the clock of the pictures between two updates, and two statements
+
+Loops = Sequence[tuple[int, Recipe | str]]
+
+
+@dataclass
+class Track:
+    """One run: the track that it leaves, and where and how; its frames, the first of them whole."""
+
+    parent: int | None
+    at: int
+    switch: str = ""
+    value: Any = None
+    frames: list[Frame] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What ``Lab.record`` returns: the tracks, the first of them the run itself; ``save`` writes them as a page."""
+
+    title: str
+    tracks: list[Track]
+    words: str
+    png: bytes = field(repr=False)
+
+    def save(self, path: str | Path) -> Path:
+        """Write one HTML file that plays everywhere, without a kernel and without a network; return its path."""
+        if not isinstance(path, (str, Path)) or Path(path).suffix != ".html":
+            raise ValueError(f"Recording.save: path must end in .html, got {str(path)!r}")
+        tracks = [
+            {"parent": t.parent, "at": t.at, "switch": t.switch, "value": t.value, "frames": t.frames} for t in self.tracks
+        ]
+        page = replay_page({"title": self.title, "tracks": tracks}, self.title, self.words, self.png)
+        Path(path).write_text(page, encoding="utf-8")
+        return Path(path)
+
+
+@dataclass(frozen=True)
+class Recorder:
+    """How the runs of a recording are made: on which task, from which start, and what is shown of them."""
+
+    task: Any
+    seed: int
+    start_weights: tuple[float, ...] | None
+    controls: Sequence[str]
+    panels: Sequence[PanelName] | None
+
+    def record(
+        self, loops: Loops, updates: int, turns: Mapping[str, Sequence[Any]], marks: Sequence[int]
+    ) -> list[Track]:
+        """Return the tracks: the run of ``loops``, and every run in which up to two switches were turned at marks."""
+        tracks = [Track(None, 0)]
+        makings: list[Loops] = [loops]
+        turned = [0]
+        at = 0
+        while at < len(tracks):
+            tracks[at].frames = self._frames(makings[at], tracks[at].at, updates, turns)
+            for mark in marks if turned[at] < _MOST_TURNS else ():
+                for name, values in turns.items():
+                    if mark <= tracks[at].at or not isinstance(now := _recipe_at(makings[at], mark), Recipe):
+                        continue
+                    for value in [v for v in values if v != getattr(now, name)]:
+                        tracks.append(Track(at, mark, name, value))
+                        kept = [(when, loop) for when, loop in makings[at] if when <= mark]
+                        makings.append([*kept, (mark, now.replace(**{name: value}))])
+                        turned.append(turned[at] + 1)
+            if len(tracks) > _MOST_TRACKS:
+                raise ValueError(
+                    f"Lab.record: marks and switches must make at most {_MOST_TRACKS} runs, got {len(tracks)} or more"
+                )
+            at += 1
+        return tracks
+
+    def _frames(self, loops: Loops, begin: int, updates: int, turns: Mapping[str, Sequence[Any]]) -> list[Frame]:
+        """Make the run of these loops anew; return its frames from the update ``begin`` on."""
+        (_, first), *later = loops
+        run = Run(self.task, first if isinstance(first, Recipe) else None, self.seed)
+        if isinstance(first, str):
+            run.edit(first)
+        if self.start_weights is not None or isinstance(first, str):
+            run.reset(self.start_weights)
+        controller = LabController(run, self.controls, self.panels)
+        waiting = list(later)
+        frames: list[Frame] = []
+        for update in range(updates + 1):
+            if update:
+                frames += self._one_update(controller, update, begin)
+            while waiting and waiting[0][0] <= update:
+                _, loop = waiting.pop(0)
+                controller.edit(loop) if isinstance(loop, str) else controller.switch(loop)
+            if update == begin:
+                frames = [_for_replay(controller.frame(), turns)]
+            if run.done:
+                break
+        run.close()
+        return frames
+
+    def _one_update(self, controller: LabController, update: int, begin: int) -> list[Frame]:
+        if update <= begin or update > begin + _STATEMENTS:
+            controller.advance_for(_EVERY)
+            return [{**controller.frame(only_due=True), "end": True}] if update > begin else []
+        frames = []
+        run = controller.runner
+        while run.updates < update and not run.done:
+            controller.step_for(_READ_ALONG)
+            frames.append(_without_copy(controller.frame(only_due=True)))
+        if frames:
+            frames[-1]["end"] = True
+        return frames
+
+
+def recording_turns(switches: Sequence[str] | Mapping[str, Any], recipe: Recipe) -> dict[str, list[Any]]:
+    """Return the values that each switch may be turned to; a switch that is on or off needs no values."""
+    if isinstance(switches, str) or not isinstance(switches, (Sequence, Mapping)):
+        raise TypeError(f"Lab.record: switches must be names, or names with values, got {switches!r}")
+    turns: dict[str, list[Any]] = {}
+    for name in switches:
+        if name not in SWITCHES:
+            raise ValueError(f"Lab.record: switches must be among {', '.join(SWITCHES)}, got {name!r}")
+        given = switches[name] if isinstance(switches, Mapping) else None
+        if given is None and not isinstance(SWITCHES[name], OnOff):
+            raise ValueError(f'Lab.record: switches must give {name} its values, as {{"{name}": [...]}}')
+        values = [True, False] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
+        checked = [SWITCHES[name].check(name, value) for value in values]
+        turns[name] = [*dict.fromkeys([getattr(recipe, name), *checked])]
+    return turns
+
+
+def recording_marks(marks: Sequence[int], updates: Any) -> list[int]:
+    """Return the marks in order; ValueError unless each is an update of the recording."""
+    if not isinstance(updates, int) or isinstance(updates, bool) or not 1 <= updates <= MOST_UPDATES:
+        raise ValueError(f"Lab.record: updates must be a whole number, 1 to {MOST_UPDATES:,}, got {updates!r}")
+    for mark in marks:
+        if not isinstance(mark, int) or isinstance(mark, bool) or not 0 < mark < updates:
+            raise ValueError(f"Lab.record: marks must be whole numbers, 1 to {updates - 1}, got {mark!r}")
+    return sorted(set(marks))
+
+
+def _recipe_at(loops: Loops, update: int) -> Recipe | str:
+    return [loop for when, loop in loops if when <= update][-1]
+
+
+def _for_replay(frame: Frame, turns: Mapping[str, Sequence[Any]]) -> Frame:
+    """Take what only a kernel can do out of a whole frame."""
+    names = [control["name"] for control in frame.get("controls", ())]
+    off = [name for name in names if name not in turns]
+    return {**_without_copy(frame), "whole": True, "f": 0, "off": off, "editable": False}
+
+
+def _without_copy(frame: Frame) -> Frame:
+    return {key: value for key, value in frame.items() if key not in ("copy", "off")}
