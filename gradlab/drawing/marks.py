@@ -185,7 +185,7 @@ def told(mark: Mark) -> Iterator[tuple[str, Any]]:
 
 
 @cache
-def _fields(kind: type[Mark]) -> tuple[tuple[str, Any], ...]:
+def _fields(kind: Any) -> tuple[tuple[str, Any], ...]:
     """Return name and default of each field of a kind of mark."""
     return tuple((each.name, each.default) for each in fields(kind) if each.name != "id")
 

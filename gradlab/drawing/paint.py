@@ -137,7 +137,9 @@ def _band(mark: Band, to_sheet: Any) -> list[Artist]:
     if not pieces:
         return []
     around = [np.vstack([piece[:, :2], piece[::-1, ::2]]) for piece in pieces]
-    artists = _area(_outline(around, closed=True), to_sheet, mark.fill, "", 0.0, mark.hatch, "")
+    artists = _area(_outline(around, closed=True), to_sheet, mark.fill, "", 0.0, "", "")
+    if mark.hatch:
+        artists.append(_hatching(_outline(around, closed=True), to_sheet, mark.fill, mark.stroke, mark.hatch))
     if mark.stroke:
         edges = [edge for piece in pieces for edge in (piece[:, :2], piece[:, ::2])]
         artists += _area(_outline(edges, closed=False), to_sheet, "", mark.stroke, mark.width, "", "")
@@ -145,15 +147,12 @@ def _band(mark: Band, to_sheet: Any) -> list[Artist]:
 
 
 def _area(outline: Outline, to_sheet: Any, fill: str, stroke: str, width: float, hatch: str, dash: str) -> list[Artist]:
-    """Paint an outline: its area, then its hatch in the strong colour of its area, then its edge."""
-    artists = []
+    """Paint an outline: its area, then its hatch, then its edge."""
+    artists: list[Artist] = []
     if fill:
         artists.append(PathPatch(outline, facecolor=colour(fill), edgecolor="none", linewidth=0, transform=to_sheet))
     if hatch:
-        strong = colour(stroke or fill.partition("/")[0] or "ink")
-        lines = PathPatch(outline, facecolor="none", edgecolor=strong, linewidth=0, transform=to_sheet)
-        lines.set_hatch(hatch + hatch[0])  # a little denser than matplotlib's own
-        artists.append(lines)
+        artists.append(_hatching(outline, to_sheet, fill, stroke, hatch))
     if stroke:
         look: dict[str, Any] = {"linewidth": width * _POINT, "linestyle": _DASHES[dash], "capstyle": "butt"}
         artists.append(
@@ -161,7 +160,15 @@ def _area(outline: Outline, to_sheet: Any, fill: str, stroke: str, width: float,
                 outline, facecolor="none", edgecolor=colour(stroke), joinstyle="round", transform=to_sheet, **look
             )
         )
-    return list(artists)
+    return artists
+
+
+def _hatching(outline: Outline, to_sheet: Any, fill: str, stroke: str, hatch: str) -> Artist:
+    """Hatch an area in the colour of its edge, else in the full colour of its filling."""
+    strong = colour(stroke or fill.partition("/")[0] or "ink")
+    lines = PathPatch(outline, facecolor="none", edgecolor=strong, linewidth=0, transform=to_sheet)
+    lines.set_hatch(hatch + hatch[0])  # a little denser than matplotlib's own
+    return lines
 
 
 def _dots(mark: Dots, to_sheet: Any) -> Artist:
