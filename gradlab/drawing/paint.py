@@ -139,7 +139,7 @@ def _band(mark: Band, to_sheet: Any) -> list[Artist]:
     around = [np.vstack([piece[:, :2], piece[::-1, ::2]]) for piece in pieces]
     artists = _area(_outline(around, closed=True), to_sheet, mark.fill, "", 0.0, "", "")
     if mark.hatch:
-        artists.append(_hatching(_outline(around, closed=True), to_sheet, mark.fill, mark.stroke, mark.hatch))
+        artists.append(_hatching(_outline(around, closed=True), to_sheet, mark.stroke, mark.hatch))
     if mark.stroke:
         edges = [edge for piece in pieces for edge in (piece[:, :2], piece[:, ::2])]
         artists += _area(_outline(edges, closed=False), to_sheet, "", mark.stroke, mark.width, "", "")
@@ -152,7 +152,7 @@ def _area(outline: Outline, to_sheet: Any, fill: str, stroke: str, width: float,
     if fill:
         artists.append(PathPatch(outline, facecolor=colour(fill), edgecolor="none", linewidth=0, transform=to_sheet))
     if hatch:
-        artists.append(_hatching(outline, to_sheet, fill, stroke, hatch))
+        artists.append(_hatching(outline, to_sheet, stroke, hatch))
     if stroke:
         look: dict[str, Any] = {"linewidth": width * _POINT, "linestyle": _DASHES[dash], "capstyle": "butt"}
         artists.append(
@@ -163,9 +163,9 @@ def _area(outline: Outline, to_sheet: Any, fill: str, stroke: str, width: float,
     return artists
 
 
-def _hatching(outline: Outline, to_sheet: Any, fill: str, stroke: str, hatch: str) -> Artist:
-    """Hatch an area in the colour of its edge, else in the full colour of its filling."""
-    strong = colour(stroke or fill.partition("/")[0] or "ink")
+def _hatching(outline: Outline, to_sheet: Any, stroke: str, hatch: str) -> Artist:
+    """Hatch an area in the colour of its edge, else in ink."""
+    strong = colour(stroke or "ink")
     lines = PathPatch(outline, facecolor="none", edgecolor=strong, linewidth=0, transform=to_sheet)
     lines.set_hatch(hatch + hatch[0])  # a little denser than matplotlib's own
     return lines

@@ -82,7 +82,7 @@ def test_a_hatch_and_a_dash_are_seen() -> None:
         return float((np.abs(seen.astype(int) - rgb(role)).max(axis=2) < 40).mean())
 
     for hatch in ("//", "\\\\", "..", "--"):
-        assert 0.02 < share("gradients", fill="gradients/50", hatch=hatch) < 0.4
+        assert 0.02 < share("ink", fill="gradients/50", hatch=hatch) < 0.4
     assert share("ink", stroke="ink", width=3, dash="dashed") < 0.8 * share("ink", stroke="ink", width=3)
 
 
