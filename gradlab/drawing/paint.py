@@ -72,11 +72,12 @@ def to_svg(drawings: Sequence[Drawing], columns: int = 2) -> str:
 
 
 def small_png(picture: Picture.Image) -> bytes:
-    """Return a picture as a PNG of at most 256 colours: exactly its own where they are few, never dithered."""
-    few = picture.getcolors(_COLOURS) is not None
-    method = Picture.Quantize.MEDIANCUT if few else Picture.Quantize.FASTOCTREE
+    """Return an RGB picture as a PNG of at most 256 colours, its most frequent ones exactly, never dithered."""
+    found: Any = picture.getcolors(picture.width * picture.height)
+    palette = Picture.new("P", (1, 1))
+    palette.putpalette([channel for _, one in sorted(found, reverse=True)[:_COLOURS] for channel in one])
     out = io.BytesIO()
-    picture.quantize(_COLOURS, method=method, dither=Picture.Dither.NONE).save(out, "PNG", optimize=True)
+    picture.quantize(palette=palette, dither=Picture.Dither.NONE).save(out, "PNG", optimize=True)
     return out.getvalue()
 
 
