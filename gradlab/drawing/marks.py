@@ -179,7 +179,8 @@ def mark_text(mark: Mark) -> str:
 def told(mark: Mark) -> list[tuple[str, Any]]:
     """Return name and value of every field but the id that is not at its default."""
     found = []
-    for name, default in _fields(type(mark)):
+    kind: Any = type(mark)
+    for name, default in _fields(kind):
         value = getattr(mark, name)
         if value is not default and (default is MISSING or value != default):
             found.append((name, value))
