@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .marks import Axis, Band, Drag, Drawing, Mark, Readout, told
+from .marks import Band, Drag, Drawing, Mark, Readout, told
 
 QUARTERS = 4
 """Places are rounded to so many parts of a CSS pixel."""
@@ -79,21 +79,24 @@ def encode_mark(mark: Mark) -> dict[str, Any]:
     """Return one mark as it is sent."""
     out: dict[str, Any] = {"k": _KINDS[type(mark).__name__]}
     for name, value in told(mark):
-        if name == "points":
+        kind = type(value)
+        if kind is str:
+            out[name] = value
+        elif kind is float:
+            out[name] = round(value, 2)
+        elif name == "points":
             out["p"] = quarters(value, 3 if isinstance(mark, Band) else 2)
         elif name == "cells":
             out["cells"] = (np.asarray(value).ravel() + 48).astype(np.uint8).tobytes().decode("latin-1")
-        elif isinstance(value, float):
-            out[name] = round(value, 2)
-        elif isinstance(value, (Readout, Drag, Axis)):
+        elif kind is Readout or kind is Drag:
             out[name] = _as_dict(value)
         else:
             out[name] = value
     return out
 
 
-@lru_cache(maxsize=512)
-def _as_dict(value: Readout | Drag | Axis) -> dict[str, Any]:
+@lru_cache(maxsize=256)
+def _as_dict(value: Readout | Drag) -> dict[str, Any]:
     return asdict(value)
 
 
@@ -130,7 +133,9 @@ def _whole(array: Any) -> Any:
 
 def _few_quarters(points: tuple[float, ...], each: int) -> list[int | None]:
     """Do the same for a tuple without lifted pens: for a few points numpy takes several times as long."""
-    whole = [round(min(max(place, -_FARTHEST), _FARTHEST) * QUARTERS) for place in points]
+    if not (points and -_FARTHEST < min(points) <= max(points) < _FARTHEST):
+        points = tuple(min(max(place, -_FARTHEST), _FARTHEST) for place in points)
+    whole = [round(place * QUARTERS) for place in points]
     return [*whole[:each], *(now - before for now, before in zip(whole[each:], whole, strict=False))]
 
 
