@@ -46,10 +46,11 @@ def test_the_core_brings_torch_but_no_pictures() -> None:
     assert loaded.isdisjoint({"matplotlib", "ipywidgets", "IPython", "PIL"})
 
 
-def test_views_never_load_torch() -> None:
-    names = sorted(path.stem for path in (HOME / "views").glob("*.py") if path.stem != "__init__")
+def test_drawing_never_loads_torch() -> None:
+    names = sorted(path.stem for path in (HOME / "drawing").glob("*.py") if path.stem != "__init__")
     assert names
-    code = "import gradlab.views\n" + "".join(f"import gradlab.views.{name}\n" for name in names)
+    assert loaded_after("import gradlab.drawing").isdisjoint(HEAVY)
+    code = "import gradlab.drawing\n" + "".join(f"import gradlab.drawing.{name}\n" for name in names)
     loaded = loaded_after(code)
     assert "matplotlib" in loaded
     assert loaded.isdisjoint({"torch", "ipywidgets", "IPython"})
@@ -193,8 +194,8 @@ def test_the_core_draws_nothing(module: str) -> None:
     assert outside(module).isdisjoint({"matplotlib", "ipywidgets", "IPython", "PIL"})
 
 
-@pytest.mark.parametrize("module", [m for m in FILES if room_of(m) == "views"])
-def test_views_import_neither_torch_nor_widgets(module: str) -> None:
+@pytest.mark.parametrize("module", [m for m in FILES if room_of(m) == "drawing"])
+def test_drawing_imports_neither_torch_nor_widgets(module: str) -> None:
     assert outside(module).isdisjoint({"torch", "ipywidgets", "IPython"})
 
 

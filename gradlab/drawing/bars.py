@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..formatting import short
 from ..gradients import Span
 from ..scenes import Bar, Bars
@@ -50,7 +48,7 @@ def draw_bars(scene: Bars, width: int, height: int) -> Drawing:
             panel.add(
                 Path(
                     f"bar {at}.{part}",
-                    np.array([a, y - half, b, y - half, b, y + half, a, y + half]),
+                    (a, y - half, b, y - half, b, y + half, a, y + half),
                     words=f"{words}. Here: {batch}" if batch else words,
                     press=batch,
                     **BATCH_STYLES["stale" if stale else "fresh"],

@@ -9,7 +9,7 @@ knows torch or paints: the browser paints a Drawing on a canvas (``front/painter
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from typing import Any, Literal
 
@@ -65,7 +65,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Path(Mark):
-    """A line through ``points`` (x0, y0, x1, y1, ...); a pair of NaN lifts the pen. With ``fill`` it is closed."""
+    """A line through ``points`` (x0, y0, x1, y1, ...); a pair of NaN lifts the pen. With ``fill`` it is closed.
+
+    A few points may be a tuple of finite numbers, which is sent faster than an array.
+    """
 
     points: Any
     stroke: str = ""
@@ -175,16 +178,17 @@ def mark_text(mark: Mark) -> str:
 
 def told(mark: Mark) -> Iterator[tuple[str, Any]]:
     """Yield name and value of every field but the id that is not at its default."""
-    for name, default in _fields(type(mark)):
+    kind: Any = type(mark)
+    for name, default in _fields(kind):
         value = getattr(mark, name)
-        if name in ("points", "cells") or value != default:
+        if default is MISSING or value != default:
             yield name, value
 
 
 @cache
-def _fields(kind: type[Mark]) -> list[tuple[str, Any]]:
-    """Return name and default of every field but the id."""
-    return [(each.name, each.default) for each in fields(kind) if each.name != "id"]
+def _fields(kind: Any) -> tuple[tuple[str, Any], ...]:
+    """Return name and default of each field of a kind of mark."""
+    return tuple((each.name, each.default) for each in fields(kind) if each.name != "id")
 
 
 def _value(value: Any) -> str:

@@ -152,7 +152,7 @@ def _area(outline: Outline, to_sheet: Any, fill: str, stroke: str, width: float,
     if hatch:
         strong = colour(stroke or fill.partition("/")[0] or "ink")
         lines = PathPatch(outline, facecolor="none", edgecolor=strong, linewidth=0, transform=to_sheet)
-        lines.set_hatch(hatch)
+        lines.set_hatch(hatch + hatch[0])  # a little denser than matplotlib's own
         artists.append(lines)
     if stroke:
         look: dict[str, Any] = {"linewidth": width * _POINT, "linestyle": _DASHES[dash], "capstyle": "butt"}
@@ -200,7 +200,7 @@ def _image(mark: Image, to_sheet: Any) -> Artist:
     cells = np.asarray(mark.cells, dtype=int).reshape(-1, mark.columns)
     hexes = [colour(role) for role in mark.palette]
     table = np.array([[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in hexes], dtype=np.uint8)
-    box = TransformedBbox(Bbox.from_extents(mark.x, mark.y + mark.height, mark.x + mark.width, mark.y), to_sheet)
+    box = TransformedBbox(Bbox.from_extents(mark.x, mark.y, mark.x + mark.width, mark.y + mark.height), to_sheet)
     image = BboxImage(box, interpolation="nearest", origin="upper")
     image.set_data(table[cells])
     return image

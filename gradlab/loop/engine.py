@@ -40,7 +40,8 @@ class Engine:
         self._task, self._model, self._provenance = task, model, provenance
         self.rng = RunRNG(seed, task.device)
         self.on_update: Callable[[BoundProgram], None] | None = None
-        self._statements_since_update = 0
+        self.statements_since_update = 0
+        """Statements that have run since the newest update, or since the program was installed after it."""
         self._checkpoint: Snapshot | None = None
         self._previous_program: BoundProgram | None = None
         with self.rng:
@@ -103,7 +104,7 @@ class Engine:
             if isinstance(error, (Exception, SystemExit)):  # exit() in a learner's loop must not end the kernel
                 raise loop.program.explain(error) from error
             raise
-        self._statements_since_update = 0 if loop.updated else self._statements_since_update + max_statements - left
+        self.statements_since_update = 0 if loop.updated else self.statements_since_update + max_statements - left
         if loop.updated:
             self.at_boundary = True
             if self.on_update is not None:
@@ -111,7 +112,7 @@ class Engine:
             if loop.is_edited:
                 self._checkpoint = Snapshot(self._model, loop, self._provenance, self.rng)
                 self._previous_program = None
-        elif self._statements_since_update >= MOST_STATEMENTS and not self.done:
+        elif self.statements_since_update >= MOST_STATEMENTS and not self.done:
             line = loop.program.statements[self.index].line
             self._recover()
             raise LoopError(line, f"{MOST_STATEMENTS:,} statements ran and no optimizer took a step", loop.program.text)
@@ -128,7 +129,7 @@ class Engine:
         self._statements: Generator[int, None, None] = loop.statements(at)
         self.at_boundary = True
         self.done = False
-        self._statements_since_update = 0
+        self.statements_since_update = 0
         self._provenance.on_backward = loop.on_backward
         self._provenance.loss_scale = lambda: loop.scale() or 1.0
         self._provenance.watch(loop.optimizers.values())

@@ -112,6 +112,11 @@ class Run:
         return self._engine.at_boundary
 
     @property
+    def statements_since_update(self) -> int:
+        """Statements that have run since the newest update, or since the loop began or was changed after it."""
+        return self._engine.statements_since_update
+
+    @property
     def edited(self) -> bool:
         """True while a text of the learner's own runs."""
         return self._engine.loop.is_edited
@@ -131,6 +136,7 @@ class Run:
         try:
             self._run_measured(1)
         finally:
+            self._forget_failed_loop()
             self._recorder.flush()
         return self.line
 
@@ -150,6 +156,7 @@ class Run:
                     self._apply_pending()
                     self._run_measured(MOST_STATEMENTS) if last else self._engine.run(MOST_STATEMENTS)
         finally:
+            self._forget_failed_loop()
             self._recorder.flush()
         return self.updates - before
 
@@ -197,7 +204,9 @@ class Run:
         model = self.task.build(self.seed)
         if self.start_weights is not None:
             with torch.no_grad():
-                nn.utils.vector_to_parameters(torch.tensor(self.start_weights, device=self.task.device), model.parameters())
+                nn.utils.vector_to_parameters(
+                    torch.tensor(self.start_weights, device=self.task.device), model.parameters()
+                )
         recorder = HistoryWriter(model)
         provenance = Provenance(model.named_parameters(), keep_vectors=recorder.is_two_weights)
         provenance.on_step = recorder.before_step
@@ -208,13 +217,15 @@ class Run:
         engine.on_update = lambda loop: recorder.updated(*loop.pop_update())
         self.model: nn.Module = model
         self.provenance = provenance
-        self._recorder, self._engine = recorder, engine
+        self._recorder, self._engine, self._loop = recorder, engine, engine.loop
         self.watched: deque[tuple[int, list[MemoryPoint]]] = deque(maxlen=_UPDATES_KEPT)
         """The updates whose memory was watched last, oldest first, as (number of the update, what was alive)."""
         self.ledger: Ledger | None = None
         """The newest of them as the Ledger that watched it."""
         self.loops: list[tuple[int, Recipe | str]] = []
-        """What ran from which update on since the last reset: (updates made before, a Recipe or a text of one's own)."""
+        """What ran since the last reset, as (updates made before it, a Recipe or a text of one's own)."""
+        self.all_loops_known = True
+        """False when the loop was changed so often that not every change is kept in ``loops``."""
         self._pending = None
 
     def _checked_weights(self, weights: Sequence[float]) -> tuple[float, ...]:
@@ -236,7 +247,14 @@ class Run:
             words.append("the recipe's own loop again")
         self.record.mark_switch(", ".join(words) or "the same recipe")
         self.recipe = recipe or self.recipe
+        self.all_loops_known = self.all_loops_known and len(self.loops) < _LOOPS_KEPT
         self.loops = [*self.loops[: _LOOPS_KEPT - 1], (self.updates, recipe or program.text)]
+        self._loop = self._engine.loop
+
+    def _forget_failed_loop(self) -> None:
+        """Take a text of the learner's own off ``loops`` if it never got through an update: the loop before is back."""
+        if self._engine.loop is not self._loop:
+            self.loops, self._loop = self.loops[:-1], self._engine.loop
 
     def _run_measured(self, max_statements: int) -> None:
         """Run up to an update while the norm of each contribution is taken, and bytes are counted."""

@@ -84,8 +84,10 @@ class Whole(Switch):
 
     def read(self, name: str, typed: object) -> int:
         """Take a typed whole number: ``"4"``, but not ``"2.5"``."""
-        whole = isinstance(typed, str) and re.fullmatch(r"[+-]?\d{1,18}", typed.strip(), re.ASCII)
-        return self.check(name, int(str(typed)) if whole else typed)
+        if isinstance(typed, str) and re.fullmatch(r"[+-]?\d{1,18}", typed.strip(), re.ASCII):
+            number = int(typed)
+            return self.check(name, number if self.low <= number <= self.high else typed)  # refused as it was typed
+        return self.check(name, typed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +115,8 @@ class Positive(Switch):
             if typed.strip() == "off":
                 return self.check(name, None)
             if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", typed.strip(), re.ASCII):
-                return self.check(name, float(typed))
+                number = float(typed)
+                return self.check(name, number if 0 < number < math.inf else typed)  # refused as it was typed
         return self.check(name, typed)
 
     def text(self, value: Any) -> str:

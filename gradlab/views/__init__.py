@@ -9,7 +9,6 @@ from .._lazy import load_lazily
 if TYPE_CHECKING:
     from .blank import MessagePanel as MessagePanel
     from .canvas import Canvas as Canvas
-    from .comparison import comparison_figure as comparison_figure
     from .compose import compose as compose
     from .palette import ACTIVATIONS as ACTIVATIONS
     from .palette import CLASSES as CLASSES

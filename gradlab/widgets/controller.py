@@ -20,12 +20,14 @@ from .code import changed_lines, coloured
 from .controls import SPEEDS, lab_controls, switch_values, without_effect
 from .frames import Frame, FrameWriter, PanelDrawings
 from .python_state import python_state
-from .requests import BadRequest, number, panel_size, text, whole_number
+from .requests import RequestError, number, panel_size, text, whole_number
 
 _SLICE = 0.03  # seconds of work before a request is answered, so that Pause need not wait longer
 _MOST_FRAMES = 20  # in one answer
-_WORDS_EVERY = 48.0  # ms between two status lines while playing
 _MOST_STATEMENTS, _MOST_UPDATES = 2000, 2  # on the way to a line
+_MOST_BETWEEN = 1000  # updates between two frames
+_MOST_EVERY = 60_000.0  # ms that a frame is seen
+_MOST_WORDS = 300  # letters of what is said of a bad request
 
 
 class LabController:
@@ -34,8 +36,13 @@ class LabController:
     It knows no widget: a Lab hands requests and answers to and fro.
     """
 
-    def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None) -> None:
-        """Look at a run; ``panels`` as in Lab, None for what suits the task."""
+    def __init__(
+        self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, *, named: bool = True
+    ) -> None:
+        """Look at a run; ``panels`` as in Lab, None for what suits the task.
+
+        ``named`` says that the name of the run's task is all that is needed to get it again.
+        """
         self.runner = runner
         self.controls = controls
         self.interrupted = False
@@ -44,6 +51,7 @@ class LabController:
         """True from the first request for frames to the end of playing."""
         self.chosen_panels = panels
         """What was asked for, None for what suits the task."""
+        self._task_text = repr(runner.task.name) if named else "task"  # as a line of Python has it
         self._doctor = LiveDoctor()
         self._note = runner.task.title
         self._card = ""  # the one that was chosen
@@ -66,8 +74,8 @@ class LabController:
         with lock:
             try:
                 frames = self._answer(request)
-            except BadRequest as error:
-                self.say(str(error))
+            except RequestError as error:
+                self.say(_cut(str(error)))
                 frames = [self.frame()]
         work = round((time.perf_counter() - began) * 1000, 1)
         return {"n": request.get("n"), "client": request.get("client"), "work": work, "frames": frames}
@@ -79,7 +87,7 @@ class LabController:
         if do == "hello":
             self._writer.start_over()
             return [self.frame()]
-        actions: dict[Any, Callable[[], object]] = {
+        actions: dict[str, Callable[[], object]] = {
             "pause": lambda: None,
             "statement": self.step,
             "update": self.update,
@@ -92,21 +100,22 @@ class LabController:
             "press": lambda: self.press(text(request, "what")),
             "size": lambda: self.resize(panel_size(request)),
         }
-        if do not in actions:
-            raise BadRequest(f"do must be one of {', '.join(map(str, actions))}, got {do!r}")
+        if not isinstance(do, str) or do not in actions:
+            raise RequestError(f"do must be one of hello, frames, {', '.join(actions)}, got {do!r}")
         if do not in ("turn", "size", "zoom", "press", "edit"):  # playing goes on after these
-            self.playing = False
+            self.playing = self.interrupted = False
         actions[do]()
         return [self.frame()]
 
     def _play(self, request: Mapping[str, Any]) -> list[Frame]:
         """Make some frames, as many as a slice of work allows, and at least one."""
         count = max(1, min(whole_number(request, "count"), _MOST_FRAMES))
-        every = number(request, "every")
+        every = min(max(number(request, "every"), 0.0), _MOST_EVERY)
         if "seconds" in request:
             some: dict[str, Any] = {"seconds": min(max(number(request, "seconds"), 0.0), _SLICE)}
         else:
-            some = {"updates": max(1, whole_number(request, "updates"))} if "updates" in request else {}
+            updates = whole_number(request, "updates") if "updates" in request else None
+            some = {} if updates is None else {"updates": max(1, min(updates, _MOST_BETWEEN))}
         self.playing, self._stop_playing = True, False
         frames: list[Frame] = []
         end = time.perf_counter() + _SLICE
@@ -157,7 +166,7 @@ class LabController:
         if name == "task":
             self._guarded(lambda: self._new_task(value))
         elif name == "card":
-            self._guarded(lambda: self.compare_to_gpu(value))
+            self._guarded(lambda: self._choose_card(value))
         else:
             self._guarded(lambda: self._turn_switch(name, value))
 
@@ -204,7 +213,7 @@ class LabController:
     def drag(self, name: str, x: float, y: float) -> None:
         """Begin again with the two weights where they were dragged."""
         if name != "weights" or self.runner.provenance.vectors is None:
-            raise BadRequest(f"what can be dragged are the weights of a model of two, got {name!r}")
+            raise RequestError(f"what can be dragged are the weights of a model of two, got {name!r}")
         self._guarded(lambda: self._begin_at(x, y))
 
     def zoom(self, low: Any, high: Any) -> None:
@@ -214,14 +223,14 @@ class LabController:
             return
         first, last = sorted((number({"low": low}, "low"), number({"high": high}, "high")))
         if last - first < 2 or last <= 0:
-            raise BadRequest("Zoom in on at least two updates.")
+            raise RequestError("Zoom in on at least two updates.")
         self.screen.zoom = (max(first, 0.0), last)
 
     def press(self, what: str) -> None:
         """Say of a batch which one it is, and whether a step has applied it."""
         kind, _, batch = what.partition(" ")
         if kind != "batch" or not batch.isascii() or not batch.isdigit():
-            raise BadRequest(f"what can be pressed is a batch, got {what!r}")
+            raise RequestError(f"what can be pressed is a batch, got {what!r}")
         self.say(self._scenes.about_batch(int(batch)))
 
     def resize(self, size: tuple[int, int]) -> None:
@@ -269,16 +278,16 @@ class LabController:
                 speeds=[list(speed) for speed in SPEEDS] if "speed" in self.controls else [],
                 editable="edit" in self.controls,
                 zoomed=self.screen.zoom is not None,
-                copy="" if only_due else python_state(runner),
+                copy="" if only_due else python_state(runner, self._task_text),
             )
             if self._stop_playing:
                 frame["stop"] = True
             return frame
 
     def _state(self, *, only_due: bool) -> str:
-        """Return the status line; nobody reads it sixty times a second."""
+        """Return the status line, while playing no oftener than it is due."""
         if not only_due or self._now >= self._state_due:
-            self._state_due = self._now + _WORDS_EVERY
+            self._state_due = self._now + self.screen.pace.words
             self._last_state = status_line(self.runner)
         return self._last_state
 
@@ -325,7 +334,7 @@ class LabController:
                     self._stop("The loop has come to its end. Reset begins it again.")
             except KeyboardInterrupt:
                 self._stop("Interrupted. Play goes on.")
-            except BadRequest:
+            except RequestError:
                 raise
             except Exception as error:  # whatever it is: a traceback under a notebook cell helps nobody
                 if not self.handle_oom(error):
@@ -362,14 +371,22 @@ class LabController:
         except ValueError as error:
             kept = SWITCHES[name].text(getattr(self.runner.recipe, name)) if name in SWITCHES else ""
             stays = f". It stays at {kept}." if kept else ""
-            raise BadRequest(f"{str(error).removeprefix('Recipe: ')}{stays}") from error
+            raise RequestError(f"{_cut(str(error).removeprefix('Recipe: '))}{stays}") from error
         self.switch(recipe)
+
+    def _choose_card(self, card: Any) -> None:
+        try:
+            if not isinstance(card, str):
+                raise ValueError(f"card must be a text, got {card!r}")
+            self.compare_to_gpu(card)
+        except ValueError as error:
+            raise RequestError(str(error)) from error
 
     def _run_to(self, line: int) -> None:
         statements = {(s.line, s.last_line) for s in self.runner.statements}
         wanted = next((span for span in sorted(statements) if span[0] <= line <= span[1]), None)
         if wanted is None:
-            raise BadRequest(f"Line {line} is no statement of the loop.")
+            raise RequestError(f"Line {line} is no statement of the loop.")
         last = self.runner.updates + _MOST_UPDATES
         for _ in range(_MOST_STATEMENTS):
             self.runner.step()
@@ -399,10 +416,10 @@ class LabController:
         try:
             task = tasks.get(name)
         except (TypeError, ValueError) as error:
-            raise BadRequest(f"task: {error}") from error
+            raise RequestError(f"task: {error}") from error
         runner = Run(task, self.runner.recipe.replace(lr=task.lr))
         self.runner.close()
-        self.runner = runner
+        self.runner, self._task_text = runner, repr(name)
         self._start_showing(f"{task.title}. A new run, with lr {task.lr:g} for this task.")
 
     def _start_showing(self, words: str, *, keep_scenes: bool = False) -> None:
@@ -420,3 +437,7 @@ class LabController:
         return "this GPU" if self.runner.task.device.startswith("cuda") else "none"
 
 
+def _cut(words: str) -> str:
+    """Return words that may quote anything: not too many, and nothing that no message can carry."""
+    plain = words.encode("utf-8", "replace").decode("utf-8")
+    return plain if len(plain) <= _MOST_WORDS else f"{plain[: _MOST_WORDS - 60]} ..."

@@ -46,7 +46,7 @@ class Lab:
             raise ValueError(f"Lab: panels must be one or more names out of {', '.join(PanelName)}, got {panels!r}")
         if shown and PanelName.PICTURE in shown and not shows_predictions(runner.task):
             raise ValueError(f"Lab: panels of the task {runner.task.name!r} can be any but 'picture', got 'picture'")
-        self.controller = LabController(runner, chosen, shown)
+        self.controller = LabController(runner, chosen, shown, named=task is None or isinstance(task, str))
         """What each request of the browser does, and the frames that answer it."""
         self._view: LiveView | None = None
 
@@ -101,10 +101,15 @@ class Lab:
             self._show()
         return self
 
-    def step(self) -> Lab:
-        """Run one statement."""
-        with lock, self.controller.listening():
-            self.runner.step()
+    def step(self, statements: int = 1) -> Lab:
+        """Run one statement, or so many."""
+        if not isinstance(statements, int) or isinstance(statements, bool) or statements < 0:
+            raise ValueError(f"Lab.step: statements must be a whole number from 0, got {statements!r}")
+        try:
+            with lock, self.controller.listening():
+                for _ in range(statements):
+                    self.runner.step()
+        finally:
             self._show()
         return self
 
@@ -131,7 +136,7 @@ class Lab:
         return self
 
     def reset(self, weights: Sequence[float] | None = None) -> Lab:
-        """Begin again: the same task, loop and seed; ``weights`` are the numbers to begin with instead of the task's."""
+        """Begin again: the same task, loop and seed; ``weights`` are numbers to begin with in place of the task's."""
         with lock:
             if weights is not None:
                 self.runner.reset(weights)
@@ -147,9 +152,10 @@ class Lab:
     ) -> Recording:
         """Make this run anew from its start, as a recording that plays on a page without a kernel.
 
-        It goes through the same changes of the loop, for so many updates in all. ``switches`` can be turned in the page
-        at the updates in ``marks``: names, of those that are on or off, or names with the values to turn to. Every such
-        run is computed now, up to two turns one after the other. Raises TypeError or ValueError that names what is wrong.
+        It goes through the same changes of the loop, for so many updates in all. ``switches`` can be turned in the
+        page at the updates in ``marks``: names, of those that are on or off, or names with the values to turn to. Every
+        such run is computed now, up to two turns one after the other. Raises TypeError or ValueError that names what is
+        wrong.
         """
         with lock:
             runner = self.runner

@@ -7,17 +7,17 @@ from dataclasses import fields
 from ..loop import Recipe, Run
 
 
-def python_state(run: Run) -> str:
-    """Return the line: the task, its start, every change of the loop at its update, and the updates between them.
+def python_state(run: Run, task: str) -> str:
+    """Return the line: the task, its start, every change of the loop at its update, the updates between them, and the
+    statements since; "" where the loop was changed so often that not every change is known.
 
-    A task that is not one of gradlab's own is written as the name ``task``.
+    ``task`` is how the line names the task: ``'digits'`` with its quotes, or a name for one that the learner made.
     """
-    from .. import tasks
-
+    if not run.all_loops_known:
+        return ""
     (_, first), *later = run.loops
-    name = repr(run.task.name) if run.task.name in tasks.names() else "task"
     recipe = first if isinstance(first, Recipe) else run.recipe
-    line = f"Lab({name}, {_recipe(recipe)})"
+    line = f"Lab({task}, {_recipe(recipe)})"
     if isinstance(first, str):
         line += f".edit({first!r})"
     if run.start_weights is not None or isinstance(first, str):
@@ -30,10 +30,14 @@ def python_state(run: Run) -> str:
         if isinstance(loop, str):
             line += f".edit({loop!r})"
             continue
-        changes = {f.name: getattr(loop, f.name) for f in fields(Recipe) if getattr(loop, f.name) != getattr(now, f.name)}
+        changes = {
+            f.name: getattr(loop, f.name) for f in fields(Recipe) if getattr(loop, f.name) != getattr(now, f.name)
+        }
         line += f".switch({', '.join(f'{name}={value!r}' for name, value in changes.items())})"
         now = loop
-    return line + (f".run({run.updates - done})" if run.updates > done else "")
+    line += f".run({run.updates - done})" if run.updates > done else ""
+    begun = run.statements_since_update
+    return line + (f".step({begun})" if begun > 1 else ".step()" if begun else "")
 
 
 def _recipe(recipe: Recipe) -> str:

@@ -239,6 +239,7 @@ def test_a_range_is_chosen_and_left_again(panel: Any) -> None:
     panel.mouse.move(250, 100)
     panel.mouse.down()
     panel.mouse.move(150, 90, steps=5)
+    assert tip(panel) is None
     box = panel.locator(".gl-range").bounding_box()
     assert [round(box[side]) for side in ("x", "width", "y", "height")] == [150, 100, 20, 160]
     panel.mouse.up()
@@ -337,6 +338,7 @@ def test_a_loop_that_fails_stays_open_with_its_own_line_marked(code: Any) -> Non
     field = code.get_by_label("your own loop")
     assert field.input_value() == text
     assert code.locator(".gl-numbers .wrong").inner_text() == "✗ 50"
+    assert code.locator(".gl-numbers").bounding_box()["height"] == field.bounding_box()["height"]
     seen, inside = code.locator(".gl-numbers .wrong").bounding_box(), field.bounding_box()
     assert inside["y"] < seen["y"] < inside["y"] + inside["height"] - 10
     field.fill("mended = 1\n")
@@ -348,6 +350,14 @@ def test_a_loop_that_fails_stays_open_with_its_own_line_marked(code: Any) -> Non
 def test_a_draft_that_the_kernel_kept_is_opened(code: Any) -> None:
     show_code(code, draft="broken(", wrong=1)
     assert code.get_by_label("your own loop").input_value() == "broken("
+    assert code.locator(".gl-numbers .wrong").inner_text() == "✗ 1"
+
+
+def test_a_failed_draft_is_opened_again_with_its_mark(code: Any) -> None:
+    show_code(code, draft="broken(", wrong=1)
+    press(code, "Cancel")
+    assert [text.strip() for text in code.locator("pre.gl .gutter").all_inner_texts()] == ["1", "▶ 2", "∗ 3"]
+    press(code, "Edit the loop")
     assert code.locator(".gl-numbers .wrong").inner_text() == "✗ 1"
 
 

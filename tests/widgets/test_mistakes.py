@@ -1,0 +1,171 @@
+"""A loop of the learner's own that fails: its text is kept, its own line is marked, and the lab goes on as before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from page import Page
+
+from gradlab import Lab, Recipe, Run, tasks
+
+torch.set_num_threads(1)
+SOURCE = Recipe(lr=0.2).source()
+LINES = SOURCE.splitlines()
+
+
+def weights(run: Run) -> list[list[float]]:
+    return [param.flatten().tolist() for param in run.model.parameters()]
+
+
+def line_of(text: str, part: str) -> int:
+    return next(number for number, line in enumerate(text.splitlines(), 1) if part in line)
+
+
+AT_ONCE = {
+    "syntax": (SOURCE.replace("loss.backward()", "loss.backward("), "loss.backward("),
+    "indentation": (SOURCE.replace("        loss.backward()", "   loss.backward()"), "loss.backward()"),
+    "set-up": ("# mine\n" + SOURCE.replace("torch.optim.SGD", "torch.optim.SDG"), "SDG"),
+    "exit in the set-up": (f"{LINES[0]}\nexit()\n" + "\n".join(LINES[1:]), "exit()"),
+}
+
+
+@pytest.mark.parametrize("kind", AT_ONCE)
+def test_a_text_that_cannot_begin_is_kept_with_its_line_marked(kind: str) -> None:
+    text, part = AT_ONCE[kind]
+    lab = Lab("bowl", Recipe(lr=0.2)).run(3)
+    page, before = Page(lab), weights(lab.runner)
+    page.ask("edit", text=text)
+    assert page.shown["draft"] == text
+    assert page.shown["wrong"] == line_of(text, part)
+    assert page.note.startswith(f"Your loop stopped at line {line_of(text, part)}: ")
+    assert page.code() == lab.runner.source == SOURCE, "the loop before runs on"
+    assert weights(lab.runner) == before
+    same_as_without(lab, page)
+
+
+def same_as_without(lab: Lab, page: Page) -> None:
+    """The lab trains on as a run in which nobody has edited anything."""
+    other = Run(tasks.bowl(), Recipe(lr=0.2))
+    page.play(4)
+    other.advance(updates=lab.runner.updates)
+    assert weights(lab.runner) == weights(other)
+
+
+@pytest.mark.parametrize("how", ["update", "play", "statement"])
+def test_a_text_that_fails_in_its_first_update_is_kept_and_the_loop_before_is_back(how: str) -> None:
+    text = "# my own loop\n" + SOURCE.replace("loss.backward()", "loss.bakward()")
+    lab = Lab("bowl", Recipe(lr=0.2)).run(3)
+    page, before = Page(lab), weights(lab.runner)
+    page.ask("edit", text=text)
+    assert (page.shown["draft"], page.shown["wrong"]) == ("", 0), "it was taken"
+    assert page.code() == text
+    for _ in range(12):
+        page.play(3) if how == "play" else page.ask(how)
+        if page.shown["wrong"]:
+            break
+    assert page.shown["draft"] == text
+    assert page.shown["wrong"] == line_of(text, "bakward") == 10
+    assert page.note.startswith("Your loop stopped at line 10: AttributeError")
+    assert page.stopped
+    assert page.code() == lab.runner.source == SOURCE
+    assert weights(lab.runner) == before
+    same_as_without(lab, page)
+
+
+def test_a_text_that_fails_after_some_updates_stays_with_its_line_marked() -> None:
+    text = SOURCE.replace(
+        "loss.backward()", "assert optimizer.state_dict is not None and lives()\n        loss.backward()"
+    )
+    text = text.replace("for epoch", "left = [None] * 5\nlives = lambda: left.pop() is None\nfor epoch")
+    lab = Lab("bowl", Recipe(lr=0.2)).run(3)
+    page = Page(lab).ask("edit", text=text).play(5)
+    before = weights(lab.runner)
+    assert lab.runner.updates == 8
+    page.play(3)
+    assert page.stopped
+    assert page.shown["wrong"] == line_of(text, "assert")
+    assert page.note.startswith(f"Your loop stopped at line {line_of(text, 'assert')}: IndexError")
+    assert page.code() == lab.runner.source == text, "it has made updates, so it is the loop"
+    assert weights(lab.runner) == before
+    assert lab.runner.updates == 8
+    page.turn("lr", "0.1")
+    assert page.shown["wrong"] == 0
+    assert page.play(2).shown["updates"] == 10
+
+
+def test_a_draft_outlives_switches_steps_and_reset_and_goes_when_it_is_taken() -> None:
+    lab = Lab("bowl", Recipe(lr=0.2)).run(3)
+    page = Page(lab)
+    text = AT_ONCE["syntax"][0]
+    page.ask("edit", text=text)
+    for act in (
+        lambda: page.turn("zero_grad", False),
+        lambda: page.ask("statement"),
+        lambda: page.play(3),
+        lambda: page.turn("task", "line"),
+        lambda: page.ask("reset"),
+        lambda: page.ask("hello"),
+    ):
+        act()
+        assert page.shown["draft"] == text
+    page.ask("edit", text=SOURCE)
+    assert page.shown["draft"] == ""
+
+
+def test_the_line_of_a_mistake_is_not_marked_in_another_text() -> None:
+    page = Page(Lab("bowl", Recipe(lr=0.2)))
+    page.ask("edit", text=AT_ONCE["syntax"][0])
+    assert page.shown["wrong"] == 9
+    page.ask("edit", text=SOURCE.replace("batches", "batchez"))
+    assert page.ask("update").shown["wrong"] == line_of(SOURCE, "batches")
+    page.ask("edit", text=SOURCE + "\n# fine\n")
+    assert (page.shown["wrong"], page.shown["draft"]) == (0, "")
+
+
+MEAN: list[tuple[str, str]] = [
+    ("while True: pass", "no optimizer took a step"),
+    ("", "come to its end"),
+    ("raise SystemExit", "line 1: SystemExit"),
+    ("for x, y in batches:\n    raise KeyError('<b>')", "line 2: KeyError"),
+    ("def f(): return f()\nfor x in batches:\n    f()", "RecursionError"),
+    ("for x in batches:\n    x = 10 ** 10 ** 6 if False else x\n", "come to its end"),
+    ("\x00", "line 0"),
+    ("(" * 500, "line"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), MEAN, ids=[text[:12] for text, _ in MEAN])
+def test_a_text_that_does_not_train_is_told_and_harms_nothing(text: str, said: str) -> None:
+    lab = Lab("bowl", Recipe(lr=0.2)).run(3)
+    page, before = Page(lab), weights(lab.runner)
+    page.ask("edit", text=text)
+    if not page.shown["draft"]:
+        page.play(3)
+    assert said in page.note
+    assert weights(lab.runner) == before
+    page.turn("zero_grad", False)
+    page.turn("zero_grad", True)
+    assert page.play(2).shown["updates"] == 5
+
+
+@pytest.mark.parametrize("when", ["first", "later"])
+def test_memory_that_runs_out_is_explained_and_keeps_the_text(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Lab("bowl", Recipe(lr=0.2)).run(1)
+    page = Page(lab)
+
+    def full(*args: Any, **more: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
+
+    run: Callable[..., int] = lab.runner.advance
+    calls = iter([run] * (2 if when == "later" else 0) + [full] + [run] * 100)
+    monkeypatch.setattr(lab.runner, "advance", lambda *args, **more: next(calls)(*args, **more))
+    page.play(4)
+    assert page.stopped
+    assert "Out of memory" in page.note
+    assert page.note == lab.controller.oom_message
+    assert "Out of memory" in lab.text
+    page.play(2)
+    assert not page.stopped

@@ -1,0 +1,324 @@
+"""What a browser asks of a Lab: each request does what the protocol says, and a bad one is answered in words."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from typing import Any
+
+import pytest
+import torch
+from page import Page
+
+from gradlab import Lab, Recipe, Run, tasks
+from gradlab.widgets import requests
+
+torch.set_num_threads(1)
+
+
+def weights(run: Run) -> list[list[float]]:
+    return [param.flatten().tolist() for param in run.model.parameters()]
+
+
+# Numbers that are typed -----------------------------------------------------------------------------------------------
+
+WINDOW = r"accumulate must be (a whole number, )?1 to 16, got "
+POSITIVE = " must be (None or )?a finite number above 0, got "
+TYPED: list[tuple[str, Any, str]] = [
+    *(("accumulate", typed, WINDOW) for typed in ("2.5", "1e400", "", "abc", "-1", "0", "17", "1_0", "١", "4 5")),
+    *(("accumulate", typed, WINDOW) for typed in ("1e1", "0x4")),
+    *(("accumulate", typed, WINDOW) for typed in (2.5, True, None, [4], 10**400)),
+    *(("lr", typed, "lr" + POSITIVE) for typed in ("1e400", "", "abc", "-1", "0", "1_0", "١", "0,1")),
+    *(("lr", typed, "lr" + POSITIVE) for typed in ("nan", "inf", "-inf", "1e-400")),
+    *(("lr", typed, "lr" + POSITIVE) for typed in (True, None, {}, 10**400, -0.5)),
+    *(("clip", typed, "clip" + POSITIVE) for typed in ("1e400", "", "abc", "-1", "1_0", "١", "of", [], False)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "typed", "said"), TYPED)
+def test_a_number_typed_badly_is_answered_in_words_and_changes_nothing(name: str, typed: Any, said: str) -> None:
+    lab = Lab("line", Recipe(lr=0.02, accumulate=3, clip=0.5)).run(2).step(2)
+    page, before, recipe = Page(lab), weights(lab.runner), lab.runner.recipe
+    values, code = dict(page.values), page.code()
+    page.turn(name, typed)
+    assert re.match(said, page.note), page.note
+    shown = {"accumulate": "3", "lr": "0.02", "clip": "0.5"}[name]
+    assert page.note.endswith(f" It stays at {shown}.")
+    assert repr(typed)[:100] in page.note
+    assert (page.values, page.code(), weights(lab.runner), lab.runner.recipe) == (values, code, before, recipe)
+    assert page.frames[0]["values"] == {name: values[name]}, "told again, for a field to go back to"
+    assert not page.stopped
+
+
+@pytest.mark.parametrize(
+    ("name", "typed", "value"),
+    [
+        ("lr", "0.25", 0.25), ("lr", " 1e-3 ", 0.001), ("lr", ".5", 0.5), ("lr", "5.", 5.0), ("lr", "+1E2", 100.0),
+        ("lr", 0.3, 0.3), ("lr", 2, 2.0), ("accumulate", "16", 16), ("accumulate", " 2", 2), ("accumulate", 4, 4),
+        ("clip", "off", None), ("clip", 0.1, 0.1), ("clip", "0.7", 0.7),
+    ],
+)  # fmt: skip
+def test_a_number_typed_well_is_taken_as_it_is(name: str, typed: Any, value: Any) -> None:
+    lab = Lab("line", Recipe(lr=0.02, accumulate=3, clip=0.5))
+    page = Page(lab).turn(name, typed)
+    assert getattr(lab.runner.recipe, name) == value
+    assert page.code() == lab.runner.recipe.source()
+    if name != "clip":
+        assert float(page.values[name]) == value
+    elif value is not None:
+        assert [str(value), value] in page.control("clip")["options"], "offered even if it is unusual"
+
+
+# Running to a line ----------------------------------------------------------------------------------------------------
+
+
+def test_a_loop_runs_up_to_a_line() -> None:
+    lab = Lab("digits", Recipe(lr=0.05, accumulate=2, amp="bf16"))
+    other = Run(tasks.digits(), lab.runner.recipe)
+    page = Page(lab)
+    lines = page.code().splitlines()
+    step = next(at for at, line in enumerate(lines, 1) if "optimizer.step()" in line)
+    inside = next(at for at, line in enumerate(lines, 1) if "output = model(x)" in line)
+    page.ask("to_line", line=step)
+    assert (page.shown["updates"], page.shown["lit"]) == (1, [step, step])
+    other.advance(updates=1)
+    assert weights(lab.runner) == weights(other)
+    page.ask("to_line", line=inside)  # in a block that is one statement
+    first, last = page.shown["lit"]
+    assert first <= inside <= last
+    assert page.shown["updates"] == 1
+    page.ask("to_line", line=step)
+    other.advance(updates=1)
+    assert weights(lab.runner) == weights(other)
+
+
+NONE = "is no statement of the loop"
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [(1, "not come to line 1. Set-up runs only once"), (0, NONE), (2, NONE), (99, NONE), (-3, NONE)]
+)
+def test_a_line_that_cannot_be_run_to_is_told(line: int, said: str) -> None:
+    lab = Lab("line")
+    page = Page(lab).ask("to_line", line=line)
+    assert said in page.note
+    assert lab.runner.updates == (2 if line == 1 else 0)
+
+
+# Dragging, zooming, pressing ------------------------------------------------------------------------------------------
+
+
+def test_dragged_weights_begin_a_run_from_there() -> None:
+    lab = Lab("bowl", Recipe(lr=0.2)).run(5)
+    page = Page(lab)
+    page.ask("drag", name="weights", x=-0.5, y=1.25)
+    assert weights(lab.runner) == [[-0.5, 1.25]]
+    assert page.shown["updates"] == 0
+    assert "where you put the weights" in page.note
+    page.play(7)
+    model = tasks.bowl().build(0)  # a loop of our own from there
+    with torch.no_grad():
+        next(iter(model.parameters())).copy_(torch.tensor([-0.5, 1.25]).view_as(next(iter(model.parameters()))))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
+    task = tasks.bowl()
+    for at in range(7):
+        x, y = task.batches[at % len(task.batches)]
+        optimizer.zero_grad()
+        task.loss_fn(model(x), y).backward()
+        optimizer.step()
+    assert weights(lab.runner) == [param.flatten().tolist() for param in model.parameters()]
+    page.ask("reset")
+    assert weights(lab.runner) == [[-0.5, 1.25]], "reset goes back to where they were put"
+    page.turn("task", "line")
+    assert lab.runner.start_weights is None
+
+
+def test_the_mark_of_the_weights_is_where_they_are_and_reads_as_what_they_are() -> None:
+    lab = Lab("bowl")
+    page = Page(lab).ask("drag", name="weights", x=0.75, y=-0.5)
+    panel = page.panels["landscape"]
+    mark = panel.draggable("weights")
+    ((x, y),) = panel.points(panel.ids[panel.marks.index(mark)])
+    axes = mark["drag"]["x"], mark["drag"]["y"]
+    read = [axis["start"] + axis["per_pixel"] * place for axis, place in zip(axes, (x, y), strict=True)]
+    assert read == pytest.approx([0.75, -0.5], abs=max(abs(axis["per_pixel"]) for axis in axes))
+
+
+@pytest.mark.parametrize(("task", "name"), [("digits", "weights"), ("bowl", "lr"), ("bowl", "")])
+def test_what_cannot_be_dragged_is_told(task: str, name: str) -> None:
+    lab = Lab(task).run(2)
+    page, before = Page(lab), weights(lab.runner)
+    assert "what can be dragged are the weights" in page.ask("drag", name=name, x=0, y=0).note
+    assert weights(lab.runner) == before
+
+
+def test_zoom_shows_some_of_the_updates_and_changes_nothing_else() -> None:
+    lab = Lab("digits").run(60)
+    page = Page(lab)
+    before, whole = page.seen(), page.panels["loss"]
+    page.ask("zoom", low=20.2, high=39.9)
+    assert page.shown["zoomed"] is True
+    drag = page.panels["loss"].draggable("zoom")["drag"]["x"]
+    edges = [drag["start"] + drag["per_pixel"] * x for x, _ in page.panels["loss"].points("zoom")]
+    assert (min(edges), max(edges)) == pytest.approx((20.2, 39.9), abs=2)
+    assert {name for name, panel in page.panels.items() if vars(panel) != before["panels"][name]} == {"loss"}
+    page.ask("zoom")
+    assert page.shown["zoomed"] is False
+    assert vars(page.panels["loss"]) == vars(whole)
+    page.ask("zoom", low=39.9, high=20.2)
+    assert page.shown["zoomed"] is True, "from right to left as well"
+    assert page.ask("reset").shown["zoomed"] is False
+
+
+@pytest.mark.parametrize(("low", "high"), [(5, 6.5), (-9, -3), ("a", 3), (True, 40), (10**400, 3), ([], {})])
+def test_a_range_that_cannot_be_shown_is_told(low: Any, high: Any) -> None:
+    page = Page(Lab("line").run(20))
+    before = vars(page.panels["loss"])
+    assert re.search("at least two updates|must be a finite number", page.ask("zoom", low=low, high=high).note)
+    assert page.shown["zoomed"] is False
+    assert vars(page.panels["loss"]) == before
+
+
+def test_a_batch_that_is_pressed_is_explained() -> None:
+    lab = Lab("line", Recipe(lr=0.01, accumulate=2, zero_grad=False)).run(2)
+    page = Page(lab)
+    batches = len(tasks.line().batches)
+    assert page.press("gradient", "batch 4").note == (
+        f"Batch 4 is number 4 of the {batches} in epoch 1. The newest step has applied it."
+    )
+    assert (
+        "A step applied it before the newest batch came, and it is still in .grad"
+        in page.ask("press", what="batch 1").note
+    )
+    page.ask("to_line", line=next(s.line for s in lab.runner.statements if "backward" in s.label))
+    assert "no step has applied it yet" in page.ask("press", what="batch 5").note
+    assert "No backward has the number 99 yet" in page.ask("press", what="batch 99").note
+    lab.switch(zero_grad=True).run(batches)
+    assert "It is no longer in .grad" in page.ask("press", what="batch 1").note
+    newest = lab.runner.provenance.backwards
+    assert f"in epoch {1 + (newest - 1) // batches}." in page.ask("press", what=f"batch {newest}").note
+
+
+@pytest.mark.parametrize("what", ["", "batch", "batch ", "batch -1", "batch ١", "batch 1.5", "weights 3", "batch 1 2"])
+def test_what_cannot_be_pressed_is_told(what: str) -> None:
+    assert "what can be pressed is a batch" in Page(Lab("line").run(2)).ask("press", what=what).note
+
+
+def test_panels_are_laid_out_for_the_room_there_is() -> None:
+    page = Page(Lab("line").run(3))
+    page.ask("size", width=520, height=300)
+    assert {tuple(panel.size) for panel in page.panels.values()} == {(520, 300)}
+    page.ask("size", width=1, height=10**9)
+    (size,) = {tuple(panel.size) for panel in page.panels.values()}
+    assert 200 <= size[0] <= 300 <= size[1] <= 500
+    page.turn("task", "bowl")
+    assert {tuple(panel.size) for panel in page.panels.values()} == {size}
+
+
+# An interrupt ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_interrupt_ends_the_playing_and_says_so() -> None:
+    lab = Lab("line")
+    page = Page(lab).play(3)
+    lab.controller.interrupted = True
+    page.play(5)
+    assert lab.runner.updates == 3
+    assert page.stopped
+    assert len(page.frames) == 1
+    assert page.note == "Interrupted. Play goes on."
+    assert not lab.controller.playing
+    page.play(2)
+    assert lab.runner.updates == 5
+    assert not page.stopped
+
+
+def test_an_interrupt_that_came_before_a_pause_does_not_stop_the_next_play() -> None:
+    lab = Lab("line")
+    page = Page(lab).play(3)
+    lab.controller.interrupted = True
+    page.ask("pause").play(2)
+    assert lab.runner.updates == 5
+
+
+def test_an_interrupt_while_the_loop_runs_is_said_and_the_lab_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = Lab("line").run(2)
+    page = Page(lab)
+
+    def interrupted(*args: Any, **more: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lab.runner, "advance", interrupted)
+        page.play(4)
+    assert page.note == "Interrupted. Play goes on."
+    assert page.stopped
+    page.play(2)
+    assert lab.runner.updates == 4
+
+
+# Requests that no browser of ours makes -------------------------------------------------------------------------------
+
+BAD: list[dict[str, Any]] = [
+    {}, {"do": None}, {"do": []}, {"do": {}}, {"do": "fly"}, {"do": 3}, {"do": "frames"}, {"do": "frames", "count": 1},
+    {"do": "frames", "count": "many", "every": 1, "updates": 1},
+    {"do": "frames", "count": 1, "every": None, "updates": 1},
+    {"do": "frames", "count": 1, "every": 16, "updates": "2"}, {"do": "frames", "count": 1, "every": 1, "seconds": "x"},
+    {"do": "turn"}, {"do": "turn", "name": "lr"}, {"do": "turn", "name": "learning_rate", "value": 1},
+    {"do": "turn", "name": [], "value": 1}, {"do": "turn", "name": "task", "value": "digitz"},
+    {"do": "turn", "name": "task", "value": []}, {"do": "turn", "name": "card", "value": "RTX"},
+    {"do": "turn", "name": "card", "value": {}}, {"do": "turn", "name": "card"},
+    {"do": "turn", "name": "amp", "value": [1]},
+    {"do": "turn", "name": "zero_grad", "value": "no"}, {"do": "edit"}, {"do": "edit", "text": 3}, {"do": "to_line"},
+    {"do": "to_line", "line": 2.5}, {"do": "drag", "name": "weights"},
+    {"do": "drag", "name": "weights", "x": "a", "y": 1},
+    {"do": "drag", "name": "weights", "x": 10**400, "y": 1}, {"do": "press"}, {"do": "press", "what": ["batch 1"]},
+    {"do": "size"}, {"do": "size", "width": 300}, {"do": "size", "width": "wide", "height": 200},
+    {"do": "turn", "name": "lr", "value": "9" * 100_000}, {"do": "turn", "name": "lr", "value": "\ud800"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("request_", BAD, ids=lambda request_: json.dumps(request_)[:50])
+def test_a_bad_request_is_answered_in_words_and_stops_no_play(request_: dict[str, Any]) -> None:
+    lab = Lab("bowl").run(2)
+    page, before = Page(lab), weights(lab.runner)
+    page.ask(**{"do": None, **request_})
+    assert page.note != tasks.bowl().title
+    assert re.search("must be|can be dragged", page.note), page.note
+    assert len(page.note) < 500
+    assert not page.stopped
+    assert weights(lab.runner) == before
+    assert page.seen() == Page(lab).seen()
+
+
+def test_a_whole_number_is_read_as_one() -> None:
+    assert requests.whole_number({"line": 3.0}, "line") == 3
+    assert type(requests.whole_number({"line": 3.0}, "line")) is int
+    with pytest.raises(requests.RequestError, match=r"line must be a whole number, got 3.5"):
+        requests.whole_number({"line": 3.5}, "line")
+
+
+WORDS = "frames hello pause statement update reset turn edit to_line drag zoom press size"
+FIELDS = "count every updates seconds name value text line x y low high what width height"
+VALUES: tuple[Any, ...] = (
+    None, True, False, 0, 1, -1, 2.5, 3, 1e300, -1e300, 10**400, 10**9, "", "x", "1", "-1", "nan", "٣", "\ud800",
+    "weights", "batch 1", "lr", "task", "card", "amp", "zero_grad", "off", "digits", "bowl", [], [1], {}, {"a": None},
+    "0.5",    "for x, y in batches:\n    pass", "1 +", "optimizer = 3\nfor x in batches:\n    optimizer()",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_requests_never_raise(seed: int) -> None:
+    chance = random.Random(seed)
+    lab = Lab("bowl", controls=["task", "zero_grad", "lr", "card", "edit", "speed"])
+    page = Page(lab)
+    for _ in range(300):
+        fields = {name: chance.choice(VALUES) for name in FIELDS.split() if chance.random() < 0.6}
+        do = chance.choice(WORDS.split()) if chance.random() < 0.9 else chance.choice(VALUES)
+        page.ask(do, **fields)
+        assert isinstance(page.note, str)
+        assert page.code() == lab.runner.source or page.code() == lab.runner.source.rstrip("\n") + "\n"
+    assert page.seen() == Page(lab).seen()
+    page.ask("hello")  # that other page has had a frame
+    assert page.turn("task", "line").turn("lr", "0.01").play(3).shown["updates"] == 3
