@@ -14,7 +14,7 @@ from ..doctor import LiveDoctor
 from ..drawing import Drawing
 from ..forecast import usable_bytes
 from ..formatting import bytes_text
-from ..loop import SWITCHES, LoopError, Recipe, Run
+from ..loop import SWITCHES, LoopError, Program, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .code import changed_lines, coloured
 from .controls import SPEEDS, lab_controls, switch_values, without_effect
@@ -176,6 +176,7 @@ class LabController:
 
         def take() -> None:
             nonlocal taken
+            Program(text)  # a mistake that is seen at once changes nothing
             self._complete_update()
             self.runner.edit(text)
             self._doctor = LiveDoctor()

@@ -1,0 +1,145 @@
+"""Frames: changes add up to the whole, two labs do not disturb each other, and long runs have no longer frames."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+import torch
+from page import Page
+
+from gradlab import Lab, Recipe, Run, tasks
+
+torch.set_num_threads(1)
+TURNS: dict[str, list[tuple[Any, Any]]] = {  # what is chosen or typed, and what it is worth
+    "zero_grad": [(True, True), (False, False)],
+    "set_to_none": [(True, True), (False, False)],
+    "accumulate": [("1", 1), ("3", 3), ("4", 4)],
+    "divide_loss": [(True, True), (False, False)],
+    "amp": [("off", "off"), ("bf16", "bf16"), ("fp16", "fp16")],
+    "clip": [("off", None), (0.5, 0.5), (5.0, 5.0)],
+    "optimizer": [("sgd", "sgd"), ("adam", "adam"), ("adamw", "adamw")],
+    "lr": [("0.01", 0.01), ("0.1", 0.1), ("1e-3", 0.001)],
+}
+
+
+class Pair:
+    """A Lab that is driven through its page, and a plain Run that is told the same."""
+
+    def __init__(self, task: str) -> None:
+        self.lab = Lab(task)
+        self.page = Page(self.lab)
+        self.run = Run(getattr(tasks, task)())
+
+    def act(self, chance: random.Random) -> None:
+        """Do one thing."""
+        page, run = self.page, self.run
+        kind = chance.choice(["turn", "turn", "play", "play", "statement", "update", "look", "bad", "reset"])
+        if kind == "turn":
+            name = chance.choice(list(TURNS))
+            typed, value = chance.choice(TURNS[name])
+            page.turn(name, typed)
+            if not run.at_boundary:
+                run.advance(updates=1)
+            run.switch(run.recipe.replace(**{name: value}))
+        elif kind == "play":
+            frames, updates = chance.randrange(1, 6), chance.randrange(1, 4)
+            page.play(frames, updates)
+            for _ in range(frames):
+                run.advance(updates=updates)
+        elif kind == "statement":
+            page.ask("statement")
+            run.step()
+        elif kind == "update":
+            page.ask("update")
+            run.advance(updates=1)
+        elif kind == "look":  # none of these may change anything
+            page.ask("zoom", low=1, high=6).ask("size", width=500, height=300).ask("press", what="batch 2").ask("pause")
+        elif kind == "bad":
+            page.turn("lr", "abc").ask("edit", text="for x in").ask("to_line", line=-1).ask("drag", name="lr", x=1, y=2)
+        elif chance.random() < 0.2:
+            page.ask("reset")
+            run.reset()
+
+    def check(self) -> None:
+        """The page tells of the same run."""
+        assert self.page.shown["updates"] == self.lab.runner.updates == self.run.updates
+        assert self.page.code() == self.run.source
+        for one, other in zip(self.lab.runner.model.parameters(), self.run.model.parameters(), strict=True):
+            assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("names", [("digits", "bowl"), ("spiral", "line")])
+def test_two_labs_at_once_train_as_plain_runs_do(names: tuple[str, str]) -> None:
+    chance = random.Random(10)
+    pairs = [Pair(name) for name in names]
+    for _ in range(200):
+        pair = chance.choice(pairs)
+        pair.act(chance)
+        pair.check()
+    for pair in pairs:
+        shown = pair.page.ask("pause").seen()
+        assert pair.page.ask("hello").seen() == shown
+
+
+@pytest.mark.parametrize("task", ["bowl", "line", "spiral", "digits"])
+def test_a_whole_frame_is_all_the_changes_before_it(task: str) -> None:
+    page = Page(Lab(task))
+    play = {"count": 8, "every": 16}
+    steps: list[tuple[str, dict[str, Any]]] = [
+        ("statement", {}), ("frames", {**play, "updates": 1}), ("turn", {"name": "amp", "value": "fp16"}),
+        ("frames", {**play, "updates": 3}), ("turn", {"name": "accumulate", "value": "4"}), ("update", {}),
+        ("size", {"width": 480, "height": 270}), ("frames", play), ("zoom", {"low": 2, "high": 9}),
+        ("edit", {"text": "for x in batches:"}), ("turn", {"name": "amp", "value": "off"}), ("reset", {}),
+        ("frames", {**play, "seconds": 0.01}),
+    ]  # fmt: skip
+    for do, more in steps:
+        page.ask(do, **more)
+        shown, number = page.seen(), page.shown["f"]
+        page.ask("pause")  # what was not due while playing
+        shown = page.seen()
+        page.ask("hello")
+        assert page.frames[0]["whole"] is True
+        assert page.shown["f"] == number + 2
+        assert {key: value for key, value in page.seen().items() if value != shown[key]} == {}, do
+
+
+def test_the_page_shows_what_a_lab_of_the_same_state_shows() -> None:
+    page = Page(Lab("digits", Recipe(lr=0.1, zero_grad=False))).play(25).ask("pause")
+    other = Page(Lab("digits", Recipe(lr=0.1, zero_grad=False)).run(25))
+    for name in ("loss", "gradient", "picture"):
+        assert vars(page.panels[name]) == vars(other.panels[name])
+    assert (page.state, page.alarm, page.code()) == (other.state, other.alarm, other.code())
+
+
+def test_no_frame_tells_again_what_has_not_changed() -> None:
+    page = Page(Lab("digits"))
+    page.ask("pause")
+    assert set(page.frames[0]) == {"f"}
+    page.play(60)
+    keys = {key for _ in range(10) for frame in page.play(10).frames for key in frame}
+    assert keys <= {"f", "updates", "state", "panels", "lit"}
+
+
+def frame_bytes(page: Page, count: int) -> list[int]:
+    """The lengths of so many frames while playing."""
+    found: list[int] = []
+    while len(found) < count:
+        page.play(1)
+        found += [len(json.dumps(frame)) for frame in page.frames]
+    return sorted(found)
+
+
+@pytest.mark.parametrize("updates", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("task", ["bowl", "digits"])
+def test_a_frame_after_many_updates_is_no_longer_than_one_after_few(task: str, updates: int) -> None:
+    lab = Lab(task, Recipe(lr=0.05), panels=["loss", "gradient", "landscape"])
+    lab.runner.advance(updates=1000)
+    early, whole = frame_bytes(Page(lab), 60), Page(lab).bytes
+    lab.runner.advance(updates=updates - lab.runner.updates)
+    late = frame_bytes(Page(lab), 60)
+    assert sum(late) <= 1.2 * sum(early)
+    assert late[-1] <= 1.2 * early[-1]
+    assert Page(lab).bytes <= 1.2 * whole
