@@ -332,6 +332,8 @@ class LabController:
             try:
                 with self.listening():
                     action()
+                if not self._draft:
+                    self._wrong = 0
                 if self.runner.done:
                     self._stop("The loop has come to its end. Reset begins it again.")
             except KeyboardInterrupt:
@@ -339,6 +341,7 @@ class LabController:
             except RequestError:
                 raise
             except Exception as error:  # whatever it is: a traceback under a notebook cell helps nobody
+                self._wrong = error.line if isinstance(error, LoopError) else 0
                 if not self.handle_oom(error):
                     self._tell_error(error)
 
@@ -355,7 +358,6 @@ class LabController:
         if not isinstance(error, LoopError):
             self._stop(f"{type(error).__name__}: {error}")
             return
-        self._wrong = error.line
         if error.text and error.text != self.runner.source:  # the loop before runs again; the text that failed is kept
             self._draft = error.text
         self._stop(f"Your loop stopped at {error}")
