@@ -22,12 +22,12 @@ def short(value: float) -> str:
     size = abs(value)
     if size == 0:
         return "0"
-    if size >= 999_950 or size < 0.0005:
+    if size >= 999_500 or size < 0.0005:
         mantissa, exponent = f"{size:.1e}".split("e")
         text = f"{mantissa.removesuffix('.0')}e{int(exponent)}"
-    elif size >= 10_000:
+    elif size >= 9_999.5:
         text = f"{size / 1000:.3g}k"
-    elif size >= 1000:
+    elif size >= 999.5:
         text = f"{size:.0f}"
     else:
         text = f"{size:.3g}"

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
-    from ..views import ACTIVATIONS as ACTIVATIONS
-    from ..views import CATEGORY_STYLES as CATEGORY_STYLES
-    from ..views import FAINT as FAINT
-    from ..views import FRESH as FRESH
-    from ..views import GRADIENTS as GRADIENTS
-    from ..views import GREY as GREY
-    from ..views import INK as INK
-    from ..views import LOSS as LOSS
-    from ..views import OPTIMIZER as OPTIMIZER
-    from ..views import SCALE as SCALE
-    from ..views import STALE as STALE
-    from ..views import WEIGHTS as WEIGHTS
-    from ..views import WRONG as WRONG
+    from ..drawing import ACTIVATIONS as ACTIVATIONS
+    from ..drawing import CATEGORY_STYLES as CATEGORY_STYLES
+    from ..drawing import FAINT as FAINT
+    from ..drawing import FRESH as FRESH
+    from ..drawing import GRADIENTS as GRADIENTS
+    from ..drawing import GREY as GREY
+    from ..drawing import INK as INK
+    from ..drawing import LOSS as LOSS
+    from ..drawing import OPTIMIZER as OPTIMIZER
+    from ..drawing import SCALE as SCALE
+    from ..drawing import STALE as STALE
+    from ..drawing import WEIGHTS as WEIGHTS
+    from ..drawing import WRONG as WRONG
     from ..widgets import ForecastLab as ForecastLab
     from .autograd_graph import graph_of as graph_of
     from .autograd_graph import record_gradients as record_gradients

@@ -130,9 +130,12 @@ def _aside(text: str, tail: Numbers, head: Numbers) -> list[Spot]:
     length = math.hypot(x1 - x0, y1 - y0) or 1.0
     across, down = -(y1 - y0) / length, (x1 - x0) / length
     middle = (x0 + x1) / 2, (y0 + y1) / 2
-    return [
-        Spot(text, middle[0] + side * across, middle[1] + side * down, "middle") for side in (17.0, -17.0, 24.0, -24.0)
-    ]
+    spots = []
+    for far in (13.0, -13.0, 22.0, -22.0):
+        right = far * across
+        anchor = "start" if right > 5 else "end" if right < -5 else "middle"
+        spots.append(Spot(text, middle[0] + right, middle[1] + far * down, anchor))
+    return spots
 
 
 def _place(scene: Arrows) -> str:

@@ -16,7 +16,7 @@ from .labels import Box, Placer, Spot
 from .limits import Numbers
 from .marks import Axis, Mark, Path
 
-TICK = 11.0
+TICK = 12.0
 """Size of the words at ticks, in CSS pixels."""
 SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 _LONG = 4.0  # CSS pixels of a tick
@@ -40,13 +40,18 @@ class Scale:
             low, high = math.log10(low), math.log10(high)
             with np.errstate(divide="ignore", invalid="ignore"):
                 values = np.log10(np.maximum(values, 10.0**_LOWEST_LOG))
-        # both halves first, so that a span from -1e300 to 1e300 does not overflow
-        share = (np.clip(values, low, high) / 2 - low / 2) / (high / 2 - low / 2)
-        return self.start + share * (self.end - self.start)
+        values = np.minimum(np.maximum(values, low), high)
+        # halves, so that a span from -1e300 to 1e300 does not overflow
+        return self.start + (values / 2 - low / 2) * ((self.end - self.start) / (high / 2 - low / 2))
 
     def at(self, value: float) -> float:
         """Return the place of one value."""
-        return float(self.place(np.array([value]))[0])
+        low, high = self.low, self.high
+        if self.log:
+            low, high = math.log10(low), math.log10(high)
+            value = math.log10(max(value, 10.0**_LOWEST_LOG))
+        share = (min(max(value, low), high) / 2 - low / 2) / (high / 2 - low / 2)
+        return self.start + share * (self.end - self.start)
 
     @property
     def axis(self) -> Axis:
@@ -81,13 +86,6 @@ class Axes:
     boxes: tuple[Box, ...]
     """What the words at the axes cover."""
 
-    @property
-    def corners(self) -> Numbers:
-        """The rectangle between the axes, as points of a Path."""
-        return np.array(
-            [self.left, self.top, self.right, self.top, self.right, self.bottom, self.left, self.bottom], dtype=float
-        )
-
     def places(self, x: Numbers, y: Numbers) -> Numbers:
         """Return points as a Path has them."""
         out = np.empty((len(x), 2))
@@ -118,8 +116,8 @@ def make_axes(
     for at, value in enumerate(_ticks(x, right - left, 75.0)):
         place = across.at(value)
         lines += [math.nan, math.nan, place, bottom, place, bottom + _LONG]
-        spots = [Spot(_FORMATS[x.ticks](value), place, bottom + _LONG + 9, "middle")]
-        lowest = bottom + _LONG + 15
+        spots = [Spot(_FORMATS[x.ticks](value), place, bottom + _LONG + 11, "middle")]
+        lowest = bottom + _LONG + 18
         texts.append(placer.place(f"{name} x{at}", spots, size=TICK))
     for at, value in enumerate(_ticks(y, bottom - top, 38.0)):
         place = up.at(value)
@@ -129,7 +127,7 @@ def make_axes(
         )
     middle = Spot(x.words, (left + right) / 2, lowest + 8, "middle")
     texts.append(placer.place(f"{name} x", [middle]))
-    texts.append(placer.place(f"{name} y", [Spot(y.words, 9, (top + bottom) / 2, "middle")], angle=90.0))
+    texts.append(placer.place(f"{name} y", [Spot(y.words, left - 44, (top + bottom) / 2, "middle")], angle=90.0))
     marks = (Path(name, np.array(lines), stroke="grey", width=1.0), *(text for text in texts if text))
     return Axes(left, top, right, bottom, across, up, marks, tuple(placer.boxes))
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..formatting import short
 from ..gradients import Span
 from ..scenes import Bar, Bars
@@ -50,14 +48,14 @@ def draw_bars(scene: Bars, width: int, height: int) -> Drawing:
             panel.add(
                 Path(
                     f"bar {at}.{part}",
-                    np.array([a, y - half, b, y - half, b, y + half, a, y + half]),
+                    (a, y - half, b, y - half, b, y + half, a, y + half),
                     words=f"{words}. Here: {batch}" if batch else words,
                     press=batch,
                     **BATCH_STYLES["stale" if stale else "fresh"],
                 )
             )
         name = shorten(bar.name, left - 14, keep_end=True)
-        panel.label(f"name {at}", [Spot(name, left - 7, y, "end")], words=words)
+        panel.label(f"name {at}", [Spot(name, left - 7, y, "end")])
         said = short(bar.norm) if bar.fresh + bar.stale else "empty"
         panel.label(f"value {at}", [Spot(said, end + 5, y)])
     return panel.finish(_words(scene))

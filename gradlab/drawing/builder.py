@@ -6,8 +6,6 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from .axes import Axes
 from .labels import Placer, Spot
 from .lettering import shorten, text_width
@@ -61,4 +59,4 @@ class PanelBuilder:
 @lru_cache(maxsize=4096)
 def make_box(id: str, left: float, top: float, right: float, bottom: float, **look: Any) -> Path:
     """Return a rectangle; the very same object for the same fields."""
-    return Path(id, np.array([left, top, right, top, right, bottom, left, bottom], dtype=float), **look)
+    return Path(id, (left, top, right, top, right, bottom, left, bottom), **look)

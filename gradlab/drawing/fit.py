@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..formatting import bytes_text
 from ..scenes import Fit, share_of_gpu, which_fit
 from .axes import Axes, Side, byte_ticks, make_axes
@@ -89,11 +87,11 @@ def _add_cards(panel: PanelBuilder, axes: Axes, seen: list[tuple[str, int]]) -> 
         y, beside = axes.y.at(holds), axes.bottom - ups[str(at)]
         said = shorten(name, _CARDS - 6, 11.0)
         words = f"{name} holds {bytes_text(holds)}"
-        line = np.array([left, y, axes.right, y])
+        line = (left, y, axes.right, y)
         panel.add(Path(f"card {at}", line, stroke="ink", width=1.3, dash="dashdot", words=words))
         if panel.label(f"card name {at}", [Spot(said, axes.left + 2, beside)], size=11.0, words=words):
             start = axes.left + 4 + text_width(said, 11.0)
-            panel.add(Path(f"leader {at}", np.array([start, beside, left, y]), stroke="ink", width=0.8))
+            panel.add(Path(f"leader {at}", (start, beside, left, y), stroke="ink", width=0.8))
 
 
 def _add_names(panel: PanelBuilder, axes: Axes, edges: dict[str, tuple[Numbers, Numbers]], total: float) -> None:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 FINE = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 """For numbers that seldom fall, such as the number of updates."""
-COARSE = (1.0, 2.0, 5.0, 10.0)
+COARSE = (1.0, 2.0, 3.0, 5.0, 10.0)
 """For numbers that rise and fall."""
 LARGEST_DRAWN = 1e300
 """Beyond this, margins and tick steps would overflow a double."""
@@ -23,10 +23,10 @@ Numbers = npt.NDArray[np.float64]
 def numbers(values: Iterable[float]) -> Numbers:
     """Turn plain numbers into an array in which every finite value is small enough to draw."""
     array = np.array(values if hasattr(values, "__len__") else list(values), dtype=np.float64)
-    large = np.abs(array) > LARGEST_DRAWN
-    if large.any():
-        large &= np.isfinite(array)
-        array[large] = np.copysign(LARGEST_DRAWN, array[large])
+    if np.maximum.reduce(np.abs(array), axis=None, initial=0.0) <= LARGEST_DRAWN:  # none is NaN or infinite either
+        return array
+    large = np.isfinite(array) & (np.abs(array) > LARGEST_DRAWN)
+    array[large] = np.copysign(LARGEST_DRAWN, array[large])
     return array
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -31,8 +32,9 @@ def draw_loss(scene: Curve, width: int, height: int, zoom: tuple[float, float] |
         kept &= x <= scene.broken
     if zoom is not None:
         kept &= (x >= zoom[0]) & (x <= zoom[1])
-    x, mean, low, high = x[kept], mean[kept], low[kept], high[kept]
-    low, high = np.where(np.isfinite(low), low, mean), np.where(np.isfinite(high), high, mean)
+    if not kept.all():
+        x, mean, low, high = x[kept], mean[kept], low[kept], high[kept]
+    low, high = (edge if np.isfinite(edge).all() else np.where(np.isfinite(edge), edge, mean) for edge in (low, high))
     shows_newest = scene.broken is None and (zoom is None or bool(len(x) and x[-1] == scene.updates[-1]))
     now = scene.now if shows_newest else math.nan
     axes = _axes(scene, x, np.concatenate([mean, low, high, [now] if math.isfinite(now) else []]), width, height, zoom)
@@ -45,8 +47,7 @@ def draw_loss(scene: Curve, width: int, height: int, zoom: tuple[float, float] |
         _add_broken(panel, axes, f"inf or NaN from update {scene.broken:,}")
     elif math.isfinite(now):
         panel.corner(f"now {short(now)}")
-    box = axes.corners
-    panel.add(Path("zoom", box, words="", drag=Drag("zoom", axes.x.axis, axes.y.axis)) if len(x) else Path("zoom", box))
+    panel.add(_zoom_area(axes))
     return panel.finish(_words(scene, x, low, high))
 
 
@@ -80,26 +81,36 @@ def _axes(scene: Curve, x: Numbers, values: Numbers, width: int, height: int, zo
         ends = [*x[-1:].tolist(), *(float(at) for at, _ in scene.switches[-1:]), float(scene.broken or 0)]
         across = (0.0, from_zero(max(ends, default=0.0)))
     updates = Side(float(across[0]), float(across[1]), words="updates", ticks="updates")
-    return make_axes((width, height), 50.0, 30.0, width - 16.0, height - 38.0, updates, Side(low, high, log))
+    return make_axes((width, height), 54.0, 30.0, width - 16.0, height - 38.0, updates, Side(low, high, log))
+
+
+@lru_cache(maxsize=16)
+def _zoom_area(axes: Axes) -> Path:
+    drag = Drag("zoom", axes.x.axis, axes.y.axis)
+    return make_box("zoom", axes.left, axes.top, axes.right, axes.bottom, drag=drag)
+
+
+@lru_cache(maxsize=16)
+def _readout(axes: Axes) -> Readout:
+    return Readout("about update {x}: loss {y}", axes.x.axis, axes.y.axis)
 
 
 def _add_curve(panel: PanelBuilder, axes: Axes, columns: Numbers, now: float) -> None:
-    readout = Readout("about update {x}: loss {y}", axes.x.axis, axes.y.axis)
     band = np.empty((len(columns), 3))
     band[:, 0], band[:, 1], band[:, 2] = columns[:, 0], axes.y.place(columns[:, 2]), axes.y.place(columns[:, 3])
     line = np.empty((len(columns), 2))
     line[:, 0], line[:, 1] = columns[:, 0], axes.y.place(columns[:, 1])
     panel.add(Band("spread", band.ravel(), fill="grey/33"))
-    panel.add(Path("loss", line.ravel(), stroke="loss", width=1.8, readout=readout))
+    panel.add(Path("loss", line.ravel(), stroke="loss", width=1.8, readout=_readout(axes)))
     if len(columns) and math.isfinite(now):
-        place = np.array([columns[-1, 0], axes.y.at(now)])
+        place = (float(columns[-1, 0]), axes.y.at(now))
         panel.add(Dots("now", place, size=7.0, fill="loss", words=f"the newest loss: {short(now)}"))
 
 
 def _add_switches(panel: PanelBuilder, axes: Axes, switches: list[tuple[int, str]]) -> None:
     for number, (at, words) in enumerate(switches):
         x = axes.x.at(at)
-        line = np.array([x, axes.bottom, x, axes.top])
+        line = (x, axes.bottom, x, axes.top)
         said = f"update {at:,}: {words}"
         panel.add(Path(f"switch {number}", line, stroke="grey", width=1.2, dash="dashed", words=said))
     for number in range(len(switches) - 1, max(-1, len(switches) - 1 - NEWEST), -1):  # the newest one first

@@ -8,8 +8,9 @@ knows torch or paints: the browser paints a Drawing on a canvas (``front/painter
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
@@ -64,7 +65,10 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Path(Mark):
-    """A line through ``points`` (x0, y0, x1, y1, ...); a pair of NaN lifts the pen. With ``fill`` it is closed."""
+    """A line through ``points`` (x0, y0, x1, y1, ...); a pair of NaN lifts the pen. With ``fill`` it is closed.
+
+    A few points may be a tuple of finite numbers, which is sent faster than an array.
+    """
 
     points: Any
     stroke: str = ""
@@ -172,12 +176,21 @@ def mark_text(mark: Mark) -> str:
     return " ".join([type(mark).__name__, mark.id, *(f"{name}={_value(value)}" for name, value in told(mark))])
 
 
-def told(mark: Mark) -> Iterator[tuple[str, Any]]:
-    """Yield name and value of every field but the id that is not at its default."""
-    for each in fields(mark):
-        value = getattr(mark, each.name)
-        if each.name != "id" and (each.name in ("points", "cells") or value != each.default):
-            yield each.name, value
+def told(mark: Mark) -> list[tuple[str, Any]]:
+    """Return name and value of every field but the id that is not at its default."""
+    found = []
+    kind: Any = type(mark)
+    for name, default in _fields(kind):
+        value = getattr(mark, name)
+        if value is not default and (default is MISSING or value != default):
+            found.append((name, value))
+    return found
+
+
+@cache
+def _fields(kind: Any) -> tuple[tuple[str, Any], ...]:
+    """Return name and default of each field of a kind of mark."""
+    return tuple((each.name, each.default) for each in fields(kind) if each.name != "id")
 
 
 def _value(value: Any) -> str:

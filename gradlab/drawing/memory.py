@@ -16,8 +16,8 @@ from .builder import MARGIN, PanelBuilder, make_box
 from .labels import Spot
 from .lettering import shorten, text_width
 from .limits import Numbers, from_zero
-from .marks import Dots, Drawing, Path
-from .spread import StatementLayout, bounds, decimate, keep_recent
+from .marks import Band, Dots, Drawing, Path
+from .spread import Indices, StatementLayout, bounds, decimate, keep_recent
 from .stack import area_look, spread_labels, stacked, text_role
 from .statements import lay_out, statement_words
 
@@ -28,6 +28,7 @@ _MOST_UPDATES = 3
 _NUMBER, _VALUE = 22, 16  # CSS pixels above the peak for the number of its update, and for its bytes
 _LEFT, _RIGHT, _TOP, _BOTTOM, _ROW = 62.0, 88.0, 44.0, 62.0, 17.0  # CSS pixels
 _CAUSE_Y = 34.0
+_VISIBLE = 3.0  # CSS pixels: a statement that is narrower cannot be pointed at
 _LETTERS = 16.0  # CSS pixels: an area that is lower has no room for its name
 
 Edges = dict[str, tuple[Numbers, Numbers]]
@@ -58,6 +59,7 @@ def draw_memory(scene: Memory, width: int, height: int) -> Drawing:
     size = (width, height)
     side = Side(0.0, limit, ticks="bytes")
     axes = make_axes(size, _LEFT, top, width - _RIGHT, bottom, Side(0.0, wide, ticks="none"), side)
+    _add_statements(panel, axes, scene, edges, ends, where)
     _add_areas(panel, axes, edges, where)
     panel.axes(axes)
     words, boxes = statement_words(tuple(scene.statements), tuple(first), where, (axes.left, axes.bottom), size)
@@ -67,31 +69,56 @@ def draw_memory(scene: Memory, width: int, height: int) -> Drawing:
     _add_peaks(panel, axes, total, where, [dict(scene.updates).get(at) for at in first])
     _add_levels(panel, axes, scene, levels)
     _add_names(panel, axes, edges, where)
-    _add_statements(panel, axes, scene, edges, ends, where)
     return panel.finish(". ".join(part for part in (cause, far, scene.note) if part) or "No memory was watched yet")
 
 
 def _add_areas(panel: PanelBuilder, axes: Axes, edges: Edges, where: StatementLayout) -> None:
-    parts = []
+    """Add a Band for each category, with steps from point to point; nothing where there are no bytes of it."""
+    x, at = _steps(where) if len(where.left) and (where.right - where.left).min() >= 1 else _thinned(edges, where)
+    if len(x):
+        lower = np.array([low for low, _ in edges.values()])[:, at]
+        upper = np.array([high for _, high in edges.values()])[:, at]
+        across = np.where(upper > lower, x + axes.left, math.nan)
+        per_byte = (axes.top - axes.bottom) / axes.y.high
+        quarters = np.rint(np.stack([across, axes.bottom + lower * per_byte, axes.bottom + upper * per_byte], -1) * 4)
+        for name, band in zip(edges, quarters, strict=True):
+            panel.add(_area(name, band.tobytes()))
+    ends = tuple(axes.left + (a[1] + b[0]) / 2 for a, b in pairwise(where.updates))
+    for number, x_end in enumerate(ends):
+        line = (x_end, axes.bottom, x_end, axes.top)
+        panel.add(Path(f"divider {number}", line, stroke="faint", width=1.5))
+
+
+@lru_cache(maxsize=16)
+def _steps(where: StatementLayout) -> tuple[Numbers, Indices]:
+    """Return the left and the right end of every point, and its number; NaN between two updates."""
+    return _joined(
+        [(np.arange(begin, end), where.left[begin:end], where.right[begin:end]) for begin, end in where.points]
+    )
+
+
+def _thinned(edges: Edges, where: StatementLayout) -> tuple[Numbers, Indices]:
+    """Return the same with one point for each pixel, that with the largest total."""
+    total, parts = edges["other"][1], []
     for begin, end in where.points:
-        total = edges["other"][1][begin:end]
-        kept, left, right = decimate(where.left[begin:end], where.right[begin:end], total)
-        parts.append((kept + begin, np.column_stack([left, right]).ravel() + axes.left))
-    lift = np.full((1, 2), math.nan)
-    for name, (low, high) in edges.items():
-        outlines: list[Numbers] = []
-        for at, x in parts:
-            if len(at) and (high[at] > low[at]).any():
-                below, above = np.repeat(axes.y.place(low[at]), 2), np.repeat(axes.y.place(high[at]), 2)
-                around = np.empty((2 * len(x), 2))
-                around[:, 0], around[:, 1] = np.concatenate([x, x[::-1]]), np.concatenate([below, above[::-1]])
-                outlines += [lift, around] if outlines else [around]
-        if outlines:
-            panel.add(Path(name, np.concatenate(outlines).ravel(), width=1.2, **area_look(name)))
-    ends = [axes.left + (a[1] + b[0]) / 2 for a, b in pairwise(where.updates)]
-    if ends:
-        lines = [edge for x in ends for edge in (x, axes.bottom, x, axes.top, math.nan, math.nan)]
-        panel.add(Path("dividers", np.array(lines[:-2]), stroke="faint", width=1.5))
+        kept, left, right = decimate(where.left[begin:end], where.right[begin:end], total[begin:end])
+        parts.append((kept + begin, left, right))
+    return _joined(parts)
+
+
+def _joined(parts: list[tuple[Indices, Numbers, Numbers]]) -> tuple[Numbers, Indices]:
+    places, points = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+    for kept, left, right in parts:
+        if len(kept):
+            places += [np.column_stack([left, right]).ravel(), np.full(1, math.nan)]
+            points += [np.repeat(kept, 2), np.zeros(1, dtype=np.int64)]
+    return np.concatenate(places)[:-1], np.concatenate(points)[:-1]
+
+
+@lru_cache(maxsize=64)
+def _area(name: str, quarters: bytes) -> Band:
+    """Return the area of a category; the very same object for the same points, which are whole quarters of a pixel."""
+    return Band(name, np.frombuffer(quarters) / 4, width=1.2, **area_look(name))
 
 
 def _add_peaks(
@@ -116,7 +143,7 @@ def _add_peaks(
                 inside = min(max(x, a + half), max(b - half, a + half))
                 panel.label(f"peak {at}", [Spot(said, inside, y - 17, "middle")], size=11.0)
     if places:
-        panel.add(Dots("peaks", np.array(places), shape="down", size=8.0, fill="ink"))
+        panel.add(Dots("peaks", tuple(places), shape="down", size=8.0, fill="ink"))
 
 
 def _add_names(panel: PanelBuilder, axes: Axes, edges: Edges, where: StatementLayout) -> None:
@@ -162,7 +189,7 @@ def _add_levels(panel: PanelBuilder, axes: Axes, scene: Memory, levels: dict[str
     for name, value in levels.items():
         y = axes.y.at(value)
         said = f"{scene.capacity[0] if name == 'capacity' and scene.capacity else name} {bytes_words(value)}"
-        line = np.array([axes.left, y, axes.right, y])
+        line = (axes.left, y, axes.right, y)
         panel.add(Path(f"level {name}", line, stroke="ink", width=1.4, dash=_LEVEL_DASHES[name], words=said))
         text = shorten(said, axes.right - axes.left - 8, 11.0)
         spots = [Spot(text, axes.left + 4, y - 8 - up) for up in (0.0, -16.0, 14.0, -30.0, 28.0)]
@@ -195,20 +222,22 @@ def _add_words(
 def _add_statements(
     panel: PanelBuilder, axes: Axes, scene: Memory, edges: Edges, ends: list[int], where: StatementLayout
 ) -> None:
-    """Add an area that cannot be seen over each statement, with what it holds at its highest moment in words."""
+    """Add an empty area behind each statement, with what it holds at its highest moment in words."""
     total = edges["other"][1]
-    heights = np.array([high - low for low, high in edges.values()]).T
     names = tuple(edges)
     numbers, update = dict(scene.updates), 0
+    if not len(total):
+        return
+    wide = [right - left >= _VISIBLE and ends[at] < ends[at + 1] for at, (left, right) in enumerate(where.statements)]
+    highest = [a + int(total[a:b].argmax()) if shown else 0 for (a, b), shown in zip(pairwise(ends), wide, strict=True)]
+    held = np.array([high[highest] - low[highest] for low, high in edges.values()]).T.tolist()
     for at, (left, right) in enumerate(where.statements):
         update = numbers.get(at, update)
-        begin, end = ends[at], ends[at + 1]
-        if right - left < 3 or end <= begin:
+        if not wide[at]:
             continue
-        held = heights[begin + int(total[begin:end].argmax())]
-        words = statement_text(scene.statements[at], update, names, tuple(held.tolist()))
+        words = statement_text(scene.statements[at], update, names, tuple(held[at]))
         box = axes.left + left, axes.top, axes.left + right, axes.bottom
-        panel.add(make_box(f"at {at}", *box, words=words))
+        panel.add(make_box(f"at {at}", *box, fill="paper", words=words))
 
 
 @lru_cache(maxsize=4096)

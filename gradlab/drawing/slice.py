@@ -11,7 +11,7 @@ from ..scenes import Slice
 from .axes import Side, make_axes
 from .builder import PanelBuilder
 from .labels import Spot
-from .limits import COARSE, around, numbers, value_limits
+from .limits import around, numbers, value_limits
 from .marks import Dots, Drawing, Path, Readout
 
 _LOG_FROM = 1000.0
@@ -25,19 +25,19 @@ def draw_slice(scene: Slice, width: int, height: int) -> Drawing:
     t, loss = t[kept], loss[kept]
     order = np.argsort(t, kind="stable")
     t, loss = t[order], loss[order]
-    low, high, log = value_limits(loss, 1.2, COARSE, _LOG_FROM)
+    low, high, log = value_limits(loss, 1.2, log_from=_LOG_FROM)
     lr = scene.lr if math.isfinite(scene.lr) else 0.0
     across = (min(float(t[0]), 0.0, lr), max(float(t[-1]), 0.0, lr)) if len(t) else (0.0, 1.0)
     if across[1] - across[0] <= 1e-12 * max(map(abs, across)):
         across = around(*across)
     along = Side(*across, words="t  in  weights \u2212 t \u00b7 .grad")
-    axes = make_axes((width, height), 50.0, 30.0, width - 16.0, height - 38.0, along, Side(low, high, log))
+    axes = make_axes((width, height), 54.0, 30.0, width - 16.0, height - 38.0, along, Side(low, high, log))
     panel.axes(axes)
     readout = Readout("t about {x}: loss {y}", axes.x.axis, axes.y.axis)
     panel.add(Path("loss", axes.places(t, loss), stroke="loss", width=1.8, readout=readout))
     at_lr = axes.x.at(lr)
     if len(t):
-        line = np.array([at_lr, axes.bottom, at_lr, axes.top])
+        line = (at_lr, axes.bottom, at_lr, axes.top)
         panel.add(Path("lr", line, stroke="grey", width=1.2, dash="dashed", words=f"lr {short(scene.lr)}"))
     found = []
     for id, at, word, look, words in (
@@ -56,7 +56,7 @@ def draw_slice(scene: Slice, width: int, height: int) -> Drawing:
         x, y = axes.x.at(at), axes.y.at(value)
         shape, fill, stroke = look
         said = words.format(short(value))
-        panel.add(Dots(id, np.array([x, y]), shape=shape, size=10.0, fill=fill, stroke=stroke, words=said))
+        panel.add(Dots(id, (x, y), shape=shape, size=10.0, fill=fill, stroke=stroke, words=said))
         found.append((id, f"{word} {short(value)}", x, y))
     for id, said, x, y in found:
         beside = (

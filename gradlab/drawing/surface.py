@@ -124,7 +124,7 @@ def add_surface(
     surface = surface_of(contours)
     x, far_x = _limits(surface.x, points[:, 0])
     y, far_y = _limits(surface.y, points[:, 1])
-    left, top, right, bottom = 52.0, 30.0, panel.width - margin, panel.height - 38.0
+    left, top, right, bottom = 54.0, 30.0, panel.width - margin, panel.height - 38.0
     shape = (x[1] - x[0]) / (y[1] - y[0]) * (bottom - top) / (right - left)
     if 0.2 < shape < 1:
         spare = (right - left) * (1 - shape)

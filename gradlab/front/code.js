@@ -43,7 +43,7 @@ export class CodePane {
     this._lines.ariaLabel = "the training loop; press a line to run up to it";
     this._lines.addEventListener("click", (event) => this._press(event.target));
     this._lines.addEventListener("keydown", (event) => this._key(event));
-    this._editor = new Editor(pane, (text) => this._own = text, (text) => this._run(text));
+    this._editor = new Editor(pane, (text) => this._own = this._runs(text) ? null : text, (text) => this._run(text));
     const buttons = addElement("div", pane, "gl-buttons");
     this._edit = addButton(buttons, "Edit the loop", () => this._open());
     this._take = addButton(buttons, "Run this loop", () => this._run(this._editor.text));
@@ -62,9 +62,10 @@ export class CodePane {
     const state = this._state = { ...before, ...change };
     if (state.code.html !== before.code.html) this._write(state.code.html);
     this._settle(change, before.draft);
-    const mistakes = this._editor.shown && state.draft;
-    this._mark(mistakes ? 0 : state.wrong);
-    if (mistakes && ("draft" in change || "wrong" in change)) this._editor.mark(state.wrong);
+    this._mark(state.draft ? 0 : state.wrong); // a line of the draft is none of the loop's
+    if (this._editor.shown && ("draft" in change || "wrong" in change)) {
+      this._editor.mark(state.draft ? state.wrong : 0);
+    }
     this._showField(this._editor.shown);
   }
 
@@ -164,8 +165,10 @@ export class CodePane {
   }
 
   _open() {
-    this._editor.open(this._own ?? this._state.code.source);
+    const { code, draft, wrong } = this._state;
+    this._editor.open(this._own ?? code.source);
     this._showField(true);
+    if (draft && this._own === draft) this._editor.mark(wrong);
     if (this._edit === document.activeElement || document.activeElement === document.body) this._editor.focus();
   }
 
@@ -174,7 +177,6 @@ export class CodePane {
       this._drop === document.activeElement;
     this._editor.close();
     this._showField(false);
-    this._mark(this._state.draft ? 0 : this._state.wrong);
     if (inside) this._edit.focus();
   }
 

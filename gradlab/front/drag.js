@@ -23,7 +23,7 @@ export class PanelDrag {
    *   size: () => [number, number],
    *   place: (event: MouseEvent) => Place,
    *   find: (place: Place, kind: "weights" | "zoom") => Found | null,
-   *   follow: (place: Place) => void,
+   *   follow: (place: Place | null) => void,
    * }} panel
    */
   constructor(figure, canvas, panel) {
@@ -79,10 +79,11 @@ export class PanelDrag {
     const to = this._panel.place(event);
     this.moved ||= Math.hypot(to[0] - this._from[0], to[1] - this._from[1]) >= CLICK;
     if (!this.moved) return;
-    if (mark.drag?.name === "zoom") this._showRange(mark, to);
+    const zooms = mark.drag?.name === "zoom";
+    this._panel.follow(zooms ? null : to);
+    if (zooms) this._showRange(mark, to);
     else {
       this._canvas.style.cursor = "grabbing";
-      this._panel.follow(to);
       this.tell(mark, to);
     }
   }

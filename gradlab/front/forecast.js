@@ -31,12 +31,12 @@ export class ForecastScreen {
     this.progress = addElement("progress", bar, "gl-progress");
     this.progress.setAttribute("aria-label", "how far the forecast is");
     this.progress.style.visibility = "hidden";
+    this.words = new Words(root);
     const say = (/** @type {string} */ words) => this.words.announce(words);
     this.strip = new PanelStrip(addElement("div", addElement("div", root, "gl-body"), "gl-panels"), {
       ask,
       say,
     });
-    this.words = new Words(root);
     this.unwatch = followTheme(root, this.strip);
     this.listen = (/** @type {any} */ message) => this.take(message);
     model.on("msg:custom", this.listen);

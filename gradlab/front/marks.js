@@ -11,7 +11,8 @@ import { axisValue, pointLength, pointsOf } from "./wire.js";
  * @typedef {{index: number, mark: Mark, words: string, point: number, x: number, y: number}} Found
  */
 
-const NEAR = 12; // CSS pixels
+const NEAR = 12; // CSS pixels from a line or dot
+const BRINK = 5; // CSS pixels from an area that can be pressed: an arrow may be thin
 
 /**
  * Return the mark to speak of at a point: the nearest line or dot within 12 pixels, else the topmost area there.
@@ -21,10 +22,19 @@ const NEAR = 12; // CSS pixels
  * @returns {Found | null}
  */
 export function markAt(panel, x, y) {
-  return nearestMark(panel, x, y, (mark) => Boolean(mark.words || mark.readout || mark.press || mark.drag));
+  return nearestMark(panel, x, y, isSpokenOf);
 }
 
 /**
+ * Whether there is something to say of a mark or to do with it. Where a range can be chosen is ground, not a mark.
+ * @param {Mark} mark
+ */
+export function isSpokenOf(mark) {
+  return Boolean(mark.words || mark.readout || mark.press || mark.drag?.name === "weights");
+}
+
+/**
+ * Return the nearest of the marks that are wanted, lines and dots before areas.
  * @param {PanelState} panel
  * @param {number} x
  * @param {number} y
@@ -38,9 +48,10 @@ export function nearestMark(panel, x, y, wanted) {
     if (!wanted(mark)) continue;
     if (isArea(mark)) {
       if (!within && isInside(mark, x, y)) within = foundAt(panel, index, nearestPoint(mark, x, y).point);
-      continue;
+      if (!mark.press) continue;
     }
     const { point, distance } = nearestPoint(mark, x, y);
+    if (isArea(mark) && distance > BRINK) continue;
     if (distance < least) [least, found] = [distance, foundAt(panel, index, point)];
   }
   return found ?? within;
@@ -129,16 +140,18 @@ export function boxOf(mark) {
   if (mark.k === "i") return [x, y, x + width, y + height];
   if (mark.k === "t") return textBox(mark);
   const [points, each] = [pointsOf(mark), pointLength(mark)];
-  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
   for (let at = 0; at < points.length; at++) {
     const place = points[at];
     if (at % each === 0) {
-      [left, right] = place < left || place > right ? [Math.min(left, place), Math.max(right, place)] : [left, right];
-    } else {[top, bottom] = place < top || place > bottom
-        ? [Math.min(top, place), Math.max(bottom, place)]
-        : [top, bottom];}
+      if (place < box.left) box.left = place;
+      if (place > box.right) box.right = place;
+    } else {
+      if (place < box.top) box.top = place;
+      if (place > box.bottom) box.bottom = place;
+    }
   }
-  return [left, top, right, bottom];
+  return [box.left, box.top, box.right, box.bottom];
 }
 
 /**

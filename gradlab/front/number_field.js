@@ -21,7 +21,8 @@ export class NumberField {
     this._tell = turn;
     this._tellSoon = atMostEvery(PAUSE_OF_TURNS, turn);
     this._shown = ""; // the value that holds
-    this._sent = ""; // what was told last, until it is answered
+    /** @type {string | null} */
+    this._sent = null; // what was told last, until it is answered
     this._off = false;
 
     this.element = addElement("div", null, "gl-control gl-number");
@@ -52,7 +53,7 @@ export class NumberField {
     const typing = document.activeElement === this._field && this._field.value !== this._shown &&
       this._field.value !== this._sent;
     this._shown = text;
-    this._sent = "";
+    this._sent = null;
     if (typing || this._field.value === text) return;
     this._field.value = text;
     if (document.activeElement === this._field) this._field.select();

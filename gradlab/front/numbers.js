@@ -22,8 +22,8 @@ export function shortNumber(value) {
 
 /** @param {number} size */
 function scientific(size) {
-  const [mantissa, exponent] = rounded(size, 2).toExponential().split("e");
-  return `${mantissa}e${Number(exponent)}`;
+  const [mantissa, exponent] = rounded(size, 2).split("e");
+  return `${mantissa.replace(".0", "")}e${Number(exponent)}`;
 }
 
 /**
@@ -31,18 +31,18 @@ function scientific(size) {
  * @param {number} digits
  */
 function significant(size, digits) {
-  return String(rounded(size, digits));
+  return String(Number(rounded(size, digits)));
 }
 
 /**
- * Round a number above 0 to so many digits as Python does: what lies exactly half way goes to the even digit.
+ * Round a number above 0 to so many digits as Python does, and write it as `1.25e+3`: what lies exactly half way goes to
+ * the even digit, where JavaScript takes the higher one.
  * @param {number} size
- * @param {number} digits
+ * @param {number} digits at least 2
  */
 function rounded(size, digits) {
   const [mantissa, exponent] = size.toExponential(100).split("e");
-  const last = digits > 1 ? digits : 0; // the digits with the point among them, where there is one
-  const [head, rest] = [mantissa.slice(0, last + 1), mantissa.slice(last + 1)];
-  const stays = /^50*$/.test(rest) && Number(head.at(-1)) % 2 === 0;
-  return Number(stays ? `${head}e${exponent}` : size.toExponential(digits - 1));
+  const [head, rest] = [mantissa.slice(0, digits + 1), mantissa.slice(digits + 1)];
+  const halfWay = /^50*$/.test(rest) && Number(head.at(-1)) % 2 === 0;
+  return halfWay ? `${head}e${exponent}` : size.toExponential(digits - 1);
 }

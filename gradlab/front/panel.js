@@ -3,7 +3,7 @@
 
 import { PanelDrag, rangeAround } from "./drag.js";
 import { addElement } from "./events.js";
-import { boxOf, foundAt, markAt, nearestMark, pointNumbers } from "./marks.js";
+import { boxOf, foundAt, isSpokenOf, markAt, nearestMark, pointNumbers } from "./marks.js";
 import { paint } from "./painter.js";
 
 /** @typedef {import("./wire.js").PanelState} PanelState */
@@ -30,6 +30,7 @@ export class Panel {
     this.canvas.setAttribute("role", "img");
     this._point = addElement("div", this.figure, "gl-point");
     this._tip = addElement("div", this.figure, "gl-tip");
+    this._tip.hidden = this._point.hidden = true;
     this._tip.setAttribute("aria-hidden", "true"); // who cannot see it is told by `say`
     this._list = addElement("ul", this.figure, "gl-hidden");
     this._say = say;
@@ -170,10 +171,10 @@ export class Panel {
     this._showTip(null);
   }
 
-  /** @param {[number, number]} place of what is dragged */
-  _follow([x, y]) {
-    this._tip.hidden = true;
-    this._placePoint(x, y);
+  /** @param {[number, number] | null} place of what is dragged; null while a range is chosen */
+  _follow(place) {
+    this._tip.hidden = this._point.hidden = true;
+    if (place) this._placePoint(...place);
   }
 
   /** @param {Found | null | undefined} found */
@@ -240,14 +241,17 @@ export class Panel {
    * @param {string} key
    */
   _go(panel, key) {
-    const stops = panel.marks.map((mark, index) => ({ mark, id: panel.ids[index] })).filter(({ mark }) => isStop(mark));
+    const stops = panel.marks.map((mark, index) => ({ mark, id: panel.ids[index] })).filter(({ mark }) =>
+      isSpokenOf(mark)
+    );
     if (!stops.length) return false;
     const at = stops.findIndex(({ id }) => id === this._stop?.id);
     const points = at >= 0 && stops[at].mark.readout ? pointNumbers(stops[at].mark) : [];
     const along = points.length ? pointFor(key, points, this._stop?.point ?? -1) : null;
     if (along !== null && at >= 0) this._stop = { id: stops[at].id, point: along };
     else {
-      const to = stopFor(key, at, stops.length);
+      const first = Math.max(0, stops.findIndex(({ mark }) => mark.readout || mark.press || mark.drag));
+      const to = stopFor(key, at, stops.length, first);
       if (to === null) return false;
       this._stop = { id: stops[to].id, point: lastPoint(stops[to].mark) };
     }
@@ -305,11 +309,6 @@ export class Panel {
   }
 }
 
-/** @param {Mark} mark */
-function isStop(mark) {
-  return Boolean(mark.words || mark.readout || mark.press || mark.drag?.name === "weights");
-}
-
 /**
  * Return the newest point of a mark with a readout or of dots, -1 where the mark is meant as a whole.
  * @param {Mark} mark
@@ -339,15 +338,16 @@ function pointFor(key, points, from) {
 }
 
 /**
- * Return the mark that a key goes to: the first time the first, then round and round.
+ * Return the mark that a key goes to: at first the first one with which something can be done, then round and round.
  * @param {string} key
  * @param {number} from
  * @param {number} count
+ * @param {number} first
  */
-function stopFor(key, from, count) {
+function stopFor(key, from, count, first) {
   if (key === "Home") return 0;
   if (key === "End") return count - 1;
-  if (key === "ArrowDown" || key === "ArrowRight") return (from + 1) % count;
-  if (key === "ArrowUp" || key === "ArrowLeft") return from < 0 ? count - 1 : (from - 1 + count) % count;
-  return null;
+  const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[key];
+  if (!step) return null;
+  return from < 0 ? first : (from + step + count) % count;
 }

@@ -57,7 +57,10 @@ export class Screen {
     this.steps = [
       addButton(bar, "1 statement", () => ask({ do: "statement" })),
       addButton(bar, "1 update", () => ask({ do: "update" })),
-      addButton(bar, "↺ Reset", () => ask({ do: "reset" })),
+      addButton(bar, "↺ Reset", () => {
+        this.words.forget();
+        ask({ do: "reset" });
+      }),
     ];
     const speedLabel = addElement("label", bar, "gl-control gl-speed");
     speedLabel.append("speed ");
@@ -70,8 +73,9 @@ export class Screen {
     this.copyButton = addButton(bar, "Copy this state", () => this.copy());
     more?.(bar);
     const body = addElement("div", root, "gl-body");
-    this.code = new CodePane(body, { ask, onPlay });
-    this.words = new Words(root);
+    const side = addElement("div", body, "gl-side");
+    this.code = new CodePane(side, { ask, onPlay });
+    this.words = new Words(side);
     const say = (/** @type {string} */ words) => this.words.announce(words);
     this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say });
     this.unwatch = followTheme(root, this.strip);

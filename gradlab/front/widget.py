@@ -45,8 +45,8 @@ class FrontEnd(anywidget.AnyWidget):
 def on_interrupt(act: Callable[[], None] | None) -> None:
     """Have the kernel call ``act`` when it is interrupted between two messages, which it ignores otherwise.
 
-    A lab that plays is at work for a few ms at a time, and most interrupts would miss it. ipykernel sets its own handler
-    while it handles a message and afterwards the one that it has kept; None goes back to ignoring.
+    A lab that plays is at work for a few ms at a time, and most interrupts would miss it. ipykernel sets its own
+    handler while it handles a message and afterwards the one that it has kept; None goes back to ignoring.
     """
     kernel: Any = getattr(getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)(), "kernel", None)
     if not hasattr(kernel, "saved_sigint_handler") or threading.current_thread() is not threading.main_thread():

@@ -223,7 +223,7 @@ class Run:
         self.ledger: Ledger | None = None
         """The newest of them as the Ledger that watched it."""
         self.loops: list[tuple[int, Recipe | str]] = []
-        """What ran from which update on since the last reset: (updates made before, a Recipe or a text of one's own)."""
+        """What ran since the last reset, as (updates made before it, a Recipe or a text of one's own)."""
         self.all_loops_known = True
         """False when the loop was changed so often that not every change is kept in ``loops``."""
         self._pending = None

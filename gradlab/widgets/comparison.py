@@ -11,10 +11,10 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from .. import tasks
+from ..drawing import draw_comparison, to_png
 from ..formatting import png_img
 from ..loop import Recipe, Run
 from ..scenes import Curve, loss_curve
-from ..views import comparison_figure
 
 _MOST = 7  # as many as there are colours and dashes to tell them apart
 _HEAD = ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "")
@@ -89,8 +89,8 @@ def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100, seed: 
             rows.append(_row(label, first, run))
             curves[label] = loss_curve(run.record)
             run.close()
-    png = comparison_figure(curves, f"{task.name}: loss")
-    return Comparison(task.name, updates, rows, curves, png)
+    drawing = draw_comparison(curves, f"{task.name}: loss")
+    return Comparison(task.name, updates, rows, curves, to_png([drawing]))
 
 
 def _row(label: str, first: float, run: Run) -> Row:

@@ -20,11 +20,10 @@ from .code import changed_lines, coloured
 from .controls import SPEEDS, lab_controls, switch_values, without_effect
 from .frames import Frame, FrameWriter, PanelDrawings
 from .python_state import python_state
-from .requests import BadRequest, number, panel_size, text, whole_number
+from .requests import RequestError, number, panel_size, text, whole_number
 
 _SLICE = 0.03  # seconds of work before a request is answered, so that Pause need not wait longer
 _MOST_FRAMES = 20  # in one answer
-_WORDS_EVERY = 48.0  # ms between two status lines while playing
 _MOST_STATEMENTS, _MOST_UPDATES = 2000, 2  # on the way to a line
 _MOST_BETWEEN = 1000  # updates between two frames
 _MOST_EVERY = 60_000.0  # ms that a frame is seen
@@ -75,7 +74,7 @@ class LabController:
         with lock:
             try:
                 frames = self._answer(request)
-            except BadRequest as error:
+            except RequestError as error:
                 self.say(_cut(str(error)))
                 frames = [self.frame()]
         work = round((time.perf_counter() - began) * 1000, 1)
@@ -102,7 +101,7 @@ class LabController:
             "size": lambda: self.resize(panel_size(request)),
         }
         if not isinstance(do, str) or do not in actions:
-            raise BadRequest(f"do must be one of hello, frames, {', '.join(actions)}, got {do!r}")
+            raise RequestError(f"do must be one of hello, frames, {', '.join(actions)}, got {do!r}")
         if do not in ("turn", "size", "zoom", "press", "edit"):  # playing goes on after these
             self.playing = self.interrupted = False
         actions[do]()
@@ -184,6 +183,7 @@ class LabController:
             self._memory_due = taken = True
             self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
 
+        self._writer.tell_again("draft", "wrong")
         self._draft, self._wrong = text, 0
         self._guarded(take)
         if taken:
@@ -215,7 +215,7 @@ class LabController:
     def drag(self, name: str, x: float, y: float) -> None:
         """Begin again with the two weights where they were dragged."""
         if name != "weights" or self.runner.provenance.vectors is None:
-            raise BadRequest(f"what can be dragged are the weights of a model of two, got {name!r}")
+            raise RequestError(f"what can be dragged are the weights of a model of two, got {name!r}")
         self._guarded(lambda: self._begin_at(x, y))
 
     def zoom(self, low: Any, high: Any) -> None:
@@ -225,14 +225,14 @@ class LabController:
             return
         first, last = sorted((number({"low": low}, "low"), number({"high": high}, "high")))
         if last - first < 2 or last <= 0:
-            raise BadRequest("Zoom in on at least two updates.")
+            raise RequestError("Zoom in on at least two updates.")
         self.screen.zoom = (max(first, 0.0), last)
 
     def press(self, what: str) -> None:
         """Say of a batch which one it is, and whether a step has applied it."""
         kind, _, batch = what.partition(" ")
         if kind != "batch" or not batch.isascii() or not batch.isdigit():
-            raise BadRequest(f"what can be pressed is a batch, got {what!r}")
+            raise RequestError(f"what can be pressed is a batch, got {what!r}")
         self.say(self._scenes.about_batch(int(batch)))
 
     def resize(self, size: tuple[int, int]) -> None:
@@ -287,9 +287,9 @@ class LabController:
             return frame
 
     def _state(self, *, only_due: bool) -> str:
-        """Return the status line; nobody reads it sixty times a second."""
+        """Return the status line, while playing no oftener than it is due."""
         if not only_due or self._now >= self._state_due:
-            self._state_due = self._now + _WORDS_EVERY
+            self._state_due = self._now + self.screen.pace.words
             self._last_state = status_line(self.runner)
         return self._last_state
 
@@ -336,7 +336,7 @@ class LabController:
                     self._stop("The loop has come to its end. Reset begins it again.")
             except KeyboardInterrupt:
                 self._stop("Interrupted. Play goes on.")
-            except BadRequest:
+            except RequestError:
                 raise
             except Exception as error:  # whatever it is: a traceback under a notebook cell helps nobody
                 if not self.handle_oom(error):
@@ -373,7 +373,7 @@ class LabController:
         except ValueError as error:
             kept = SWITCHES[name].text(getattr(self.runner.recipe, name)) if name in SWITCHES else ""
             stays = f". It stays at {kept}." if kept else ""
-            raise BadRequest(f"{_cut(str(error).removeprefix('Recipe: '))}{stays}") from error
+            raise RequestError(f"{_cut(str(error).removeprefix('Recipe: '))}{stays}") from error
         self.switch(recipe)
 
     def _choose_card(self, card: Any) -> None:
@@ -382,13 +382,13 @@ class LabController:
                 raise ValueError(f"card must be a text, got {card!r}")
             self.compare_to_gpu(card)
         except ValueError as error:
-            raise BadRequest(str(error)) from error
+            raise RequestError(str(error)) from error
 
     def _run_to(self, line: int) -> None:
         statements = {(s.line, s.last_line) for s in self.runner.statements}
         wanted = next((span for span in sorted(statements) if span[0] <= line <= span[1]), None)
         if wanted is None:
-            raise BadRequest(f"Line {line} is no statement of the loop.")
+            raise RequestError(f"Line {line} is no statement of the loop.")
         last = self.runner.updates + _MOST_UPDATES
         for _ in range(_MOST_STATEMENTS):
             self.runner.step()
@@ -418,7 +418,7 @@ class LabController:
         try:
             task = tasks.get(name)
         except (TypeError, ValueError) as error:
-            raise BadRequest(f"task: {error}") from error
+            raise RequestError(f"task: {error}") from error
         runner = Run(task, self.runner.recipe.replace(lr=task.lr))
         self.runner.close()
         self.runner, self._task_text = runner, repr(name)

@@ -13,7 +13,13 @@ CONTROLS = ("task", *SWITCHES, "card", "edit", "speed")
 the code, "speed" the choice beside Play."""
 DEFAULT = tuple(name for name in CONTROLS if name != "card")
 """What a Lab has unless it is asked for something else."""
-SPEEDS = (("statements", 0.0), ("1 update/s", 1.0), ("10 updates/s", 10.0), ("60 updates/s", 60.0), ("full speed", None))
+SPEEDS = (
+    ("statements", 0.0),
+    ("1 update/s", 1.0),
+    ("10 updates/s", 10.0),
+    ("60 updates/s", 60.0),
+    ("full speed", None),
+)
 """Words and updates a second: 0 for a statement at a time, None for as fast as it goes."""
 
 Control = dict[str, Any]

@@ -27,8 +27,9 @@ class LiveView:
     def show_still(self, png: bytes, words: str) -> None:
         """Set the picture that is seen where the widget's JavaScript does not load, and what to do then."""
         help_ = (
-            "This is a still picture: the live lab has not loaded. If it stays, install anywidget where Jupyter runs "
-            "(<code>pip install anywidget</code>) and reload this page; <code>lab.run(updates=20)</code> works meanwhile."
+            "This is a still picture: the live lab has not loaded. If it stays, install anywidget where Jupyter "
+            "runs (<code>pip install anywidget</code>) and reload this page. <code>lab.run(updates=20)</code> works "
+            "meanwhile."
         )
         self._still.value = (
             f'<div data-gradlab-still="{self.front.lab_id}">{png_img(png, words, _WIDE)}'

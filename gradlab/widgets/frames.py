@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..drawing import Drawing, Encoder, draw
@@ -15,10 +16,23 @@ from ..scenes import PanelName, RunScenes, find_oom
 Frame = dict[str, Any]
 SIZE = (400, 260)
 """CSS pixels of a panel until the browser says how much room there is."""
-_SHARE = 25.0  # a panel that takes 1 ms is drawn every 25 ms at most while playing; the first panel at every frame
-_REST = {PanelName.GRADIENT: 32.0, PanelName.MEMORY: 300.0}
-"""ms between two drawings of a panel while playing, at least; memory costs the run a Ledger."""
-_USUAL_REST = 60.0
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How often a panel is drawn while playing; the first one is drawn at every frame. All in ms."""
+
+    share: float
+    """A panel that takes 1 ms to draw is drawn every so many ms at most."""
+    rests: Mapping[PanelName, float]
+    """Between two drawings of a panel, at least; memory costs the run a Ledger."""
+    usual_rest: float
+    words: float
+    """Between two status lines; nobody reads sixty a second."""
+
+
+LIVE = Pace(25.0, {PanelName.GRADIENT: 32.0, PanelName.MEMORY: 300.0}, 60.0, 48.0)
+RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0, 0.0)
 
 
 class PanelDrawings:
@@ -28,6 +42,7 @@ class PanelDrawings:
         """Start with nothing drawn."""
         self.scenes = scenes
         self.size = SIZE
+        self.pace = LIVE
         self.zoom: tuple[float, float] | None = None
         """The updates that the loss panel shows, None for all."""
         self._drawings: dict[PanelName, Drawing] = {}
@@ -46,7 +61,7 @@ class PanelDrawings:
             began = time.perf_counter()
             shown[name] = self._drawings[name] = self._draw(name)
             cost = (time.perf_counter() - began) * 1000
-            self._due[name] = now + max(_SHARE * cost, _REST.get(name, _USUAL_REST))
+            self._due[name] = now + max(self.pace.share * cost, self.pace.rests.get(name, self.pace.usual_rest))
         return shown
 
     def due(self, name: PanelName, now: float) -> bool:

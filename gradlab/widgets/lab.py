@@ -136,7 +136,7 @@ class Lab:
         return self
 
     def reset(self, weights: Sequence[float] | None = None) -> Lab:
-        """Begin again: the same task, loop and seed; ``weights`` are the numbers to begin with instead of the task's."""
+        """Begin again: the same task, loop and seed; ``weights`` are numbers to begin with in place of the task's."""
         with lock:
             if weights is not None:
                 self.runner.reset(weights)
@@ -152,9 +152,10 @@ class Lab:
     ) -> Recording:
         """Make this run anew from its start, as a recording that plays on a page without a kernel.
 
-        It goes through the same changes of the loop, for so many updates in all. ``switches`` can be turned in the page
-        at the updates in ``marks``: names, of those that are on or off, or names with the values to turn to. Every such
-        run is computed now, up to two turns one after the other. Raises TypeError or ValueError that names what is wrong.
+        It goes through the same changes of the loop, for so many updates in all. ``switches`` can be turned in the
+        page at the updates in ``marks``: names, of those that are on or off, or names with the values to turn to. Every
+        such run is computed now, up to two turns one after the other. Raises TypeError or ValueError that names what is
+        wrong.
         """
         with lock:
             runner = self.runner

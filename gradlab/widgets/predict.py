@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import ipywidgets as widgets
 
 from ..formatting import inline_html
 from .guesses import GUESSES, Guesses
-from .theme import style_sheet
 
 _MOST_OPTIONS = 6
+
+
+@cache
+def _style() -> str:
+    return files("gradlab.widgets").joinpath("predict.css").read_text(encoding="utf-8")
 
 
 class Prediction:
@@ -29,12 +35,12 @@ class Prediction:
             button.on_click(lambda _, option=option: self.choose(option))
             self._buttons.append(button)
         bar = widgets.Box(self._buttons)
-        bar.add_class("gradlab-bar")
+        bar.add_class("gl-options")
         asked = widgets.HTML(
             f'<div class="gl-words" role="heading" aria-level="4"><b>Predict.</b> {inline_html(question)}</div>'
         )
-        self.widget = widgets.VBox([widgets.HTML(style_sheet()), asked, bar, self._reply])
-        self.widget.add_class("gradlab")
+        self.widget = widgets.VBox([widgets.HTML(f"<style>{_style()}</style>"), asked, bar, self._reply])
+        self.widget.add_class("gradlab-predict")
         if self.guess is not None:  # the cell was run again
             self._show()
 

@@ -1,4 +1,4 @@
-"""Recordings: the frames of a run, and of the runs in which a switch was turned at chosen updates, for a page of its own.
+"""Recordings: the frames of a run, and of the runs in which a switch was turned at chosen updates, for a web page.
 
 Every number in a recording was computed by PyTorch when it was recorded: each run is made anew from its start.
 """
@@ -13,7 +13,7 @@ from typing import Any
 from ..loop import SWITCHES, OnOff, Recipe, Run
 from ..scenes import PanelName
 from .controller import LabController
-from .frames import Frame
+from .frames import RECORDED, Frame
 from .replay_page import replay_page
 
 MOST_UPDATES = 1000
@@ -49,10 +49,9 @@ class Recording:
         """Write one HTML file that plays everywhere, without a kernel and without a network; return its path."""
         if not isinstance(path, (str, Path)) or Path(path).suffix != ".html":
             raise ValueError(f"Recording.save: path must end in .html, got {str(path)!r}")
-        tracks = [
-            {"parent": t.parent, "at": t.at, "switch": t.switch, "value": t.value, "frames": t.frames} for t in self.tracks
-        ]
-        page = replay_page({"title": self.title, "tracks": tracks}, self.title, self.words, self.png)
+        page = replay_page(
+            {"title": self.title, "tracks": [vars(track) for track in self.tracks]}, self.title, self.words, self.png
+        )
         Path(path).write_text(page, encoding="utf-8")
         return Path(path)
 
@@ -102,6 +101,7 @@ class Recorder:
         if self.start_weights is not None or isinstance(first, str):
             run.reset(self.start_weights)
         controller = LabController(run, self.controls, self.panels)
+        controller.screen.pace, controller.playing = RECORDED, True
         waiting = list(later)
         frames: list[Frame] = []
         for update in range(updates + 1):

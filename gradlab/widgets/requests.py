@@ -9,7 +9,7 @@ from typing import Any
 _NARROWEST, _WIDEST, _LOWEST, _HIGHEST = 260, 1300, 200, 420  # CSS pixels of a panel
 
 
-class BadRequest(ValueError):
+class RequestError(ValueError):
     """A request that cannot be done; its words are for the learner."""
 
 
@@ -21,7 +21,7 @@ def number(request: Mapping[str, Any], name: str) -> float:
     except OverflowError:  # an int that no float can hold
         found = math.inf
     if not math.isfinite(found):
-        raise BadRequest(f"{name} must be a finite number, got {value!r}")
+        raise RequestError(f"{name} must be a finite number, got {value!r}")
     return found
 
 
@@ -29,7 +29,7 @@ def whole_number(request: Mapping[str, Any], name: str) -> int:
     """Return a whole number of a request."""
     value = number(request, name)
     if value != int(value):
-        raise BadRequest(f"{name} must be a whole number, got {value!r}")
+        raise RequestError(f"{name} must be a whole number, got {value!r}")
     return int(value)
 
 
@@ -37,7 +37,7 @@ def text(request: Mapping[str, Any], name: str) -> str:
     """Return a text of a request; half of a pair of surrogates, which no message can carry back, becomes "?"."""
     value = request.get(name)
     if not isinstance(value, str):
-        raise BadRequest(f"{name} must be a text, got {value!r}")
+        raise RequestError(f"{name} must be a text, got {value!r}")
     return value.encode("utf-8", "replace").decode("utf-8")
 
 

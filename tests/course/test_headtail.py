@@ -8,7 +8,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from gradlab.course.figures.headtail import head_to_tail
-from gradlab.views.palette import FRESH, GRADIENTS, WEIGHTS
+from gradlab.drawing import FRESH, GRADIENTS, WEIGHTS
 
 
 @pytest.fixture

@@ -295,7 +295,7 @@ def test_a_bad_request_is_answered_in_words_and_stops_no_play(request_: dict[str
 def test_a_whole_number_is_read_as_one() -> None:
     assert requests.whole_number({"line": 3.0}, "line") == 3
     assert type(requests.whole_number({"line": 3.0}, "line")) is int
-    with pytest.raises(requests.BadRequest, match=r"line must be a whole number, got 3.5"):
+    with pytest.raises(requests.RequestError, match=r"line must be a whole number, got 3.5"):
         requests.whole_number({"line": 3.5}, "line")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from ...views import INK, STALE, WEIGHTS, own_look
+from ...drawing import INK, STALE, WEIGHTS, own_look
 
 _BARS = 12  # up to so many numbers are bars, more are a curve
 

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from ...views import FAINT, GRADIENTS, GREY, INK, SCALE, SUPERSCRIPTS, WRONG, own_look, tint
+from ...drawing import FAINT, GRADIENTS, GREY, INK, SCALE, SUPERSCRIPTS, WRONG, own_look, tint
 
 FORMATS = {"fp32": "#332288", "bf16": "#117733", "fp16": "#C0405F"}
 """A colour for each format (after Paul Tol's muted); other names are drawn in grey."""

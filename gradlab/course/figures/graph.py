@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
+from PIL import Image
 
-from ...views import ACTIVATIONS, GRADIENTS, GREY, INK, WEIGHTS, Encoder, own_look, tint
+from ...drawing import ACTIVATIONS, GRADIENTS, GREY, INK, WEIGHTS, own_look, small_png, tint
 from ..autograd_parts import ACCUMULATE, Graph, Node, shape_text
 from .graph_layout import Layers, layers
 from .headtail import Point
@@ -29,7 +30,7 @@ _LONG = 13  # letters that a line of a box has room for
 
 
 @dataclass(frozen=True)
-class Drawing:
+class GraphPicture:
     """A picture of a graph; a notebook shows it, and without pictures its words."""
 
     graph: Graph
@@ -44,7 +45,7 @@ class Drawing:
         return {"image/png": self.png, "text/plain": repr(self)}, {"image/png": {"width": self.width}}
 
 
-def draw_graph(graph: Graph) -> Drawing:
+def draw_graph(graph: Graph) -> GraphPicture:
     """Draw a graph of at most 40 nodes; raises ValueError for a larger one, whose text form still reads well."""
     if len(graph.nodes) > MOST_NODES:
         raise ValueError(
@@ -65,8 +66,8 @@ def draw_graph(graph: Graph) -> Drawing:
             _box(axes, node, *middle[place])
         _arrows(axes, graph, arranged, middle)
         canvas.draw()
-        png = Encoder((WEIGHTS, GRADIENTS, ACTIVATIONS)).encode(np.asarray(canvas.buffer_rgba()))
-    return Drawing(graph, png, round(wide * _INCH))
+        png = small_png(Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy()))
+    return GraphPicture(graph, png, round(wide * _INCH))
 
 
 def _gap(graph: Graph) -> float:

@@ -10,7 +10,7 @@ from typing import Any
 from matplotlib.patches import FancyArrowPatch
 from matplotlib.patheffects import withStroke
 
-from ...views import FRESH, GRADIENTS, GREY, INK, WEIGHTS
+from ...drawing import FRESH, GRADIENTS, GREY, INK, WEIGHTS
 
 Point = tuple[float, float]
 

@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from ...views import FRESH, INK, OPTIMIZER, STALE, own_look
+from ...drawing import FRESH, INK, OPTIMIZER, STALE, own_look
 
 _ACROSS = 11  # tiles in a row: the longest list fills two
 _GREEN = "#A8DCCB"  # OPTIMIZER, half way to white

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
-from ...views import ACTIVATIONS, FAINT, GRADIENTS, GREY, INK, LOSS, OPTIMIZER, WRONG, own_look, tint
+from ...drawing import ACTIVATIONS, FAINT, GRADIENTS, GREY, INK, LOSS, OPTIMIZER, WRONG, own_look, tint
 
 # What a line touches gives it its colour; zero_grad leaves nothing behind, so its box is empty and dashed.
 _LOOKS: dict[str, dict[str, Any]] = {

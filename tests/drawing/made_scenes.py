@@ -1,0 +1,226 @@
+"""Scenes made up by hand and at random, which the tests of all panels share."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from typing import Any
+
+import numpy as np
+
+from gradlab.scenes import (
+    Arrow,
+    Arrows,
+    Bar,
+    Bars,
+    Boundary,
+    Contours,
+    Curve,
+    Fit,
+    Landscape,
+    Memory,
+    Samples,
+    ScalerHistory,
+    Slice,
+)
+
+NAN, INF = math.nan, math.inf
+X, Y = np.linspace(-3, 3, 21), np.linspace(-2, 2, 15)
+BOWL = Contours(X.tolist(), Y.tolist(), (X[None] ** 2 + 4 * Y[:, None] ** 2).tolist(), ("slope", "bias"))
+DIGITS = np.random.default_rng(0).random((6, 8, 8)).tolist()
+
+
+def curve(count: int, **more: Any) -> Curve:
+    """A falling loss over so many updates."""
+    at = np.arange(1, count + 1)
+    mean = 0.3 + np.exp(-at / 40) + 0.1 * np.sin(at)
+    more.setdefault("now", float(mean[-1]) if count else NAN)
+    return Curve(at.tolist(), mean.tolist(), (mean * 0.9).tolist(), (mean * 1.1).tolist(), **more)
+
+
+def arrows(stale: bool, scale: float = 1.0) -> Arrows:
+    """Two arrows, the first of them stale or not."""
+    two = [Arrow(3, -scale, 2 * scale, stale), Arrow(4, -2 * scale, scale, False)]
+    return Arrows(BOWL, (-1.0, 0.5), two, (-scale, 0.0), (-4 * scale, 3 * scale))
+
+
+def boundary(label: int = 1) -> Boundary:
+    """A plane cut in two, with three points."""
+    grid = np.linspace(-1, 1, 9)
+    labels = [[label if x > 0 else 0 for x in grid] for _ in grid]
+    sure = [[0.5 + abs(x) / 2 for x in grid] for _ in grid]
+    points = [(0.5, 0.5), (-0.5, 0), (0.3, -0.4)]
+    return Boundary(grid.tolist(), grid.tolist(), labels, sure, points, [label, 0, 1], 0.9)
+
+
+def memory(peak: int = 90_000) -> Memory:
+    """One update of four statements."""
+    sizes = {"weights": [40_000] * 4, "gradients": [0, 0, 40_000, 40_000], "activations": [0, peak, 100, 0]}
+    words = ["zero_grad", "forward", "backward", "step"]
+    return Memory(words, range(4), {**sizes, "odd": [9] * 4}, [(0, 41)], allocated=150_000, reserved=200_000)
+
+
+USUAL: list[Any] = [
+    curve(60, switches=((20, "zero_grad off"), (22, "lr 0.3"))),
+    arrows(True),
+    Bars([Bar("w", 2, 1, 3), Bar("b", 1, 1, 0)], [(1, 4)]),
+    Landscape(BOWL, [(-2, 1), (-1, 0.4), (0.3, -0.2)]),
+    Slice([0, 0.1, 0.2], [1, 0.5, 0.7], 0.1),
+    ScalerHistory([1, 2, 3], [65536, 32768, 32768], [1], [0, 0, 1]),
+    boundary(),
+    Samples(DIGITS, [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 7], 0.8),
+    memory(),
+    Fit([("before", {"weights": 9}), ("now", {"odd": 12})], [("T4", 20)]),
+]
+DEGENERATE: list[Any] = [
+    Curve([], [], [], []),
+    Curve([1], [0.5], [0.5], [0.5]),
+    Curve([1, 2], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]),
+    Curve([1, 2, 3], [1, INF, NAN], [1, INF, NAN], [1, NAN, INF], broken=2),
+    Curve([1, 2, 3], [1e-30, 1e30, 1e308], [0, 1, 1], [1, 1e30, 1e308], now=INF),
+    Curve([1, 2], [-5, 1e-320], [-5, 0], [-5, 0], switches=tuple((1, "a very long name" * 4) for _ in range(50))),
+    Curve([], [], [], [], broken=1, now=NAN),
+    Arrows(BOWL, (0, 0), []),
+    Arrows(BOWL, (NAN, INF), [Arrow(1, NAN, INF, True)], (NAN, 0), (INF, 0)),
+    Arrows(BOWL, (1e30, 0), [Arrow(1, 1e308, 1e308, False), Arrow(2, 1e308, -1e308, True)], (1e-300, 0), (1e308, 1)),
+    Arrows(Contours([0, 1], [0, 1], [[2, 2], [2, 2]]), (0, 0), [Arrow(1, 0, 0, False)]),
+    Arrows(Contours([], [], []), (0, 0), [Arrow(1, 1, 1, False)] * 300),
+    Landscape(Contours([1], [1], [[1]]), []),
+    Landscape(Contours([0, 1], [0, 1], [[NAN, INF], [1e30, 1]]), [(0, 0), (NAN, NAN)]),
+    Landscape(Contours([0, 1, 2], [0, 1, 2], [[1, 2, 3], [1e308, 2, 3], [0, 0, NAN]]), [(1e300, -1e300)]),
+    Bars([]),
+    Bars([Bar("w", NAN, 1, 0), Bar("b", INF, 0, 2), Bar("$x_$", 1e308, 100, 100), Bar("z", 0, 0, 0)]),
+    Bars([Bar(f"{n}.weight", 0.0, 0, 0) for n in range(300)], [(n, n) for n in range(1, 99, 2)]),
+    Bars([Bar(f"{n}.weight", 1e308, 1, 1) for n in range(300)]),
+    Slice([], [], 0.1),
+    Slice([0.0], [1.0], 0.1),
+    Slice([0, 1, 2], [NAN, INF, 1e30], 1e30),
+    Slice([0, 1], [2, 2], 0.5),
+    Slice([0, 1], [2, 2], NAN),
+    ScalerHistory([], [], [], []),
+    ScalerHistory([1, 2, 3], [0, INF, 2.0**-20], [1, 2, 9], [NAN, 2, -1]),
+    ScalerHistory([1], [2.0**120], [1], [0]),
+    Boundary([], [], [], [], [], [], NAN),
+    Boundary([0], [0], [[3]], [[NAN]], [(0, 0)], [17], 1.0),
+    Boundary([0, 1], [0, 1], [[0, 0], [0, 0]], [[1, 1], [1, 1]], [(NAN, 1e30)], [0], 0.0),
+    Samples([], [], [], NAN),
+    Samples(DIGITS * 9, list(range(54)), list(range(54)), 1.0),
+    Samples([[[NAN] * 8] * 8], [1], [2], 0.0),
+    Memory([]),
+    Memory(["step"]),
+    Memory(["step"], [0], {}, [(0, 1)]),
+    Memory(["a", "b"], [0, 1], {"weights": [0, 0], "gradients": []}),
+    Memory(["a"] * 70, range(70), {"weights": [10**15] * 70, "optimizer": [10**30] * 70}, allocated=10**18, reserved=0),
+    Memory(["a", "b"], [5, -3], {"weights": [1, NAN, INF]}, [(-1, 1), (1, 2), (9, 3)], ["m"], ("T4", 0)),
+    Fit([], []),
+    Fit([("a" * 80, {})] * 9, [("T4", 0), ("b" * 80, 10**30)]),
+    Fit([("a", {"weights": 10**300, "odd": 1}), ("", {"other": -5})], [("T4", 1)] * 30, "a title" * 40),
+]
+
+
+def random_scene(seed: int) -> Any:
+    """A scene of any kind with numbers such as runs give, some of them odd."""
+    chance = random.Random(seed)
+    number = [_curve, _arrows, _bars, _landscape, _slice, _scaler, _boundary, _samples, _memory, _fit]
+    return number[seed % len(number)](chance)
+
+
+def _curve(chance: random.Random) -> Curve:
+    count, scale = chance.randint(0, 1024), 10 ** chance.uniform(-6, 6)
+    mean = [scale * (0.2 + chance.random() + math.exp(-at / 99)) for at in range(count)]
+    stride = 2 ** chance.randint(0, 12)
+    names = ["zero_grad off", "lr 0.3", "accumulate 4, optimizer adam", "a very long name of a switch that was turned"]
+    turned = sorted((chance.randint(0, count * stride), chance.choice(names)) for _ in range(chance.randint(0, 9)))
+    broken = count * stride if chance.random() < 0.2 else None
+    x = [at * stride + 1 for at in range(count)]
+    now = mean[-1] * chance.random() if mean else NAN
+    return Curve(x, mean, [0.5 * y for y in mean], [1.4 * y for y in mean], tuple(turned), broken, now)
+
+
+def _points(chance: random.Random, count: int, wide: float) -> list[tuple[float, float]]:
+    return [(chance.gauss(0, wide), chance.gauss(0, wide)) for _ in range(count)]
+
+
+def _arrows(chance: random.Random) -> Arrows:
+    scale = 10 ** chance.uniform(-6, 4)
+    steps = _points(chance, chance.randint(0, 12), scale)
+    first = chance.randint(1, 10**5)
+    some = [Arrow(first + at, dx, dy, chance.random() < 0.5) for at, (dx, dy) in enumerate(steps)]
+    earlier = _points(chance, 1, scale)[0] if chance.random() < 0.5 else (0.0, 0.0)
+    total = earlier[0] + sum(a.dx for a in some), earlier[1] + sum(a.dy for a in some)
+    return Arrows(BOWL, _points(chance, 1, chance.choice([1.0, 9.0]))[0], some, earlier, total)
+
+
+def _bars(chance: random.Random) -> Bars:
+    names = ["0 Linear", "blocks.11.attention.projection", "head", "token", "fc"]
+    count = chance.randint(0, 14)
+    some = [
+        Bar(f"{chance.choice(names)}{at}", 10 ** chance.uniform(-5, 5), chance.randint(0, 4), chance.randint(0, 30))
+        for at in range(count)
+    ]
+    first = chance.randint(1, 10**6)
+    return Bars(some, [(first, first + chance.randint(0, 40))] if chance.random() < 0.9 else [])
+
+
+def _landscape(chance: random.Random) -> Landscape:
+    return Landscape(BOWL, _points(chance, chance.choice([0, 1, 2, 40, 900]), chance.choice([0.3, 1.0, 30.0])))
+
+
+def _slice(chance: random.Random) -> Slice:
+    lr, scale = 10 ** chance.uniform(-5, 2), 10 ** chance.uniform(-6, 6)
+    t = [4 * lr * at / 20 - lr for at in range(21)]
+    return Slice(t, [scale * (1 + (s / lr - chance.random()) ** 2) for s in t], lr)
+
+
+def _scaler(chance: random.Random) -> ScalerHistory:
+    count = chance.randint(0, 600)
+    scale = [2.0 ** (16 - at // 40) for at in range(count)]
+    return ScalerHistory(range(1, count + 1), scale, list(range(1, count, 40)), [chance.random()] * count)
+
+
+def _boundary(chance: random.Random) -> Boundary:
+    grid = np.linspace(-1, 1, chance.choice([2, 9, 40])).tolist()
+    labels = [[chance.randint(0, 9) for _ in grid] for _ in grid]
+    sure = [[chance.random() for _ in grid] for _ in grid]
+    points = _points(chance, 60, 0.4)
+    return Boundary(grid, grid, labels, sure, points, [chance.randint(0, 9) for _ in points], chance.random())
+
+
+def _samples(chance: random.Random) -> Samples:
+    count = chance.randint(0, 30)
+    said, true = ([chance.randint(0, 9) for _ in range(count)] for _ in range(2))
+    return Samples((DIGITS * 5)[:count], said, true, chance.random())
+
+
+def _memory(chance: random.Random) -> Memory:
+    window, updates, blocks = chance.choice([1, 2, 4, 16]), chance.randint(1, 3), chance.randint(1, 40)
+    words = ["zero_grad", *["for", "x, y", "output", "loss", "backward"] * window, "step"]
+    counts = [chance.randint(0, blocks) for _ in words] * updates
+    starts = [0, *itertools.accumulate(counts)]
+    size = 10 ** chance.uniform(1, 12)
+    names = ["weights", "gradients", "optimizer", "activations", "inputs", "other"]
+    sizes = {name: [int(size * chance.random()) for _ in range(starts[-1])] for name in names if chance.random() < 0.8}
+    first = chance.randint(1, 10**6)
+    modules = [chance.choice(["", "layers.11.self_attention.heads.output_projection", "0"]) for _ in range(starts[-1])]
+    card = (chance.choice(["T4", "RTX PRO 6000 Blackwell"]), int(size * 10 ** chance.uniform(-1, 3)))
+    more: dict[str, Any] = {"capacity": card} if chance.random() < 0.5 else {}
+    if chance.random() < 0.5:
+        more |= {
+            "allocated": int(4 * size),
+            "reserved": int(5 * size * chance.random()),
+            "note": "1 update in 12 is watched",
+        }
+    numbers = [(at * len(words), first + at) for at in range(updates)]
+    return Memory(words * updates, starts[:-1], sizes, numbers, modules, **more)
+
+
+def _fit(chance: random.Random) -> Fit:
+    size = 10 ** chance.uniform(3, 13)
+    names = ["weights", "gradients", "optimizer", "activations", "inputs", "other"]
+    bars = [
+        (chance.choice(["now", "batch 2048", "checkpointing"]), {name: int(size * chance.random()) for name in names})
+        for _ in range(chance.randint(0, 5))
+    ]
+    cards = [("T4", 15 * 2**30), ("L4", 22 * 2**30), ("H100", 79 * 2**30), ("RTX PRO 6000 Blackwell", 95 * 2**30)]
+    return Fit(bars, cards[: chance.randint(0, 4)], chance.choice(["", "llama-8b", "gpt2-1.5b, batch 8"]))

@@ -1,0 +1,104 @@
+// @ts-check
+import { boxOf, markAt, pointNumbers } from "../../gradlab/front/marks.js";
+import { assert, assertEquals } from "./asserting.js";
+
+/** @typedef {import("../../gradlab/front/wire.js").Mark} Mark */
+
+const AXIS = { start: 0, per_pixel: 1 };
+const READOUT = { words: "update {x}: loss {y}", x: AXIS, y: { start: 100, per_pixel: -1 } };
+
+/**
+ * @param {Mark[]} marks
+ * @returns {import("../../gradlab/front/wire.js").PanelState}
+ */
+function panelOf(...marks) {
+  return { size: [200, 100], title: "t", words: "", ids: marks.map((_, index) => String(index)), marks };
+}
+
+/** @param {number[]} places in pixels, as they are sent */
+function sent(...places) {
+  return places.map((place, at) => 4 * (at < 2 ? place : place - places[at - 2]));
+}
+
+Deno.test("the nearest point of a curve is read on its axes", () => {
+  const panel = panelOf({ k: "p", p: sent(10, 50, 20, 40, 30, 60), stroke: "loss", readout: READOUT });
+  const found = markAt(panel, 21, 35);
+  assertEquals([found?.index, found?.point, found?.words, found?.x, found?.y], [0, 1, "update 20: loss 60", 20, 40]);
+  assertEquals(markAt(panel, 100, 90), null);
+});
+
+Deno.test("a long segment is near along its whole length", () => {
+  const panel = panelOf({ k: "p", p: sent(0, 50, 200, 50), stroke: "ink", words: "a line" });
+  assertEquals(markAt(panel, 90, 55)?.words, "a line");
+  assertEquals(markAt(panel, 90, 63)?.words, undefined);
+});
+
+Deno.test("a line in an area comes before the area, and of two areas the topmost", () => {
+  const square = sent(0, 0, 100, 0, 100, 100, 0, 100);
+  const panel = panelOf(
+    { k: "p", p: sent(0, 50, 100, 50), stroke: "ink", words: "line" },
+    { k: "p", p: square, fill: "weights", words: "lower" },
+    { k: "p", p: square, fill: "weights", words: "upper" },
+    { k: "p", p: square, fill: "weights" },
+  );
+  assertEquals(markAt(panel, 50, 45)?.words, "line");
+  assertEquals(markAt(panel, 50, 20)?.words, "upper");
+});
+
+Deno.test("an area with a hole is not met in the hole", () => {
+  const ring = [...sent(0, 0, 90, 0, 90, 90, 0, 90), null, ...sent(30, 30, 60, 30, 60, 60, 30, 60)];
+  const panel = panelOf({ k: "p", p: ring, fill: "weights", words: "ring" });
+  assertEquals(markAt(panel, 10, 45)?.words, "ring");
+  assertEquals(markAt(panel, 45, 45), null);
+});
+
+Deno.test("a band is met between its edges", () => {
+  const panel = panelOf({ k: "b", p: [0, 320, 80, 400, 0, 160], fill: "grey", words: "spread" });
+  assertEquals(markAt(panel, 50, 40)?.words, "spread");
+  assertEquals(markAt(panel, 50, 20), null);
+  assertEquals(boxOf(panel.marks[0]), [0, 20, 100, 80]);
+});
+
+Deno.test("a thin arrow can be pressed from beside it", () => {
+  const panel = panelOf({ k: "p", p: sent(0, 50, 100, 49, 100, 51), fill: "fresh", press: "batch 3" });
+  assertEquals(markAt(panel, 60, 54)?.mark.press, "batch 3");
+  assertEquals(markAt(panel, 60, 60), null);
+});
+
+Deno.test("where a range can be chosen does not hide what is behind it", () => {
+  const box = sent(0, 0, 100, 0, 100, 100, 0, 100);
+  const panel = panelOf(
+    { k: "p", p: box, fill: "grey", words: "behind" },
+    { k: "p", p: box, drag: { name: "zoom", x: AXIS, y: AXIS } },
+  );
+  assertEquals(markAt(panel, 50, 50)?.words, "behind");
+});
+
+Deno.test("cells, texts and dots are met where they are", () => {
+  const panel = panelOf(
+    {
+      k: "i",
+      x: 100,
+      y: 0,
+      width: 40,
+      height: 40,
+      columns: 2,
+      cells: "0110",
+      palette: ["ink", "paper"],
+      words: "digit",
+    },
+    { k: "t", x: 20, y: 80, text: "older", words: "older batches" },
+    { k: "d", p: sent(180, 80), size: 20, words: "now" },
+  );
+  assertEquals([[120, 20], [30, 82], [199, 80]].map(([x, y]) => markAt(panel, x, y)?.words), [
+    "digit",
+    "older batches",
+    "now",
+  ]);
+});
+
+Deno.test("lifts of the pen are no points", () => {
+  const mark = /** @type {Mark} */ ({ k: "p", p: [...sent(0, 0, 1, 1), null, ...sent(9, 9)] });
+  assertEquals(pointNumbers(mark), [0, 1, 3]);
+  assert(boxOf(mark).every((side) => !Number.isNaN(side)), "the box of what is there");
+});

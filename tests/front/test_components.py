@@ -1,0 +1,566 @@
+"""The parts of the front end in a real Chromium, each by itself: no kernel, no notebook."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser.driving import chromium
+from playwright.sync_api import sync_playwright
+
+FRONT = Path(__file__).resolve().parents[2] / "gradlab" / "front"
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(
+        chromium() is None and not os.environ.get("GRADLAB_REQUIRE_BROWSER"),
+        reason="needs Chromium (Debian: apt-get install chromium)",
+    ),
+]
+PAGE = """<!doctype html><meta charset="utf-8"><title>parts</title><link rel="stylesheet" href="/lab.css">
+<body style="margin:0"><div id="host" style="width:400px"></div><script type="module">
+const parts = await Promise.all(NAMES.map((name) => import(`/${name}.js`)));
+Object.assign(window, ...parts);
+window.root = addElement("div", document.querySelector("#host"), "gradlab");
+root.style.padding = 0;
+window.asked = [];
+window.said = [];
+window.ask = (request) => { asked.push(request); };
+window.ready = true;
+</script>"""
+AXIS = {"start": 0, "per_pixel": 1}
+READOUT = {"words": "update {x}: loss {y}", "x": AXIS, "y": {"start": 200, "per_pixel": -1}}
+PANEL = {
+    "size": [400, 200],
+    "title": "loss",
+    "words": "It falls.",
+    "ids": ["zoom", "area", "curve", "now"],
+    "marks": [
+        {"k": "p", "p": [80, 80, 1440, 0, 0, 640, -1440, 0], "drag": {"name": "zoom", "x": AXIS, "y": AXIS}},
+        {"k": "p", "p": [1200, 80, 80, 0, 0, 80, -80, 0], "fill": "weights", "words": "batch 3", "press": "batch 3"},
+        {"k": "p", "p": [160, 640, 160, -40, 160, -40, 160, -40], "stroke": "loss", "readout": READOUT},
+        {"k": "d", "p": [800, 640], "size": 10, "fill": "fresh", "drag": {"name": "weights", "x": AXIS, "y": AXIS}},
+    ],
+}
+"""At 400 px a pixel of the panel is one of the page: an area to press at (310, 30), a curve from (40, 160) to
+(160, 130), and weights at (200, 160)."""
+LOOP = "optimizer = make()\nfor x, y in batches:\n    step(x, y)\n"
+CODE = {
+    "code": {"source": LOOP, "html": LOOP.splitlines()},
+    "lit": [2, 2],
+    "changed": [3],
+    "wrong": 0,
+    "editable": True,
+}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium(), headless=True, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page with all modules in it and an empty root; the test fails on any error in the page."""
+    page = browser.new_page(viewport={"width": 900, "height": 900}, color_scheme="light")
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(error.stack))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    names = [path.stem for path in FRONT.glob("*.js") if path.stem not in ("lab", "clock")]
+
+    def serve(route: Any) -> None:
+        name = route.request.url.removeprefix("http://parts.test/")
+        if not name:
+            route.fulfill(body=PAGE.replace("NAMES", json.dumps(names)), content_type="text/html")
+        elif (FRONT / name).exists():
+            route.fulfill(path=FRONT / name, content_type="text/css" if name.endswith("css") else "text/javascript")
+        else:
+            route.fulfill(status=204)
+
+    page.route("**/*", serve)
+    page.goto("http://parts.test/")
+    page.wait_for_function("window.ready")
+    yield page
+    page.close()
+    assert errors == []
+
+
+def asked(page: Any) -> list[dict[str, Any]]:
+    """What the parts have told the kernel since this was asked last."""
+    page.wait_for_timeout(70)  # what is told while dragging waits for up to 50 ms
+    found: list[dict[str, Any]] = page.evaluate("() => asked.splice(0)")
+    return found
+
+
+# The panel ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def panel(page: Any) -> Any:
+    page.evaluate(
+        """state => {
+          window.cleared = 0;
+          const clear = CanvasRenderingContext2D.prototype.clearRect;
+          CanvasRenderingContext2D.prototype.clearRect = function (...box) { cleared++; clear.apply(this, box); };
+          window.panel = new Panel(root, {name: 'loss', say: text => said.push(text), ask});
+          window.state = state;
+          panel.show(state);
+        }""",
+        PANEL,
+    )
+    page.wait_for_timeout(50)
+    return page
+
+
+def tip(page: Any) -> str | None:
+    found = page.locator(".gl-tip")
+    return str(found.inner_text()) if found.is_visible() else None
+
+
+def test_a_state_is_painted_once_and_at_the_density_of_the_screen(panel: Any) -> None:
+    assert panel.evaluate("() => { cleared = 0; panel.show(state); return cleared; }") == 1
+    assert panel.evaluate("() => [panel.canvas.width, panel.canvas.height]") == [400, 200]
+    panel.evaluate("() => { document.querySelector('#host').style.width = '800px'; }")
+    panel.wait_for_timeout(60)
+    assert panel.evaluate("() => [panel.canvas.width, panel.canvas.clientHeight]") == [800, 400]
+    assert panel.get_by_role("img", name="loss. It falls.").is_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "contrast", "contrast-light"])
+def test_marks_have_the_colours_of_the_theme(panel: Any, theme: str) -> None:
+    cells = {
+        "k": "i",
+        "x": 0,
+        "y": 100,
+        "width": 40,
+        "height": 20,
+        "columns": 2,
+        "cells": "01",
+        "palette": ["stale", "ink"],
+    }
+    band = {"k": "b", "p": [0, 720, 760, 160, 0, 0], "fill": "scale/50"}
+    found = panel.evaluate(
+        """([theme, more]) => {
+          panel.show({...state, ids: [...state.ids, 'cells', 'band'], marks: [...state.marks, ...more]});
+          panel.setTheme(theme);
+          const at = (x, y) => '#' + [...panel._context.getImageData(x, y, 1, 1).data].slice(0, 3)
+            .map((part) => part.toString(16).padStart(2, '0')).join('').toUpperCase();
+          const places = [[5, 5], [310, 30], [200, 160], [10, 110], [30, 110], [20, 185]];
+          const roles = ['paper', 'weights', 'fresh', 'stale', 'ink', 'scale/50'];
+          return [places.map(([x, y]) => at(x, y)), roles.map((role) => colourOf(role, theme))];
+        }""",
+        [theme, [cells, band]],
+    )
+    assert found[0] == found[1]
+
+
+def test_a_hatch_leaves_the_area_between_its_lines(panel: Any) -> None:
+    shares = panel.evaluate("""() => ['//', '\\\\\\\\', '..', '--'].map((hatch) => {
+      const mark = {k: 'p', p: [0, 0, 640, 0, 0, 640, -640, 0], fill: 'fresh', stroke: 'ink', width: 0, hatch};
+      panel.show({...state, ids: ['x'], marks: [mark]});
+      const {data} = panel._context.getImageData(16, 16, 128, 128);
+      let dark = 0;
+      for (let at = 0; at < data.length; at += 4) dark += data[at] < 0x90;
+      return dark / (128 * 128);
+    })""")
+    assert all(0.05 < share < 0.4 for share in shares), shares
+
+
+def test_the_pointer_is_told_what_is_there(panel: Any) -> None:
+    assert tip(panel) is None
+    panel.mouse.move(82, 145)
+    assert tip(panel) == "update 80: loss 50"
+    panel.mouse.move(310, 30)
+    assert tip(panel) == "batch 3"
+    panel.mouse.click(310, 30)
+    assert asked(panel) == [{"do": "press", "what": "batch 3"}]
+    panel.mouse.move(250, 100)
+    assert tip(panel) is None
+
+
+def test_the_tooltip_follows_what_is_painted(panel: Any) -> None:
+    panel.mouse.move(310, 30)
+    panel.evaluate("() => panel.show(applyPanel(state, {set: [[1, {words: 'batch 4'}]]}))")
+    assert tip(panel) == "batch 4"
+
+
+def test_keys_go_from_mark_to_mark_and_along_a_curve(panel: Any) -> None:
+    panel.keyboard.press("Tab")
+    for key, words in [
+        ("ArrowRight", "batch 3"),
+        ("ArrowDown", "update 160: loss 70"),
+        ("ArrowLeft", "update 120: loss 60"),
+        ("Home", "update 40: loss 40"),
+        ("PageUp", "update 160: loss 70"),
+        ("PageDown", "update 40: loss 40"),
+        ("ArrowUp", "batch 3"),
+    ]:
+        panel.keyboard.press(key)
+        assert tip(panel) == words, key
+        assert panel.evaluate("() => said.splice(0)") == [words], key
+    panel.keyboard.press("Enter")
+    assert asked(panel) == [{"do": "press", "what": "batch 3"}]
+    panel.keyboard.press("Escape")
+    assert tip(panel) is None
+    assert panel.evaluate("() => [...document.querySelectorAll('.gl-panel li')].map((item) => item.textContent)") == [
+        "It falls.",
+        "batch 3",
+        "update 160: loss 70",
+    ]
+
+
+def test_weights_are_dragged_and_the_last_place_is_told(panel: Any) -> None:
+    panel.mouse.move(200, 160)
+    panel.mouse.down()
+    panel.mouse.move(260, 100, steps=40)
+    panel.mouse.move(300, 150)
+    panel.mouse.up()
+    told = asked(panel)
+    assert told[-1] == {"do": "drag", "name": "weights", "x": 300, "y": 150}
+    assert len(told) < 20
+    assert {request["do"] for request in told} == {"drag"}
+
+
+def test_weights_are_moved_by_keys(panel: Any) -> None:
+    panel.keyboard.press("Tab")
+    panel.keyboard.press("Shift+ArrowRight")
+    assert asked(panel) == [{"do": "drag", "name": "weights", "x": 208, "y": 160}]
+
+
+def test_a_range_is_chosen_and_left_again(panel: Any) -> None:
+    panel.mouse.move(250, 100)
+    panel.mouse.down()
+    panel.mouse.move(150, 90, steps=5)
+    assert tip(panel) is None
+    box = panel.locator(".gl-range").bounding_box()
+    assert [round(box[side]) for side in ("x", "width", "y", "height")] == [150, 100, 20, 160]
+    panel.mouse.up()
+    assert asked(panel) == [{"do": "zoom", "low": 150, "high": 250}]
+    assert not panel.locator(".gl-range").is_visible()
+    panel.mouse.dblclick(250, 100)
+    assert asked(panel) == [{"do": "zoom"}]
+
+
+def test_a_range_is_chosen_by_keys(panel: Any) -> None:
+    panel.keyboard.press("Tab")
+    for key in ("+", "-", "0"):
+        panel.keyboard.press(key)
+    assert asked(panel) == [
+        {"do": "zoom", "low": 200, "high": 380},
+        {"do": "zoom", "low": -340, "high": 380},
+        {"do": "zoom"},
+    ]
+
+
+# The loop -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def code(page: Any) -> Any:
+    page.evaluate(
+        """state => {
+          window.pane = new CodePane(root, {ask, onPlay: () => asked.push({do: 'play'})});
+          pane.show({...state, draft: ''});
+        }""",
+        CODE,
+    )
+    return page
+
+
+def show_code(page: Any, **change: Any) -> None:
+    page.evaluate("change => pane.show(change)", change)
+
+
+def press(page: Any, words: str) -> None:
+    page.get_by_role("button", name=words).click()
+
+
+def test_lines_carry_their_marks(code: Any) -> None:
+    lines = code.locator("pre.gl .line")
+    assert [text.split(" ")[0] for text in lines.locator(".gutter").all_inner_texts()] == ["", "▶", "∗"]
+    assert lines.nth(1).get_attribute("aria-current") == "step"
+    show_code(code, wrong=1, lit=[3, 3], changed=[])
+    assert [text.strip() for text in lines.locator(".gutter").all_inner_texts()] == ["✗ 1", "2", "▶ 3"]
+
+
+def test_a_line_is_pressed(code: Any) -> None:
+    code.locator("pre.gl .line").nth(2).click()
+    code.keyboard.press("ArrowUp")
+    code.keyboard.press("Enter")
+    assert asked(code) == [{"do": "to_line", "line": 3}, {"do": "to_line", "line": 2}]
+
+
+def test_the_focus_stays_on_a_line_when_the_loop_becomes_another(code: Any) -> None:
+    code.keyboard.press("Tab")
+    code.keyboard.press("ArrowDown")
+    show_code(code, code={"source": "a\nb\n", "html": ["a", "b"]})
+    assert code.evaluate("() => document.activeElement.textContent.trim().at(-1)") == "b"
+
+
+def test_a_draft_survives_cancel_and_switches(code: Any) -> None:
+    press(code, "Edit the loop")
+    code.get_by_label("your own loop").fill("mine = 1")
+    press(code, "Cancel")
+    show_code(code, code={"source": "other\n", "html": ["other"]}, draft="")
+    press(code, "Edit the loop")
+    assert code.get_by_label("your own loop").input_value() == "mine = 1"
+    press(code, "Start from the loop as it runs")
+    assert code.get_by_label("your own loop").input_value() == "other\n"
+
+
+def test_a_loop_that_is_taken_closes_the_field_and_plays(code: Any) -> None:
+    press(code, "Edit the loop")
+    code.get_by_label("your own loop").fill("mine = 1\n")
+    press(code, "Run this loop")
+    assert asked(code) == [{"do": "edit", "text": "mine = 1\n"}, {"do": "play"}]
+    show_code(code, lit=[1, 1])  # a frame that was on its way already
+    assert code.get_by_label("your own loop").is_visible()
+    show_code(code, code={"source": "mine = 1\n", "html": ["mine = 1"]}, draft="")
+    assert not code.get_by_label("your own loop").is_visible()
+    press(code, "Edit the loop")
+    assert code.get_by_label("your own loop").input_value() == "mine = 1\n"
+
+
+def test_a_loop_that_fails_stays_open_with_its_own_line_marked(code: Any) -> None:
+    text = "".join(f"line_{number} = 1\n" for number in range(60))
+    press(code, "Edit the loop")
+    code.get_by_label("your own loop").fill(text)
+    press(code, "Run this loop")
+    show_code(code, draft=text, wrong=50)
+    field = code.get_by_label("your own loop")
+    assert field.input_value() == text
+    assert code.locator(".gl-numbers .wrong").inner_text() == "✗ 50"
+    assert code.locator(".gl-numbers").bounding_box()["height"] == field.bounding_box()["height"]
+    seen, inside = code.locator(".gl-numbers .wrong").bounding_box(), field.bounding_box()
+    assert inside["y"] < seen["y"] < inside["y"] + inside["height"] - 10
+    field.fill("mended = 1\n")
+    press(code, "Run this loop")
+    show_code(code, draft="", wrong=0, code={"source": "mended = 1\n", "html": ["mended = 1"]})
+    assert not field.is_visible()
+
+
+def test_what_is_typed_while_a_loop_is_handed_in_stays(code: Any) -> None:
+    press(code, "Edit the loop")
+    code.get_by_label("your own loop").fill("mine = 1\n")
+    press(code, "Run this loop")
+    code.get_by_label("your own loop").fill("mine = 12\n")
+    show_code(code, code={"source": "mine = 1\n", "html": ["mine = 1"]}, draft="")
+    assert code.get_by_label("your own loop").input_value() == "mine = 12\n"
+
+
+def test_a_draft_that_the_kernel_kept_is_opened(code: Any) -> None:
+    show_code(code, draft="broken(", wrong=1)
+    assert code.get_by_label("your own loop").input_value() == "broken("
+    assert code.locator(".gl-numbers .wrong").inner_text() == "✗ 1"
+
+
+def test_a_failed_draft_is_opened_again_with_its_mark(code: Any) -> None:
+    show_code(code, draft="broken(", wrong=1)
+    press(code, "Cancel")
+    assert [text.strip() for text in code.locator("pre.gl .gutter").all_inner_texts()] == ["1", "▶ 2", "∗ 3"]
+    press(code, "Edit the loop")
+    assert code.locator(".gl-numbers .wrong").inner_text() == "✗ 1"
+
+
+def test_a_whole_frame_does_not_close_the_field(code: Any) -> None:
+    press(code, "Edit the loop")
+    code.get_by_label("your own loop").fill("half wri")
+    code.evaluate("state => pane.show({...state, draft: ''})", CODE)
+    assert code.get_by_label("your own loop").input_value() == "half wri"
+
+
+# The switches ---------------------------------------------------------------------------------------------------------
+
+CONTROLS = [
+    {"name": "zero_grad", "label": "zero_grad", "kind": "tick"},
+    {"name": "amp", "label": "AMP", "kind": "choice", "options": ["off", "bf16", "fp16"]},
+    {"name": "clip", "label": "clip", "kind": "choice", "options": [["off", None], ["1", 1.0]]},
+    {"name": "accumulate", "label": "accumulate", "kind": "whole", "low": 1, "high": 64},
+    {"name": "lr", "label": "lr", "kind": "number"},
+]
+VALUES = {"zero_grad": True, "amp": "off", "clip": None, "accumulate": 2, "lr": 0.1}
+
+
+@pytest.fixture
+def bar(page: Any) -> Any:
+    page.evaluate(
+        """([controls, values]) => {
+          window.answers = [];
+          const answered = (request) => { asked.push(request); return new Promise((done) => answers.push(done)); };
+          window.bar = new ControlBar(root, {ask: answered});
+          bar.show({controls, values, off: []});
+        }""",
+        [CONTROLS, VALUES],
+    )
+    return page
+
+
+def answer(page: Any, **change: Any) -> None:
+    page.evaluate("change => { bar.show(change); for (const done of answers.splice(0)) done(); }", change)
+    page.wait_for_timeout(20)
+
+
+def turned(page: Any) -> list[Any]:
+    return [(request["name"], request["value"]) for request in asked(page)]
+
+
+def test_switches_tell_what_was_chosen(bar: Any) -> None:
+    bar.get_by_label("zero_grad").uncheck()
+    bar.get_by_label("AMP").select_option("fp16")
+    bar.get_by_label("clip").select_option("1")
+    bar.get_by_label("clip").select_option("off")
+    assert turned(bar) == [("zero_grad", False), ("amp", "fp16"), ("clip", 1), ("clip", None)]
+
+
+@pytest.mark.parametrize("text", ["2.5", "1e400", "", "abc", "-1"])
+def test_a_number_is_told_as_it_was_typed_and_a_refused_one_goes_back(bar: Any, text: str) -> None:
+    field = bar.get_by_label("accumulate", exact=True)
+    field.fill(text)
+    field.press("Enter")
+    field.press("Enter")
+    assert turned(bar) == [("accumulate", text)]
+    assert field.input_value() == text
+    answer(bar)
+    assert field.input_value() == "2"
+    assert field.evaluate("field => field.selectionEnd - field.selectionStart") == 1
+    assert field.evaluate("field => field === document.activeElement")
+
+
+def test_a_text_that_is_being_typed_stays(bar: Any) -> None:
+    field = bar.get_by_label("lr", exact=True)
+    field.fill("0.0")
+    answer(bar, values={**VALUES, "lr": 0.5})
+    assert field.input_value() == "0.0"
+    field.press("Escape")
+    assert field.input_value() == "0.5"
+
+
+def test_a_list_turned_by_keys_stays_under_the_fingers(bar: Any) -> None:
+    amp = bar.get_by_label("AMP")
+    amp.focus()
+    bar.evaluate("() => { window.kept = document.activeElement; }")
+    amp.press("ArrowDown")
+    answer(bar, controls=CONTROLS, values={**VALUES, "amp": "bf16"}, off=["clip"])
+    amp.press("ArrowDown")
+    assert turned(bar) == [("amp", "bf16"), ("amp", "fp16")]
+    assert bar.evaluate("() => kept === document.activeElement && kept.isConnected")
+    assert bar.get_by_label("clip").is_disabled()
+
+
+def test_numbers_are_turned(bar: Any) -> None:
+    lr, accumulate = bar.get_by_label("lr", exact=True), bar.get_by_label("accumulate", exact=True)
+    lr.press("ArrowUp")
+    assert turned(bar) == [("lr", "0.11")]
+    accumulate.press("ArrowDown")
+    accumulate.press("ArrowDown")  # 1 is the least
+    assert turned(bar) == [("accumulate", "1")]
+    bar.get_by_role("button", name="accumulate: more").click()
+    assert turned(bar) == [("accumulate", "2")]
+    lr.focus()
+    bar.mouse.move(*centre(lr))
+    bar.mouse.wheel(0, 100)
+    assert turned(bar) == [("lr", "0.1")]
+
+
+def test_a_label_is_dragged(bar: Any) -> None:
+    x, y = centre(bar.locator(".gl-number .gl-label").nth(1))
+    bar.mouse.move(x, y)
+    bar.mouse.down()
+    bar.mouse.move(x + 8 * 7 + 2, y, steps=30)
+    bar.mouse.up()
+    told = turned(bar)
+    assert told[-1] == ("lr", "0.19")  # 0.1 * 1.1 ** 7
+    assert len(told) < 10
+
+
+def centre(locator: Any) -> tuple[float, float]:
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+# Words, themes, keys --------------------------------------------------------------------------------------------------
+
+
+def test_only_a_new_kind_of_warning_is_read_out(page: Any) -> None:
+    page.evaluate("() => { window.words = new Words(root); }")
+    live = page.locator("[aria-live]")
+    heights = []
+    for alarm, spoken in [
+        ("", ""),
+        ("Step 41 applies gradients twice", "Warning: Step 41 applies gradients twice"),
+        ("Step 42 applies gradients twice", "Warning: Step 41 applies gradients twice"),
+        ("", "Warning: Step 41 applies gradients twice"),
+        ("The loss is NaN", "Warning: The loss is NaN"),
+    ]:
+        page.evaluate("alarm => words.show({state: 'update 41', alarm, note: ''})", alarm)
+        assert live.text_content() == spoken
+        heights.append(page.locator(".gl-words").bounding_box()["height"])
+    assert len(set(heights)) == 1, heights
+
+
+@pytest.mark.parametrize(
+    ("script", "theme"),
+    [
+        ("document.body.dataset.jpThemeLight = 'false'", "dark"),
+        ("document.body.className = 'vscode-dark'", "dark"),
+        ("document.body.className = 'vscode-high-contrast'", "contrast"),
+        ("document.documentElement.setAttribute('theme', 'dark')", "dark"),
+        ("document.body.style.background = 'rgb(20, 20, 30)'", "dark"),
+    ],
+)
+def test_the_theme_of_the_page_is_taken_over_while_it_runs(page: Any, script: str, theme: str) -> None:
+    page.evaluate(
+        "() => { window.seen = [themeOf(root)]; window.end = watchTheme(root, (theme) => seen.push(theme)); }"
+    )
+    page.evaluate(script)
+    page.wait_for_function("() => seen.length === 2")
+    assert page.evaluate("() => seen") == ["light", theme]
+
+
+def test_the_theme_of_the_system_counts_where_the_page_has_none(page: Any) -> None:
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate("() => themeOf(root)") == "dark"
+    page.emulate_media(contrast="more", color_scheme="light")
+    assert page.evaluate("() => themeOf(root)") == "contrast-light"
+
+
+def test_keys_stay_inside(page: Any) -> None:
+    page.evaluate("""() => {
+      window.heard = [];
+      document.addEventListener('keydown', (event) => heard.push(event.key));
+      window.end = keepKeys(root);
+      addElement('input', root).focus();
+    }""")
+    page.keyboard.press("d")
+    assert page.evaluate("() => [heard, root.dataset.lmSuppressShortcuts]") == [[], "true"]
+    page.evaluate("() => end()")
+    page.keyboard.press("d")
+    assert page.evaluate("() => heard") == ["d"]
+
+
+def test_the_focus_ring_can_be_seen_in_every_theme(page: Any) -> None:
+    page.evaluate("() => { addButton(root, 'Play', () => {}); }")
+    page.keyboard.press("Tab")
+    for theme in ("light", "dark", "contrast", "contrast-light"):
+        ring, paper, width = page.evaluate(
+            """theme => {
+              dressIn(root, theme);
+              const ring = getComputedStyle(document.activeElement);
+              const parts = (colour) => colour.match(/\\d+/g).map(Number);
+              return [parts(ring.outlineColor), parts(getComputedStyle(root).backgroundColor), ring.outlineWidth];
+            }""",
+            theme,
+        )
+        assert width == "3px"
+        assert page.evaluate("([a, b]) => contrastBetween(a, b)", [ring, paper]) >= 3, theme
+        assert paper == page.evaluate(
+            "theme => [1, 3, 5].map((at) => parseInt(colourOf('paper', theme).slice(at, at + 2), 16))", theme
+        )
