@@ -40,6 +40,8 @@ class ForecastSettings:
             raise ValueError(f"ForecastLab: checkpoint must be True or False, got {self.checkpoint!r}")
         if not isinstance(self.recipe, Recipe):
             raise TypeError(f"ForecastLab: recipe must be a gradlab.Recipe, got {self.recipe!r}")
+        if not isinstance(self.card, str):  # usable_bytes would take a number of bytes
+            raise ValueError(f"ForecastLab: card must be one of {', '.join(GPUS)} or {EVERY_CARD!r}, got {self.card!r}")
         if self.card != EVERY_CARD:
             usable_bytes(self.card)
         object.__setattr__(self, "context", min(self.context, longest))

@@ -3,52 +3,52 @@
 from __future__ import annotations
 
 import types
-from typing import Any
 
 import pytest
 import torch
+from page import Page
 
 from gradlab import Lab, Run, tasks
 from gradlab.forecast.gpus import GPUS
 from gradlab.scenes.from_run import RunScenes
-from gradlab.scenes.kinds import Memory
 
 
-def told(lab: Lab) -> str:
-    """What the memory panel says about the card."""
-    panel: Any = lab.controller.screen._canvases[Memory]
-    return str(panel._room.get_text())
+def told(page: Page) -> list[str]:
+    """What the memory panel says of cards."""
+    return [text for text in page.panels["memory"].all_words().splitlines() if "holds" in text]
 
 
 def test_a_lab_has_no_card_unless_it_is_asked_for() -> None:
-    assert "card" not in Lab("line").controller.controls.widgets
-    control = Lab("line", controls=["task", "card"]).controller.controls.widgets["card"]
-    assert [value for _, value in control.options] == ["", *GPUS]
-    assert control.value == ""
+    assert "card" not in Page(Lab("line")).names()
+    page = Page(Lab("line", controls=["task", "card"]))
+    assert page.control("card")["options"] == [["none", ""], *([name, name] for name in GPUS)]
+    assert page.values["card"] == ""
     assert RunScenes(Run(tasks.line())).memory().capacity is None
 
 
 def test_choosing_a_card_sets_the_capacity_and_says_so() -> None:
-    lab = Lab("digits", controls=["card"]).run(2)
-    assert told(lab) == ""
-    lab.controller.controls.widgets["card"].value = "T4"
-    assert lab.controller._scenes.memory().capacity == ("T4", GPUS["T4"])
-    assert told(lab).startswith("T4 holds 14.6 GiB: 0.00")
-    assert "T4: 14.6 GiB" in lab.controller.words.value
-    lab.controller.controls.widgets["card"].value = ""
-    assert lab.controller._scenes.memory().capacity is None
-    assert told(lab) == ""
+    page = Page(Lab("digits", controls=["card"]).run(2))
+    assert told(page) == []
+    page.turn("card", "T4")
+    assert page.values["card"] == "T4"
+    assert any(text.startswith("T4 holds 14.6 GiB") for text in told(page))
+    assert page.note == "Memory is held against T4: 14.6 GiB."
+    page.turn("card", "")
+    assert page.note == "Memory is held against no card."
+    assert told(page) == []
 
 
 def test_the_card_stays_through_a_reset_and_another_task_and_leaves_the_recipe_alone() -> None:
     lab = Lab("line", controls=["task", "zero_grad", "card"])
     recipe = lab.runner.recipe
     lab.switch(card="L4")
-    assert lab.controller.controls.widgets["card"].value == "L4"
+    page = Page(lab)
+    assert page.values["card"] == "L4"
     assert lab.runner.recipe == recipe
     lab.reset()
-    lab.controller.controls.widgets["task"].value = "digits"
-    assert lab.controller.controls.widgets["card"].value == "L4"
+    page.turn("task", "digits")
+    assert page.values["card"] == "L4"
+    assert any(text.startswith("L4 holds") for text in told(page))
     assert lab.controller._scenes.memory().capacity == ("L4", GPUS["L4"])
     lab.switch(zero_grad=False, card="T4")
     assert not lab.runner.recipe.zero_grad

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import random
 import re
 import threading
 from collections.abc import Callable
@@ -12,25 +13,22 @@ from typing import Any
 
 import pytest
 import torch
-from ipywidgets import FloatProgress
+from page import Page
 from PIL import Image
-from seen import button, inside, pictures
 
 import gradlab.widgets.forecast_lab as fit_widget
 from gradlab import Recipe
+from gradlab.drawing import draw
 from gradlab.forecast import GPUS, Forecast, forecast, progress
 from gradlab.formatting import bytes_text
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.scenes.from_forecast import forecast_scene
 from gradlab.scenes.kinds import Fit
 from gradlab.scenes.memory_text import fit_sentence, suggestions, with_article
-from gradlab.views import panel_for
-from gradlab.widgets.forecast_controls import ForecastControls, ForecastSettings
 from gradlab.widgets.forecast_lab import ForecastLab
 
 torch.set_num_threads(1)
 GIB = 2**30
-MOST = "Largest batch that fits"
 
 
 def amounts(*gib: float) -> dict[str, int]:
@@ -44,23 +42,18 @@ class StandIn:
         self.calls: list[tuple[Any, ...]] = []
         self.error: BaseException | None = None
         self.during: Callable[[], None] = lambda: None
-        self.drawn: dict[type, Any] = {}
-        """The scene that each kind of panel has drawn last."""
+        self.scene: Any = None
+        """What the panel of the peaks has drawn last."""
 
-    def panel_for(self, kind: type) -> Any:
-        """In the place of ``panel_for``: the same panel, which also keeps what it is asked to draw."""
-        drawn = self.drawn
-
-        class Kept(panel_for(kind)):  # type: ignore[misc]
-            def update(self, scene: Any) -> None:
-                drawn[kind] = scene
-                super().update(scene)
-
-        return Kept
+    def draw(self, scene: Any, *size: int) -> Any:
+        """In the place of ``draw``: the same, and it keeps what the bars are drawn from."""
+        if isinstance(scene, Fit):
+            self.scene = scene
+        return draw(scene, *size)
 
     def bars(self) -> list[str]:
         """What the bars add up to, with their names."""
-        return [f"{name} {bytes_text(sum(at_peak.values()))}" for name, at_peak in self.drawn[Fit].bars]
+        return [f"{name} {bytes_text(sum(at_peak.values()))}" for name, at_peak in self.scene.bars]
 
     def __call__(self, what: str, recipe: Recipe, *, batch: int, context: int, checkpoint: bool) -> Any:
         self.calls.append((what, recipe, batch, context, checkpoint))
@@ -85,58 +78,49 @@ class StandIn:
 def stand_in(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     stand_in = StandIn()
     monkeypatch.setattr(fit_widget, "forecast", stand_in)
-    monkeypatch.setattr(fit_widget, "panel_for", stand_in.panel_for)
+    monkeypatch.setattr(fit_widget, "draw", stand_in.draw)
     return stand_in
-
-
-def press(lab: ForecastLab, text: str) -> None:
-    button(lab.widget, text).click()
-
-
-def progress_bar(lab: ForecastLab) -> FloatProgress:
-    (bar,) = inside(lab.widget, FloatProgress)
-    return bar
-
-
-def alarm(lab: ForecastLab) -> str:
-    """What the warning says."""
-    return lab.words.value.split('role="alert">')[1].split("<")[0] if "gl-chip" in lab.words.value else ""
 
 
 def test_nothing_is_forecast_before_the_button(stand_in: StandIn) -> None:
     lab = ForecastLab("llama-8b")
-    lab.knobs.widgets["batch"].value = 4
+    page = Page(lab).turn("batch", "4")
     assert stand_in.calls == []
-    assert "press Forecast" in lab.text
-    press(lab, "Forecast")
+    assert "press Forecast" in page.state
+    assert page.state == lab.text
+    page.ask("forecast")
     assert stand_in.calls == [("llama-8b", Recipe(optimizer="adamw", amp="bf16", lr=1e-4), 4, 1024, False)]
-    assert lab.text.startswith("llama-8b with batch 4, context 1,024, adamw, AMP bf16 needs 40 GiB at its peak ")
-    assert "(while backward ran, in layers.31): fits an H100 (79.1 GiB), of which it takes 51 %." in lab.text
-    assert "help" not in lab.text
-    shown = pictures(lab.widget)
-    assert [Image.open(io.BytesIO(png)).format for png in shown] == ["PNG", "PNG"]
-    lab.run(batch=2)
-    assert all(new != old for new, old in zip(pictures(lab.widget), shown, strict=True))
-    assert "Not counted: workspaces." in lab.words.value
+    assert page.state.startswith("llama-8b with batch 4, context 1,024, adamw, AMP bf16 needs 40 GiB at its peak ")
+    assert "(while backward ran, in layers.31): fits an H100 (79.1 GiB), of which it takes 51 %." in page.state
+    assert "help" not in page.state
+    assert list(page.panels) == ["fit", "memory"]
+    assert "40" in page.panels["fit"].all_words()
+    shown = dict(page.panels)
+    page.turn("batch", "2").ask("forecast")
+    assert all(vars(page.panels[name]) != vars(panel) for name, panel in shown.items())
+    assert "Not counted: workspaces." in page.note
     assert stand_in.bars() == ["before 40 GiB", "now 30 GiB"]
+    assert page.ask("hello").state == lab.text
 
 
-def test_showing_settings_is_no_turning() -> None:
-    turned: list[tuple[str, Any]] = []
-    knobs = ForecastControls(lambda name, value: turned.append((name, value)))
-    knobs.show_settings(ForecastSettings("llama-70b", 4, 512, True, Recipe(optimizer="sgd", accumulate=2), "T4"))
-    assert turned == []
-    knobs.widgets["batch"].value = 5
-    assert turned == [("batch", 5)]
+def test_what_is_set_from_python_is_shown(stand_in: StandIn) -> None:
+    lab = ForecastLab(
+        "llama-70b", Recipe(optimizer="sgd", accumulate=2, lr=1e-4), batch=4, context=512, checkpoint=True, card="T4"
+    )
+    page = Page(lab)
+    shown = {"model": "llama-70b", "batch": "4", "context": 512, "checkpoint": True, "optimizer": "sgd", "card": "T4"}
+    assert shown.items() <= page.values.items()
+    assert int(page.values["accumulate"]) == 2
+    assert stand_in.calls == []
 
 
 @pytest.mark.parametrize(
     ("name", "value", "asked"),
     [
         ("model", "llama-70b", lambda call: call[0] == "llama-70b"),
-        ("batch", 3, lambda call: call[2] == 3),
+        ("batch", "3", lambda call: call[2] == 3),
         ("context", 512, lambda call: call[3] == 512),
-        ("accumulate", 4, lambda call: call[1].accumulate == 4),
+        ("accumulate", "4", lambda call: call[1].accumulate == 4),
         ("set_to_none", False, lambda call: call[1].set_to_none is False),
         ("amp", "fp16", lambda call: call[1].amp == "fp16"),
         ("optimizer", "sgd", lambda call: call[1].optimizer == "sgd"),
@@ -145,12 +129,14 @@ def test_showing_settings_is_no_turning() -> None:
 )
 def test_every_control_changes_what_is_asked_once(stand_in: StandIn, name: str, value: Any, asked: Any) -> None:
     lab = ForecastLab("llama-8b").run()
+    page = Page(lab)
     first = lab.text
-    lab.knobs.widgets[name].value = value
-    assert "settings have changed" in lab.text
-    assert lab.text.startswith(first)
+    page.turn(name, value)
+    assert page.values[name] == value
+    assert "settings have changed" in page.state
+    assert page.state.startswith(first)
     assert len(stand_in.calls) == 1
-    press(lab, "Forecast")
+    page.ask("forecast")
     assert len(stand_in.calls) == 2
     assert asked(stand_in.calls[1])
     assert not asked(stand_in.calls[0])
@@ -159,36 +145,34 @@ def test_every_control_changes_what_is_asked_once(stand_in: StandIn, name: str, 
 
 def test_a_known_answer_shows_at_once_and_the_one_before_stays_beside_it(stand_in: StandIn) -> None:
     lab = ForecastLab("llama-8b").run().run(batch=2).run(batch=8)
+    page = Page(lab)
     assert stand_in.bars() == ["before 30 GiB", "now 60 GiB"]
-    lab.knobs.widgets["batch"].value = 1
+    page.turn("batch", "1")
     assert stand_in.bars() == ["before 60 GiB", "now 25 GiB"]
-    assert "have changed" not in lab.text
+    assert "have changed" not in page.state
     assert len(stand_in.calls) == 3
-    press(lab, "Forecast")  # the same again is no change
+    page.ask("forecast")  # the same again is no change
     assert stand_in.bars() == ["before 60 GiB", "now 25 GiB"]
     assert len(stand_in.calls) == 3
 
 
 def test_another_card_needs_no_forecast(stand_in: StandIn) -> None:
-    lab = ForecastLab("llama-8b").run()
-    lab.knobs.widgets["card"].value = "T4"
-    assert "does not fit a T4 (14.6 GiB)" in lab.text
-    lab.knobs.widgets["card"].value = "every card"
-    assert "fits A100-40, A100-80 and H100, not T4 or L4" in lab.text
+    page = Page(ForecastLab("llama-8b").run())
+    assert "does not fit a T4 (14.6 GiB)" in page.turn("card", "T4").state
+    assert "fits A100-40, A100-80 and H100, not T4 or L4" in page.turn("card", "every card").state
     assert len(stand_in.calls) == 1
 
 
 def test_the_largest_batch_is_told_until_something_changes(stand_in: StandIn) -> None:
     lab = ForecastLab("llama-8b", card="A100-40")
-    press(lab, MOST)
-    assert lab.text.endswith("The largest batch that fits an A100-40 with these settings: 3.")
-    lab.knobs.widgets["card"].value = "T4"
-    assert "largest" not in lab.text
-    press(lab, MOST)
+    page = Page(lab).ask("largest")
+    assert page.note.startswith("The largest batch that fits an A100-40 with these settings: 3.")
+    assert "largest" not in page.turn("card", "T4").note
+    page.ask("largest")
     assert lab.text.endswith("Not even a batch of 1 fits a T4 with these settings.")
-    lab.knobs.widgets["card"].value = "every card"
-    press(lab, MOST)
-    assert "The largest batch that fits an A100-80 with these settings: 11." in lab.text
+    assert page.note.startswith("Not even a batch of 1 fits a T4")
+    page.turn("card", "every card").ask("largest")
+    assert "The largest batch that fits an A100-80 with these settings: 11." in page.note
     assert len(stand_in.calls) == 1
 
 
@@ -196,57 +180,87 @@ def test_the_largest_batch_is_told_until_something_changes(stand_in: StandIn) ->
     ("error", "said"),
     [
         (ValueError("forecast: context must be 1 to 1024, got 4096"), "forecast: context must be 1 to 1024, got 4096"),
-        (RuntimeError("no such <kernel>"), "RuntimeError: no such &lt;kernel&gt;"),
+        (RuntimeError("no such <kernel>"), "RuntimeError: no such <kernel>"),
         (MemoryError(), "MemoryError: "),
         (KeyboardInterrupt(), "Interrupted."),
     ],
 )
 def test_what_goes_wrong_is_a_sentence_and_the_lab_lives_on(stand_in: StandIn, error: BaseException, said: str) -> None:
-    lab = ForecastLab("llama-8b").run()
+    page = Page(ForecastLab("llama-8b").run())
     stand_in.error = error
-    lab.knobs.widgets["batch"].value = 2
-    press(lab, "Forecast")
-    assert alarm(lab) == f"⚠ {said}"
+    page.turn("batch", "2").ask("forecast")
+    assert page.alarm == said
     assert stand_in.bars() == ["now 25 GiB"]
-    assert progress_bar(lab).layout.visibility == "hidden"
-    assert not button(lab.widget, "Forecast").disabled
     stand_in.error = None
-    press(lab, "Forecast")
-    assert alarm(lab) == ""
+    page.ask("forecast")
+    assert page.alarm == ""
     assert stand_in.bars() == ["before 25 GiB", "now 30 GiB"]
 
 
-def test_progress_is_seen_in_the_widget_alone(
+def test_progress_is_told_to_the_browser_alone(
     stand_in: StandIn, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lab = ForecastLab("llama-8b")
-    seen: list[tuple[float, str, bool]] = []
-    bar, go = progress_bar(lab), button(lab.widget, "Forecast")
-    stand_in.during = lambda: seen.append((bar.value, bar.layout.visibility, go.disabled))
+    lab._repr_mimebundle_()
+    assert lab._view is not None
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(lab._view.front, "send", lambda message, buffers=None: told.append(message))
     monkeypatch.setattr(fit_widget, "_TOLD_EVERY", 0.0)
     threads = threading.active_count()
-    press(lab, "Forecast")
-    assert seen == [(at / 5, "visible", True) for at in range(5)]
-    assert (bar.layout.visibility, go.disabled, button(lab.widget, MOST).disabled) == ("hidden", False, False)
+    page = Page(lab).ask("forecast")
+    assert told == [{"progress": share} for share in (0.0, *(at / 5 for at in range(5)), None)]
+    stand_in.error = RuntimeError("no")
+    page.turn("batch", "2").ask("forecast")
+    assert told[-1] == {"progress": None}, "the bar goes and the buttons are free again"
     assert threading.active_count() == threads
     assert capfd.readouterr().err == ""
 
 
+def test_a_cell_that_drives_the_lab_is_seen_in_the_browser(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = ForecastLab("llama-8b")
+    page = Page(lab)
+    lab._repr_mimebundle_()
+    assert lab._view is not None
+    told: list[dict[str, Any]] = []
+    monkeypatch.setattr(lab._view.front, "send", lambda message, buffers=None: told.append(message))
+    lab.run(batch=2)
+    frames = [frame for message in told for frame in message.get("frames", ())]
+    assert [frame["state"] for frame in frames] == [lab.text]
+    page.take({"n": page.asked, "frames": frames})
+    assert page.values["batch"] == "2"
+
+
 def test_no_more_context_is_offered_than_the_model_reads(stand_in: StandIn) -> None:
     lab = ForecastLab("llama-8b", context=8192)
-    lab.knobs.widgets["model"].value = "gpt2-1.5b"
-    assert lab.knobs.widgets["context"].value == lab.settings.context == 1024
-    assert max(lab.knobs.widgets["context"].options) == 1024
-    lab.knobs.widgets["model"].value = "llama-405b"
-    assert max(lab.knobs.widgets["context"].options) == 131_072
-    assert ForecastLab("llama-8b", context=3000).knobs.widgets["context"].value == 3000
+    page = Page(lab).turn("model", "gpt2-1.5b")
+    most = lambda: max(value for _, value in page.control("context")["options"])  # noqa: E731
+    assert page.values["context"] == lab.settings.context == most() == 1024
+    page.turn("model", "llama-405b")
+    assert most() == 131_072
+    assert Page(ForecastLab("llama-8b", context=3000)).values["context"] == 3000
 
 
-def test_a_value_that_no_forecast_allows_is_told_and_taken_back(stand_in: StandIn) -> None:
-    lab = ForecastLab("llama-8b")
-    lab.turn("batch", 0)
-    assert "batch must be a whole number, 1 to 65,536, got 0" in alarm(lab)
-    assert lab.settings.batch == lab.knobs.widgets["batch"].value == 1
+@pytest.mark.parametrize("typed", ["0", "-1", "2.5", "", "abc", "1e400", "1_0", "١", "65537", None, 2.5, [1]])
+def test_a_batch_typed_badly_is_told_and_taken_back(stand_in: StandIn, typed: Any) -> None:
+    lab = ForecastLab("llama-8b", batch=3)
+    page = Page(lab).turn("batch", typed)
+    assert "batch must be " in page.alarm
+    assert f"got {typed!r}" in page.alarm
+    assert lab.settings.batch == 3
+    assert page.frames[0]["values"] == {"batch": "3"}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_requests_never_raise(stand_in: StandIn, seed: int) -> None:
+    chance = random.Random(seed)
+    page = Page(ForecastLab("llama-8b"))
+    values = [None, True, 0, 1, 2.5, 10**400, "", "x", "1", "T4", "off", "adamw", "gpt2-1.5b", [], {}, "\ud800", 1e300]
+    names = ["model", "batch", "context", "accumulate", "card", "amp", "checkpoint", "lr", "recipe", [], None, 3]
+    for _ in range(300):
+        do = chance.choice(["turn", "turn", "forecast", "largest", "size", "hello", "fly", None, []])
+        page.ask(do, name=chance.choice(names), value=chance.choice(values), width=chance.choice(values), height=200)
+    page.turn("batch", "2").ask("forecast")
+    assert "needs" in page.state
 
 
 BAD: list[tuple[Callable[[], object], str]] = [
@@ -259,7 +273,7 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: ForecastLab(card="RTX"), r"card must be one of T4, .*got 'RTX'"),
     (lambda: ForecastLab().run(optimiser="sgd"), r"must be one of .*got 'optimiser'"),
     (lambda: ForecastLab().run(amp="on"), r"amp must be one of .*got 'on'"),
-    (lambda: ForecastLab().save("x.gif"), r"path must end in .png, got 'x.gif'"),
+    (lambda: ForecastLab().save("x.gif"), r"path must end in .png or .svg, got 'x.gif'"),
 ]
 
 
@@ -273,11 +287,12 @@ def test_the_saved_output_has_a_picture_and_words(stand_in: StandIn, tmp_path: P
     lab = ForecastLab("llama-8b").run()
     data, shown = lab._repr_mimebundle_()
     picture = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
-    assert picture.size == (1600, 520)
-    assert shown["image/png"]["width"] == 800
-    assert data["text/plain"] == lab.text
-    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == lab.widget.model_id
+    assert shown["image/png"]["width"] * 2 == picture.size[0] >= 1200
+    assert shown["image/png"]["alt"] == data["text/plain"] == lab.text
+    assert lab._view is not None
+    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == lab._view.widget.model_id
     assert lab.save(tmp_path / "fit.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in lab.save(tmp_path / "fit.svg").read_text()
 
 
 def test_answers_are_kept_within_bounds(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:

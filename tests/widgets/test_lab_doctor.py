@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from page import Page
 
 from gradlab import Lab, Recipe
 
@@ -28,7 +29,7 @@ def test_the_line_and_the_fix_of_a_mistake_are_named() -> None:
     assert lab.warning.startswith(f"Line {clip + 2}: ")
     assert "after the step" in lab.warning
     assert "Fix: torch.nn.utils.clip_grad_norm_" in lab.warning
-    assert lab.warning.split(" Fix:")[0] in lab.controller.words.value.replace("&#x27;", "'")
+    assert Page(lab).alarm == lab.warning
 
 
 def test_a_mistake_that_is_mended_is_forgotten() -> None:
