@@ -30,8 +30,13 @@ class PanelSeen:
 
     def changed(self, change: Frame) -> PanelSeen:
         """The panel after a change."""
-        whole = {"size": self.size, "title": self.title, "words": self.words, "ids": self.ids, "marks": [*self.marks]}
+        by_id = dict(zip(self.ids, self.marks, strict=True))
+        marks = [by_id.get(id, {}) for id in change.get("ids", self.ids)]
+        whole = {"size": self.size, "title": self.title, "words": self.words, "ids": self.ids, "marks": marks}
         for index, fields in change.get("set", []):
+            if "k" in fields:  # a mark that is new
+                whole["marks"][index] = fields
+                continue
             mark = {**whole["marks"][index], **fields}
             if "p" in fields:
                 kept, *tail = fields["p"]

@@ -116,8 +116,8 @@ def make_axes(
     for at, value in enumerate(_ticks(x, right - left, 75.0)):
         place = across.at(value)
         lines += [math.nan, math.nan, place, bottom, place, bottom + _LONG]
-        spots = [Spot(_FORMATS[x.ticks](value), place, bottom + _LONG + 9, "middle")]
-        lowest = bottom + _LONG + 15
+        spots = [Spot(_FORMATS[x.ticks](value), place, bottom + _LONG + 11, "middle")]
+        lowest = bottom + _LONG + 18
         texts.append(placer.place(f"{name} x{at}", spots, size=TICK))
     for at, value in enumerate(_ticks(y, bottom - top, 38.0)):
         place = up.at(value)

@@ -55,7 +55,7 @@ def draw_bars(scene: Bars, width: int, height: int) -> Drawing:
                 )
             )
         name = shorten(bar.name, left - 14, keep_end=True)
-        panel.label(f"name {at}", [Spot(name, left - 7, y, "end")], words=words)
+        panel.label(f"name {at}", [Spot(name, left - 7, y, "end")])
         said = short(bar.norm) if bar.fresh + bar.stale else "empty"
         panel.label(f"value {at}", [Spot(said, end + 5, y)])
     return panel.finish(_words(scene))

@@ -92,7 +92,7 @@ def text_box(
     text: str, x: float, y: float, anchor: str = "start", size: float = 12.0, bold: bool = False, angle: float = 0.0
 ) -> Box:
     """Return what a Text with these fields covers."""
-    wide, half = text_width(text, size, bold), size * TALL / 2
+    wide, half = text_width(text, size, bold), size * (TALL if angle % 90 == 0 else 1.0) / 2
     begin = {"start": 0.0, "middle": -wide / 2, "end": -wide}[anchor]
     if not angle:
         return Box(x + begin, y - half, x + begin + wide, y + half)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -13,7 +14,7 @@ from .axes import Axes
 from .builder import PanelBuilder
 from .labels import Spot
 from .limits import Numbers, numbers
-from .marks import Dots, Drag, Drawing, Path
+from .marks import Dots, Drag, Drawing, Path, Readout
 from .surface import add_surface
 
 AGES = ("weights/20", "weights/45", "weights")
@@ -32,7 +33,7 @@ def draw_landscape(scene: Landscape, width: int, height: int) -> Drawing:
     cuts = thirds(len(places))
     for number, role in enumerate(AGES):
         part = thin(places[cuts[number] : cuts[number + 1] + 1])
-        panel.add(Path(f"path {number}", part.ravel(), stroke=role, width=1.8))
+        panel.add(Path(f"path {number}", part.ravel(), stroke=role, width=1.8, readout=_readout(axes)))
         if len(places) <= _DOTTED:
             panel.add(Dots(f"steps {number}", part.ravel(), size=3.5, fill=role))
     if len(places):
@@ -57,6 +58,11 @@ def thin(places: Numbers) -> Numbers:
         return places
     quarters = np.rint(places * 4)
     return places[np.concatenate([[True], (quarters[1:] != quarters[:-1]).any(axis=1)])]
+
+
+@lru_cache(maxsize=16)
+def _readout(axes: Axes) -> Readout:
+    return Readout("weights about {x}, {y}", axes.x.axis, axes.y.axis)
 
 
 def _add_ends(panel: PanelBuilder, axes: Axes, path: Numbers, places: Numbers) -> None:

@@ -8,7 +8,7 @@ knows torch or paints: the browser paints a Drawing on a canvas (``front/painter
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from typing import Any, Literal
@@ -176,13 +176,15 @@ def mark_text(mark: Mark) -> str:
     return " ".join([type(mark).__name__, mark.id, *(f"{name}={_value(value)}" for name, value in told(mark))])
 
 
-def told(mark: Mark) -> Iterator[tuple[str, Any]]:
-    """Yield name and value of every field but the id that is not at its default."""
+def told(mark: Mark) -> list[tuple[str, Any]]:
+    """Return name and value of every field but the id that is not at its default."""
+    found = []
     kind: Any = type(mark)
     for name, default in _fields(kind):
         value = getattr(mark, name)
-        if default is MISSING or value != default:
-            yield name, value
+        if value is not default and (default is MISSING or value != default):
+            found.append((name, value))
+    return found
 
 
 @cache

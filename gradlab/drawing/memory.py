@@ -17,7 +17,7 @@ from .labels import Spot
 from .lettering import shorten, text_width
 from .limits import Numbers, from_zero
 from .marks import Band, Dots, Drawing, Path
-from .spread import StatementLayout, bounds, decimate, keep_recent
+from .spread import Indices, StatementLayout, bounds, decimate, keep_recent
 from .stack import area_look, spread_labels, stacked, text_role
 from .statements import lay_out, statement_words
 
@@ -30,8 +30,6 @@ _LEFT, _RIGHT, _TOP, _BOTTOM, _ROW = 62.0, 88.0, 44.0, 62.0, 17.0  # CSS pixels
 _CAUSE_Y = 34.0
 _VISIBLE = 3.0  # CSS pixels: a statement that is narrower cannot be pointed at
 _LETTERS = 16.0  # CSS pixels: an area that is lower has no room for its name
-
-_NAN, _ZERO = np.full(1, math.nan), np.zeros(1, dtype=np.int64)
 
 Edges = dict[str, tuple[Numbers, Numbers]]
 bytes_words = lru_cache(maxsize=4096)(bytes_text)
@@ -61,6 +59,7 @@ def draw_memory(scene: Memory, width: int, height: int) -> Drawing:
     size = (width, height)
     side = Side(0.0, limit, ticks="bytes")
     axes = make_axes(size, _LEFT, top, width - _RIGHT, bottom, Side(0.0, wide, ticks="none"), side)
+    _add_statements(panel, axes, scene, edges, ends, where)
     _add_areas(panel, axes, edges, where)
     panel.axes(axes)
     words, boxes = statement_words(tuple(scene.statements), tuple(first), where, (axes.left, axes.bottom), size)
@@ -70,32 +69,50 @@ def draw_memory(scene: Memory, width: int, height: int) -> Drawing:
     _add_peaks(panel, axes, total, where, [dict(scene.updates).get(at) for at in first])
     _add_levels(panel, axes, scene, levels)
     _add_names(panel, axes, edges, where)
-    _add_statements(panel, axes, scene, edges, ends, where)
     return panel.finish(". ".join(part for part in (cause, far, scene.note) if part) or "No memory was watched yet")
 
 
 def _add_areas(panel: PanelBuilder, axes: Axes, edges: Edges, where: StatementLayout) -> None:
     """Add a Band for each category, with steps from point to point; nothing where there are no bytes of it."""
-    total = edges["other"][1]
-    places, points = [], []
-    for begin, end in where.points:
-        if end > begin:
-            kept, left, right = decimate(where.left[begin:end], where.right[begin:end], total[begin:end])
-            places += [np.column_stack([left, right]).ravel(), _NAN]
-            points += [np.repeat(kept + begin, 2), _ZERO]
-    if places:
-        x, at = np.concatenate(places) + axes.left, np.concatenate(points)
+    x, at = _steps(where) if len(where.left) and (where.right - where.left).min() >= 1 else _thinned(edges, where)
+    if len(x):
+        lower = np.array([low for low, _ in edges.values()])[:, at]
+        upper = np.array([high for _, high in edges.values()])[:, at]
+        across = np.where(upper > lower, x + axes.left, math.nan)
         per_byte = (axes.top - axes.bottom) / axes.y.high
-        for name, (low, high) in edges.items():
-            lower, upper = low[at], high[at]
-            band = np.empty((len(x), 3))
-            band[:, 0] = np.where(upper > lower, x, math.nan)
-            band[:, 1], band[:, 2] = axes.bottom + lower * per_byte, axes.bottom + upper * per_byte
-            panel.add(_area(name, np.rint(band[:-1] * 4).tobytes()))
+        quarters = np.rint(np.stack([across, axes.bottom + lower * per_byte, axes.bottom + upper * per_byte], -1) * 4)
+        for name, band in zip(edges, quarters, strict=True):
+            panel.add(_area(name, band.tobytes()))
     ends = tuple(axes.left + (a[1] + b[0]) / 2 for a, b in pairwise(where.updates))
     for number, x_end in enumerate(ends):
         line = (x_end, axes.bottom, x_end, axes.top)
         panel.add(Path(f"divider {number}", line, stroke="faint", width=1.5))
+
+
+@lru_cache(maxsize=16)
+def _steps(where: StatementLayout) -> tuple[Numbers, Indices]:
+    """Return the left and the right end of every point, and its number; NaN between two updates."""
+    return _joined(
+        [(np.arange(begin, end), where.left[begin:end], where.right[begin:end]) for begin, end in where.points]
+    )
+
+
+def _thinned(edges: Edges, where: StatementLayout) -> tuple[Numbers, Indices]:
+    """Return the same with one point for each pixel, that with the largest total."""
+    total, parts = edges["other"][1], []
+    for begin, end in where.points:
+        kept, left, right = decimate(where.left[begin:end], where.right[begin:end], total[begin:end])
+        parts.append((kept + begin, left, right))
+    return _joined(parts)
+
+
+def _joined(parts: list[tuple[Indices, Numbers, Numbers]]) -> tuple[Numbers, Indices]:
+    places, points = [np.zeros(0)], [np.zeros(0, dtype=np.int64)]
+    for kept, left, right in parts:
+        if len(kept):
+            places += [np.column_stack([left, right]).ravel(), np.full(1, math.nan)]
+            points += [np.repeat(kept, 2), np.zeros(1, dtype=np.int64)]
+    return np.concatenate(places)[:-1], np.concatenate(points)[:-1]
 
 
 @lru_cache(maxsize=64)
@@ -205,7 +222,7 @@ def _add_words(
 def _add_statements(
     panel: PanelBuilder, axes: Axes, scene: Memory, edges: Edges, ends: list[int], where: StatementLayout
 ) -> None:
-    """Add an area that cannot be seen over each statement, with what it holds at its highest moment in words."""
+    """Add an empty area behind each statement, with what it holds at its highest moment in words."""
     total = edges["other"][1]
     names = tuple(edges)
     numbers, update = dict(scene.updates), 0
@@ -220,7 +237,7 @@ def _add_statements(
             continue
         words = statement_text(scene.statements[at], update, names, tuple(held[at]))
         box = axes.left + left, axes.top, axes.left + right, axes.bottom
-        panel.add(make_box(f"at {at}", *box, words=words))
+        panel.add(make_box(f"at {at}", *box, fill="paper", words=words))
 
 
 @lru_cache(maxsize=4096)

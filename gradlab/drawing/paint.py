@@ -72,11 +72,18 @@ def to_svg(drawings: Sequence[Drawing], columns: int = 2) -> str:
 
 
 def small_png(picture: Picture.Image) -> bytes:
-    """Return a picture as a PNG of at most 256 colours: exactly its own where they are few, never dithered."""
-    few = picture.getcolors(_COLOURS) is not None
-    method = Picture.Quantize.MEDIANCUT if few else Picture.Quantize.FASTOCTREE
+    """Return an RGB picture as a PNG of at most 256 colours, its most frequent ones exactly, never dithered."""
+    pixels = np.asarray(picture, dtype=np.uint32)
+    codes = pixels[..., 0] << 16 | pixels[..., 1] << 8 | pixels[..., 2]
+    found, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    kept = found[np.argsort(-counts.astype(np.int64), kind="stable")[:_COLOURS]]
+    every, known = (np.stack([c >> 16, c >> 8 & 255, c & 255], 1).astype(np.float32) for c in (found, kept))
+    # |a - b|^2 without its part |a|^2, which no choice of b changes
+    nearest = ((known**2).sum(axis=1) - 2 * every @ known.T).argmin(axis=1).astype(np.uint8)
+    few = Picture.fromarray(nearest[inverse].reshape(codes.shape))
+    few.putpalette(known.astype(np.uint8).tobytes())
     out = io.BytesIO()
-    picture.quantize(_COLOURS, method=method, dither=Picture.Dither.NONE).save(out, "PNG", optimize=True)
+    few.save(out, "PNG", optimize=True)
     return out.getvalue()
 
 
@@ -137,7 +144,9 @@ def _band(mark: Band, to_sheet: Any) -> list[Artist]:
     if not pieces:
         return []
     around = [np.vstack([piece[:, :2], piece[::-1, ::2]]) for piece in pieces]
-    artists = _area(_outline(around, closed=True), to_sheet, mark.fill, "", 0.0, mark.hatch, "")
+    artists = _area(_outline(around, closed=True), to_sheet, mark.fill, "", 0.0, "", "")
+    if mark.hatch:
+        artists.append(_hatching(_outline(around, closed=True), to_sheet, mark.stroke, mark.hatch))
     if mark.stroke:
         edges = [edge for piece in pieces for edge in (piece[:, :2], piece[:, ::2])]
         artists += _area(_outline(edges, closed=False), to_sheet, "", mark.stroke, mark.width, "", "")
@@ -145,15 +154,12 @@ def _band(mark: Band, to_sheet: Any) -> list[Artist]:
 
 
 def _area(outline: Outline, to_sheet: Any, fill: str, stroke: str, width: float, hatch: str, dash: str) -> list[Artist]:
-    """Paint an outline: its area, then its hatch in the strong colour of its area, then its edge."""
-    artists = []
+    """Paint an outline: its area, then its hatch, then its edge."""
+    artists: list[Artist] = []
     if fill:
         artists.append(PathPatch(outline, facecolor=colour(fill), edgecolor="none", linewidth=0, transform=to_sheet))
     if hatch:
-        strong = colour(stroke or fill.partition("/")[0] or "ink")
-        lines = PathPatch(outline, facecolor="none", edgecolor=strong, linewidth=0, transform=to_sheet)
-        lines.set_hatch(hatch + hatch[0])  # a little denser than matplotlib's own
-        artists.append(lines)
+        artists.append(_hatching(outline, to_sheet, stroke, hatch))
     if stroke:
         look: dict[str, Any] = {"linewidth": width * _POINT, "linestyle": _DASHES[dash], "capstyle": "butt"}
         artists.append(
@@ -161,7 +167,15 @@ def _area(outline: Outline, to_sheet: Any, fill: str, stroke: str, width: float,
                 outline, facecolor="none", edgecolor=colour(stroke), joinstyle="round", transform=to_sheet, **look
             )
         )
-    return list(artists)
+    return artists
+
+
+def _hatching(outline: Outline, to_sheet: Any, stroke: str, hatch: str) -> Artist:
+    """Hatch an area in the colour of its edge, else in ink."""
+    strong = colour(stroke or "ink")
+    lines = PathPatch(outline, facecolor="none", edgecolor=strong, linewidth=0, transform=to_sheet)
+    lines.set_hatch(hatch + hatch[0])  # a little denser than matplotlib's own
+    return lines
 
 
 def _dots(mark: Dots, to_sheet: Any) -> Artist:

@@ -8,7 +8,8 @@ A panel on the wire is
 a mark ``{"k": kind, "p": [numbers], field: value, ...}`` with the fields that are not at their defaults. A change of a
 panel holds the keys that are new, and in place of ``marks`` the changed ones as ``"set": [[index, fields], ...]``,
 where ``"p"`` is ``[kept, number, ...]``: so many numbers stay, the others follow; a field that went back to its
-default is null.
+default is null. Where marks came or went, ``ids`` is there: a mark keeps its fields by its id, and a new one is whole
+in ``set``.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .marks import Axis, Band, Drag, Drawing, Mark, Readout, told
+from .marks import Band, Drag, Drawing, Mark, Readout, told
 
 QUARTERS = 4
 """Places are rounded to so many parts of a CSS pixel."""
@@ -45,49 +46,57 @@ class Encoder:
         return {**_head(drawing), "ids": ids, "marks": self._marks}
 
     def change(self, drawing: Drawing) -> Panel:
-        """Return what has changed since the Drawing before; the whole of it where other marks are there."""
+        """Return what has changed since the Drawing before."""
         before = self._drawing
         if drawing is before:
             return {}
-        if before is None or len(before.marks) != len(drawing.marks):
+        if before is None:
             return self.encode(drawing)
+        known = {old.id: (old, encoded) for old, encoded in zip(before.marks, self._marks, strict=True)}
         new: list[dict[str, Any]] = []
         changes: list[list[Any]] = []
-        for index, (old, mark, encoded) in enumerate(zip(before.marks, drawing.marks, self._marks, strict=True)):
-            if mark is old:
+        for index, mark in enumerate(drawing.marks):
+            old, encoded = known.get(mark.id, (None, None))
+            if encoded is not None and mark is old:
                 new.append(encoded)
                 continue
-            if mark.id != old.id or type(mark) is not type(old):
-                return self.encode(drawing)
             now = encode_mark(mark)
             new.append(now)
-            if now != encoded:
+            if encoded is None or now["k"] != encoded["k"]:
+                changes.append([index, now])
+            elif now != encoded:
                 changes.append([index, _difference(encoded, now)])
         was = _head(before)
-        head = {key: value for key, value in _head(drawing).items() if value != was[key]}
+        out: Panel = {key: value for key, value in _head(drawing).items() if value != was[key]}
+        ids = [mark.id for mark in drawing.marks]
+        if ids != [*known]:
+            out["ids"] = ids
         self._drawing, self._marks = drawing, new
-        return {**head, **({"set": changes} if changes else {})}
+        return {**out, "set": changes} if changes else out
 
 
 def encode_mark(mark: Mark) -> dict[str, Any]:
     """Return one mark as it is sent."""
     out: dict[str, Any] = {"k": _KINDS[type(mark).__name__]}
     for name, value in told(mark):
-        if name == "points":
+        kind = type(value)
+        if kind is str:
+            out[name] = value
+        elif kind is float:
+            out[name] = round(value, 2)
+        elif name == "points":
             out["p"] = quarters(value, 3 if isinstance(mark, Band) else 2)
         elif name == "cells":
             out["cells"] = (np.asarray(value).ravel() + 48).astype(np.uint8).tobytes().decode("latin-1")
-        elif isinstance(value, float):
-            out[name] = round(value, 2)
-        elif isinstance(value, (Readout, Drag, Axis)):
+        elif kind is Readout or kind is Drag:
             out[name] = _as_dict(value)
         else:
             out[name] = value
     return out
 
 
-@lru_cache(maxsize=512)
-def _as_dict(value: Readout | Drag | Axis) -> dict[str, Any]:
+@lru_cache(maxsize=256)
+def _as_dict(value: Readout | Drag) -> dict[str, Any]:
     return asdict(value)
 
 
@@ -124,7 +133,9 @@ def _whole(array: Any) -> Any:
 
 def _few_quarters(points: tuple[float, ...], each: int) -> list[int | None]:
     """Do the same for a tuple without lifted pens: for a few points numpy takes several times as long."""
-    whole = [round(min(max(place, -_FARTHEST), _FARTHEST) * QUARTERS) for place in points]
+    if not (points and -_FARTHEST < min(points) <= max(points) < _FARTHEST):
+        points = tuple(min(max(place, -_FARTHEST), _FARTHEST) for place in points)
+    whole = [round(place * QUARTERS) for place in points]
     return [*whole[:each], *(now - before for now, before in zip(whole[each:], whole, strict=False))]
 
 

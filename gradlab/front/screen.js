@@ -57,7 +57,10 @@ export class Screen {
     this.steps = [
       addButton(bar, "1 statement", () => ask({ do: "statement" })),
       addButton(bar, "1 update", () => ask({ do: "update" })),
-      addButton(bar, "↺ Reset", () => ask({ do: "reset" })),
+      addButton(bar, "↺ Reset", () => {
+        this.words.forget();
+        ask({ do: "reset" });
+      }),
     ];
     const speedLabel = addElement("label", bar, "gl-control gl-speed");
     speedLabel.append("speed ");

@@ -32,10 +32,21 @@ export function applyPanel(panel, change) {
   const { set, ...head } = change;
   if (head.marks) return /** @type {PanelState} */ (head);
   if (!panel) throw new Error("a change came for a panel of which nothing is known");
-  if (!set) return { ...panel, ...head };
-  const marks = [...panel.marks];
-  for (const [index, fields] of set) marks[index] = changedMark(marks[index], fields);
+  const marks = head.ids ? marksById(panel, head.ids) : set ? [...panel.marks] : panel.marks;
+  for (const [index, fields] of set ?? []) {
+    marks[index] = fields.k ? /** @type {Mark} */ (fields) : changedMark(marks[index], fields);
+  }
   return { ...panel, ...head, marks };
+}
+
+/**
+ * Return the marks of a panel in another order; one that is new is filled in afterwards.
+ * @param {PanelState} panel
+ * @param {string[]} ids
+ */
+function marksById(panel, ids) {
+  const known = new Map(panel.ids.map((id, index) => [id, panel.marks[index]]));
+  return ids.map((id) => /** @type {Mark} */ (known.get(id)));
 }
 
 /**

@@ -182,6 +182,7 @@ class LabController:
             self._memory_due = taken = True
             self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
 
+        self._writer.tell_again("draft", "wrong")
         self._draft, self._wrong = text, 0
         self._guarded(take)
         if taken:

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradlab.drawing.axes import Scale, byte_ticks
+from gradlab.drawing import Text
+from gradlab.drawing.axes import Scale, Side, byte_ticks, make_axes
 from gradlab.drawing.limits import COARSE, around, from_zero, nice_step, numbers, value_limits
 from gradlab.formatting import bytes_text
 
@@ -33,7 +34,7 @@ def test_limits_hold_all_values(values: list[float], room: float) -> None:
         assert low > 0
         assert low <= max(min(v for v in values if v > 0), max(values) * 1e-12)
     else:
-        assert low <= min(values)
+        assert low <= min(values) + 1e-12 * (high - low)
     assert value_limits(array, room) == (low, high, log)
 
 
@@ -72,3 +73,15 @@ def test_numbers_are_small_enough_to_draw() -> None:
     assert math.isinf(got[3])
     assert math.isnan(got[4])
     assert numbers(value for value in (1, 2)).tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("size", [(260, 200), (400, 260), (1300, 420)])
+def test_both_axes_keep_their_words_and_ticks(size: tuple[int, int]) -> None:
+    wide, tall = size
+    for low, high in [(-2.0, 2.0), (0.0, 60.0), (-0.05, 0.15)]:
+        x, y = Side(low, high, words="weight 1"), Side(low, high, words="weight 2")
+        texts = [
+            mark.text for mark in make_axes(size, 54, 30, wide - 16, tall - 38, x, y).marks if isinstance(mark, Text)
+        ]
+        assert {"weight 1", "weight 2"} <= set(texts)
+        assert texts.count("0") == 2

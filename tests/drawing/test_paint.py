@@ -82,7 +82,7 @@ def test_a_hatch_and_a_dash_are_seen() -> None:
         return float((np.abs(seen.astype(int) - rgb(role)).max(axis=2) < 40).mean())
 
     for hatch in ("//", "\\\\", "..", "--"):
-        assert 0.02 < share("gradients", fill="gradients/50", hatch=hatch) < 0.4
+        assert 0.02 < share("ink", fill="gradients/50", hatch=hatch) < 0.4
     assert share("ink", stroke="ink", width=3, dash="dashed") < 0.8 * share("ink", stroke="ink", width=3)
 
 
@@ -112,7 +112,11 @@ def test_every_shape_is_painted(shape: str) -> None:
 def test_every_scene_is_painted_without_a_warning() -> None:
     for scene in [*USUAL, *DEGENERATE]:
         assert to_png([draw(scene)], density=1)
-    assert len(to_png([draw(scene) for scene in USUAL])) < 400_000
+    png = to_png([draw(scene) for scene in USUAL])
+    assert len(png) < 400_000
+    seen = np.array(Picture.open(io.BytesIO(png)).convert("RGB")).reshape(-1, 3)
+    for role in ("paper", "ink", "fresh", "stale", "weights", "gradients/50"):  # exact, however many colours there are
+        assert (seen == rgb(role)).all(axis=1).any(), role
 
 
 def test_the_learners_own_settings_change_nothing() -> None:

@@ -28,7 +28,13 @@ class Reader:
         if "marks" in message:
             self.panel = message
             return
+        if "ids" in message:
+            known = dict(zip(self.panel["ids"], self.panel["marks"], strict=True))
+            self.panel["marks"] = [known.get(id, {}) for id in message["ids"]]
         for index, fields in message.pop("set", []):
+            if "k" in fields:
+                self.panel["marks"][index] = fields
+                continue
             mark = self.panel["marks"][index]
             for name, value in fields.items():
                 if value is None:

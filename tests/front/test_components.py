@@ -347,6 +347,15 @@ def test_a_loop_that_fails_stays_open_with_its_own_line_marked(code: Any) -> Non
     assert not field.is_visible()
 
 
+def test_what_is_typed_while_a_loop_is_handed_in_stays(code: Any) -> None:
+    press(code, "Edit the loop")
+    code.get_by_label("your own loop").fill("mine = 1\n")
+    press(code, "Run this loop")
+    code.get_by_label("your own loop").fill("mine = 12\n")
+    show_code(code, code={"source": "mine = 1\n", "html": ["mine = 1"]}, draft="")
+    assert code.get_by_label("your own loop").input_value() == "mine = 12\n"
+
+
 def test_a_draft_that_the_kernel_kept_is_opened(code: Any) -> None:
     show_code(code, draft="broken(", wrong=1)
     assert code.get_by_label("your own loop").input_value() == "broken("
