@@ -20,7 +20,7 @@ from .code import changed_lines, coloured
 from .controls import SPEEDS, lab_controls, switch_values, without_effect
 from .frames import Frame, FrameWriter, PanelDrawings
 from .python_state import python_state
-from .requests import RequestError, number, panel_size, text, whole_number
+from .requests import RequestError, panel_size, read_number, read_text, read_whole
 
 _SLICE = 0.03  # seconds of work before a request is answered, so that Pause need not wait longer
 _MOST_FRAMES = 20  # in one answer
@@ -92,12 +92,12 @@ class LabController:
             "statement": self.step,
             "update": self.update,
             "reset": self.reset,
-            "turn": lambda: self.turn(text(request, "name"), request.get("value")),
-            "edit": lambda: self.edit(text(request, "text")),
-            "to_line": lambda: self.run_to_line(whole_number(request, "line")),
-            "drag": lambda: self.drag(text(request, "name"), number(request, "x"), number(request, "y")),
+            "turn": lambda: self.turn(read_text(request, "name"), request.get("value")),
+            "edit": lambda: self.edit(read_text(request, "text")),
+            "to_line": lambda: self.run_to_line(read_whole(request, "line")),
+            "drag": lambda: self.drag(read_text(request, "name"), read_number(request, "x"), read_number(request, "y")),
             "zoom": lambda: self.zoom(request.get("low"), request.get("high")),
-            "press": lambda: self.press(text(request, "what")),
+            "press": lambda: self.press(read_text(request, "what")),
             "size": lambda: self.resize(panel_size(request)),
         }
         if not isinstance(do, str) or do not in actions:
@@ -109,12 +109,12 @@ class LabController:
 
     def _play(self, request: Mapping[str, Any]) -> list[Frame]:
         """Make some frames, as many as a slice of work allows, and at least one."""
-        count = max(1, min(whole_number(request, "count"), _MOST_FRAMES))
-        every = min(max(number(request, "every"), 0.0), _MOST_EVERY)
+        count = max(1, min(read_whole(request, "count"), _MOST_FRAMES))
+        every = min(max(read_number(request, "every"), 0.0), _MOST_EVERY)
         if "seconds" in request:
-            some: dict[str, Any] = {"seconds": min(max(number(request, "seconds"), 0.0), _SLICE)}
+            some: dict[str, Any] = {"seconds": min(max(read_number(request, "seconds"), 0.0), _SLICE)}
         else:
-            updates = whole_number(request, "updates") if "updates" in request else None
+            updates = read_whole(request, "updates") if "updates" in request else None
             some = {} if updates is None else {"updates": max(1, min(updates, _MOST_BETWEEN))}
         self.playing, self._stop_playing = True, False
         frames: list[Frame] = []
@@ -223,7 +223,7 @@ class LabController:
         if low is None or high is None:
             self.screen.zoom = None
             return
-        first, last = sorted((number({"low": low}, "low"), number({"high": high}, "high")))
+        first, last = sorted((read_number({"low": low}, "low"), read_number({"high": high}, "high")))
         if last - first < 2 or last <= 0:
             raise RequestError("Zoom in on at least two updates.")
         self.screen.zoom = (max(first, 0.0), last)
@@ -332,6 +332,8 @@ class LabController:
             try:
                 with self.listening():
                     action()
+                if not self._draft:
+                    self._wrong = 0
                 if self.runner.done:
                     self._stop("The loop has come to its end. Reset begins it again.")
             except KeyboardInterrupt:
@@ -339,6 +341,7 @@ class LabController:
             except RequestError:
                 raise
             except Exception as error:  # whatever it is: a traceback under a notebook cell helps nobody
+                self._wrong = error.line if isinstance(error, LoopError) else 0
                 if not self.handle_oom(error):
                     self._tell_error(error)
 
@@ -355,7 +358,6 @@ class LabController:
         if not isinstance(error, LoopError):
             self._stop(f"{type(error).__name__}: {error}")
             return
-        self._wrong = error.line
         if error.text and error.text != self.runner.source:  # the loop before runs again; the text that failed is kept
             self._draft = error.text
         self._stop(f"Your loop stopped at {error}")

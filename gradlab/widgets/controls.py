@@ -31,9 +31,9 @@ def lab_controls(names: Iterable[str], tasks: Sequence[str], own: str, recipe: R
     A value of the recipe that is not among the offered ones is offered too.
     """
     makers = {
-        "task": lambda: choice("task", "task", [(name, name) for name in tasks]),
+        "task": lambda: choice_control("task", "task", [(name, name) for name in tasks]),
         **{n: lambda n=n, s=s: switch_control(n, s, getattr(recipe, n)) for n, s in SWITCHES.items()},  # type: ignore[misc]
-        "card": lambda: choice("card", "card", [(own, ""), *((name, name) for name in GPUS)]),
+        "card": lambda: choice_control("card", "card", [(own, ""), *((name, name) for name in GPUS)]),
     }
     asked = set(names)
     return [make() for name, make in makers.items() if name in asked]
@@ -45,21 +45,21 @@ def switch_control(name: str, switch: Switch, value: Any, label: str = "") -> Co
     if isinstance(switch, OnOff):
         return {"name": name, "label": label, "kind": "tick"}
     if isinstance(switch, Choice):
-        return choice(name, label, [(each, each) for each in switch.options])
+        return choice_control(name, label, [(each, each) for each in switch.options])
     if isinstance(switch, Whole):
-        return whole(name, label, switch.low, switch.high)
+        return whole_control(name, label, switch.low, switch.high)
     if isinstance(switch, Positive) and switch.offered:
         offered = sorted({*switch.offered, *([value] if value is not None else [])})
-        return choice(name, label, [("off", "off"), *((switch.text(each), each) for each in offered)])
+        return choice_control(name, label, [("off", "off"), *((switch.text(each), each) for each in offered)])
     return {"name": name, "label": label, "kind": "number"}
 
 
-def choice(name: str, label: str, options: Sequence[tuple[str, Any]]) -> Control:
+def choice_control(name: str, label: str, options: Sequence[tuple[str, Any]]) -> Control:
     """Describe a list to choose from: words and value of each option."""
     return {"name": name, "label": label, "kind": "choice", "options": [list(option) for option in options]}
 
 
-def whole(name: str, label: str, low: int, high: int) -> Control:
+def whole_control(name: str, label: str, low: int, high: int) -> Control:
     """Describe a field for a whole number within a range."""
     return {"name": name, "label": label, "kind": "whole", "low": low, "high": high}
 

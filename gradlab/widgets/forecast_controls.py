@@ -9,7 +9,7 @@ from typing import Any
 from ..forecast import GPUS, model_size, model_sizes, usable_bytes
 from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import fit_sentence, need_sentence, suggestions
-from .controls import Control, choice, switch_control, switch_values, whole
+from .controls import Control, choice_control, switch_control, switch_values, whole_control
 
 EVERY_CARD = "every card"
 _CONTEXTS = [2**power for power in range(7, 18)]
@@ -90,12 +90,12 @@ def forecast_controls(settings: ForecastSettings) -> list[Control]:
     reach = sorted({*(n for n in _CONTEXTS if n <= model_size(settings.model).max_context), settings.context})
     labels = {"accumulate": "window"}
     return [
-        choice("model", "model", _same(model_sizes())),
-        whole("batch", "batch", 1, _LARGEST_BATCH),
-        choice("context", "context", [(f"{n:,}", n) for n in reach]),
+        choice_control("model", "model", _same(model_sizes())),
+        whole_control("batch", "batch", 1, _LARGEST_BATCH),
+        choice_control("context", "context", [(f"{n:,}", n) for n in reach]),
         *(switch_control(n, SWITCHES[n], getattr(settings.recipe, n), labels.get(n, "")) for n in _SWITCHES),
         {"name": "checkpoint", "label": "checkpointing", "kind": "tick"},
-        choice("card", "card", _same([*GPUS, EVERY_CARD])),
+        choice_control("card", "card", _same([*GPUS, EVERY_CARD])),
     ]
 
 

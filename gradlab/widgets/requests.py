@@ -13,7 +13,7 @@ class RequestError(ValueError):
     """A request that cannot be done; its words are for the learner."""
 
 
-def number(request: Mapping[str, Any], name: str) -> float:
+def read_number(request: Mapping[str, Any], name: str) -> float:
     """Return a finite number of a request."""
     value = request.get(name)
     try:
@@ -25,15 +25,15 @@ def number(request: Mapping[str, Any], name: str) -> float:
     return found
 
 
-def whole_number(request: Mapping[str, Any], name: str) -> int:
+def read_whole(request: Mapping[str, Any], name: str) -> int:
     """Return a whole number of a request."""
-    value = number(request, name)
+    value = read_number(request, name)
     if value != int(value):
         raise RequestError(f"{name} must be a whole number, got {value!r}")
     return int(value)
 
 
-def text(request: Mapping[str, Any], name: str) -> str:
+def read_text(request: Mapping[str, Any], name: str) -> str:
     """Return a text of a request; half of a pair of surrogates, which no message can carry back, becomes "?"."""
     value = request.get(name)
     if not isinstance(value, str):
@@ -43,5 +43,5 @@ def text(request: Mapping[str, Any], name: str) -> str:
 
 def panel_size(request: Mapping[str, Any]) -> tuple[int, int]:
     """Return the width and height that a panel has in the browser, kept within what can be laid out."""
-    width, height = whole_number(request, "width"), whole_number(request, "height")
+    width, height = read_whole(request, "width"), read_whole(request, "height")
     return min(max(width, _NARROWEST), _WIDEST), min(max(height, _LOWEST), _HIGHEST)

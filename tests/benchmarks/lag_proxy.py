@@ -62,7 +62,7 @@ class LagProxy:
         await asyncio.gather(*others, return_exceptions=True)
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, asyncio.CancelledError):  # cancelled when the proxy ends
             there, back = await asyncio.open_connection("127.0.0.1", self.to)
             await asyncio.gather(self._carry(reader, back, 0), self._carry(there, writer, 1))
 

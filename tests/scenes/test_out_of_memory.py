@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from seen import button, html, pictures
+from page import Page
 from torch import nn
 from torch.utils.weak import TensorWeakRef
 
@@ -58,7 +58,7 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 def words(lab: Lab) -> str:
     """What the Lab says under its state."""
-    return re.sub(r"<[^>]+>", " ", lab.controller.words.value.split("gl-note")[1]).removeprefix('">').strip()
+    return lab.controller.note
 
 
 @pytest.mark.parametrize("where", ["forward", "backward"])
@@ -79,7 +79,7 @@ def test_it_is_explained_with_what_was_alive(lab: Lab, monkeypatch: pytest.Monke
     assert float(alive["activations"].split()[0]) >= rows * 256 * 4 / 1024
     assert "Try: " in said
     assert "AMP" in said
-    assert html(lab.controller.code.widget).count("wrong") >= 1
+    assert Page(lab).shown["wrong"] == {"forward": 7, "backward": 9}[where]
 
 
 def test_the_graph_is_let_go_and_weights_stay(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,28 +99,28 @@ def test_the_graph_is_let_go_and_weights_stay(lab: Lab, monkeypatch: pytest.Monk
 
 def test_the_lab_lives_on(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Hungry, "armed", True)
-    button(lab.controller.player.widget, "Play").value = True
-    lab.controller.update()
-    assert not lab.controller.player.playing
+    page = Page(lab).play(3)
+    assert page.stopped
+    assert not lab.controller.playing
     lab.controller.update()  # it still does not fit, and says so again
     assert "Out of memory" in words(lab)
     assert lab.runner.updates == 3
-    lab.controller.controls.widgets["amp"].value = "bf16"
+    page.turn("amp", "bf16")
     assert words(lab) == "AMP bf16"
     lab.controller.update()
     assert lab.runner.updates == 4
-    lab.controller.controls.widgets["amp"].value = "off"
+    page.turn("amp", "off")
     lab.controller.step()
     for _ in range(5):
         lab.controller.step()
     assert "Out of memory" in words(lab)
     lab.reset()
     assert lab.runner.updates == 0
-    assert all(bytes(image.value).startswith(b"\x89PNG") for image in lab.controller.screen.widget.children)
+    assert set(Page(lab).panels) == {"loss", "gradient", "picture", "memory"}
     monkeypatch.setattr(Hungry, "armed", False)
     lab.run(2)
     assert lab.runner.updates == 2
-    lab.controller.controls.widgets["task"].value = "line"
+    Page(lab).turn("task", "line")
     lab.controller.update()
     assert lab.runner.updates == 1
 
@@ -177,10 +177,11 @@ def test_a_loop_of_ones_own_is_got_over_too(lab: Lab, monkeypatch: pytest.Monkey
 
 
 def test_a_picture_that_finds_no_memory_stays_as_it_was(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = pictures(lab.controller.screen.widget)
+    page = Page(lab)
+    before = page.panels["picture"]
     monkeypatch.setattr(Hungry, "armed", True)  # held-out digits need a forward pass
-    lab.controller.draw()
-    assert pictures(lab.controller.screen.widget) == before
+    page.ask("pause")
+    assert page.panels["picture"] is before
 
 
 def test_another_error_is_none_of_its_business(lab: Lab) -> None:

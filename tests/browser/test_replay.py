@@ -1,0 +1,144 @@
+"""A replay in a real browser: from disk, offline, without a kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradlab import Lab, Recipe, Run, tasks
+from gradlab.scenes import status_line
+
+from .driving import Notebook
+
+UPDATES, MARK = 60, 20
+# Counts the paintings of the first panel for some seconds.
+COUNT = """seconds => new Promise(resolve => {
+  const canvas = document.querySelector('.gradlab canvas');
+  const {prototype} = CanvasRenderingContext2D;
+  const {clearRect} = prototype;
+  let count = 0;
+  prototype.clearRect = function (...box) { count += this.canvas === canvas; return clearRect.apply(this, box); };
+  setTimeout(() => { prototype.clearRect = clearRect; resolve(count); }, seconds * 1000);
+})"""
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a recording of digits in which zero_grad can be turned."""
+    recording = Lab("digits", Recipe(lr=0.05)).record(UPDATES, switches=["zero_grad"], marks=[MARK, 40])
+    return recording.save(tmp_path_factory.mktemp("replay") / "replay.html")
+
+
+@pytest.fixture
+def replay(notebook: Notebook, saved: Path) -> Iterator[Any]:
+    """That page, opened from disk; it asks for nothing else and tells of no error."""
+    page = notebook.page.context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    page.on("request", lambda request: problems.append(request.url) if not request.url.startswith("file:") else None)
+    page.set_viewport_size({"width": 1366, "height": 768})
+    page.goto(saved.as_uri())
+    page.wait_for_selector(".gradlab canvas")
+    yield page
+    page.close()
+    assert problems == []
+
+
+def state(page: Any) -> str:
+    return str(page.locator(".gl-state").inner_text())
+
+
+def updates(page: Any) -> int:
+    found = re.match(r"update ([\d,]+)", state(page))
+    assert found
+    return int(found[1].replace(",", ""))
+
+
+def press(page: Any, words: str) -> None:
+    page.get_by_role("button", name=words).first.click()
+
+
+def state_of(turned_at: int | None, update: int) -> str:
+    """The status line of a run made anew."""
+    run = Run(tasks.digits(), Recipe(lr=0.05))
+    for number in range(update):
+        if number == turned_at:
+            run.switch(run.recipe.replace(zero_grad=False))
+        run.advance(updates=1)
+    return status_line(run)
+
+
+def test_it_plays_to_its_end(replay: Any) -> None:
+    press(replay, "Play")
+    assert replay.evaluate(COUNT, 0.5) >= 5
+    replay.wait_for_function("() => document.querySelector('.gl-note').innerText.includes('ends here')")
+    assert state(replay) == state_of(None, UPDATES)
+
+
+def test_one_statement_and_one_update(replay: Any) -> None:
+    for line in (3, 4, 5):
+        press(replay, "1 statement")
+        assert replay.locator(".line.lit .gutter").inner_text().split()[-1] == str(line)
+    for update in (1, 2, 3):
+        press(replay, "1 update")
+        assert updates(replay) == update
+    assert state(replay) == state_of(None, 3)
+    press(replay, "Reset")
+    assert updates(replay) == 0
+
+
+def test_a_turned_switch_goes_over_at_its_mark(replay: Any) -> None:
+    replay.get_by_label("zero_grad", exact=True).uncheck()
+    assert f"update {MARK}" in replay.locator(".gl-note").inner_text()
+    for _ in range(MARK + 6):
+        press(replay, "1 update")
+    assert updates(replay) == MARK + 5  # going over was one of them
+    assert state(replay) == state_of(MARK, MARK + 5)
+    assert not replay.get_by_label("zero_grad", exact=True).is_checked()
+    assert "was not cleared" in replay.locator(".gl-chip").inner_text()
+
+
+def test_what_was_not_recorded_is_said(replay: Any) -> None:
+    for _ in range(3):
+        press(replay, "1 update")
+    replay.get_by_label("zero_grad", exact=True).uncheck()
+    replay.get_by_label("zero_grad", exact=True).check()
+    assert "stays as it is" in replay.locator(".gl-note").inner_text()
+    assert replay.get_by_label("lr", exact=True).is_disabled()
+
+
+def test_scrubbing(replay: Any) -> None:
+    replay.locator(".gl-scrub input").fill("37")
+    assert state(replay) == state_of(None, 37)
+    replay.locator(".gl-scrub input").fill("4")
+    assert state(replay) == state_of(None, 4)
+
+
+def test_a_moment_can_be_linked_to(replay: Any) -> None:
+    replay.get_by_label("zero_grad", exact=True).uncheck()
+    for _ in range(MARK + 9):
+        press(replay, "1 update")
+    there, said = replay.url, state(replay)
+    assert "turns=zero_grad-20-false" in there
+    press(replay, "Reset")
+    assert state(replay) != said
+    replay.goto("about:blank")
+    replay.goto(there)
+    replay.wait_for_selector(".gradlab canvas")
+    assert state(replay) == said
+
+
+def test_hovering_says_what_is_there(replay: Any) -> None:
+    replay.locator(".gl-scrub input").fill("50")
+    box = replay.locator(".gradlab canvas").first.bounding_box()
+    replay.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * 0.5)
+    for share in (0.3, 0.25, 0.2, 0.35):  # wherever the curve is
+        replay.mouse.move(box["x"] + box["width"] * 0.4, box["y"] + box["height"] * share)
+        if replay.locator(".gl-tip:visible").count():
+            break
+    assert re.search(r"update \S+: loss [\d.]+", replay.locator(".gl-tip:visible").first.inner_text())

@@ -1,0 +1,121 @@
+"""Recordings without a browser: every track is the run it says, frame by frame, and the page carries all of it."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from gradlab import Lab, Recipe, Run, tasks
+from gradlab.scenes import status_line
+
+torch.set_num_threads(1)
+
+
+def shown_states(track: Any) -> dict[int, str]:
+    """The status line at each update, frames put together."""
+    state, told = "", {}
+    for frame in track.frames:
+        state = frame.get("state", state)
+        if frame.get("whole") or frame.get("end"):
+            told[frame["updates"] if "updates" in frame else max(told)] = state
+    return told
+
+
+def test_every_number_is_that_of_a_run_made_anew() -> None:
+    recording = Lab("line", Recipe(lr=0.01)).record(30, switches=["zero_grad"], marks=[10, 20])
+    ways = {(track.parent, track.at, track.switch, track.value) for track in recording.tracks}
+    assert {(None, 0, "", None), (0, 10, "zero_grad", False), (0, 20, "zero_grad", False)} <= ways
+    assert len(ways) == 4  # and turned off at 10, on again at 20
+    for track in recording.tracks:
+        run = Run(tasks.line(), Recipe(lr=0.01))
+        turns = turns_of(recording.tracks, track)
+        wanted = {}
+        for update in range(31):
+            if update:
+                run.provenance.measure = True
+                run.advance(updates=1)
+            for at, name, value in turns:
+                if at == update:
+                    run.switch(run.recipe.replace(**{name: value}))
+            if update >= track.at:
+                wanted[update] = status_line(run)
+        assert shown_states(track) == wanted
+
+
+def turns_of(tracks: list[Any], track: Any) -> list[tuple[int, str, Any]]:
+    """What was turned on the way to a track, oldest first."""
+    if track.parent is None:
+        return []
+    return [*turns_of(tracks, tracks[track.parent]), (track.at, track.switch, track.value)]
+
+
+def test_a_recording_goes_through_what_the_lab_went_through() -> None:
+    lab = Lab("digits").run(4).switch(lr=0.2).run(3)
+    lab.edit(lab.runner.source.replace("loss.backward()", "(2 * loss).backward()")).run(5)
+    track = lab.record(12).tracks[0]
+    assert shown_states(track)[12].split(" · ")[1] == status_line(lab.runner).split(" · ")[1]
+    assert "(2 * loss).backward()" in [frame for frame in track.frames if "code" in frame][-1]["code"]["source"]
+
+
+def test_the_first_updates_are_there_statement_by_statement() -> None:
+    track = Lab("bowl").record(6).tracks[0]
+    first = track.frames[: next(at for at, frame in enumerate(track.frames) if frame.get("end")) + 1]
+    lit = [frame["lit"][0] for frame in first if "lit" in frame]
+    assert lit == [1, 3, 4, 5, 6, 7, 8, 9, 10]
+
+
+def test_recording_leaves_the_lab_alone() -> None:
+    lab = Lab("digits").run(5)
+    before = [p.detach().clone() for p in lab.runner.model.parameters()]
+    lab.record(8, switches={"lr": [0.5]}, marks=[3])
+    assert lab.runner.updates == 5
+    assert all(torch.equal(a, b) for a, b in zip(before, lab.runner.model.parameters(), strict=True))
+
+
+def test_the_page_holds_the_recording_and_asks_for_nothing(tmp_path: Path) -> None:
+    recording = Lab("bowl").record(20, switches=["zero_grad"], marks=[5])
+    page = recording.save(tmp_path / "x.html").read_text(encoding="utf-8")
+    packed = re.search(r'id="recording">([^<]*)<', page)
+    assert packed
+    read = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+    assert [track["at"] for track in read["tracks"]] == [0, 5]
+    assert read["tracks"][1]["frames"][0]["whole"]
+    assert not re.findall(r'(?:src|href)="(?!data:)', page)
+    assert "http://" not in page.replace("http://www.w3.org", "")
+
+
+def test_saving_a_lab_as_a_page_records_the_run_so_far(tmp_path: Path) -> None:
+    page = Lab("bowl").run(15).save(tmp_path / "run.html")
+    assert "startReplay" in page.read_text(encoding="utf-8")
+    assert page.stat().st_size < 500_000
+
+
+@pytest.mark.parametrize(
+    ("bad", "error", "words"),
+    [
+        ({"updates": 0}, ValueError, "updates must be a whole number, 1 to 1,000, got 0"),
+        ({"updates": 2.5}, ValueError, "got 2.5"),
+        ({"updates": 10, "switches": "zero_grad"}, TypeError, "switches must be names"),
+        ({"updates": 10, "switches": ["zero"]}, ValueError, "switches must be among zero_grad"),
+        ({"updates": 10, "switches": ["lr"]}, ValueError, "must give lr its values"),
+        ({"updates": 10, "switches": {"lr": [-1]}}, ValueError, "lr must be a finite number above 0, got -1"),
+        ({"updates": 10, "switches": ["zero_grad"], "marks": [10]}, ValueError, "marks must be whole numbers, 1 to 9"),
+        ({"updates": 200, "switches": ["zero_grad"], "marks": range(1, 100)}, ValueError, "at most 64 runs"),
+    ],
+)
+def test_what_cannot_be_recorded_is_named(bad: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=re.escape(words)):
+        Lab("bowl").record(**bad)
+
+
+def test_a_recording_is_an_html_file(tmp_path: Path) -> None:
+    recording = Lab("bowl").record(2)
+    with pytest.raises(ValueError, match=r"must end in \.html, got"):
+        recording.save(tmp_path / "x.pdf")
