@@ -44,6 +44,7 @@ export class Screen {
   constructor(root, { ask, play, onPlay, speed, label = "gradlab: a training loop and what it does", more }) {
     this.root = root;
     this.ask = ask;
+    this.play = play;
     root.classList.add("gradlab");
     root.setAttribute("role", "group");
     root.setAttribute("aria-label", label);
@@ -80,14 +81,14 @@ export class Screen {
     this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say });
     this.unwatch = followTheme(root, this.strip);
     this.note = this.told = this.state = "";
+    this.playing = this.ending = this.copying = false;
   }
 
   /** @param {boolean} playing */
   setPlaying(playing) {
     this.playButton.textContent = playing ? "❚❚ Pause" : "▶ Play";
-    if (playing) return;
-    this.strip.describe();
-    this.words.announce(this.state);
+    this.ending = this.playing && !playing; // where the run has ended is in the frame that comes next
+    this.playing = playing;
   }
 
   /**
@@ -112,9 +113,13 @@ export class Screen {
       this.words.show({ state: shown.state, alarm: shown.alarm, note: this.told || this.note });
     }
     if (some("speeds")) this.offer(shown.speeds);
-    if (some("copy")) {
-      if (shown.copy) this.copyText = shown.copy;
+    if (this.ending) {
+      this.ending = false;
+      this.strip.describe();
+      this.words.announce(this.state);
     }
+    this.copyText = shown.copy ?? "";
+    if (this.copying && !this.playing) this.copy();
   }
 
   /** Say how things stand with the kernel, in place of the note; "" brings the note back. @param {string} words */
@@ -133,6 +138,9 @@ export class Screen {
   }
 
   async copy() {
+    this.copying = this.playing;
+    if (this.playing) return this.play(); // pauses; what is copied is where the run has ended
+    if (!this.copyText) return this.tell("The loop was changed too often to be written down in one line.");
     try {
       await navigator.clipboard.writeText(this.copyText);
       this.tell(`Copied: ${this.copyText}`);

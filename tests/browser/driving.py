@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import copy
 import json
 import os
 import re
@@ -58,8 +59,11 @@ _ASK = """async expression => {
   const reply = (await future.done).content;
   return reply.user_expressions ? reply.user_expressions.asked : reply;
 }"""
-_STILL = """still => new Promise((resolve, reject) => {
-  const read = () => document.querySelector('.gradlab .gl-words').innerText;
+# The words that are to be seen; what is only read out is left out.
+_WORDS = """lab => [...lab.querySelectorAll('.gl-state, .gl-chip, .gl-note')]
+  .filter(part => !part.hidden && part.innerText).map(part => part.innerText).join('\\n')"""
+_STILL = """([number, still]) => new Promise((resolve, reject) => {
+  const words = WORDS, read = () => words(document.querySelectorAll('.gradlab')[number]);
   const began = performance.now();
   let last = read(), since = began;
   const look = () => {
@@ -70,7 +74,18 @@ _STILL = """still => new Promise((resolve, reject) => {
     else setTimeout(look, 20);
   };
   look();
-})"""
+})""".replace("WORDS", _WORDS)
+# True when every panel of a lab has been painted.
+_PAINTED = """number => {
+  const lab = document.querySelectorAll('.gradlab')[number];
+  const canvases = lab ? [...lab.querySelectorAll('canvas')] : [];
+  return canvases.length > 0 && lab.querySelector('.gl-state').innerText !== '' && canvases.every(canvas => {
+    if (!canvas.width) return false;
+    const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
+    return pixels.some((value, at) => value !== pixels[at % 4]);
+  });
+}"""
+_BY_NAME = {"AMP": "amp", "window": "accumulate", "checkpointing": "checkpoint"}
 
 
 def chromium() -> str | None:
@@ -151,7 +166,10 @@ def write_notebook(path: Path, *cells: str) -> None:
 
 
 class Notebook:
-    """A notebook open in JupyterLab, and the first Lab in it."""
+    """A notebook open in JupyterLab, and one of the labs in it: the first, unless ``lab`` chooses another."""
+
+    number = 0
+    """Of the lab."""
 
     def __init__(self, page: Any, jupyter: Jupyter, name: str) -> None:
         self.page, self.jupyter, self.name = page, jupyter, name
@@ -160,8 +178,12 @@ class Notebook:
         page.on("console", self._console)
         # A workspace of its own, so that no tabs of earlier notebooks are restored.
         page.goto(f"{jupyter.url}/lab/workspaces/{name.removesuffix('.ipynb')}/tree/{name}")
-        page.wait_for_function(_READY, timeout=60_000)
-        page.evaluate(_LISTEN)
+        self.wait_for_kernel()
+
+    def wait_for_kernel(self) -> None:
+        """Wait until the notebook is open with an idle kernel, and listen to what that reports outside of any cell."""
+        self.page.wait_for_function(_READY, timeout=60_000)
+        self.page.evaluate(_LISTEN)
 
     def _console(self, message: Any) -> None:
         # The server without news and extensions answers 404 to some look-ups; those are not ours.
@@ -174,8 +196,8 @@ class Notebook:
         """Put these cells in the place of all others, run them in the same kernel, and wait until a Lab is there."""
         self.page.set_viewport_size({"width": width, "height": height})
         self.page.evaluate(_RUN, list(cells))
-        self.page.wait_for_selector(".gradlab img")
-        self.page.wait_for_function("() => [...document.querySelectorAll('.gradlab img')].every(img => img.complete)")
+        self.page.wait_for_selector(".gradlab canvas")
+        self.wait_until_painted()
         self.page.evaluate("() => document.querySelector('.gradlab').scrollIntoView()")
 
     def ask(self, expression: str) -> Any:
@@ -206,20 +228,38 @@ class Notebook:
 
     # The Lab ----------------------------------------------------------------------------------------------------------
 
+    def lab(self, number: int) -> Notebook:
+        """The same notebook, with another of its labs."""
+        other = copy.copy(self)
+        other.number = number
+        return other
+
+    @property
+    def root(self) -> Any:
+        """The lab as a locator."""
+        return self.page.locator(".gradlab").nth(self.number)
+
+    def evaluate(self, script: str, argument: Any = None) -> Any:
+        """Return what a function of the lab's element, and of an argument, is worth in the page."""
+        wrapped = f"([number, argument]) => ({script})(document.querySelectorAll('.gradlab')[number], argument)"
+        return self.page.evaluate(wrapped, [self.number, argument])
+
     def button(self, words: str) -> Any:
         """The Lab's button with these words."""
-        return self.page.locator(".gradlab").get_by_role("button", name=words).first
+        return self.root.locator(".gl-button", has_text=words).first
 
     def control(self, label: str) -> Any:
         """The Lab's control with this label."""
-        return self.page.locator(".gradlab").get_by_label(label, exact=True).first
+        if label == "speed":
+            return self.root.locator(".gl-speed select")
+        return self.root.locator(f".gl-controls [name={_BY_NAME.get(label, label)}]")
 
     def turn(self, label: str, value: Any) -> None:
         """Turn a switch as a learner would: click, choose or type."""
         control = self.control(label)
         if isinstance(value, bool):
             control.set_checked(value)
-        elif label in ("lr", "accumulate"):
+        elif label in ("lr", "accumulate", "window", "batch"):
             control.fill(str(value))
             control.press("Enter")
         else:
@@ -227,20 +267,17 @@ class Notebook:
 
     def code(self) -> str:
         """The text in the code pane, exactly as it would be run."""
-        lines = self.page.evaluate(
-            "() => [...document.querySelectorAll('.gradlab pre.gl .line')].map("
-            "line => line.textContent.slice(line.querySelector('.gutter').textContent.length))"
-        )
+        lines = self.evaluate("lab => [...lab.querySelectorAll('pre.gl .line .text')].map(line => line.textContent)")
         return "".join(f"{line}\n" for line in lines)
 
     def lines(self, mark: str) -> list[int]:
         """The numbers of the lines with a mark: "lit", "changed" or "wrong"."""
-        script = "mark => [...document.querySelectorAll('.gradlab pre.gl .line')].map(l => l.classList.contains(mark))"
-        return [number for number, on in enumerate(self.page.evaluate(script, mark), 1) if on]
+        script = "(lab, mark) => [...lab.querySelectorAll('pre.gl .line')].map(line => line.classList.contains(mark))"
+        return [number for number, on in enumerate(self.evaluate(script, mark), 1) if on]
 
     def words(self) -> str:
         """What the Lab says under its pictures."""
-        return str(self.page.locator(".gradlab .gl-words").first.inner_text())
+        return str(self.evaluate(_WORDS))
 
     def updates(self) -> int:
         """The number of updates that the words tell."""
@@ -249,23 +286,31 @@ class Notebook:
         return int(found[1].replace(",", ""))
 
     def pictures(self) -> list[str]:
-        """The pictures, as the browser got them (base64)."""
-        script = """() => Promise.all([...document.querySelectorAll('.gradlab img')].map(async img => {
-          const bytes = new Uint8Array(await (await fetch(img.src)).arrayBuffer());
-          return btoa(Array.from(bytes, byte => String.fromCharCode(byte)).join(''));
-        }))"""
-        return [str(picture) for picture in self.page.evaluate(script)]
+        """The panels as they are painted, as addresses of PNGs."""
+        return [
+            str(each) for each in self.evaluate("lab => [...lab.querySelectorAll('canvas')].map(c => c.toDataURL())")
+        ]
+
+    def panel(self, name: str) -> Any:
+        """The canvas of a panel."""
+        return self.root.locator(f"[data-panel={name}] canvas")
+
+    def wait_until_painted(self) -> None:
+        """Wait until every panel has been painted, and painting is done for now."""
+        self.page.wait_for_function(_PAINTED, arg=self.number)
+        before, end = None, time.monotonic() + 10
+        while (now := self.pictures()) != before and time.monotonic() < end:
+            before = now
+            self.page.wait_for_timeout(150)
 
     def wait_for_words(self, pattern: str) -> None:
         """Wait until the words match a regular expression."""
-        self._wait(
-            "pattern => new RegExp(pattern).test(document.querySelector('.gradlab .gl-words').innerText)", pattern
-        )
+        self.wait_for(f"(lab, pattern) => new RegExp(pattern).test(({_WORDS})(lab))", pattern)
 
     def wait_for_updates(self, at_least: int) -> None:
         """Wait until so many updates have been made."""
-        self._wait(
-            "least => Number(/update ([0-9,]+)/.exec(document.querySelector('.gradlab .gl-words').innerText)[1]"
+        self.wait_for(
+            "(lab, least) => Number(/update ([0-9,]+)/.exec(lab.querySelector('.gl-state').innerText)[1]"
             ".replaceAll(',', '')) >= least",
             at_least,
         )
@@ -279,10 +324,12 @@ class Notebook:
 
     def wait_until_still(self, seconds: float = 0.5) -> float:
         """Wait until the words have not changed for so long; return the seconds after which they did so last."""
-        return float(self.page.evaluate(_STILL, seconds * 1000)) / 1000
+        return float(self.page.evaluate(_STILL, [self.number, seconds * 1000])) / 1000
 
-    def _wait(self, script: str, argument: Any) -> None:
+    def wait_for(self, script: str, argument: Any = None) -> None:
+        """Wait until a function of the lab's element, and of an argument, is true in the page."""
+        wrapped = f"([number, argument]) => ({script})(document.querySelectorAll('.gradlab')[number], argument)"
         try:
-            self.page.wait_for_function(script, arg=argument, polling=30, timeout=20_000)
+            self.page.wait_for_function(wrapped, arg=[self.number, argument], polling=30, timeout=20_000)
         except Exception as error:
-            raise AssertionError(f"not seen: {argument!r}; the words are: {self.words()!r}") from error
+            raise AssertionError(f"not seen: {argument or script!r}; the words are: {self.words()!r}") from error

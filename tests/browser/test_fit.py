@@ -33,7 +33,7 @@ def test_a_forecast_from_click_to_picture(lab_page: Callable[..., Notebook]) -> 
     page.turn("optimizer", "adamw")  # was asked before: at once
     page.wait_for_words("adamw, AMP bf16 needs")
     assert "settings have changed" not in page.words()
-    assert page.page.locator(".gradlab .progress").is_hidden()
+    assert page.root.locator("progress").is_hidden()
 
 
 def test_an_error_is_a_sentence(lab_page: Callable[..., Notebook]) -> None:
@@ -73,11 +73,11 @@ def test_it_can_be_read_and_every_control_has_a_name(lab_page: Callable[..., Not
     page = lab_page(f"{FIT.format('')}.run()")
     page.theme(theme)
     try:
-        for what in (".gl-words", ".gl-note", ".widget-label"):
+        for what in (".gl-words", ".gl-note", ".gl-label"):
             assert contrast(page, f".gradlab {what}") >= 4.5, what
     finally:
         page.theme("Light")
     lines = page.page.locator(".gradlab").aria_snapshot().splitlines()
-    for role in ("combobox", "checkbox", "spinbutton", "button"):
+    for role in ("combobox", "checkbox", "textbox", "button"):
         assert [line for line in lines if line.strip().startswith(f"- {role}") and f'- {role} "' not in line] == []
     assert [name for name in NAMES if any(f' "{name}"' in line for line in lines)] == list(NAMES)

@@ -28,9 +28,7 @@ def test_a_switch_is_seen_in_the_next_update(lab_page: Callable[..., Notebook]) 
     assert gradients_after_clearing(page, 5) == 0
     before = page.pictures()[-1]
     page.turn("set_to_none", False)
-    page.page.wait_for_function(
-        "() => document.querySelector('.gradlab pre.gl').innerText.includes('set_to_none=False')"
-    )
+    page.wait_for("lab => lab.querySelector('pre.gl').innerText.includes('set_to_none=False')")
     page.button("1 update").click()
     page.wait_for_updates(6)
     assert gradients_after_clearing(page, 6) > 0

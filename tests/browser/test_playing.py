@@ -13,11 +13,10 @@ LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
 
 def test_lab_is_there(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(LAB.format("'digits'"))
-    assert page.page.locator(".gradlab img").count() == 4
+    assert page.root.locator("canvas").count() == 4
     assert "optimizer.step()" in page.code()
     assert page.words().startswith("update 0 ")
-    sizes = page.page.evaluate("() => [...document.querySelectorAll('.gradlab img')].map(img => img.naturalWidth)")
-    assert min(sizes) > 400
+    assert min(page.evaluate("lab => [...lab.querySelectorAll('canvas')].map(canvas => canvas.width)")) > 250
 
 
 def test_play_trains_and_draws_until_pause(lab_page: Callable[..., Notebook]) -> None:
@@ -41,7 +40,7 @@ def test_every_speed_plays(lab_page: Callable[..., Notebook], speed: str) -> Non
     lit = page.lines("lit")
     page.button("Play").click()
     if speed == "statements":
-        page.page.wait_for_function("() => !document.querySelector('.gradlab pre.gl .line').classList.contains('lit')")
+        page.wait_for("lab => !lab.querySelector('pre.gl .line').classList.contains('lit')")
         assert page.lines("lit") != lit
         assert page.updates() == 0
     else:
@@ -113,12 +112,12 @@ def test_chip_tells_of_batches_applied_twice(lab_page: Callable[..., Notebook]) 
     chip = page.page.locator(".gradlab .gl-chip")
     page.button("Play").click()
     page.wait_for_updates(5)
-    assert chip.count() == 0
+    assert chip.is_hidden()
     page.turn("zero_grad", False)
     chip.wait_for(timeout=5_000)
     assert "was not cleared" in chip.inner_text()
     page.turn("zero_grad", True)
-    chip.wait_for(state="detached", timeout=5_000)
+    chip.wait_for(state="hidden", timeout=5_000)
     page.button("Pause").click()
     page.wait_until_still()
 
@@ -134,4 +133,4 @@ def test_a_lab_out_of_sight_stops(lab_page: Callable[..., Notebook]) -> None:
     page.wait_for_updates(1)
     page.page.wait_for_timeout(200)
     assert page.ask("old.runner.updates") == updates
-    assert page.ask("old.controller.player.playing") is False
+    assert page.ask("old.controller.playing") is False

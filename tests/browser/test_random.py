@@ -11,7 +11,7 @@ from playwright.sync_api import TimeoutError
 
 from gradlab import tasks
 from gradlab.loop import SWITCHES, Choice
-from gradlab.widgets.player import SPEEDS
+from gradlab.widgets.controls import SPEEDS
 
 from .driving import Notebook
 
@@ -40,7 +40,7 @@ def act(page: Notebook, chance: random.Random) -> str:
     """Do one thing that a learner may do, and return what it was."""
     kind = chance.choice(("play", "play", "button", "switch", "switch", "choice", "number", "task", "speed", "edit"))
     if kind == "play":
-        page.page.locator(".gradlab .widget-toggle-button").click()
+        page.root.locator(".gl-player .gl-main").click()
         return "Play or Pause"
     if kind == "button":
         words = chance.choice(("1 statement", "1 statement", "1 update", "Reset"))
