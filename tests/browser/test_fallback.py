@@ -13,7 +13,9 @@ from .driving import Jupyter, Notebook, write_notebook
 def test_the_still_picture_is_seen(notebook: Notebook, jupyter: Jupyter, line: str) -> None:
     page = notebook.page.context.new_page()
     page.route(re.compile("extensions/anywidget"), lambda route: route.abort())
-    write_notebook(jupyter.folder / "still.ipynb", f"from gradlab import Lab\nfrom gradlab.course import ForecastLab\n{line}\nlab")
+    write_notebook(
+        jupyter.folder / "still.ipynb", f"from gradlab import Lab\nfrom gradlab.course import ForecastLab\n{line}\nlab"
+    )
     try:
         other = Notebook(page, jupyter, "still.ipynb")
         page.evaluate("() => jupyterapp.commands.execute('notebook:run-all-cells')")
