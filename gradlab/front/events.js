@@ -9,19 +9,23 @@
 /**
  * Keep the keys pressed inside an element from the notebook around it; return what ends this.
  *
- * JupyterLab listens while the event is on its way down, so stopping it on its way up is too late there: the attribute
- * is what its shortcuts look for. VS Code, Colab and Notebook listen on its way up.
+ * Notebook 7 listens while the event is on its way down, so stopping it on its way up is too late there. Its shortcuts
+ * leave alone what has the attribute, but only if the very element with the focus has it. JupyterLab, VS Code and Colab
+ * listen on the event's way up.
  * @param {HTMLElement} root
  * @returns {() => void}
  */
 export function keepKeys(root) {
-  root.dataset.lmSuppressShortcuts = "true";
+  const mark = (/** @type {FocusEvent} */ { target }) => {
+    if (target instanceof HTMLElement) target.dataset.lmSuppressShortcuts = "true";
+  };
+  root.addEventListener("focusin", mark);
   const stop = (/** @type {Event} */ event) => event.stopPropagation();
   const kinds = ["keydown", "keypress", "keyup"];
   for (const kind of kinds) root.addEventListener(kind, stop);
   return () => {
     for (const kind of kinds) root.removeEventListener(kind, stop);
-    delete root.dataset.lmSuppressShortcuts;
+    root.removeEventListener("focusin", mark);
   };
 }
 
