@@ -29,12 +29,12 @@ class Pace:
     usual_rest: float
     words: float
     """Between two status lines; nobody reads sixty a second."""
-    panel_words: float
+    panel_words: float = 0.0
     """Between two texts of a panel for who cannot see it."""
 
 
 LIVE = Pace(25.0, {PanelName.GRADIENT: 48.0, PanelName.MEMORY: 300.0}, 100.0, 48.0, 500.0)
-RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0, 0.0, 0.0)
+RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0, 0.0)
 
 
 class PanelDrawings:

@@ -134,7 +134,7 @@ Figures = dict[str, list[float]]
 def before(path: Path) -> Version:
     """The version whose kernel makes PNGs."""
     bar = ".gradlab .gradlab-bar"
-    play, speed = f"{bar} .widget-toggle-button", f"{bar} .widget-dropdown select"
+    play, speed = f"{bar} .widget-toggle-button", f"{bar}:has(.widget-toggle-button) .widget-dropdown select"
     return Version("before", path, ".gradlab img", play, speed, ".gradlab .gl-words", WATCH_IMAGE)
 
 
