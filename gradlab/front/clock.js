@@ -9,7 +9,7 @@
 /** @typedef {Record<string, any>} Frame */
 /** @typedef {{words: string, rate: number | null}} Speed */
 
-const BUNDLE = 100; // ms of frames in one request: fewer messages cost the kernel less
+const BUNDLE = 150; // ms of frames in one request: fewer messages cost the kernel and the line less
 const MARGIN = 60; // ms in hand beyond the round trip, at least
 const MOST_MARGIN = 400;
 const SLICE = 25; // ms of training between two frames at full speed

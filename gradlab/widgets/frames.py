@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..drawing import Drawing, Encoder, draw
@@ -29,9 +29,11 @@ class Pace:
     usual_rest: float
     words: float
     """Between two status lines; nobody reads sixty a second."""
+    panel_words: float = 0.0
+    """Between two texts of a panel for who cannot see it."""
 
 
-LIVE = Pace(25.0, {PanelName.GRADIENT: 32.0, PanelName.MEMORY: 300.0}, 60.0, 48.0)
+LIVE = Pace(25.0, {PanelName.GRADIENT: 48.0, PanelName.MEMORY: 300.0}, 100.0, 48.0, 500.0)
 RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0, 0.0)
 
 
@@ -47,6 +49,7 @@ class PanelDrawings:
         """The updates that the loss panel shows, None for all."""
         self._drawings: dict[PanelName, Drawing] = {}
         self._due: dict[PanelName, float] = {}
+        self._words_due = 0.0
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
         """Return the Drawings of these panels, in their order; ``now`` is in ms.
@@ -54,12 +57,18 @@ class PanelDrawings:
         ``only_due`` keeps what was drawn a moment ago.
         """
         shown = {}
+        keep_words = only_due and now < self._words_due
+        if not keep_words:
+            self._words_due = now + self.pace.panel_words
         for name in names:
             if only_due and name in self._drawings and now < self._due.get(name, 0.0) and name != names[0]:
                 shown[name] = self._drawings[name]
                 continue
             began = time.perf_counter()
-            shown[name] = self._drawings[name] = self._draw(name)
+            old, drawing = self._drawings.get(name), self._draw(name)
+            if keep_words and old is not None:
+                drawing = replace(drawing, words=old.words)
+            shown[name] = self._drawings[name] = drawing
             cost = (time.perf_counter() - began) * 1000
             self._due[name] = now + max(self.pace.share * cost, self.pace.rests.get(name, self.pace.usual_rest))
         return shown
