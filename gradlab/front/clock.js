@@ -41,6 +41,7 @@ export class Clock {
     /** @type {Map<number, {sent: number, ms: number, play: boolean}>} requests on their way */
     this.asked = new Map();
     this.count = 0;
+    this.plays = 0; // counts how often it has begun to play: what was asked for in one that has ended is not made
     this.last = -1; // the number of the newest frame that has come
     this.next = 0; // when the next frame is due
     this.trip = 500; // ms of a round trip without the kernel's work: the shortest that was seen
@@ -60,6 +61,7 @@ export class Clock {
   play() {
     if (this.playing) return;
     this.playing = true;
+    this.plays += 1;
     this.margin = MARGIN;
     this.next = performance.now();
     this.changed(true);
@@ -159,7 +161,7 @@ export class Clock {
 
   bundle() {
     const count = this.rate === null ? 1 : Math.max(1, Math.round(BUNDLE / this.every));
-    const request = { do: "frames", count, every: this.every };
+    const request = { do: "frames", count, every: this.every, play: this.plays };
     if (this.rate === null) return { ...request, seconds: SLICE / 1000 };
     if (this.rate === 0) return request;
     return { ...request, updates: Math.max(1, Math.round(this.rate / 60)) };

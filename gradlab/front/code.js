@@ -150,6 +150,7 @@ export class CodePane {
       if (this._own === this._sent) this._own = null; // else more was typed meanwhile
       this._sent = null;
       if (this._own === null) this._close();
+      this._onPlay?.();
     } else if (draft && draft !== before) {
       this._sent = null;
       if (!this._editor.shown) {
@@ -191,7 +192,6 @@ export class CodePane {
     this._own = this._sent = text;
     this._ask({ do: "edit", text });
     if (this._runs(text)) this.show({ draft: "" });
-    this._onPlay?.();
   }
 
   /** @param {boolean} field */

@@ -39,9 +39,10 @@ export class ControlBar {
    * @param {ControlsState} change
    */
   show({ controls, values, off }) {
-    if (controls && JSON.stringify(controls) !== this._made) this._make(controls);
+    const anew = controls && JSON.stringify(controls) !== this._made;
+    if (anew) this._make(controls);
     if (values) this._values = { ...this._values, ...values };
-    if (controls || values) { for (const [name, part] of this._parts) this._showValue(name, part); }
+    for (const [name, part] of this._parts) if (anew || (values && name in values)) this._showValue(name, part);
     if (off) { for (const [name, part] of this._parts) part.disable(off.includes(name)); }
   }
 

@@ -3,7 +3,7 @@
 
 import { ControlBar } from "./controls.js";
 import { addButton, addElement, keepKeys } from "./events.js";
-import { mergeFrame, nothingShown } from "./frames.js";
+import { mergeFrame, nothingShown, toldValues } from "./frames.js";
 import { followTheme, hideStill } from "./screen.js";
 import { PanelStrip } from "./strip.js";
 import { Words } from "./words.js";
@@ -55,7 +55,7 @@ export class ForecastScreen {
       this.shown = shown;
       this.strip.show(shown, changed, Object.keys(frame.panels ?? {}));
       if (["controls", "values", "off"].some((key) => changed.has(key))) {
-        this.controls.show({ controls: shown.controls, values: shown.values, off: shown.off });
+        this.controls.show({ controls: shown.controls, values: toldValues(shown, changed), off: shown.off });
       }
       this.words.show({ state: shown.state, alarm: shown.alarm, note: shown.note });
       if (changed.has("state") && !frame.whole) this.words.announce(shown.state);

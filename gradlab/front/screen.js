@@ -4,6 +4,7 @@
 import { CodePane } from "./code.js";
 import { ControlBar } from "./controls.js";
 import { addButton, addElement, keepKeys } from "./events.js";
+import { toldValues } from "./frames.js";
 import { dressIn, themeOf, watchTheme } from "./palette.js";
 import { PanelStrip } from "./strip.js";
 import { Words } from "./words.js";
@@ -104,7 +105,7 @@ export class Screen {
     for (const key of ["code", "lit", "changed", "wrong", "draft", "editable"]) if (some(key)) code[key] = shown[key];
     if (Object.keys(code).length) this.code.show(code);
     if (some("controls", "values", "off")) {
-      this.controls.show({ controls: shown.controls, values: shown.values, off: shown.off });
+      this.controls.show({ controls: shown.controls, values: toldValues(shown, changed), off: shown.off });
     }
     this.note = shown.note ?? "";
     this.state = shown.state ?? "";

@@ -62,6 +62,8 @@ class LabController:
         self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
         self._state_due, self._last_state = 0.0, ""
         self._stop_playing = False
+        self._playing: tuple[Any, Any] = (None, None)  # the client that played last, and how it counts its playing
+        self._ended: tuple[Any, Any] = (None, None)  # the playing that ended by itself
         self._scenes = RunScenes(runner)
         self.screen = PanelDrawings(self._scenes)
         self._writer = FrameWriter()
@@ -116,6 +118,11 @@ class LabController:
         else:
             updates = read_whole(request, "updates") if "updates" in request else None
             some = {} if updates is None else {"updates": max(1, min(updates, _MOST_BETWEEN))}
+        playing = request.get("client"), request.get("play")
+        if playing[1] is not None and playing == self._ended:  # asked for before the browser knew that it had ended
+            self._stop_playing = False
+            return [self.frame(only_due=True)]
+        self._playing = playing
         self.playing, self._stop_playing = True, False
         frames: list[Frame] = []
         end = time.perf_counter() + _SLICE
@@ -364,7 +371,7 @@ class LabController:
 
     def _stop(self, words: str) -> None:
         self.playing = self.interrupted = False
-        self._stop_playing = True
+        self._stop_playing, self._ended = True, self._playing
         self.say(words)
 
     def _turn_switch(self, name: str, value: Any) -> None:

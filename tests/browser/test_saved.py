@@ -55,7 +55,9 @@ def test_saved_notebook_shows_the_lab_without_a_kernel(lab_page: Callable[..., N
     assert "widgets" not in saved.metadata
     (output,) = saved.cells[0].outputs
     assert set(output.data) == {"image/png", "text/plain"}
-    assert output.data["text/plain"] == text == f"bowl: {words}"
+    assert text == f"bowl: {words}"
+    assert output.data["text/plain"] == f"{text}\n\n{page.ask('lab.runner.source')}"
+    assert output.metadata["image/png"]["alt"] == text
 
     shown = read(saved)
     assert [base64.b64decode(src.split(",")[1])[:4] for src in shown.pictures] == [b"\x89PNG"]

@@ -293,10 +293,10 @@ def test_a_bad_request_is_answered_in_words_and_stops_no_play(request_: dict[str
 
 
 def test_a_whole_number_is_read_as_one() -> None:
-    assert requests.whole_number({"line": 3.0}, "line") == 3
-    assert type(requests.whole_number({"line": 3.0}, "line")) is int
+    assert requests.read_whole({"line": 3.0}, "line") == 3
+    assert type(requests.read_whole({"line": 3.0}, "line")) is int
     with pytest.raises(requests.RequestError, match=r"line must be a whole number, got 3.5"):
-        requests.whole_number({"line": 3.5}, "line")
+        requests.read_whole({"line": 3.5}, "line")
 
 
 WORDS = "frames hello pause statement update reset turn edit to_line drag zoom press size"
@@ -322,3 +322,17 @@ def test_random_requests_never_raise(seed: int) -> None:
     assert page.seen() == Page(lab).seen()
     page.ask("hello")  # that other page has had a frame
     assert page.turn("task", "line").turn("lr", "0.01").play(3).shown["updates"] == 3
+
+
+def test_what_was_asked_for_before_the_end_was_known_trains_no_further() -> None:
+    lab = Lab("bowl")
+    page = Page(lab)
+    ask = {"count": 5, "every": 16, "updates": 1, "play": 1}
+    page.ask("edit", text=lab.runner.source.replace("loss.backward()", "loss.bakward()"))
+    for _ in range(3):  # they were on their way when the first of them failed
+        page.ask("frames", **ask)
+    assert lab.runner.updates == 0
+    assert "AttributeError" in page.note
+    assert not page.stopped, "that would end what is played next"
+    page.ask("frames", **{**ask, "play": 2})
+    assert lab.runner.updates == len(page.frames)
