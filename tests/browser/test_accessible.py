@@ -1,0 +1,163 @@
+"""Everybody can use it: no serious finding of axe-core, all of it by keyboard, a ring around what has the focus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from .driving import Notebook
+
+LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
+CASES = {
+    "lab": ("from gradlab import Lab, Recipe\nLab('digits', Recipe(zero_grad=False)).run(5)", ".gradlab"),
+    "two weights": ("from gradlab import Lab, Recipe\nLab('bowl', Recipe(amp='fp16', accumulate=2)).run(5)", ".gradlab"),
+    "forecast": ("from gradlab.widgets.forecast_lab import ForecastLab\nForecastLab('llama-8b', context=128).run()", ".gradlab"),
+    "predict": (
+        "from gradlab import predict\nasked = predict('What does `backward()` do?', ['It writes', 'It adds'], 'It adds', 'So.')\n"
+        "asked.choose('It writes')\nasked",
+        ".gradlab-predict",
+    ),
+    "exercise": (
+        "from gradlab import exercise\n"
+        "def nothing(model, loss_fn, batches, lr):\n    pass\nexercise('mended').check(nothing)",
+        ".jp-OutputArea-output:has([role=status])",
+    ),
+}  # fmt: skip
+FOCUSED = """() => {
+  const it = document.activeElement, style = getComputedStyle(it), lab = it.closest('.gradlab');
+  const box = it.matches('textarea') ? getComputedStyle(it.parentElement) : style;
+  return [it.matches(':focus-visible'), box.outlineStyle, parseFloat(box.outlineWidth), box.outlineColor,
+    getComputedStyle(lab).backgroundColor];
+}"""
+
+
+def serious(page: Notebook, inside: str) -> list[str]:
+    """What axe-core finds inside that is serious or critical."""
+    found: Any = Axe().run(page.page, context=inside).response
+    return [
+        f"{each['id']} ({each['impact']}): {[node['html'][:120] for node in each['nodes']]}"
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+@pytest.mark.parametrize("case", CASES)
+def test_axe_finds_nothing_serious(lab_page: Callable[..., Notebook], case: str, theme: str) -> None:
+    cell, inside = CASES[case]
+    page = lab_page(LAB.format("'line', controls=['lr'], panels=['loss']"), cell)
+    page.theme(theme)
+    try:
+        page.page.wait_for_selector(inside)
+        page.page.wait_for_timeout(500)
+        assert serious(page, inside) == []
+    finally:
+        page.theme("Light")
+
+
+def test_axe_finds_nothing_while_a_loop_is_edited_and_wrong(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'bowl'"))
+    page.button("Edit the loop").click()
+    page.root.locator("textarea").fill("for x in")
+    page.button("Run this loop").click()
+    page.wait_for_words("Your loop stopped at line 1")
+    assert serious(page, ".gradlab") == []
+
+
+def luminance(colour: str) -> float:
+    channels = [int(part) / 255 for part in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("theme", ["Light", "Dark"])
+def test_tab_goes_round_with_a_ring_of_three_pixels(lab_page: Callable[..., Notebook], theme: str) -> None:
+    page = lab_page(LAB.format("'digits', Recipe(accumulate=2)"))
+    page.theme(theme)
+    try:
+        page.control("task").focus()
+        for _ in range(21):
+            page.page.keyboard.press("Shift+Tab")
+            page.page.keyboard.press("Tab")
+            visible, style, width, colour, paper = page.page.evaluate(FOCUSED)
+            assert visible
+            assert style == "solid"
+            assert width >= 3
+            light, dark = sorted((luminance(colour), luminance(paper)), reverse=True)
+            assert (light + 0.05) / (dark + 0.05) >= 3
+            page.page.keyboard.press("Tab")
+    finally:
+        page.theme("Light")
+
+
+def test_play_is_silent_and_a_new_warning_is_read_out_once(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'digits'"))
+    page.evaluate(
+        "lab => { window.read = []; new MutationObserver(() => window.read.push("
+        "lab.querySelector('[aria-live]').textContent)).observe(lab.querySelector('[aria-live]'), {childList: true}); }"
+    )
+    assert page.root.locator("[aria-live], [role=alert], [role=status]").count() == 1
+    page.button("Play").click()
+    page.wait_for_updates(40)
+    assert page.page.evaluate("() => window.read") == []
+    page.turn("zero_grad", False)
+    page.root.locator(".gl-chip").wait_for()
+    page.wait_for_updates(page.updates() + 40)
+    (read,) = page.page.evaluate("() => window.read")
+    assert read.startswith("Warning: Step ")
+    page.button("Pause").click()
+    page.wait_until_still()
+    _, read = page.page.evaluate("() => window.read")
+    assert read.strip() == page.words().splitlines()[0]
+
+
+def test_the_focus_is_never_lost_or_stolen(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'digits'"))
+    page.button("Play").focus()
+    page.page.keyboard.press("Enter")
+    page.wait_for_updates(10)
+    for label, key in (("zero_grad", " "), ("AMP", "ArrowDown"), ("clip", "ArrowDown"), ("task", "ArrowDown")):
+        page.control(label).focus()
+        page.page.keyboard.press(key)
+        page.page.wait_for_timeout(500)
+        name = page.control(label).get_attribute("name")
+        assert page.page.evaluate("() => document.activeElement.name") == name
+    page.button("Edit the loop").focus()
+    page.page.keyboard.press("Enter")
+    page.page.keyboard.type("# mine")
+    assert page.page.evaluate("() => document.activeElement.tagName") == "TEXTAREA"
+    page.button("Cancel").click()
+    assert page.page.evaluate("() => document.activeElement.textContent") == "Edit the loop"
+
+
+def test_the_theme_is_changed_while_it_runs(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'digits'"))
+    paper = "lab => lab.querySelector('canvas').getContext('2d').getImageData(2, 2, 1, 1).data[1]"
+    page.button("Play").click()
+    page.wait_for_updates(5)
+    try:
+        for theme in ("Dark", "Light", "Dark"):
+            page.theme(theme)
+            page.wait_for(f"(lab, dark) => ({paper})(lab) < 128 === dark", theme == "Dark")
+            page.wait_for_updates(page.updates() + 5)
+    finally:
+        page.theme("Light")
+    page.button("Pause").click()
+    page.wait_until_still()
+
+
+@pytest.mark.parametrize("media", [{"forced_colors": "active"}, {"reduced_motion": "reduce"}, {"contrast": "more"}])
+def test_it_plays_with_the_settings_of_the_system(lab_page: Callable[..., Notebook], media: dict[str, Any]) -> None:
+    page = lab_page(LAB.format("'bowl'"))
+    page.page.emulate_media(**media)
+    try:
+        page.button("Play").click()
+        page.wait_for_updates(5)
+        page.button("Pause").click()
+        page.wait_until_still()
+        assert serious(page, ".gradlab") == []
+    finally:
+        page.page.emulate_media(forced_colors="none", reduced_motion="no-preference", contrast="no-preference")

@@ -1,0 +1,152 @@
+"""What goes wrong around a lab ends in words, and it goes on where it can: kernel, connection, page, other cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from .driving import Notebook
+
+LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
+KERNEL = "jupyterapp.shell.currentWidget.sessionContext.session.kernel"
+SAVE = "async () => { await jupyterapp.commands.execute('docmanager:save'); }"
+BROKEN = "() => [...document.images].filter(image => image.complete && !image.naturalWidth).length"
+
+
+@pytest.fixture
+def troubled_page(lab_page: Callable[..., Notebook], notebook: Notebook) -> Iterator[Callable[..., Notebook]]:
+    """As ``lab_page``; what JupyterLab itself reports of a lost connection or a lost kernel is no failure."""
+    yield lab_page
+    jupyters = r"WebSocket|ERR_INTERNET_DISCONNECTED|Connection lost|Kernel died|Failed to fetch|autorestart"
+    mine = [problem for problem in notebook.problems() if not re.search(jupyters, problem)]
+    assert mine == []
+
+
+def play(page: Notebook, updates: int = 5) -> None:
+    """Press Play, and wait until it runs."""
+    page.button("Play").click()
+    page.wait_for_updates(page.updates() + updates)
+
+
+def test_a_page_reloaded_while_playing_shows_the_same_run_and_plays_on(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'digits'"))
+    page.page.evaluate(SAVE)
+    play(page, 20)
+    page.page.evaluate("() => { window.onbeforeunload = null; }")
+    page.page.reload()
+    page.wait_for_kernel()
+    page.page.wait_for_selector(".gradlab canvas")
+    page.wait_until_painted()
+    page.wait_until_still()
+    assert page.button("Play").is_visible()
+    assert page.updates() == page.ask("lab.runner.updates") >= 20
+    assert page.code() == page.ask("lab.runner.source")
+    play(page)
+    page.button("Pause").click()
+    page.wait_until_still()
+    assert page.updates() == page.ask("lab.runner.updates")
+
+
+@pytest.mark.parametrize("how", ["restart", "death"])
+def test_a_kernel_that_is_gone_is_told_in_words(
+    troubled_page: Callable[..., Notebook], how: str, notebook: Notebook
+) -> None:
+    page = troubled_page(LAB.format("'digits'"))
+    play(page)
+    if how == "restart":
+        page.page.evaluate(f"() => {KERNEL}.restart()")
+    else:
+        page.page.evaluate(f"() => {{ {KERNEL}.requestExecute({{code: 'import os; os.kill(os.getpid(), 9)'}}); }}")
+    page.wait_for_words("[Rr]un this cell again")
+    assert page.page.evaluate(BROKEN) == 0
+    dialog = page.page.locator(".jp-Dialog button.jp-mod-accept")
+    if dialog.is_visible():
+        dialog.click()
+    page.page.wait_for_function(f"() => {KERNEL}.status === 'idle'", timeout=60_000)
+    page = troubled_page(LAB.format("'bowl'"))  # as it says
+    play(page)
+    page.button("Pause").click()
+    page.wait_until_still()
+
+
+def test_a_connection_lost_for_five_seconds_is_told_and_the_lab_goes_on(troubled_page: Callable[..., Notebook]) -> None:
+    page = troubled_page(LAB.format("'digits'"))
+    play(page)
+    page.page.context.set_offline(True)
+    page.page.evaluate(f"() => {KERNEL}._ws.close()")
+    page.wait_for_words("The kernel is busy|No answer from the kernel")
+    page.page.wait_for_timeout(3_000)
+    page.page.context.set_offline(False)
+    page.page.wait_for_function(f"() => {KERNEL}.connectionStatus === 'connected'", timeout=30_000)
+    dialog = page.page.locator(".jp-Dialog button")
+    if dialog.count():
+        dialog.last.click()
+    if page.button("Play").is_visible():
+        page.button("Play").click()
+    page.wait_for_updates(page.updates() + 20)
+    page.button("Pause").click()
+    page.wait_until_still()
+    assert "kernel" not in page.words()
+    assert page.updates() == page.ask("lab.runner.updates")
+
+
+def test_interrupting_the_kernel_pauses_the_lab(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'digits'"))
+    play(page)
+    page.page.evaluate(f"() => {KERNEL}.interrupt()")
+    page.wait_for_words("Interrupted. Play goes on.")
+    page.button("Play").wait_for()
+    page.wait_until_still()
+    assert page.updates() == page.ask("lab.runner.updates")
+    play(page)
+    page.button("Pause").click()
+
+
+def test_another_cell_that_runs_is_told_and_the_lab_goes_on_after_it(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'digits'"))
+    play(page)
+    page.page.evaluate(f"() => {{ {KERNEL}.requestExecute({{code: 'import time; time.sleep(5)'}}); }}")
+    page.wait_for_words("The kernel is busy, perhaps with another cell")
+    at = page.updates()
+    page.wait_for_updates(at + 20)
+    assert "busy" not in page.words()
+    page.button("Pause").click()
+    page.wait_until_still()
+    assert page.updates() == page.ask("lab.runner.updates")
+
+
+def test_a_cell_that_drives_the_lab_is_seen(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'line'"))
+    page.ask("lab.run(7).switch(zero_grad=False) and None")
+    page.wait_for_words("update 7 ")
+    page.wait_for_code(page.ask("lab.runner.source"))
+    assert not page.control("zero_grad").is_checked()
+
+
+def test_out_of_sight_it_pauses_and_says_so(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'digits'"), "print('\\n' * 400)")
+    play(page)
+    page.page.evaluate("() => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = 5000; }")
+    page.page.wait_for_timeout(600)
+    at = page.ask("lab.runner.updates")
+    page.page.wait_for_timeout(600)
+    assert page.ask("lab.runner.updates") == at
+    page.page.evaluate("() => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = 0; }")
+    page.wait_for_words("Paused while out of sight. Play goes on.")
+    assert page.updates() == at
+    play(page)
+    page.button("Pause").click()
+
+
+def test_two_views_of_a_lab_show_the_same_run(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'bowl'"), "lab", height=1500)
+    other = page.lab(1)
+    other.wait_until_painted()
+    play(other)
+    other.button("Pause").click()
+    other.wait_until_still()
+    assert page.words() == other.words()
+    page.button("Reset").click()
+    other.wait_for_words("update 0 ")
