@@ -19,8 +19,11 @@ BROKEN = "() => [...document.images].filter(image => image.complete && !image.na
 def troubled_page(lab_page: Callable[..., Notebook], notebook: Notebook) -> Iterator[Callable[..., Notebook]]:
     """As ``lab_page``; what JupyterLab itself reports of a lost connection or a lost kernel is no failure."""
     yield lab_page
-    jupyters = r"WebSocket|ERR_INTERNET_DISCONNECTED|Connection lost|Failed to fetch|autorestart|Debugger|-Xfrozen|PYDEVD|to python to disable"
-    mine = [problem for problem in notebook.problems() if not re.search(jupyters, problem)]
+    of_jupyter = (
+        "WebSocket|ERR_INTERNET_DISCONNECTED|Connection lost|Kernel died|Failed to fetch|autorestart"
+        "|Debugger|-Xfrozen|PYDEVD|to python to disable"
+    )
+    mine = [problem for problem in notebook.problems() if not re.search(of_jupyter, problem)]
     assert mine == []
 
 
