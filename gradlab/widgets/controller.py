@@ -20,7 +20,7 @@ from .code import changed_lines, coloured
 from .controls import SPEEDS, lab_controls, switch_values, without_effect
 from .frames import Frame, FrameWriter, PanelDrawings
 from .python_state import python_state
-from .requests import RequestError, panel_size, read_number, read_text, read_whole
+from .requests import RequestError, panel_size, read_number, read_string, read_whole
 
 _SLICE = 0.03  # seconds of work before a request is answered, so that Pause need not wait longer
 _MOST_FRAMES = 20  # in one answer
@@ -61,6 +61,8 @@ class LabController:
         self._memory_due = False  # the loop has changed, and its memory has not been looked at since
         self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
         self._state_due, self._last_state = 0.0, ""
+        self._settings_key: object = None
+        self._last_settings: dict[str, Any] = {}
         self._stop_playing = False
         self._playing: tuple[Any, Any] = (None, None)  # the client that played last, and how it counts its playing
         self._ended: tuple[Any, Any] = (None, None)  # the playing that ended by itself
@@ -94,12 +96,12 @@ class LabController:
             "statement": self.step,
             "update": self.update,
             "reset": self.reset,
-            "turn": lambda: self.turn(read_text(request, "name"), request.get("value")),
-            "edit": lambda: self.edit(read_text(request, "text")),
+            "turn": lambda: self.turn(read_string(request, "name"), request.get("value")),
+            "edit": lambda: self.edit(read_string(request, "text")),
             "to_line": lambda: self.run_to_line(read_whole(request, "line")),
-            "drag": lambda: self.drag(read_text(request, "name"), read_number(request, "x"), read_number(request, "y")),
+            "drag": lambda: self.drag(read_string(request, "name"), read_number(request, "x"), read_number(request, "y")),
             "zoom": lambda: self.zoom(request.get("low"), request.get("high")),
-            "press": lambda: self.press(read_text(request, "what")),
+            "press": lambda: self.press(read_string(request, "what")),
             "size": lambda: self.resize(panel_size(request)),
         }
         if not isinstance(do, str) or do not in actions:
@@ -276,22 +278,33 @@ class LabController:
                 state=self._state(only_due=only_due),
                 alarm=self.warning,
                 note=self._note,
-                code={"source": runner.source, "html": coloured(runner.source)},
                 lit=[ran.line, ran.last_line],
                 changed=self._changed,
                 wrong=self._wrong,
                 draft=self._draft,
-                controls=lab_controls(self.controls, tasks.names(), self._own_card(), runner.recipe),
-                values={**switch_values(runner.recipe), "task": runner.task.name, "card": self._card},
-                off=without_effect(runner.recipe),
-                speeds=[list(speed) for speed in SPEEDS] if "speed" in self.controls else [],
-                editable="edit" in self.controls,
                 zoomed=self.screen.zoom is not None,
+                **self._settings(),
                 copy="" if only_due else python_state(runner, self._task_text),
             )
             if self._stop_playing:
                 frame["stop"] = True
             return frame
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what only a switch, another task or another loop changes: made anew only then."""
+        runner = self.runner
+        key = (runner, runner.recipe, runner.source, self._card)
+        if key != self._settings_key:
+            self._settings_key = key
+            self._last_settings = {
+                "code": {"source": runner.source, "html": coloured(runner.source)},
+                "controls": lab_controls(self.controls, tasks.names(), self._own_card(), runner.recipe),
+                "values": {**switch_values(runner.recipe), "task": runner.task.name, "card": self._card},
+                "off": without_effect(runner.recipe),
+                "speeds": [list(speed) for speed in SPEEDS] if "speed" in self.controls else [],
+                "editable": "edit" in self.controls,
+            }
+        return self._last_settings
 
     def _state(self, *, only_due: bool) -> str:
         """Return the status line, while playing no oftener than it is due."""

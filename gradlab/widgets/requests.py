@@ -33,7 +33,7 @@ def read_whole(request: Mapping[str, Any], name: str) -> int:
     return int(value)
 
 
-def read_text(request: Mapping[str, Any], name: str) -> str:
+def read_string(request: Mapping[str, Any], name: str) -> str:
     """Return a text of a request; half of a pair of surrogates, which no message can carry back, becomes "?"."""
     value = request.get(name)
     if not isinstance(value, str):
