@@ -59,7 +59,7 @@ export class Clock {
   }
 
   play() {
-    if (this.playing) return;
+    if (this.playing || this.closed) return;
     this.playing = true;
     this.plays += 1;
     this.margin = MARGIN;
@@ -169,6 +169,7 @@ export class Clock {
 
   /** @param {Frame} request @param {number} ms @param {boolean} play */
   request(request, ms, play) {
+    if (this.closed) return;
     this.count += 1;
     this.asked.set(this.count, { sent: performance.now(), ms, play });
     this.send({ ...request, n: this.count, client: this.client });
@@ -178,6 +179,7 @@ export class Clock {
   /** Say so when the kernel does not answer, and try to reach it now and then. */
   watch() {
     clearTimeout(this.watching);
+    if (this.closed) return;
     if (!this.asked.size) return this.tell("");
     const now = performance.now();
     const silent = now - Math.min(...[...this.asked.values()].map((request) => request.sent));

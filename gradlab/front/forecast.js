@@ -16,7 +16,11 @@ export class ForecastScreen {
     this.count = 0;
     const ask = (/** @type {Record<string, any>} */ request) => {
       this.count += 1;
-      model.send({ ...request, n: this.count });
+      try {
+        model.send({ ...request, n: this.count });
+      } catch { // the kernel was restarted, or has died
+        this.words.show({ note: "The kernel is gone. Run this cell again for a lab that lives." });
+      }
     };
     root.classList.add("gradlab");
     root.setAttribute("role", "group");

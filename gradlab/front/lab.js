@@ -16,7 +16,7 @@ export class LabClient {
     /** @type {Set<Screen>} */
     this.screens = new Set();
     this.clock = new Clock({
-      send: (request) => model.send(request),
+      send: (request) => this.send(request),
       show: (frames) => this.show(frames),
       tell: (words) => this.tell(words),
       changed: (playing) => this.each((screen) => screen.setPlaying(playing)),
@@ -25,10 +25,20 @@ export class LabClient {
     this.listen = (/** @type {any} */ message) => this.clock.take({ work: 0, ...message });
     model.on("msg:custom", this.listen);
     this.dead = () => {
-      this.clock.pause();
+      this.clock.close();
+      this.each((screen) => screen.setPlaying(false));
       this.tell("The kernel is gone. Run this cell again for a lab that lives.");
     };
     model.on("comm:close", this.dead);
+  }
+
+  /** @param {Record<string, any>} request */
+  send(request) {
+    try {
+      this.model.send(request);
+    } catch { // the kernel was restarted, or has died
+      this.dead();
+    }
   }
 
   /** @param {Record<string, any>[]} frames */

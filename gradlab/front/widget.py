@@ -49,6 +49,16 @@ def on_interrupt(act: Callable[[], None] | None) -> None:
     handler while it handles a message and afterwards the one that it has kept; None goes back to ignoring.
     """
     kernel: Any = getattr(getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)(), "kernel", None)
-    if not hasattr(kernel, "saved_sigint_handler") or threading.current_thread() is not threading.main_thread():
+    if not hasattr(kernel, "saved_sigint_handler"):
         return
-    kernel.saved_sigint_handler = signal.SIG_IGN if act is None else lambda number, frame: act()
+    handler: Any = signal.SIG_IGN if act is None else lambda number, frame: act()
+
+    def keep() -> None:
+        kernel.saved_sigint_handler = handler
+        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # no message is being handled
+            signal.signal(signal.SIGINT, handler)
+
+    if threading.current_thread() is threading.main_thread():
+        kernel.saved_sigint_handler = handler
+    else:  # JupyterLab has widgets answered on a thread of their own, and only the main one may set a handler
+        kernel.io_loop.add_callback(keep)

@@ -31,7 +31,7 @@ export class Words {
     if (alarm === undefined) return;
     this._chip.hidden = !alarm;
     this._chip.textContent = alarm && `⚠ ${alarm}`;
-    const kind = alarm.replace(/[\d.,]+/g, ""); // "Step 41" and "Step 42" are the same warning
+    const kind = alarm.replace(/\d.*\d/s, ""); // "Step 4 applied batch 3 again" and with other numbers is the same warning
     if (!alarm || this._told.has(kind)) return;
     this._told.add(kind);
     this.announce(`Warning: ${alarm}`);

@@ -49,6 +49,7 @@ class Lab:
         self.controller = LabController(runner, chosen, shown, named=task is None or isinstance(task, str))
         """What each request of the browser does, and the frames that answer it."""
         self._view: LiveView | None = None
+        self._heeds_interrupts = False
 
     @classmethod
     def preset(cls, name: str) -> Lab:
@@ -193,7 +194,9 @@ class Lab:
 
     def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         answer = self.controller.handle(request)
-        on_interrupt(self._interrupt if self.controller.playing else None)
+        if self.controller.playing != self._heeds_interrupts:
+            self._heeds_interrupts = self.controller.playing
+            on_interrupt(self._interrupt if self._heeds_interrupts else None)
         return answer
 
     def _interrupt(self) -> None:

@@ -11,12 +11,14 @@ from axe_playwright_python.sync_playwright import Axe
 from .driving import Notebook
 
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
+LABS = "from gradlab import Lab, Recipe\nfrom gradlab.widgets.forecast_lab import ForecastLab\n"
 CASES = {
-    "lab": ("from gradlab import Lab, Recipe\nLab('digits', Recipe(zero_grad=False)).run(5)", ".gradlab"),
-    "two weights": ("from gradlab import Lab, Recipe\nLab('bowl', Recipe(amp='fp16', accumulate=2)).run(5)", ".gradlab"),
-    "forecast": ("from gradlab.widgets.forecast_lab import ForecastLab\nForecastLab('llama-8b', context=128).run()", ".gradlab"),
+    "lab": (LABS + "Lab('digits', Recipe(zero_grad=False)).run(5)", ".gradlab"),
+    "two weights": (LABS + "Lab('bowl', Recipe(amp='fp16', accumulate=2)).run(5)", ".gradlab"),
+    "forecast": (LABS + "ForecastLab('llama-8b', context=128).run()", ".gradlab"),
     "predict": (
-        "from gradlab import predict\nasked = predict('What does `backward()` do?', ['It writes', 'It adds'], 'It adds', 'So.')\n"
+        "from gradlab import predict\n"
+        "asked = predict('What does `backward()` do?', ['It writes', 'It adds'], 'It adds', 'So.')\n"
         "asked.choose('It writes')\nasked",
         ".gradlab-predict",
     ),
@@ -29,8 +31,8 @@ CASES = {
 FOCUSED = """() => {
   const it = document.activeElement, style = getComputedStyle(it), lab = it.closest('.gradlab');
   const box = it.matches('textarea') ? getComputedStyle(it.parentElement) : style;
-  return [it.matches(':focus-visible'), box.outlineStyle, parseFloat(box.outlineWidth), box.outlineColor,
-    getComputedStyle(lab).backgroundColor];
+  return [it.outerHTML.slice(0, 150), it.matches(':focus-visible'), box.outlineStyle, parseFloat(box.outlineWidth),
+    box.outlineColor, getComputedStyle(lab).backgroundColor];
 }"""
 
 
@@ -82,10 +84,10 @@ def test_tab_goes_round_with_a_ring_of_three_pixels(lab_page: Callable[..., Note
         for _ in range(21):
             page.page.keyboard.press("Shift+Tab")
             page.page.keyboard.press("Tab")
-            visible, style, width, colour, paper = page.page.evaluate(FOCUSED)
-            assert visible
+            name, visible, style, width, colour, paper = page.page.evaluate(FOCUSED)
+            assert visible, name
             assert style == "solid"
-            assert width >= 3
+            assert width >= 3, name
             light, dark = sorted((luminance(colour), luminance(paper)), reverse=True)
             assert (light + 0.05) / (dark + 0.05) >= 3
             page.page.keyboard.press("Tab")
@@ -106,7 +108,8 @@ def test_play_is_silent_and_a_new_warning_is_read_out_once(lab_page: Callable[..
     page.turn("zero_grad", False)
     page.root.locator(".gl-chip").wait_for()
     page.wait_for_updates(page.updates() + 40)
-    (read,) = page.page.evaluate("() => window.read")
+    read, *more = page.page.evaluate("() => window.read")
+    assert more == []
     assert read.startswith("Warning: Step ")
     page.button("Pause").click()
     page.wait_until_still()
