@@ -20,7 +20,7 @@ from .code import changed_lines, coloured
 from .controls import SPEEDS, lab_controls, switch_values, without_effect
 from .frames import Frame, FrameWriter, PanelDrawings
 from .python_state import python_state
-from .requests import RequestError, brief, read_number
+from .requests import RequestError, cut_words, read_number
 
 _MOST_STATEMENTS, _MOST_UPDATES = 2000, 2  # on the way to a line
 
@@ -334,7 +334,7 @@ class LabController:
         except ValueError as error:
             kept = SWITCHES[name].text(getattr(self.runner.recipe, name)) if name in SWITCHES else ""
             stays = f". It stays at {kept}." if kept else ""
-            raise RequestError(f"{brief(str(error).removeprefix('Recipe: '))}{stays}") from error
+            raise RequestError(f"{cut_words(str(error).removeprefix('Recipe: '))}{stays}") from error
         self.switch(recipe)
 
     def _choose_card(self, card: Any) -> None:

@@ -48,7 +48,7 @@ def panel_size(request: Mapping[str, Any]) -> tuple[int, int]:
     return min(max(width, _NARROWEST), _WIDEST), min(max(height, _LOWEST), _HIGHEST)
 
 
-def brief(words: str) -> str:
+def cut_words(words: str) -> str:
     """Return words that may quote anything: not too many, and nothing that no message can carry."""
     plain = words.encode("utf-8", "replace").decode("utf-8")
     return plain if len(plain) <= _MOST_WORDS else f"{plain[: _MOST_WORDS - 60]} ..."
