@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -16,18 +15,14 @@ from ..forecast import usable_bytes
 from ..formatting import bytes_text
 from ..loop import SWITCHES, LoopError, Program, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
+from .answers import answer_request
 from .code import changed_lines, coloured
 from .controls import SPEEDS, lab_controls, switch_values, without_effect
 from .frames import Frame, FrameWriter, PanelDrawings
 from .python_state import python_state
-from .requests import RequestError, panel_size, read_number, read_text, read_whole
+from .requests import RequestError, cut_words, read_number
 
-_SLICE = 0.03  # seconds of work before a request is answered, so that Pause need not wait longer
-_MOST_FRAMES = 20  # in one answer
 _MOST_STATEMENTS, _MOST_UPDATES = 2000, 2  # on the way to a line
-_MOST_BETWEEN = 1000  # updates between two frames
-_MOST_EVERY = 60_000.0  # ms that a frame is seen
-_MOST_WORDS = 300  # letters of what is said of a bad request
 
 
 class LabController:
@@ -49,92 +44,33 @@ class LabController:
         """Set when the kernel is interrupted between two requests; the next request for frames ends the playing."""
         self.playing = False
         """True from the first request for frames to the end of playing."""
+        self.stopped = False
+        """True from the end of a playing that nobody paused to the next request for frames."""
+        self.play_id: tuple[Any, Any] = (None, None)
+        """The client that played last, and how it counts its playing."""
+        self.ended_play: tuple[Any, Any] = (None, None)
+        """The playing that ended by itself."""
         self.chosen_panels = panels
         """What was asked for, None for what suits the task."""
         self._task_text = repr(runner.task.name) if named else "task"  # as a line of Python has it
         self._doctor = LiveDoctor()
-        self._note = runner.task.title
+        self._note, self._oom_message = runner.task.title, ""
         self._card = ""  # the one that was chosen
-        self._oom_message = ""
         self._draft, self._wrong = "", 0  # a text that was not taken or that failed, and its line that is wrong
         self._source, self._changed = runner.source, list[int]()
         self._memory_due = False  # the loop has changed, and its memory has not been looked at since
         self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
         self._state_due, self._last_state = 0.0, ""
-        self._stop_playing = False
-        self._playing: tuple[Any, Any] = (None, None)  # the client that played last, and how it counts its playing
-        self._ended: tuple[Any, Any] = (None, None)  # the playing that ended by itself
+        self._settings_key: object = None
+        self._last_settings: dict[str, Any] = {}
         self._scenes = RunScenes(runner)
         self.screen = PanelDrawings(self._scenes)
         self._writer = FrameWriter()
 
-    # What the browser asks --------------------------------------------------------------------------------------------
-
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Do what a request asks (``front/README.md``), and return the answer; nothing is ever raised."""
-        began = time.perf_counter()
+        """Return the answer to a request of the browser (``front/README.md``); nothing is ever raised."""
         with lock:
-            try:
-                frames = self._answer(request)
-            except RequestError as error:
-                self.say(_cut(str(error)))
-                frames = [self.frame()]
-        work = round((time.perf_counter() - began) * 1000, 1)
-        return {"n": request.get("n"), "client": request.get("client"), "work": work, "frames": frames}
-
-    def _answer(self, request: Mapping[str, Any]) -> list[Frame]:
-        do = request.get("do")
-        if do == "frames":
-            return self._play(request)
-        if do == "hello":
-            self._writer.start_over()
-            return [self.frame()]
-        actions: dict[str, Callable[[], object]] = {
-            "pause": lambda: None,
-            "statement": self.step,
-            "update": self.update,
-            "reset": self.reset,
-            "turn": lambda: self.turn(read_text(request, "name"), request.get("value")),
-            "edit": lambda: self.edit(read_text(request, "text")),
-            "to_line": lambda: self.run_to_line(read_whole(request, "line")),
-            "drag": lambda: self.drag(read_text(request, "name"), read_number(request, "x"), read_number(request, "y")),
-            "zoom": lambda: self.zoom(request.get("low"), request.get("high")),
-            "press": lambda: self.press(read_text(request, "what")),
-            "size": lambda: self.resize(panel_size(request)),
-        }
-        if not isinstance(do, str) or do not in actions:
-            raise RequestError(f"do must be one of hello, frames, {', '.join(actions)}, got {do!r}")
-        if do not in ("turn", "size", "zoom", "press", "edit"):  # playing goes on after these
-            self.playing = self.interrupted = False
-        actions[do]()
-        return [self.frame()]
-
-    def _play(self, request: Mapping[str, Any]) -> list[Frame]:
-        """Make some frames, as many as a slice of work allows, and at least one."""
-        count = max(1, min(read_whole(request, "count"), _MOST_FRAMES))
-        every = min(max(read_number(request, "every"), 0.0), _MOST_EVERY)
-        if "seconds" in request:
-            some: dict[str, Any] = {"seconds": min(max(read_number(request, "seconds"), 0.0), _SLICE)}
-        else:
-            updates = read_whole(request, "updates") if "updates" in request else None
-            some = {} if updates is None else {"updates": max(1, min(updates, _MOST_BETWEEN))}
-        playing = request.get("client"), request.get("play")
-        if playing[1] is not None and playing == self._ended:  # asked for before the browser knew that it had ended
-            self._stop_playing = False
-            return [self.frame(only_due=True)]
-        self._playing = playing
-        self.playing, self._stop_playing = True, False
-        frames: list[Frame] = []
-        end = time.perf_counter() + _SLICE
-        while len(frames) < count and not self._stop_playing:
-            if self.interrupted:
-                self._stop("Interrupted. Play goes on.")
-            else:
-                self.advance_for(every, **some) if some else self.step_for(every)
-            frames.append(self.frame(only_due=not self._stop_playing))
-            if time.perf_counter() > end:
-                break
-        return frames
+            return answer_request(self, request)
 
     # What the learner does --------------------------------------------------------------------------------------------
 
@@ -276,22 +212,33 @@ class LabController:
                 state=self._state(only_due=only_due),
                 alarm=self.warning,
                 note=self._note,
-                code={"source": runner.source, "html": coloured(runner.source)},
                 lit=[ran.line, ran.last_line],
                 changed=self._changed,
                 wrong=self._wrong,
                 draft=self._draft,
-                controls=lab_controls(self.controls, tasks.names(), self._own_card(), runner.recipe),
-                values={**switch_values(runner.recipe), "task": runner.task.name, "card": self._card},
-                off=without_effect(runner.recipe),
-                speeds=[list(speed) for speed in SPEEDS] if "speed" in self.controls else [],
-                editable="edit" in self.controls,
                 zoomed=self.screen.zoom is not None,
+                **self._settings(),
                 copy="" if only_due else python_state(runner, self._task_text),
             )
-            if self._stop_playing:
+            if self.stopped:
                 frame["stop"] = True
             return frame
+
+    def _settings(self) -> dict[str, Any]:
+        """Return what only a switch, another task or another loop changes: made anew only then."""
+        runner = self.runner
+        key = (runner, runner.recipe, runner.source, self._card)
+        if key != self._settings_key:
+            self._settings_key = key
+            self._last_settings = {
+                "code": {"source": runner.source, "html": coloured(runner.source)},
+                "controls": lab_controls(self.controls, tasks.names(), self._own_card(), runner.recipe),
+                "values": {**switch_values(runner.recipe), "task": runner.task.name, "card": self._card},
+                "off": without_effect(runner.recipe),
+                "speeds": [list(speed) for speed in SPEEDS] if "speed" in self.controls else [],
+                "editable": "edit" in self.controls,
+            }
+        return self._last_settings
 
     def _state(self, *, only_due: bool) -> str:
         """Return the status line, while playing no oftener than it is due."""
@@ -327,6 +274,10 @@ class LabController:
         """Let the doctor listen to a loop of the learner's own; a recipe's loop is known to be in order."""
         return self._doctor if self.runner.edited else nullcontext()
 
+    def tell_all(self) -> None:
+        """Have the next frame tell everything."""
+        self._writer.start_over()
+
     def say(self, words: str) -> None:
         """Put words under the status line, from the next frame on."""
         self._note = words
@@ -342,9 +293,9 @@ class LabController:
                 if not self._draft:
                     self._wrong = 0
                 if self.runner.done:
-                    self._stop("The loop has come to its end. Reset begins it again.")
+                    self.stop("The loop has come to its end. Reset begins it again.")
             except KeyboardInterrupt:
-                self._stop("Interrupted. Play goes on.")
+                self.stop("Interrupted. Play goes on.")
             except RequestError:
                 raise
             except Exception as error:  # whatever it is: a traceback under a notebook cell helps nobody
@@ -357,21 +308,22 @@ class LabController:
         if find_oom(error) is None:
             return False
         self._oom_message = explain_oom(self.runner, error)
-        self._stop(self._oom_message)
+        self.stop(self._oom_message)
         free_after_oom(self.runner, error)
         return True
 
     def _tell_error(self, error: Exception) -> None:
         if not isinstance(error, LoopError):
-            self._stop(f"{type(error).__name__}: {error}")
+            self.stop(f"{type(error).__name__}: {error}")
             return
         if error.text and error.text != self.runner.source:  # the loop before runs again; the text that failed is kept
             self._draft = error.text
-        self._stop(f"Your loop stopped at {error}")
+        self.stop(f"Your loop stopped at {error}")
 
-    def _stop(self, words: str) -> None:
+    def stop(self, words: str) -> None:
+        """End the playing, and say why."""
         self.playing = self.interrupted = False
-        self._stop_playing, self._ended = True, self._playing
+        self.stopped, self.ended_play = True, self.play_id
         self.say(words)
 
     def _turn_switch(self, name: str, value: Any) -> None:
@@ -382,7 +334,7 @@ class LabController:
         except ValueError as error:
             kept = SWITCHES[name].text(getattr(self.runner.recipe, name)) if name in SWITCHES else ""
             stays = f". It stays at {kept}." if kept else ""
-            raise RequestError(f"{_cut(str(error).removeprefix('Recipe: '))}{stays}") from error
+            raise RequestError(f"{cut_words(str(error).removeprefix('Recipe: '))}{stays}") from error
         self.switch(recipe)
 
     def _choose_card(self, card: Any) -> None:
@@ -446,9 +398,3 @@ class LabController:
 
     def _own_card(self) -> str:
         return "this GPU" if self.runner.task.device.startswith("cuda") else "none"
-
-
-def _cut(words: str) -> str:
-    """Return words that may quote anything: not too many, and nothing that no message can carry."""
-    plain = words.encode("utf-8", "replace").decode("utf-8")
-    return plain if len(plain) <= _MOST_WORDS else f"{plain[: _MOST_WORDS - 60]} ..."

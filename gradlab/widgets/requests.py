@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 _NARROWEST, _WIDEST, _LOWEST, _HIGHEST = 260, 1300, 200, 420  # CSS pixels of a panel
+_MOST_WORDS = 300  # letters of what is said of a bad request
 
 
 class RequestError(ValueError):
@@ -33,7 +34,7 @@ def read_whole(request: Mapping[str, Any], name: str) -> int:
     return int(value)
 
 
-def read_text(request: Mapping[str, Any], name: str) -> str:
+def read_string(request: Mapping[str, Any], name: str) -> str:
     """Return a text of a request; half of a pair of surrogates, which no message can carry back, becomes "?"."""
     value = request.get(name)
     if not isinstance(value, str):
@@ -45,3 +46,9 @@ def panel_size(request: Mapping[str, Any]) -> tuple[int, int]:
     """Return the width and height that a panel has in the browser, kept within what can be laid out."""
     width, height = read_whole(request, "width"), read_whole(request, "height")
     return min(max(width, _NARROWEST), _WIDEST), min(max(height, _LOWEST), _HIGHEST)
+
+
+def cut_words(words: str) -> str:
+    """Return words that may quote anything: not too many, and nothing that no message can carry."""
+    plain = words.encode("utf-8", "replace").decode("utf-8")
+    return plain if len(plain) <= _MOST_WORDS else f"{plain[: _MOST_WORDS - 60]} ..."
