@@ -324,7 +324,7 @@ def test_a_loop_that_is_taken_closes_the_field_and_plays(code: Any) -> None:
     show_code(code, lit=[1, 1])  # a frame that was on its way already
     assert code.get_by_label("your own loop").is_visible()
     show_code(code, code={"source": "mine = 1\n", "html": ["mine = 1"]}, draft="")
-    assert asked(code)[1:] == [{"do": "play"}], "once it is known that it can begin"
+    assert asked(code) == [{"do": "play"}], "once it is known that it can begin"
     assert not code.get_by_label("your own loop").is_visible()
     press(code, "Edit the loop")
     assert code.get_by_label("your own loop").input_value() == "mine = 1\n"
