@@ -320,10 +320,11 @@ def test_a_loop_that_is_taken_closes_the_field_and_plays(code: Any) -> None:
     press(code, "Edit the loop")
     code.get_by_label("your own loop").fill("mine = 1\n")
     press(code, "Run this loop")
-    assert asked(code) == [{"do": "edit", "text": "mine = 1\n"}, {"do": "play"}]
+    assert asked(code) == [{"do": "edit", "text": "mine = 1\n"}]
     show_code(code, lit=[1, 1])  # a frame that was on its way already
     assert code.get_by_label("your own loop").is_visible()
     show_code(code, code={"source": "mine = 1\n", "html": ["mine = 1"]}, draft="")
+    assert asked(code) == [{"do": "play"}], "once it is known that it can begin"
     assert not code.get_by_label("your own loop").is_visible()
     press(code, "Edit the loop")
     assert code.get_by_label("your own loop").input_value() == "mine = 1\n"
