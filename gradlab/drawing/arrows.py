@@ -149,4 +149,5 @@ def _words(scene: Arrows) -> str:
         return f"The weights are at {_place(scene).partition(': ')[2]}; .grad holds no batch."
     parts = "; ".join(arrow_words(arrow) for arrow in scene.arrows[-4:])
     used = f", {stale:,} of them already applied" if stale else ""
-    return f".grad is ({short(scene.total[0])}, {short(scene.total[1])}) from {count:,} arrow{'s' * (count != 1)}{used}: {parts}."
+    arrows = f"{count:,} arrow{'s' * (count != 1)}"
+    return f".grad is ({short(scene.total[0])}, {short(scene.total[1])}) from {arrows}{used}: {parts}."

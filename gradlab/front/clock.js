@@ -10,7 +10,7 @@
 /** @typedef {{words: string, rate: number | null}} Speed */
 
 const BUNDLE = 150; // ms of frames in one request: fewer messages cost the kernel and the line less
-const MARGIN = 60; // ms in hand beyond the round trip, at least
+const MARGIN = 100; // ms in hand beyond the round trip, at least
 const MOST_MARGIN = 400;
 const SLICE = 25; // ms of training between two frames at full speed
 const STATEMENT = 350; // ms a statement: slow enough to read along

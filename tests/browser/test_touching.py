@@ -74,6 +74,7 @@ def test_the_weights_are_dragged(lab_page: Callable[..., Notebook]) -> None:
 
 def test_the_loss_is_zoomed_by_mouse_and_by_keys(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(f"{LAB.format(repr('digits'))}.run(100)")
+    page.page.wait_for_timeout(500)  # until it is laid out for the room that there is
     whole = page.pictures()
     mouse = page.page.mouse
     mouse.move(*place(page, "loss", 0.4, 0.5))

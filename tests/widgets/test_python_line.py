@@ -100,7 +100,7 @@ def act(page: Page, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("task", ["bowl", "line", "spiral", "digits"])
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1,))])
 def test_after_random_actions_the_line_makes_the_same_lab(task: str, seed: int) -> None:
     chance = random.Random(seed)
     lab = Lab(task)
