@@ -9,10 +9,12 @@
 /** @typedef {Record<string, any>} Frame */
 /** @typedef {{words: string, rate: number | null}} Speed */
 
-const BUNDLE = 150; // ms of frames in one request: fewer messages cost the kernel and the line less
+const BUNDLE = 200; // ms of frames in one request: fewer messages cost the kernel and the line less
 const MARGIN = 100; // ms in hand beyond the round trip, at least
 const MOST_MARGIN = 400;
-const SLICE = 25; // ms of training between two frames at full speed
+const SLICE = 24; // ms of training between two frames at full speed
+const SLICES = 2; // in one request
+const SPARE = 30; // ms of work in hand beyond the round trip at full speed, for which Pause would have to wait
 const STATEMENT = 350; // ms a statement: slow enough to read along
 const SILENCE = 1500; // ms without an answer after which the reader is told
 const LOST = 8000; // ms after which the kernel may have been restarted
@@ -114,7 +116,7 @@ export class Clock {
 
   /** How long a frame is seen, in ms. */
   get every() {
-    if (this.rate === null) return Math.max(this.work, 1000 / 60);
+    if (this.rate === null) return Math.max(this.work / SLICES, 1000 / 60);
     return this.rate === 0 ? STATEMENT : Math.max(1000 / this.rate, 1000 / 60);
   }
 
@@ -148,7 +150,8 @@ export class Clock {
   /** Keep as much on its way as a round trip needs, and no more work than Pause may have to wait for. */
   fill() {
     const waiting = this.queue.length * this.every + Math.max(this.next - performance.now(), 0);
-    const most = Math.min(MOST_ASKED, Math.ceil((this.trip + MARGIN) / Math.max(this.work, 1)) + 1);
+    const spare = this.rate === null ? SPARE : MARGIN;
+    const most = Math.min(MOST_ASKED, Math.ceil((this.trip + spare) / Math.max(this.work, 1)) + 1);
     let coming = 0;
     for (const request of this.asked.values()) coming += request.ms;
     while (this.playing && waiting + coming < this.trip + this.margin && this.asked.size < most) {
@@ -160,7 +163,7 @@ export class Clock {
   }
 
   bundle() {
-    const count = this.rate === null ? 1 : Math.max(1, Math.round(BUNDLE / this.every));
+    const count = this.rate === null ? SLICES : Math.max(1, Math.round(BUNDLE / this.every));
     const request = { do: "frames", count, every: this.every, play: this.plays };
     if (this.rate === null) return { ...request, seconds: SLICE / 1000 };
     if (this.rate === 0) return request;

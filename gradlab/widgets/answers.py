@@ -12,8 +12,8 @@ from .requests import RequestError, cut_words, panel_size, read_number, read_str
 if TYPE_CHECKING:
     from .controller import LabController
 
-_SLICE = 0.03  # seconds of work before a request is answered, so that Pause need not wait longer
-_MOST_FRAMES = 20  # in one answer
+_SLICE = 0.03  # seconds of training between two frames, and of work before a request is answered, at most
+_MOST_FRAMES, _MOST_SLICES = 20, 2  # in one answer: so many frames, and so many slices at full speed
 _MOST_BETWEEN = 1000  # updates between two frames
 _MOST_EVERY = 60_000.0  # ms that a frame is seen
 _PLAYED_ON = ("turn", "size", "zoom", "press", "edit")  # requests after which playing goes on
@@ -64,6 +64,7 @@ def _play(lab: LabController, request: Mapping[str, Any]) -> list[Frame]:
     count = max(1, min(read_whole(request, "count"), _MOST_FRAMES))
     every = min(max(read_number(request, "every"), 0.0), _MOST_EVERY)
     if "seconds" in request:
+        count = min(count, _MOST_SLICES)
         some: dict[str, Any] = {"seconds": min(max(read_number(request, "seconds"), 0.0), _SLICE)}
     else:
         updates = read_whole(request, "updates") if "updates" in request else None
@@ -82,6 +83,6 @@ def _play(lab: LabController, request: Mapping[str, Any]) -> list[Frame]:
         else:
             lab.advance_for(every, **some) if some else lab.step_for(every)
         frames.append(lab.frame(only_due=not lab.stopped))
-        if time.perf_counter() > end:
+        if time.perf_counter() > end and "seconds" not in some:
             break
     return frames
