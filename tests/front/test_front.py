@@ -196,7 +196,7 @@ def expected_points(mark: Any) -> list[float | None] | None:
 def test_what_is_sent_is_what_is_painted(drawings: list[Drawing]) -> None:
     encoder = Encoder()
     sent = "\n".join(json.dumps(encoder.change(drawing)) for drawing in drawings)
-    states = [json.loads(line) for line in deno("run", HERE / "decode.js", text=sent).splitlines()]
+    states = [json.loads(line) for line in deno("run", HERE / "decode.js", text=sent).split("\n") if line]
     for drawing, state in zip(drawings, states, strict=True):
         assert (state["title"], state["words"], state["size"]) == (drawing.title, drawing.words, [400, 260])
         assert state["ids"] == [mark.id for mark in drawing.marks]
