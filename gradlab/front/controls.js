@@ -4,6 +4,8 @@
 import { addElement } from "./events.js";
 import { NumberField } from "./number_field.js";
 
+const QUICK = 400; // ms
+
 /** @typedef {import("./events.js").Ask} Ask */
 /** @typedef {string | number | boolean | null} Value */
 /**
@@ -100,8 +102,19 @@ function tickBox({ name, label }, turn) {
   box.type = "checkbox";
   box.name = name;
   addElement("span", element, "", label);
-  box.addEventListener("change", () => turn(box.checked));
-  return { element, show: (value) => box.checked = Boolean(value), disable: (off) => disable(element, box, off) };
+  let settled = 0; // when the answers to clicks in quick succession have come: until then the reader's own tick stands
+  let timer = 0;
+  const show = (/** @type {Value} */ value) => {
+    clearTimeout(timer);
+    const left = settled - performance.now();
+    if (left > 0) timer = setTimeout(() => show(value), left);
+    else box.checked = Boolean(value);
+  };
+  box.addEventListener("change", () => {
+    settled = performance.now() + QUICK;
+    turn(box.checked);
+  });
+  return { element, show, disable: (off) => disable(element, box, off) };
 }
 
 /**
