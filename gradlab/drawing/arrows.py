@@ -52,7 +52,7 @@ def draw_arrows(scene: Arrows, width: int, height: int) -> Drawing:
         _add_arrow(panel, f"arrow {number}", tail, head, 6.0, kind, arrow_words(arrow), f"batch {arrow.batch}")
     panel.add(Dots("weights", start, size=11.0, fill="weights", stroke="paper", width=1.5, words=_place(scene)))
     left = max(axes.right + 12.0, width - _KEY + 8)
-    add_key(panel, {"fresh": "fresh", "stale": "stale", "sum": "sum"}, left, 42.0)
+    add_key(panel, ("fresh", "stale", "sum"), left, 42.0)
     said = (
         ("inf or NaN", "in .grad")
         if not sound

@@ -31,7 +31,7 @@ def draw_bars(scene: Bars, width: int, height: int) -> Drawing:
     axes = make_axes((width, height), left, 56.0, width - 56.0, height - 38.0, norm, Side(0, 1, ticks="none"))
     panel.corner(batches_text(scene.holds), "")
     panel.axes(axes)
-    add_key(panel, {"fresh": "fresh", "stale": "stale (already used)"}, left, 41, 74)
+    add_key(panel, ("fresh", "stale"), left, 41, 74)
     held = batch_numbers(scene.holds)
     row = (axes.bottom - axes.top) / max(len(bars), 3)
     for at, bar in enumerate(bars):

@@ -15,9 +15,10 @@ import { addButton, addElement } from "./events.js";
 export class CodePane {
   /**
    * @param {Element} root
-   * @param {{ask: Ask, onPlay?: () => void}} options `onPlay` plays the loop that was handed in
+   * @param {{ask: Ask, onPlay?: () => void, bar?: Element}} options `onPlay` plays the loop that was handed in,
+   * `bar` gets the button that opens the field
    */
-  constructor(root, { ask, onPlay }) {
+  constructor(root, { ask, onPlay, bar }) {
     this._ask = ask;
     this._onPlay = onPlay;
     /** @type {Required<CodeState>} */
@@ -45,7 +46,7 @@ export class CodePane {
     this._lines.addEventListener("keydown", (event) => this._key(event));
     this._editor = new Editor(pane, (text) => this._own = this._runs(text) ? null : text, (text) => this._run(text));
     const buttons = addElement("div", pane, "gl-buttons");
-    this._edit = addButton(buttons, "Edit the loop", () => this._open());
+    this._edit = addButton(bar ?? buttons, "Edit the loop", () => this._open());
     this._take = addButton(buttons, "Run this loop", () => this._run(this._editor.text));
     this._take.classList.add("gl-main");
     this._drop = addButton(buttons, "Cancel", () => this._close());

@@ -35,7 +35,7 @@ export class ForecastScreen {
     this.progress = addElement("progress", bar, "gl-progress");
     this.progress.setAttribute("aria-label", "how far the forecast is");
     this.progress.style.visibility = "hidden";
-    this.words = new Words(root);
+    this.words = new Words(root, root);
     const say = (/** @type {string} */ words) => this.words.announce(words);
     this.strip = new PanelStrip(addElement("div", addElement("div", root, "gl-body"), "gl-panels"), {
       ask,

@@ -174,8 +174,15 @@ export class Replay {
     if (what === "size") return;
     if (what === "turn") return this.turn(request.name, request.value);
     if (["statement", "update", "to_line", "reset"].includes(what)) this.pause();
-    if (what === "statement" || what === "update") this.next(what === "update");
-    else if (what === "reset") this.restart();
+    if (what === "statement" || what === "update") {
+      this.next(what === "update");
+      const [before, now] = [this.frames[this.index - 1], this.frames[this.index]];
+      if (what === "statement" && now.end && (before.end || before.whole)) {
+        this.screen.tell(
+          "Here the recording goes an update at a time: its first updates, and those after a turn, hold every statement.",
+        );
+      }
+    } else if (what === "reset") this.restart();
     else if (what === "to_line") this.toLine(request.line);
     else return this.screen.tell("This is a recording: dragging, zooming and editing need a live lab.");
     this.go(this.index);

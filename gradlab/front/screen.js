@@ -74,10 +74,11 @@ export class Screen {
     this.copyText = "";
     this.copyButton = addButton(bar, "Copy this state", () => this.copy());
     more?.(bar);
+    const above = addElement("div", root);
     const body = addElement("div", root, "gl-body");
     const side = addElement("div", body, "gl-side");
-    this.code = new CodePane(side, { ask, onPlay });
-    this.words = new Words(side);
+    this.code = new CodePane(side, { ask, onPlay, bar });
+    this.words = new Words(side, above);
     const say = (/** @type {string} */ words) => this.words.announce(words);
     this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say });
     this.unwatch = followTheme(root, this.strip);

@@ -42,16 +42,21 @@ class FrontEnd(anywidget.AnyWidget):
             self.send(self._answer(content))
 
 
-def on_interrupt(act: Callable[[], None] | None) -> None:
-    """Have the kernel call ``act`` when it is interrupted between two messages, which it ignores otherwise.
+_heeding: set[Callable[[], None]] = set()
+"""What an interrupt ends: here and not in each widget, because a process has one handler of a signal."""
 
-    A lab that plays is at work for a few ms at a time, and most interrupts would miss it. ipykernel sets its own
-    handler while it handles a message and afterwards the one that it has kept; None goes back to ignoring.
+
+def on_interrupt(act: Callable[[], None], *, heed: bool) -> None:
+    """Have the kernel call ``act`` when it is interrupted between two messages, or with ``heed`` off no longer.
+
+    A lab that plays is at work for a few ms at a time, and most interrupts would miss it: the kernel ignores them then.
+    ipykernel sets its own handler while it handles a message and afterwards the one that it has kept.
     """
+    _heeding.add(act) if heed else _heeding.discard(act)
     kernel: Any = getattr(getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)(), "kernel", None)
     if not hasattr(kernel, "saved_sigint_handler"):
         return
-    handler: Any = signal.SIG_IGN if act is None else lambda number, frame: act()
+    handler: Any = _interrupted if _heeding else signal.SIG_IGN
 
     def keep() -> None:
         kernel.saved_sigint_handler = handler
@@ -62,3 +67,8 @@ def on_interrupt(act: Callable[[], None] | None) -> None:
         kernel.saved_sigint_handler = handler
     else:  # JupyterLab has widgets answered on a thread of their own, and only the main one may set a handler
         kernel.io_loop.add_callback(keep)
+
+
+def _interrupted(number: int, frame: object) -> None:
+    for act in list(_heeding):
+        act()

@@ -3,14 +3,16 @@
 
 import { addElement } from "./events.js";
 
-/** Shows the words under the pictures. What is read out goes to one live region, and only when it is asked for. */
+/** Shows the words of a lab. What is read out goes to one live region, and only when it is asked for. */
 export class Words {
-  /** @param {Element} root */
-  constructor(root) {
+  /**
+   * @param {Element} root
+   * @param {Element} above gets the warning, which keeps its room while there is none
+   */
+  constructor(root, above) {
+    this._chip = addElement("span", addElement("div", above, "gl-alarm"), "gl-chip");
     const words = addElement("div", root, "gl-words");
     this._state = addElement("div", words, "gl-state");
-    this._alarm = addElement("div", words, "gl-alarm"); // keeps its room while there is no warning
-    this._chip = addElement("span", this._alarm, "gl-chip");
     this._chip.hidden = true;
     this._note = addElement("div", words, "gl-note");
     this._live = addElement("div", words, "gl-hidden");

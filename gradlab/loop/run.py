@@ -22,6 +22,7 @@ from .recipe import Recipe
 
 _UPDATES_KEPT = 3  # of those whose memory was watched
 _LOOPS_KEPT = 500
+_MOST_STEPS = 2000  # on the way to a line
 
 
 class Run:
@@ -139,6 +140,24 @@ class Run:
             self._forget_failed_loop()
             self._recorder.flush()
         return self.line
+
+    def step_to(self, line: int) -> bool:
+        """Run statements until the one at this line has run, two updates at most; return whether it has.
+
+        Raises ValueError for a line that no statement of the loop covers.
+        """
+        spans = sorted((s.line, s.last_line) for s in self.statements)
+        wanted = next((span for span in spans if span[0] <= line <= span[1]), None)
+        if wanted is None:
+            raise ValueError(f"Run.step_to: line must be one of a statement of the loop, got {line!r}")
+        last = self.updates + 2
+        for _ in range(_MOST_STEPS):
+            self.step()
+            if (self.statement.line, self.statement.last_line) == wanted:
+                return True
+            if self.done or self.updates >= last:
+                break
+        return False
 
     def advance(self, updates: int | None = None, seconds: float | None = None) -> int:
         """Run whole updates, ``updates`` of them or as many as begin within ``seconds``; return how many were run.

@@ -22,8 +22,6 @@ from .frames import Frame, FrameWriter, PanelDrawings
 from .python_state import python_state
 from .requests import RequestError, cut_words, read_number
 
-_MOST_STATEMENTS, _MOST_UPDATES = 2000, 2  # on the way to a line
-
 
 class LabController:
     """One Run with what is shown around it; ``handle`` takes what the browser asks and returns the answer.
@@ -80,8 +78,7 @@ class LabController:
 
     def update(self) -> None:
         """Run one update, or the rest of the one that was begun."""
-        self.watch()
-        self._guarded(functools.partial(self.runner.advance, updates=1))
+        self.advance_for(0.0)
 
     def step_for(self, every: float) -> None:
         """Run one statement; the frame of it will be seen for ``every`` ms."""
@@ -97,11 +94,28 @@ class LabController:
 
     def run_to_line(self, line: int) -> None:
         """Run statements until the one at this line of the loop has run."""
-        self._guarded(lambda: self._run_to(line))
+        if not any(s.line <= line <= s.last_line for s in self.runner.statements):
+            raise RequestError(f"Line {line} is no statement of the loop.")
+
+        def run() -> None:
+            if not self.runner.step_to(line):
+                self.say(f"The loop has not come to line {line} in two updates. Set-up runs only once.")
+
+        self._guarded(run)
 
     def reset(self) -> None:
         """Begin again: the same task, loop, seed and start."""
-        self._guarded(self._begin_again)
+        self._guarded(self.begin_again)
+
+    def begin_again(
+        self, weights: Sequence[float] | None = None, words: str = "", *, keep_scenes: bool = False
+    ) -> None:
+        """Begin again, at these weights if they are given; ValueError if they are not as many as the model has.
+
+        ``keep_scenes`` leaves the view of a landscape as it is, so that what is dragged stays under the pointer.
+        """
+        self.runner.reset(self.runner.start_weights if weights is None else weights)
+        self._start_showing(words or self.runner.task.title, keep_scenes=keep_scenes)
 
     def turn(self, name: str, value: Any) -> None:
         """Turn a switch, or choose another task or card; ``value`` as it was chosen or typed."""
@@ -119,12 +133,8 @@ class LabController:
 
         def take() -> None:
             nonlocal taken
-            Program(text)  # a mistake that is seen at once changes nothing
-            self._complete_update()
-            self.runner.edit(text)
-            self._doctor = LiveDoctor()
-            self._memory_due = taken = True
-            self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
+            self.take_loop(text)
+            taken = True
 
         self._writer.tell_again("draft", "wrong")
         self._draft, self._wrong = text, 0
@@ -132,6 +142,15 @@ class LabController:
         if taken:
             self._draft = ""
         return taken
+
+    def take_loop(self, text: str) -> None:
+        """Run a text of the learner's own from now on; a LoopError names the line of a mistake."""
+        Program(text)  # a mistake that is seen at once changes nothing
+        self._complete_update()
+        self.runner.edit(text)
+        self._doctor = LiveDoctor()
+        self._memory_due = True
+        self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
 
     def switch(self, recipe: Recipe) -> None:
         """Go over to another recipe at once and say what has changed; LoopError if the update cannot be completed."""
@@ -159,7 +178,8 @@ class LabController:
         """Begin again with the two weights where they were dragged."""
         if name != "weights" or self.runner.provenance.vectors is None:
             raise RequestError(f"what can be dragged are the weights of a model of two, got {name!r}")
-        self._guarded(lambda: self._begin_at(x, y))
+        words = "Begun again from where you put the weights."
+        self._guarded(lambda: self.begin_again((x, y), words, keep_scenes=True))
 
     def zoom(self, low: Any, high: Any) -> None:
         """Show the loss from one update to another; None for all."""
@@ -230,9 +250,10 @@ class LabController:
         key = (runner, runner.recipe, runner.source, self._card)
         if key != self._settings_key:
             self._settings_key = key
+            own = "this GPU" if runner.task.device.startswith("cuda") else "none"
             self._last_settings = {
                 "code": {"source": runner.source, "html": coloured(runner.source)},
-                "controls": lab_controls(self.controls, tasks.names(), self._own_card(), runner.recipe),
+                "controls": lab_controls(self.controls, tasks.names(), own, runner.recipe),
                 "values": {**switch_values(runner.recipe), "task": runner.task.name, "card": self._card},
                 "off": without_effect(runner.recipe),
                 "speeds": [list(speed) for speed in SPEEDS] if "speed" in self.controls else [],
@@ -345,35 +366,12 @@ class LabController:
         except ValueError as error:
             raise RequestError(str(error)) from error
 
-    def _run_to(self, line: int) -> None:
-        statements = {(s.line, s.last_line) for s in self.runner.statements}
-        wanted = next((span for span in sorted(statements) if span[0] <= line <= span[1]), None)
-        if wanted is None:
-            raise RequestError(f"Line {line} is no statement of the loop.")
-        last = self.runner.updates + _MOST_UPDATES
-        for _ in range(_MOST_STATEMENTS):
-            self.runner.step()
-            ran = self.runner.statement
-            if (ran.line, ran.last_line) == wanted or self.runner.done:
-                return
-            if self.runner.updates >= last:
-                break
-        self.say(f"Two updates have run, and the loop has not come to line {line}. Set-up runs only once.")
-
     def _complete_update(self) -> bool:
         """Complete the update under way: a loop cannot change inside one, and the text shown must be what runs."""
         if self.runner.at_boundary:
             return False
         self.runner.advance(updates=1)
         return True
-
-    def _begin_again(self) -> None:
-        self.runner.reset(self.runner.start_weights)
-        self._start_showing(self.runner.task.title)
-
-    def _begin_at(self, x: float, y: float) -> None:
-        self.runner.reset((x, y))
-        self._start_showing("Begun again from where you put the weights.", keep_scenes=True)
 
     def _new_task(self, name: str) -> None:
         try:
@@ -395,6 +393,3 @@ class LabController:
             self.screen.size = size
         self.screen.zoom = None
         self.say(words)
-
-    def _own_card(self) -> str:
-        return "this GPU" if self.runner.task.device.startswith("cuda") else "none"

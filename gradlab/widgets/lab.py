@@ -132,16 +132,14 @@ class Lab:
     def edit(self, text: str) -> Lab:
         """Run a loop of one's own from the next update on; a LoopError names the line of a mistake."""
         with lock:
-            self.runner.edit(text)
+            self.controller.take_loop(text)
             self._show()
         return self
 
     def reset(self, weights: Sequence[float] | None = None) -> Lab:
         """Begin again: the same task, loop and seed; ``weights`` are numbers to begin with in place of the task's."""
         with lock:
-            if weights is not None:
-                self.runner.reset(weights)
-            self.controller.reset()
+            self.controller.begin_again(weights)
             self._show()
         return self
 
@@ -196,7 +194,7 @@ class Lab:
         answer = self.controller.handle(request)
         if self.controller.playing != self._heeds_interrupts:
             self._heeds_interrupts = self.controller.playing
-            on_interrupt(self._interrupt if self._heeds_interrupts else None)
+            on_interrupt(self._interrupt, heed=self._heeds_interrupts)
         return answer
 
     def _interrupt(self) -> None:

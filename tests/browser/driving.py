@@ -60,7 +60,7 @@ _ASK = """async expression => {
   return reply.user_expressions ? reply.user_expressions.asked : reply;
 }"""
 # The words that are to be seen; what is only read out is left out.
-_WORDS = """lab => [...lab.querySelectorAll('.gl-state, .gl-chip, .gl-note')]
+_WORDS = """lab => ['.gl-state', '.gl-chip', '.gl-note'].map(part => lab.querySelector(part))
   .filter(part => !part.hidden && part.innerText).map(part => part.innerText).join('\\n')"""
 _STILL = """([number, still]) => new Promise((resolve, reject) => {
   const words = WORDS, read = () => words(document.querySelectorAll('.gradlab')[number]);

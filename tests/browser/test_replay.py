@@ -88,6 +88,10 @@ def test_one_statement_and_one_update(replay: Any) -> None:
         press(replay, "1 update")
         assert updates(replay) == update
     assert state(replay) == state_of(None, 3)
+    for _ in range(3):
+        press(replay, "1 update")
+    press(replay, "1 statement")
+    assert "an update at a time" in replay.locator(".gl-note").inner_text()
     press(replay, "Reset")
     assert updates(replay) == 0
 

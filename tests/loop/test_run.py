@@ -98,6 +98,38 @@ def test_step_goes_line_by_line_through_the_text() -> None:
     assert run.updates == 1
 
 
+def test_steps_to_a_line_are_those_steps() -> None:
+    run, other = Run(LINE), Run(LINE)
+    line = 1 + next(n for n, text in enumerate(run.source.splitlines()) if "backward()" in text)
+    assert run.step_to(line)
+    while other.line != line:
+        other.step()
+    assert run.line == line
+    assert [p.grad.tolist() for p in run.model.parameters()] == [p.grad.tolist() for p in other.model.parameters()]
+    assert run.step_to(line), "once more: in the next update"
+    assert run.updates == 1
+    assert not run.step_to(1), "set-up has run"
+    assert run.updates == 3
+    with pytest.raises(ValueError, match="line must be one of a statement of the loop, got 999"):
+        run.step_to(999)
+
+
+def test_weights_to_begin_with_are_those_of_the_first_update() -> None:
+    run = Run(LINE)
+    run.reset(weights=(0.5, -2.0))
+    by_hand = LINE.build(0)
+    nn.utils.vector_to_parameters(torch.tensor([0.5, -2.0]), by_hand.parameters())
+    names = {"torch": torch, "model": by_hand, "loss_fn": LINE.loss_fn, "batches": LINE.batches, "device": "cpu"}
+    exec(run.source, {**names, "epochs": 1})
+    run.advance(updates=len(LINE.batches))
+    for a, b in zip(run.model.parameters(), by_hand.parameters(), strict=True):
+        assert torch.equal(a, b)
+    for bad in [(1.0,), (1.0, math.nan), "ab", 3.0]:
+        with pytest.raises(ValueError, match=r"weights must be 2 finite numbers, got"):
+            run.reset(weights=bad)  # type: ignore[arg-type]
+    assert run.updates == len(LINE.batches), "and nothing has changed"
+
+
 def test_step_and_advance_agree_on_where_an_update_ends() -> None:
     run = Run(SPIRAL, Recipe(accumulate=3, amp="fp16", clip=1.0))
     while not run.updates:
