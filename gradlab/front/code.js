@@ -45,12 +45,12 @@ export class CodePane {
     this._lines.addEventListener("click", (event) => this._press(event.target));
     this._lines.addEventListener("keydown", (event) => this._key(event));
     this._editor = new Editor(pane, (text) => this._own = this._runs(text) ? null : text, (text) => this._run(text));
-    const buttons = addElement("div", pane, "gl-buttons");
-    this._edit = addButton(bar ?? buttons, "Edit the loop", () => this._open());
-    this._take = addButton(buttons, "Run this loop", () => this._run(this._editor.text));
+    this._buttons = addElement("div", pane, "gl-buttons");
+    this._edit = addButton(bar ?? this._buttons, "Edit the loop", () => this._open());
+    this._take = addButton(this._buttons, "Run this loop", () => this._run(this._editor.text));
     this._take.classList.add("gl-main");
-    this._drop = addButton(buttons, "Cancel", () => this._close());
-    this._fresh = addButton(buttons, "Start from the loop as it runs", () => this._startAgain());
+    this._drop = addButton(this._buttons, "Cancel", () => this._close());
+    this._fresh = addButton(this._buttons, "Start from the loop as it runs", () => this._startAgain());
     this._showField(false);
   }
 
@@ -200,6 +200,7 @@ export class CodePane {
     this._lines.hidden = field;
     this._edit.hidden = field || !this._state.editable;
     for (const button of [this._take, this._drop, this._fresh]) button.hidden = !field;
+    this._buttons.hidden = !field && !this._buttons.contains(this._edit); // an empty row would take room
   }
 }
 

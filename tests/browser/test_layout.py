@@ -17,7 +17,8 @@ LABELS = ("task", "zero_grad", "set_to_none", "accumulate", "divide_loss", "AMP"
 BOXES = """() => {
   const seen = element => element.getClientRects().length > 0;
   const boxes = {};
-  const parts = '.gl-controls > *, .gl-player > *, .gl-buttons > *, pre.gl, canvas, .gl-alarm, .gl-words';
+  const parts = '.gl-controls > *, .gl-player > *, .gl-bar > .gl-button, .gl-buttons > *, pre.gl, canvas, '
+    + '.gl-alarm, .gl-words';
   for (const one of document.querySelectorAll(`.gradlab :is(${parts})`)) {
     if (!seen(one)) continue;
     const {left, top, right, bottom} = one.getBoundingClientRect();
