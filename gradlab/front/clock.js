@@ -43,6 +43,7 @@ export class Clock {
     /** @type {Map<number, {sent: number, ms: number, play: boolean}>} requests on their way */
     this.asked = new Map();
     this.count = 0;
+    this.began = 0; // the newest request when it began to play
     this.plays = 0; // counts how often it has begun to play: what was asked for in one that has ended is not made
     this.last = -1; // the number of the newest frame that has come
     this.next = 0; // when the next frame is due
@@ -64,6 +65,7 @@ export class Clock {
     if (this.playing || this.closed) return;
     this.playing = true;
     this.plays += 1;
+    this.began = this.count;
     this.margin = MARGIN;
     this.next = performance.now();
     this.changed(true);
@@ -104,7 +106,8 @@ export class Clock {
       }
       this.last = frame.f;
       this.queue.push({ frame, every: playing ? this.every : 0 });
-      if (frame.stop && this.playing) {
+      const earlier = request && answer.n <= this.began; // asked for before it began to play
+      if (frame.stop && this.playing && !earlier) {
         this.playing = false;
         this.changed(false);
       }

@@ -53,6 +53,7 @@ def _frames(lab: LabController, request: Mapping[str, Any]) -> list[Frame]:
     }
     if not isinstance(do, str) or do not in actions:
         raise RequestError(f"do must be one of hello, frames, {', '.join(actions)}, got {do!r}")
+    lab.stopped = False  # that an earlier play ended has been said
     if do not in _PLAYED_ON:
         lab.playing = lab.interrupted = False
     actions[do]()

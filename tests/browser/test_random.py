@@ -116,7 +116,10 @@ def act(page: Notebook, chance: random.Random) -> str:
 def mouse(page: Notebook, chance: random.Random) -> str:
     """Hover, press, or drag across a panel."""
     canvases = page.root.locator("canvas")
-    box = canvases.nth(chance.randrange(canvases.count())).bounding_box(timeout=2_000)
+    canvas = canvases.nth(chance.randrange(canvases.count()))
+    with contextlib.suppress(TimeoutError):
+        canvas.scroll_into_view_if_needed(timeout=1_000)  # else the toolbar of the notebook may be what is pressed
+    box = canvas.bounding_box(timeout=2_000)
     if box is None:
         return "no panel"
     places = [(box["x"] + chance.random() * box["width"], box["y"] + chance.random() * box["height"]) for _ in range(2)]

@@ -54,6 +54,16 @@ def same_as_without(lab: Lab, page: Page) -> None:
     assert weights(lab.runner) == weights(other)
 
 
+def test_that_a_play_has_ended_is_said_once() -> None:
+    page = Page(Lab("bowl", Recipe(lr=0.2)))
+    page.ask("edit", text=SOURCE.replace("loss.backward()", "loss.bakward()"))
+    page.play(1)
+    assert page.stopped
+    for request in ("reset", "update", "pause"):
+        page.ask(request)
+        assert not page.stopped, "it would end a play that has begun by now"
+
+
 @pytest.mark.parametrize("how", ["update", "play", "statement"])
 def test_a_text_that_fails_in_its_first_update_is_kept_and_the_loop_before_is_back(how: str) -> None:
     text = "# my own loop\n" + SOURCE.replace("loss.backward()", "loss.bakward()")
