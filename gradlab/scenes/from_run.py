@@ -244,7 +244,7 @@ def _within(number: int, spans: list[Span]) -> bool:
 
 
 def _ends(values: Any) -> tuple[float, ...]:
-    finite = [value for value in values if math.isfinite(value)]
+    finite = values if math.isfinite(sum(values)) else [value for value in values if math.isfinite(value)]
     return (min(finite), max(finite)) if finite else ()
 
 
