@@ -31,14 +31,23 @@ _QUIET = [
     "--disable-component-update",
     "--disable-sync",
 ]
-# Runs once in the page: keeps what the kernel reports outside of any cell, where JupyterLab would hide it.
+# Runs once in the page: keeps what the kernel reports outside of any cell, where JupyterLab would hide it, and which
+# requests of labs are on their way.
 _LISTEN = """() => {
   window.complaints = [];
+  window.onTheirWay = new Map();
   const kernel = jupyterapp.shell.currentWidget.sessionContext.session.kernel;
   kernel.iopubMessage.connect((_, message) => {
     const {content, header} = message;
     if (header.msg_type === 'error') window.complaints.push([...content.traceback].join('\\n'));
     if (header.msg_type === 'stream' && content.name === 'stderr') window.complaints.push(content.text);
+  });
+  kernel.anyMessage.connect((_, {msg, direction}) => {
+    const request = msg.header.msg_type === 'comm_msg' && msg.content.data.content;
+    if (!request || request.n === undefined) return;
+    const name = `${msg.content.comm_id} ${request.client} ${request.n}`;
+    if (direction === 'send') window.onTheirWay.set(name, performance.now());
+    else window.onTheirWay.delete(name);
   });
 }"""
 _READY = """() => {
@@ -69,6 +78,8 @@ _STILL = """([number, still]) => new Promise((resolve, reject) => {
   const look = () => {
     const now = performance.now(), text = read();
     if (text !== last) { last = text; since = now; }
+    // What was asked before and is not answered may still change the words; what takes long is lost.
+    if ([...window.onTheirWay.values()].some(sent => sent <= began && now - sent < 5000)) since = now;
     if (now - since >= still) resolve(since - began);
     else if (now - began > 15000) reject(new Error('it does not stop: ' + text));
     else setTimeout(look, 20);

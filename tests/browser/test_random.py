@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import TimeoutError
+from playwright.sync_api import Error, TimeoutError
 
 from gradlab import tasks
 from gradlab.loop import SWITCHES, Choice
@@ -117,7 +117,7 @@ def mouse(page: Notebook, chance: random.Random) -> str:
     """Hover, press, or drag across a panel."""
     canvases = page.root.locator("canvas")
     canvas = canvases.nth(chance.randrange(canvases.count()))
-    with contextlib.suppress(TimeoutError):
+    with contextlib.suppress(Error):  # the panels may be other ones just now
         canvas.scroll_into_view_if_needed(timeout=1_000)  # else the toolbar of the notebook may be what is pressed
     box = canvas.bounding_box(timeout=2_000)
     if box is None:
