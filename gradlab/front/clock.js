@@ -40,7 +40,7 @@ export class Clock {
     this.rate = 60;
     /** @type {{frame: Frame, every: number}[]} */
     this.queue = [];
-    /** @type {Map<number, {sent: number, ms: number, play: boolean}>} requests on their way */
+    /** @type {Map<number, {sent: number, ms: number, play: boolean, answered: () => void}>} requests on their way */
     this.asked = new Map();
     this.count = 0;
     this.began = 0; // the newest request when it began to play
@@ -56,9 +56,13 @@ export class Clock {
     this.closed = false;
   }
 
-  /** Ask the kernel for something that the reader wants; its answer is shown as soon as it comes. @param {Frame} request */
+  /**
+   * Ask the kernel for something that the reader wants; its answer is shown as soon as it comes.
+   * @param {Frame} request
+   * @returns {Promise<void>} of the answer having been shown
+   */
   ask(request) {
-    this.request(request, 0, false);
+    return this.request(request, 0, false);
   }
 
   play() {
@@ -91,8 +95,14 @@ export class Clock {
   take(answer) {
     if (this.closed) return;
     const request = answer.client === this.client ? this.asked.get(answer.n) : undefined;
+    /** @type {(() => void)[]} */
+    const done = [];
     if (request) {
-      for (const n of this.asked.keys()) if (n <= answer.n) this.asked.delete(n); // the kernel answers in order
+      for (const [n, { answered }] of this.asked) { // the kernel answers in order
+        if (n > answer.n) continue;
+        this.asked.delete(n);
+        done.push(answered);
+      }
       // The shortest trip is the line's own; a longer one has waited for other work. It may become longer by and by.
       this.trip = Math.min(this.trip * 1.02 + 0.1, Math.max(performance.now() - request.sent - answer.work, 1));
       if (request.play) this.work += 0.2 * (answer.work - this.work);
@@ -114,6 +124,7 @@ export class Clock {
     }
     // What the reader has asked for is shown at once, with all that lies before it.
     if (!this.playing ? !this.asked.size || !request?.play : !playing) this.flush();
+    for (const answered of done) answered();
     if (this.playing) this.fill();
   }
 
@@ -173,13 +184,20 @@ export class Clock {
     return { ...request, updates: Math.max(1, Math.round(this.rate / 60)) };
   }
 
-  /** @param {Frame} request @param {number} ms @param {boolean} play */
+  /**
+   * @param {Frame} request @param {number} ms @param {boolean} play
+   * @returns {Promise<void>}
+   */
   request(request, ms, play) {
-    if (this.closed) return;
+    if (this.closed) return Promise.resolve();
     this.count += 1;
-    this.asked.set(this.count, { sent: performance.now(), ms, play });
-    this.send({ ...request, n: this.count, client: this.client });
+    const n = this.count;
+    const shown = new Promise((/** @type {(value: void) => void} */ answered) => {
+      this.asked.set(n, { sent: performance.now(), ms, play, answered });
+    });
+    this.send({ ...request, n, client: this.client });
     this.watch();
+    return shown;
   }
 
   /** Say so when the kernel does not answer, and try to reach it now and then. */

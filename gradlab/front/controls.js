@@ -4,8 +4,6 @@
 import { addElement } from "./events.js";
 import { NumberField } from "./number_field.js";
 
-const QUICK = 400; // ms
-
 /** @typedef {import("./events.js").Ask} Ask */
 /** @typedef {string | number | boolean | null} Value */
 /**
@@ -34,6 +32,8 @@ export class ControlBar {
     this._parts = new Map();
     /** @type {Record<string, Value>} */
     this._values = {};
+    /** @type {Map<string, number>} turns that are not answered yet: until they are, the reader's own choice stands */
+    this._waiting = new Map();
   }
 
   /**
@@ -44,7 +44,9 @@ export class ControlBar {
     const anew = controls && JSON.stringify(controls) !== this._made;
     if (anew) this._make(controls);
     if (values) this._values = { ...this._values, ...values };
-    for (const [name, part] of this._parts) if (anew || (values && name in values)) this._showValue(name, part);
+    for (const [name, part] of this._parts) {
+      if (anew || (values && name in values && !this._waiting.get(name))) this._showValue(name, part);
+    }
     if (off) { for (const [name, part] of this._parts) part.disable(off.includes(name)); }
   }
 
@@ -77,9 +79,12 @@ export class ControlBar {
   async _turn(name, value) {
     const answer = this._ask({ do: "turn", name, value });
     if (!(answer instanceof Promise)) return;
+    this._waiting.set(name, (this._waiting.get(name) ?? 0) + 1);
     await answer;
+    const left = (this._waiting.get(name) ?? 1) - 1;
+    this._waiting.set(name, left);
     const part = this._parts.get(name);
-    if (part) this._showValue(name, part); // a value that was refused is told again by nobody
+    if (part && !left) this._showValue(name, part); // one that was refused goes back
   }
 
   /**
@@ -102,19 +107,14 @@ function tickBox({ name, label }, turn) {
   box.type = "checkbox";
   box.name = name;
   addElement("span", element, "", label);
-  let settled = 0; // when the answers to clicks in quick succession have come: until then the reader's own tick stands
-  let timer = 0;
-  const show = (/** @type {Value} */ value) => {
-    clearTimeout(timer);
-    const left = settled - performance.now();
-    if (left > 0) timer = setTimeout(() => show(value), left);
-    else box.checked = Boolean(value);
+  box.addEventListener("change", () => turn(box.checked));
+  return {
+    element,
+    show(value) {
+      box.checked = Boolean(value);
+    },
+    disable: (off) => disable(element, box, off),
   };
-  box.addEventListener("change", () => {
-    settled = performance.now() + QUICK;
-    turn(box.checked);
-  });
-  return { element, show, disable: (off) => disable(element, box, off) };
 }
 
 /**

@@ -95,13 +95,16 @@ export class LabClient {
     };
   }
 
-  /** @param {Record<string, any>} request */
+  /**
+   * @param {Record<string, any>} request
+   * @returns {Promise<void>} of the answer having been shown
+   */
   ask(request) {
     if (["statement", "update", "reset", "to_line", "drag"].includes(request.do) && this.clock.playing) {
       this.clock.playing = false;
       this.each((screen) => screen.setPlaying(false));
     }
-    this.clock.ask(request);
+    return this.clock.ask(request);
   }
 
   close() {

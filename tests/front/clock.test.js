@@ -35,3 +35,15 @@ Deno.test("a loop that ends while it is played ends the playing", () => {
   assert(!clock.playing, "it has ended");
   clock.close();
 });
+
+Deno.test("a promise tells when the answer has been shown, that to an earlier request with it", async () => {
+  const { clock, sent } = newClock();
+  /** @type {string[]} */
+  const order = [];
+  clock.show = () => order.push("shown");
+  const both = ["one", "two"].map((name) => clock.ask({ do: "turn", name }).then(() => order.push(name)));
+  clock.take(answer(sent[1], { f: 0 }));
+  await Promise.all(both);
+  assertEquals(order, ["shown", "one", "two"]);
+  clock.close();
+});

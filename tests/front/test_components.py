@@ -456,6 +456,21 @@ def test_a_list_turned_by_keys_stays_under_the_fingers(bar: Any) -> None:
     assert bar.get_by_label("clip").is_disabled()
 
 
+def test_a_tick_stands_until_the_newest_click_is_answered(bar: Any) -> None:
+    box = bar.get_by_label("zero_grad")
+    for _ in range(3):
+        box.click()
+    bar.evaluate("() => { bar.show({values: {zero_grad: false}}); answers.shift()(); }")  # the answer to the first click
+    bar.wait_for_timeout(600)
+    box.click()
+    assert [value for _, value in turned(bar)] == [False, True, False, True]
+    bar.evaluate("() => { bar.show({values: {zero_grad: true}}); for (const done of answers.splice(0)) done(); }")
+    bar.wait_for_timeout(20)
+    assert box.is_checked()
+    answer(bar, values={**VALUES, "zero_grad": False})  # turned by a cell
+    assert not box.is_checked()
+
+
 def test_numbers_are_turned(bar: Any) -> None:
     lr, accumulate = bar.get_by_label("lr", exact=True), bar.get_by_label("accumulate", exact=True)
     lr.press("ArrowUp")
