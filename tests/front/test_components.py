@@ -460,7 +460,8 @@ def test_a_tick_stands_until_the_newest_click_is_answered(bar: Any) -> None:
     box = bar.get_by_label("zero_grad")
     for _ in range(3):
         box.click()
-    bar.evaluate("() => { bar.show({values: {zero_grad: false}}); answers.shift()(); }")  # the answer to the first click
+    # the answer to the first click
+    bar.evaluate("() => { bar.show({values: {zero_grad: false}}); answers.shift()(); }")
     bar.wait_for_timeout(600)
     box.click()
     assert [value for _, value in turned(bar)] == [False, True, False, True]
