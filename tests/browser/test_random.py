@@ -72,7 +72,7 @@ def act(page: Notebook, chance: random.Random) -> str:
     """Do one thing that a learner may do, and return what it was."""
     kind = chance.choice(KINDS)
     if kind == "play":
-        page.root.locator(".gl-player .gl-main").click()
+        page.root.locator(".gl-player .gl-main").click(force=True)  # it stands still while everything else moves
         return "Play or Pause"
     if kind == "button":
         words = chance.choice(("1 statement", "1 statement", "1 update", "Reset", "Copy this state"))
@@ -83,8 +83,9 @@ def act(page: Notebook, chance: random.Random) -> str:
     if kind == "line":
         lines = page.root.locator("pre.gl .line")
         at = chance.randrange(12)
-        with contextlib.suppress(TimeoutError):
-            lines.nth(at).click(timeout=500)
+        if lines.nth(at).is_visible():
+            with contextlib.suppress(TimeoutError):
+                lines.nth(at).click(timeout=500)
         return f"line {at}"
     if kind == "mouse":
         return mouse(page, chance)

@@ -21,7 +21,7 @@ def troubled_page(lab_page: Callable[..., Notebook], notebook: Notebook) -> Iter
     yield lab_page
     of_jupyter = (
         "WebSocket|ERR_INTERNET_DISCONNECTED|Connection lost|Kernel died|Failed to fetch|autorestart"
-        "|Debugger|-Xfrozen|PYDEVD|to python to disable"
+        "|Debugger|-Xfrozen|PYDEVD|to python to disable|Task was destroyed but it is pending|tracemalloc"
     )
     mine = [problem for problem in notebook.problems() if not re.search(of_jupyter, problem)]
     assert mine == []
