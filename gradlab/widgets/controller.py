@@ -43,7 +43,7 @@ class LabController:
         self.playing = False
         """True from the first request for frames to the end of playing."""
         self.stopped = False
-        """True from the end of a playing that nobody paused to the next request for frames."""
+        """True from the end of a playing that nobody paused to the next thing that is asked."""
         self.play_id: tuple[Any, Any] = (None, None)
         """The client that played last, and how it counts its playing."""
         self.ended_play: tuple[Any, Any] = (None, None)
