@@ -76,7 +76,7 @@ export class ForecastScreen {
 
 export default {
   /** @param {{model: any, el: HTMLElement}} context */
-  render({ model, el }) {
+  open({ model, el }) {
     hideStill(model.get("lab_id"));
     const screen = new ForecastScreen(model, el);
     return () => screen.close();

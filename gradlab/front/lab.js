@@ -1,5 +1,5 @@
 // @ts-check
-/** A Lab in a notebook: anywidget's two calls, the messages to the kernel and back, and the screens that show it. */
+/** A Lab in a notebook: the messages to the kernel and back, and the screens that show it. */
 
 import { Clock } from "./clock.js";
 import { mergeFrame, nothingShown } from "./frames.js";
@@ -22,7 +22,7 @@ export class LabClient {
       changed: (playing) => this.each((screen) => screen.setPlaying(playing)),
     });
     this.told = "";
-    this.listen = (/** @type {any} */ message) => this.clock.take({ work: 0, ...message });
+    this.listen = (/** @type {any} */ message) => message.frames && this.clock.take({ work: 0, ...message });
     model.on("msg:custom", this.listen);
     this.dead = () => {
       this.clock.close();
@@ -145,16 +145,13 @@ function clientOf(model) {
 }
 
 export default {
-  /** @param {{model: Model}} context */
-  initialize({ model }) {
-    clientOf(model);
-    return () => {
-      clientOf(model).close();
-      labClients.delete(model.get("lab_id"));
-    };
-  },
   /** @param {{model: Model, el: HTMLElement}} context */
-  render({ model, el }) {
+  open({ model, el }) {
     return clientOf(model).open(el);
+  },
+  /** @param {Model} model */
+  close(model) {
+    labClients.get(model.get("lab_id"))?.close();
+    labClients.delete(model.get("lab_id"));
   },
 };

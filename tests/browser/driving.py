@@ -96,6 +96,12 @@ _PAINTED = """number => {
     return pixels.some((value, at) => value !== pixels[at % 4]);
   });
 }"""
+# What tornado logs when a page goes, as when it is loaded anew, while the server writes to it.
+_PAGE_LEFT = re.compile(
+    r"^.*Task exception was never retrieved\n *future: .*WebSocketClosedError\(\)>\n"
+    r"(?:.*\n)*? *tornado\.websocket\.WebSocketClosedError\n",
+    re.MULTILINE,
+)
 _BY_NAME = {"AMP": "amp", "window": "accumulate", "checkpointing": "checkpoint"}
 
 
@@ -113,7 +119,8 @@ class Jupyter:
     def errors(self) -> list[str]:
         """Lines of the log that tell of an error or of a traceback."""
         bad = ("Traceback", "Error", "ERROR", "Exception")
-        return [line for line in self.log.read_text().splitlines() if any(word in line for word in bad)]
+        told = _PAGE_LEFT.sub("", self.log.read_text())
+        return [line for line in told.splitlines() if any(word in line for word in bad)]
 
 
 @contextlib.contextmanager

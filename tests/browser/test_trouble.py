@@ -34,7 +34,8 @@ def play(page: Notebook, updates: int = 5) -> None:
 
 
 def test_a_page_reloaded_while_playing_shows_the_same_run_and_plays_on(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(LAB.format("'digits'"))
+    # A page restores every widget that its kernel has: those of the tests before would be restored too.
+    page = lab_page("import ipywidgets\nipywidgets.Widget.close_all()", LAB.format("'digits'"))
     page.page.evaluate(SAVE)
     play(page, 20)
     page.page.evaluate("() => { window.onbeforeunload = null; }")

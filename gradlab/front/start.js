@@ -1,0 +1,49 @@
+// @ts-check
+/**
+ * All that a lab carries itself: it asks the kernel for the rest, once a page. JupyterLab makes every lab that the kernel
+ * has anew when a page is loaded, seen or not, and anywidget gives up on one that is not ready within 2 s.
+ */
+
+/** @typedef {import("./lab.js").Model} Model */
+/** @typedef {{open: (context: {model: Model, el: HTMLElement}) => () => void, close?: (model: Model) => void}} Part */
+
+const PATIENCE = 5000; // ms for an answer that another lab waits for; its kernel may be gone
+
+/** @type {Map<string, Promise<Part>>} by the name of the text; the page's own, because each lab has this file anew */
+const parts = (/** @type {any} */ (globalThis).gradlabParts ??= new Map());
+
+/** @param {Model} model @returns {Promise<Part>} */
+function ask(model) {
+  const asked = new Promise((resolve, reject) => {
+    /** @param {{code?: string}} message */
+    const listen = ({ code }) => {
+      if (code === undefined) return;
+      model.off("msg:custom", listen);
+      const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+      import(address).then((module) => resolve(module.default), reject).finally(() => URL.revokeObjectURL(address));
+    };
+    model.on("msg:custom", listen);
+    model.send({ do: "code" });
+  });
+  parts.set(model.get("code_id"), asked);
+  return asked;
+}
+
+/** @param {Model} model @returns {Promise<Part>} */
+async function partOf(model) {
+  const known = parts.get(model.get("code_id"));
+  if (!known) return ask(model);
+  const late = new Promise((resolve) => setTimeout(resolve, PATIENCE, null));
+  return (await Promise.race([known, late]).catch(() => null)) ?? ask(model);
+}
+
+export default {
+  /** @param {{model: Model}} context */
+  initialize({ model }) {
+    return async () => (await parts.get(model.get("code_id")))?.close?.(model);
+  },
+  /** @param {{model: Model, el: HTMLElement}} context */
+  async render(context) {
+    return (await partOf(context.model)).open(context);
+  },
+};
