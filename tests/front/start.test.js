@@ -53,8 +53,9 @@ Deno.test("a lab whose modules another one asked for in vain asks itself", async
   await start.render({ model: first, el: /** @type {any} */ ([]) }).catch(() => {});
   start.render({ model: second, el: /** @type {any} */ ([]) }); // never answered
   const later = globalThis.setTimeout;
-  globalThis.setTimeout = /** @type {any} */ ((/** @type {any} */ act, /** @type {any} */ _, /** @type {any} */ value) =>
-    later(act, 1, value));
+  globalThis.setTimeout =
+    /** @type {any} */ ((/** @type {any} */ act, /** @type {any} */ _, /** @type {any} */ value) =>
+      later(act, 1, value));
   try {
     const opening = start.render({ model: third, el: /** @type {any} */ ([]) });
     await new Promise((resolve) => later(resolve, 20));
