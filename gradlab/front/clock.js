@@ -12,7 +12,7 @@
 const BUNDLE = 200; // ms of frames in one request: fewer messages cost the kernel and the line less
 const MARGIN = 100; // ms in hand beyond the round trip, at least
 const MOST_MARGIN = 400;
-const SLICE = 24; // ms of training between two frames at full speed
+const SLICE = 33; // ms of training between two frames at full speed
 const SLICES = 2; // in one request
 const SPARE = 30; // ms of work in hand beyond the round trip at full speed, for which Pause would have to wait
 const STATEMENT = 350; // ms a statement: slow enough to read along

@@ -12,7 +12,7 @@ from .requests import RequestError, cut_words, panel_size, read_number, read_str
 if TYPE_CHECKING:
     from .controller import LabController
 
-_SLICE = 0.03  # seconds of training between two frames, and of work before a request is answered, at most
+_SLICE = 0.04  # seconds of training between two frames, and of work before a request is answered, at most
 _MOST_FRAMES, _MOST_SLICES = 20, 2  # in one answer: so many frames, and so many slices at full speed
 _MOST_BETWEEN = 1000  # updates between two frames
 _MOST_EVERY = 60_000.0  # ms that a frame is seen

@@ -33,7 +33,7 @@ class Pace:
     """Between two texts of a panel for who cannot see it."""
 
 
-LIVE = Pace(25.0, {PanelName.GRADIENT: 48.0, PanelName.MEMORY: 600.0}, 120.0, 64.0, 500.0)
+LIVE = Pace(40.0, {PanelName.GRADIENT: 60.0, PanelName.MEMORY: 600.0}, 120.0, 100.0, 500.0)
 RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0, 0.0)
 
 
