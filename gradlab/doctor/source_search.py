@@ -6,6 +6,7 @@ import ast
 import linecache
 from functools import lru_cache
 
+from .._process import parse_python
 from .events import NO_SITE, Site
 
 
@@ -23,7 +24,7 @@ def _tree(file: str) -> ast.Module | None:
 @lru_cache(maxsize=64)
 def _parsed(source: str) -> ast.Module | None:
     try:
-        return ast.parse(source)
+        return parse_python(source)
     except (SyntaxError, ValueError):
         return None
 

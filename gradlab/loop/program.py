@@ -16,6 +16,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
+from .._process import parse_python
+
 
 class LoopError(ValueError):
     """A loop's text cannot be parsed, or one of its statements raised.
@@ -53,7 +55,7 @@ class Program:
         self.statements: list[Statement] = []
         try:
             compile(text, self.filename, "exec")  # what plain Python says of it, before anything is inserted
-            module = ast.parse(text, self.filename)
+            module = parse_python(text, self.filename)
             names = _names_bound(module, text)
             first = next(
                 (i for i, s in enumerate(module.body) if isinstance(s, (ast.For, ast.While))), len(module.body)
@@ -95,7 +97,7 @@ class Program:
 
     def _compile(self, body: list[ast.stmt], names: list[str]) -> Any:
         """Wrap statements in a generator function whose assignments all land in the namespace, as a script's would."""
-        function = ast.parse(f"def {_FUNCTION}():\n    if 0: yield").body[0]
+        function = parse_python(f"def {_FUNCTION}():\n    if 0: yield").body[0]
         assert isinstance(function, ast.FunctionDef)
         if names:
             function.body.insert(0, ast.Global(names=names))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import threading
+import time
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run
+from gradlab._process import parse_python
+from gradlab.loop import Program
 from gradlab.tasks import Task
 
 
@@ -56,3 +61,39 @@ def test_two_runs_in_two_threads_train_as_each_does_alone(by: str) -> None:
         for mine, theirs in zip(expected, together[seed], strict=True):
             assert torch.equal(mine, theirs), f"run {seed} depends on the other thread"
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_two_threads_do_not_parse_their_loops_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python 3.11 may raise SystemError then: it builds a tree, collects garbage in the middle, and threads change."""
+    parse, inside, found = ast.parse, [0], []
+
+    def parse_slowly(*given: Any, **more: Any) -> Any:
+        inside[0] += 1
+        found.append(inside[0])
+        time.sleep(0.01)
+        inside[0] -= 1
+        return parse(*given, **more)
+
+    monkeypatch.setattr(ast, "parse", parse_slowly)
+    threads = [threading.Thread(target=Program, args=[Recipe().source()]) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) >= len(threads)
+    assert set(found) == {1}
+
+
+def test_a_loop_is_parsed_again_where_a_thread_of_others_was_in_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    parse, tries = ast.parse, iter([SystemError("AST constructor recursion depth mismatch")])
+
+    def parse_at_last(*given: Any, **more: Any) -> Any:
+        for error in tries:
+            raise error
+        return parse(*given, **more)
+
+    monkeypatch.setattr(ast, "parse", parse_at_last)
+    assert Program(Recipe().source()).statements
+    monkeypatch.setattr(ast, "parse", lambda *given: parse("(", "shown"))
+    with pytest.raises(SyntaxError, match="never closed"):
+        parse_python("anything")
