@@ -15,10 +15,11 @@ const parts = (/** @type {any} */ (globalThis).gradlabParts ??= new Map());
 /** @param {Model} model @returns {Promise<Part>} */
 function ask(model) {
   const asked = new Promise((resolve, reject) => {
-    /** @param {{code?: string}} message */
-    const listen = ({ code }) => {
+    /** @param {{code?: string, style?: string}} message */
+    const listen = ({ code, style }) => {
       if (code === undefined) return;
       model.off("msg:custom", listen);
+      document.head.append(Object.assign(document.createElement("style"), { textContent: style }));
       const address = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
       import(address).then((module) => resolve(module.default), reject).finally(() => URL.revokeObjectURL(address));
     };
@@ -34,13 +35,15 @@ async function partOf(model) {
   const known = parts.get(model.get("code_id"));
   if (!known) return ask(model);
   const late = new Promise((resolve) => setTimeout(resolve, PATIENCE, null));
-  return (await Promise.race([known, late]).catch(() => null)) ?? ask(model);
+  const part = await Promise.race([known, late]).catch(() => null);
+  if (part) return part;
+  return parts.get(model.get("code_id")) === known ? ask(model) : partOf(model); // of those that wait one asks again
 }
 
 export default {
   /** @param {{model: Model}} context */
   initialize({ model }) {
-    return async () => (await parts.get(model.get("code_id")))?.close?.(model);
+    return async () => (await parts.get(model.get("code_id"))?.catch(() => null))?.close?.(model);
   },
   /** @param {{model: Model, el: HTMLElement}} context */
   async render(context) {

@@ -20,22 +20,21 @@ class FrontEnd(anywidget.AnyWidget):
     """A view in the browser whose requests are answered by ``answer``, each with one message.
 
     ``entry`` is the module that paints it: "lab" or "forecast". Messages are text; nothing is held in traits, so a page
-    that is reloaded asks for all that it shows, and the first lab of a page for the modules: a kernel may hold many
-    labs, and each of their widgets is made anew with the page.
+    that is reloaded asks for all that it shows. Its first lab asks for the modules and the style, for all: a kernel may
+    hold many labs, and each of their widgets is made anew with the page.
     """
 
     _esm = traitlets.Unicode("").tag(sync=True)
-    _css = traitlets.Unicode("").tag(sync=True)
     code_id = traitlets.Unicode("").tag(sync=True)
-    """Of the modules' text: by it the browser knows whether it has them already."""
+    """Of the modules and the style: by it the browser knows whether it has them already."""
     lab_id = traitlets.Unicode("").tag(sync=True)
     """One of a kind: by it the browser knows two views of the same lab, and the still picture that it replaces."""
 
     def __init__(self, entry: str, answer: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
         """Carry what asks for the entry with all that it imports."""
-        self._code = joined_module(entry)
-        code_id = hashlib.sha256(self._code.encode()).hexdigest()
-        super().__init__(_esm=joined_module("start"), _css=style_sheet(), code_id=code_id, lab_id=uuid.uuid4().hex)
+        self._code = {"code": joined_module(entry), "style": style_sheet()}
+        code_id = hashlib.sha256("".join(self._code.values()).encode()).hexdigest()
+        super().__init__(_esm=joined_module("start"), code_id=code_id, lab_id=uuid.uuid4().hex)
         self._answer = answer
         self.on_msg(self._asked)
 
@@ -47,7 +46,7 @@ class FrontEnd(anywidget.AnyWidget):
         if not isinstance(content, Mapping):
             return
         if content.get("do") == "code":
-            self.send({"code": self._code})
+            self.send(self._code)
         else:
             self.send(self._answer(content))
 

@@ -12,6 +12,7 @@ from .driving import Notebook
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
 KERNEL = "jupyterapp.shell.currentWidget.sessionContext.session.kernel"
 SAVE = "async () => { await jupyterapp.commands.execute('docmanager:save'); }"
+STYLES = "() => [...document.querySelectorAll('style')].filter(each => each.textContent.includes('.gradlab')).length"
 BROKEN = "() => [...document.images].filter(image => image.complete && !image.naturalWidth).length"
 
 
@@ -35,14 +36,18 @@ def play(page: Notebook, updates: int = 5) -> None:
 
 def test_a_page_reloaded_while_playing_shows_the_same_run_and_plays_on(lab_page: Callable[..., Notebook]) -> None:
     # A page restores every widget that its kernel has: those of the tests before would be restored too.
-    page = lab_page("import ipywidgets\nipywidgets.Widget.close_all()", LAB.format("'digits'"))
+    forget = "import ipywidgets\nipywidgets.Widget.close_all()"
+    page = lab_page(forget, LAB.format("'digits'"), "Lab('bowl')", height=1500)
     page.page.evaluate(SAVE)
     play(page, 20)
     page.page.evaluate("() => { window.onbeforeunload = null; }")
     page.page.reload()
     page.wait_for_kernel()
+    page.side_bar(False)  # JupyterLab opens it with the page; in 390 px it leaves no room for the lab of a later test
     page.page.wait_for_selector(".gradlab canvas")
     page.wait_until_painted()
+    page.lab(1).wait_until_painted()
+    assert page.page.evaluate(STYLES) == 1, "both labs share what one has asked the kernel for"
     page.wait_until_still()
     assert page.button("Play").is_visible()
     assert page.updates() == page.ask("lab.runner.updates") >= 20

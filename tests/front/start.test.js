@@ -5,6 +5,13 @@ import { assertEquals } from "./asserting.js";
 const CODE = "export default { open: ({ el }) => { el.push('opened'); return () => el.push('closed'); }, " +
   "close: (model) => model.set('closed', true) };";
 
+/** @type {string[]} the styles that were added to the page */
+const styles = [];
+globalThis.document = /** @type {any} */ ({
+  createElement: () => ({}),
+  head: { append: (/** @type {HTMLStyleElement} */ style) => styles.push(style.textContent ?? "") },
+});
+
 /** A model as anywidget hands it over, whose kernel answers when `answer` is called. @param {string} code_id */
 function newModel(code_id) {
   /** @type {Set<Function>} */
@@ -23,7 +30,7 @@ function newModel(code_id) {
     },
     answer() {
       for (const listen of [...listening]) listen({ frames: [] });
-      for (const listen of [...listening]) listen({ code: CODE });
+      for (const listen of [...listening]) listen({ code: CODE, style: "pre {}" });
       assertEquals(listening.size, 0, "who still listens");
     },
   };
@@ -41,28 +48,32 @@ Deno.test("the modules are asked for once a page, however many labs there are", 
   end();
   assertEquals([one, two, three], [["opened", "closed"], ["opened"], ["opened"]]);
   assertEquals([first.asked, second.asked], [1, 0]);
+  assertEquals(styles, ["pre {}"]);
   await start.initialize({ model: first })();
   assertEquals([first.get("closed"), second.get("closed")], [true, null]);
 });
 
-Deno.test("a lab whose modules another one asked for in vain asks itself", async () => {
-  const [first, second, third] = [newModel("b"), newModel("b"), newModel("b")];
-  first.send = () => {
+Deno.test("where modules were asked for in vain one of the labs that wait asks again", async () => {
+  const models = [newModel("b"), newModel("b"), newModel("b"), newModel("b")];
+  models[0].send = () => {
     throw new Error("its kernel is gone");
   };
-  await start.render({ model: first, el: /** @type {any} */ ([]) }).catch(() => {});
-  start.render({ model: second, el: /** @type {any} */ ([]) }); // never answered
+  await start.render({ model: models[0], el: /** @type {any} */ ([]) }).catch(() => {});
   const later = globalThis.setTimeout;
-  globalThis.setTimeout =
-    /** @type {any} */ ((/** @type {any} */ act, /** @type {any} */ _, /** @type {any} */ value) =>
-      later(act, 1, value));
+  /** @type {(() => void)[]} */
+  const late = [];
+  globalThis.setTimeout = /** @type {any} */ ((/** @type {any} */ act) => late.push(() => act(null)));
   try {
-    const opening = start.render({ model: third, el: /** @type {any} */ ([]) });
-    await new Promise((resolve) => later(resolve, 20));
-    third.answer();
-    await opening;
+    start.render({ model: models[1], el: /** @type {any} */ ([]) }); // never answered
+    await new Promise((resolve) => later(resolve, 10));
+    late.splice(0);
+    const opening = [2, 3].map((at) => start.render({ model: models[at], el: /** @type {any} */ ([]) }));
+    for (const act of late.splice(0)) act();
+    await new Promise((resolve) => later(resolve, 10));
+    assertEquals(models.slice(1).map((model) => model.asked), [1, 1, 0]);
+    models[2].answer();
+    await Promise.all(opening);
   } finally {
     globalThis.setTimeout = later;
   }
-  assertEquals([second.asked, third.asked], [1, 1]);
 });
