@@ -12,7 +12,7 @@ from torch import Tensor
 
 from .subjects import Subject
 
-FORMATS = {"fp16": torch.float16, "bf16": torch.bfloat16}
+DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 FIRST, LAST = -46, 22
 """The powers of two that are counted, from 2**FIRST up to 2**LAST; what lies outside is counted at the ends."""
 
@@ -48,7 +48,7 @@ class Outcome:
         return self.count(fate) / self.total
 
 
-def backward(subject: Subject, format: str | None, scale: float) -> Tensor:
+def gradients_of(subject: Subject, format: str | None, scale: float) -> Tensor:
     """Run a real forward and backward pass, the loss times ``scale``; return ``.grad`` as one row of fp32 numbers.
 
     format: "fp16" or "bf16" for autocast, None for fp32.
@@ -56,7 +56,7 @@ def backward(subject: Subject, format: str | None, scale: float) -> Tensor:
     task, model = subject.task, subject.model
     x, y = (part.to(task.device) for part in task.batches[0])
     model.zero_grad()
-    with torch.autocast(task.device, FORMATS[format or "fp16"], enabled=format is not None):
+    with torch.autocast(task.device, DTYPES[format or "fp16"], enabled=format is not None):
         loss = task.loss_fn(model(x), y)
     (loss * subject.weight * scale).backward()
     row = torch.cat([parameter.grad.flatten() for parameter in model.parameters() if parameter.grad is not None])
@@ -74,7 +74,7 @@ def measure(exact: Tensor, got: Tensor, format: str, scale: float) -> Outcome:
         fate: torch.bincount(bins[chosen], minlength=LAST - FIRST).cpu().numpy()
         for fate, chosen in _fates(got, format).items()
     }
-    converted = _fates((exact * scale).to(FORMATS[format]).float(), format)
+    converted = _fates((exact * scale).to(DTYPES[format]).float(), format)
     error = ((got / scale).double() - exact.double()).norm() / exact.double().norm()
     return Outcome(
         format,
@@ -104,7 +104,7 @@ class NumberLine:
 
 def number_line(format: str) -> NumberLine:
     """Return what a type can hold, found by looking at every number that it has."""
-    dtype = FORMATS[format]
+    dtype = DTYPES[format]
     numbers = torch.arange(1, 2**15, dtype=torch.int16).view(dtype).float()  # every pattern without the sign's bit
     powers = torch.frexp(numbers[numbers.isfinite()]).exponent.long() - 1
     least, most = int(powers.min()), int(powers.max())
@@ -118,5 +118,5 @@ def number_line(format: str) -> NumberLine:
 def _fates(values: Tensor, format: str) -> dict[str, Tensor]:
     """Return for each fate which of the values met it."""
     size, finite = values.abs(), values.isfinite()
-    zero, small = values == 0, size < torch.finfo(FORMATS[format]).smallest_normal
+    zero, small = values == 0, size < torch.finfo(DTYPES[format]).smallest_normal
     return {"zero": zero, "subnormal": small & ~zero, "normal": finite & ~small, "overflow": ~finite}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from torch import Tensor
 
-from ....widgets import Instrument, Knob, View
-from .gradients import FORMATS, Outcome, backward, measure, number_line
+from ....widgets import Instrument, Knob, Settings, View
+from .gradients import DTYPES, Outcome, gradients_of, measure, number_line
 from .panels import draw_gradients, draw_walk
 from .subjects import SUBJECTS, Subject, make_subject
-from .walk import UPDATES, Walk, walk
+from .walk import WALK_UPDATES, Walk, walk
 from .words import code_text, conversion_words, outcome_words, scale_text, walk_words
 
 _SCALES = [2**power for power in range(25)]
@@ -31,21 +31,21 @@ class LossScale(Instrument):
         self._exact: dict[str, Tensor] = {}
         self._outcomes: dict[tuple[str, str, int], Outcome] = {}
         self._walks: dict[tuple[str, str, int, int], Walk] = {}
-        self._lines = [number_line(format) for format in FORMATS]
+        self._lines = [number_line(format) for format in DTYPES]
         super().__init__(**start)
 
     def knobs(self) -> list[Knob]:
         """Return the controls."""
         return [
             Knob.choice("model", "gradients of", "weighted", [(words, name) for name, words in SUBJECTS.items()]),
-            Knob.choice("dtype", "autocast", "fp16", list(FORMATS)),
+            Knob.choice("dtype", "autocast", "fp16", list(DTYPES)),
             Knob.slider("scale", "loss scale", 1, _SCALES, text=scale_text),
             Knob.choice("init_scale", "init_scale", 65536, [(scale_text(scale), scale) for scale in _INIT_SCALES]),
             Knob.choice("growth_interval", "growth_interval", 2, [(f"{n:,}", n) for n in _GROWTH_INTERVALS]),
-            Knob.slider("update", "update", UPDATES, list(range(UPDATES + 1)), plays=True),
+            Knob.slider("update", "update", WALK_UPDATES, list(range(WALK_UPDATES + 1)), plays=True),
         ]
 
-    def look(self, at: Mapping[str, Any]) -> View:
+    def look(self, at: Settings) -> View:
         """Return both panels for these settings."""
         model, dtype, scale, update = at["model"], at["dtype"], at["scale"], at["update"]
         init_scale, growth_interval = at["init_scale"], at["growth_interval"]
@@ -61,12 +61,12 @@ class LossScale(Instrument):
             code=code_text(self._subject(model), dtype, scale, init_scale, growth_interval),
         )
 
-    def recorded(self) -> Iterable[Mapping[str, Any]]:
+    def recorded(self) -> Iterable[Settings]:
         """Record every scale for each kind of gradients, every update, and every setting of the scaler."""
         for model in SUBJECTS:
             yield from ({"model": model, "scale": scale} for scale in _SCALES)
         yield from ({"dtype": "bf16", "scale": scale} for scale in _SCALES)
-        yield from ({"update": update} for update in range(UPDATES + 1))
+        yield from ({"update": update} for update in range(WALK_UPDATES + 1))
         for init_scale in _INIT_SCALES:
             yield from ({"init_scale": init_scale, "growth_interval": n} for n in _GROWTH_INTERVALS)
 
@@ -78,9 +78,9 @@ class LossScale(Instrument):
     def _outcome(self, model: str, dtype: str, scale: int) -> Outcome:
         subject, key = self._subject(model), (model, dtype, scale)
         if model not in self._exact:
-            self._exact[model] = backward(subject, None, 1.0)
+            self._exact[model] = gradients_of(subject, None, 1.0)
         if key not in self._outcomes:
-            self._outcomes[key] = measure(self._exact[model], backward(subject, dtype, scale), dtype, scale)
+            self._outcomes[key] = measure(self._exact[model], gradients_of(subject, dtype, scale), dtype, scale)
         return self._outcomes[key]
 
     def _walk(self, model: str, dtype: str, init_scale: int, growth_interval: int) -> Walk:

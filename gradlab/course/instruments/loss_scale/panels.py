@@ -20,22 +20,23 @@ from ....drawing import (
     Spot,
     make_axes,
     make_box,
+    text_width,
 )
 from .gradients import FATES, FIRST, LAST, NumberLine, Outcome
 from .walk import Walk
 from .words import ZONES, scale_text, share_text
 
-Numbers = npt.NDArray[np.float64]
+_Row = npt.NDArray[np.float64]
 
-_LOOKS: dict[str, dict[str, str]] = {
-    "zero": {"fill": "wrong/60", "stroke": "wrong", "hatch": "//"},
-    "subnormal": {"fill": "gradients/35", "stroke": "gradients", "hatch": ".."},
-    "normal": {"fill": "gradients", "stroke": "ink"},
-    "overflow": {"fill": "wrong/60", "stroke": "wrong", "hatch": "\\\\"},
+_LOOKS = {
+    "zero": ("wrong/60", "wrong", "//"),
+    "subnormal": ("gradients/35", "gradients", ".."),
+    "normal": ("gradients", "ink", ""),
+    "overflow": ("wrong/60", "wrong", "\\\\"),
 }
+"""Fate -> fill, edge and hatch."""
 _ZONE_FILLS = {"zero": "grey/30", "subnormal": "grey/12", "overflow": "grey/30"}
 _LEFT, _RIGHT, _BELOW = 58.0, 14.0, 54.0
-_CHARACTER = 7.2  # CSS pixels, about
 _LINE_TOP, _LINE_TALL, _MOST_DIGITS = 32.0, 21.0, 11.0
 
 
@@ -77,7 +78,7 @@ def _add_zones(panel: PanelBuilder, axes: Axes, line: NumberLine, outcome: Outco
             (f"zone word {fate}", axes.top - 28, ZONES[fate]),
             (f"zone share {fate}", axes.top - 12, (f"{count:,} = {share}", share)),
         ):
-            fitting = [text for text in texts if _CHARACTER * len(text) <= x1 - x0 + 6] or texts[-1:]
+            fitting = [text for text in texts if text_width(text, bold="share" in id) <= x1 - x0 + 4] or texts[-1:]
             panel.label(id, [Spot(text, (x0 + x1) / 2, y, "middle") for text in fitting], role=role, bold="share" in id)
 
 
@@ -98,7 +99,7 @@ def _add_number_line(panel: PanelBuilder, axes: Axes, line: NumberLine, top: flo
     panel.label(f"digits {line.format}", [said], size=11.0)
 
 
-def _stairs(axes: Axes, first: int, low: Numbers, high: Numbers) -> Numbers:
+def _stairs(axes: Axes, first: int, low: _Row, high: _Row) -> _Row:
     """Return a band as triples: a step for each power of two from number ``first`` on, between two rows of places."""
     edges = axes.x.place(np.arange(first, first + len(low) + 1, dtype=float) + FIRST)
     out = np.empty((2 * len(low), 3))
@@ -117,7 +118,8 @@ def _add_histogram(panel: PanelBuilder, axes: Axes, outcome: Outcome) -> None:
             part = slice(int(some[0]), int(some[-1]) + 1)
             points = _stairs(axes, part.start, axes.y.place(below[part]), axes.y.place((below + share)[part]))
             words = f"{outcome.count(fate):,} gradients: {ZONES[fate][0]}"
-            panel.add(Band(f"gradients {fate}", points, words=words, **_LOOKS[fate]))
+            fill, edge, hatch = _LOOKS[fate]
+            panel.add(Band(f"gradients {fate}", points, fill=fill, stroke=edge, hatch=hatch, words=words))
         below = below + share
 
 

@@ -44,8 +44,7 @@ def make_subject(name: str) -> Subject:
 
 def _six_sigmoid_layers(seed: int) -> nn.Module:
     """Return a network for digits whose gradients shrink from layer to layer: a sigmoid's slope is at most 1/4."""
-    widths = [64] * 7
-    hidden = [part for a, b in zip(widths, widths[1:], strict=False) for part in (nn.Linear(a, b), nn.Sigmoid())]
+    hidden = [part for _ in range(6) for part in (nn.Linear(64, 64), nn.Sigmoid())]
     return nn.Sequential(*hidden, nn.Linear(64, 10))
 
 

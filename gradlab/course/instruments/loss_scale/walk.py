@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import torch
 
-from .gradients import FORMATS
+from .gradients import DTYPES
 from .subjects import Subject
 
-UPDATES = 60
+WALK_UPDATES = 60
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Walk:
     """The updates, counted from 1, whose step was skipped because a gradient was inf or NaN."""
 
 
-def walk(subject: Subject, format: str, init_scale: float, growth_interval: int, updates: int = UPDATES) -> Walk:
+def walk(subject: Subject, format: str, init_scale: float, growth_interval: int, updates: int = WALK_UPDATES) -> Walk:
     """Train a copy of the subject's model with SGD and a GradScaler."""
     task, model = subject.task, copy.deepcopy(subject.model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -31,7 +31,7 @@ def walk(subject: Subject, format: str, init_scale: float, growth_interval: int,
     for update in range(1, updates + 1):
         x, y = (part.to(task.device) for part in task.batches[(update - 1) % len(task.batches)])
         optimizer.zero_grad()
-        with torch.autocast(task.device, FORMATS[format]):
+        with torch.autocast(task.device, DTYPES[format]):
             loss = task.loss_fn(model(x), y) * subject.weight
         scaler.scale(loss).backward()
         scaler.step(optimizer)

@@ -19,8 +19,10 @@ ZONES = {
 
 
 def scale_text(scale: float) -> str:
-    """Write a power of two: in full up to a million, then as a power."""
-    return f"{scale:,.0f}" if 1 <= scale < 1e6 else f"2{str(round(math.log2(scale))).translate(SUPERSCRIPTS)}"
+    """Write a scale in full up to a million, and a larger power of two as a power."""
+    mantissa, power = math.frexp(scale)
+    large = mantissa == 0.5 and not 1 <= scale < 1e6
+    return f"2{str(power - 1).translate(SUPERSCRIPTS)}" if large else f"{scale:,g}"
 
 
 def share_text(count: int, total: int) -> str:
@@ -77,11 +79,11 @@ def code_text(subject: Subject, format: str, scale: float, init_scale: float, gr
 x, y = batches[0]
 with torch.autocast(device, {dtype}):
     loss = loss_fn(model(x), y){weight}
-(loss * {scale:.0f}).backward()
+(loss * {scale}).backward()
 
 # right: GradScaler
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-scaler = torch.amp.GradScaler(device, init_scale={init_scale:.0f}, growth_interval={growth_interval})
+scaler = torch.amp.GradScaler(device, init_scale={init_scale}, growth_interval={growth_interval})
 for x, y in batches:
     optimizer.zero_grad()
     with torch.autocast(device, {dtype}):
