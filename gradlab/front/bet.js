@@ -2,7 +2,7 @@
 /** A question before the experiment: one choice counts, and only then the answer and the experiment are shown. */
 
 import { addButton, addElement, keepKeys } from "./events.js";
-import { hasFolded, outcomesAfter, showOutcome } from "./outcome.js";
+import { Outcome } from "./outcome.js";
 
 /** What is opened after the choice; its texts are HTML. @typedef {{answer: number, why: string, remarks: string[]}} Sealed */
 
@@ -29,9 +29,6 @@ export class Bet {
     this.root = root;
     this.chosen = chosen;
     this.guess = -1;
-    this.shownAnyway = false;
-    /** @type {WeakSet<Element>} outcomes that were shown once: whoever folds them again wants them folded */
-    this.shown = new WeakSet();
     root.dataset.live = "";
     this.buttons = [...root.querySelectorAll("li")].map((item, place) => {
       const words = item.innerHTML;
@@ -43,18 +40,8 @@ export class Bet {
     this.reply = addElement("div", root, "gl-bet-reply");
     this.reply.setAttribute("role", "status");
     this.tally = addElement("div", root, "gl-bet-tally");
-    this.covered = addElement("div", root, "gl-bet-covered", "The outcome below is covered until you choose. ");
-    addButton(this.covered, "Show it anyway", () => {
-      this.shownAnyway = true;
-      this.look();
-    });
-    this.covered.hidden = true;
     this.endKeys = keepKeys(root);
-    // Called when the question comes on the page, which a cell's output does late, and again after it was scrolled away.
-    this.sizes = new ResizeObserver(() => this.look());
-    this.sizes.observe(root);
-    // JupyterLab takes cells out of the page that are far from what is seen: the outcome may come later.
-    this.cells = new MutationObserver(() => this.look());
+    this.outcome = root.dataset.covers === "no" ? null : new Outcome(root, () => this.showAnyway());
   }
 
   /** Commit to an option; the first choice counts. @param {number} place */
@@ -84,7 +71,7 @@ export class Bet {
         sentence(this.buttons[answer].innerHTML)
       }</b>`;
     this.reply.innerHTML = `<p>${verdict} ${why}</p>`;
-    this.look();
+    this.outcome?.show();
   }
 
   /** Say how many guesses were right so far. @param {string} words */
@@ -92,27 +79,15 @@ export class Bet {
     this.tally.textContent = words;
   }
 
-  /** Cover the outcomes before the choice, where the page has them, and show them after it. */
-  look() {
-    if (!this.root.isConnected) return;
-    const cells = this.root.closest(".jp-Cell, div.cell")?.parentElement;
-    if (cells) this.cells.observe(cells, { childList: true });
-    const outcomes = outcomesAfter(this.root);
-    const open = this.guess < 0 && !this.shownAnyway;
-    for (const outcome of outcomes) {
-      if (open) outcome.classList.add("gl-bet-hides");
-      else if (!this.shown.has(outcome)) {
-        this.shown.add(outcome);
-        showOutcome(outcome);
-      }
-    }
-    this.covered.hidden = !open || !outcomes.some(hasFolded);
+  /** Show the outcome without a choice, on request. */
+  showAnyway() {
+    this.outcome?.show();
+    this.buttons[0].focus();
   }
 
   /** Leave the page. */
   close() {
-    this.sizes.disconnect();
-    this.cells.disconnect();
+    this.outcome?.close();
     this.endKeys();
   }
 }
