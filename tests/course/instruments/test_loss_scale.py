@@ -122,7 +122,7 @@ def test_the_walk_is_that_of_a_scaler_run_by_hand(name: str, init: float, interv
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     scaler = torch.amp.GradScaler("cpu", init_scale=init, growth_interval=interval)
     scales, skipped = [init], []
-    for update in range(1, 61):
+    for update in range(1, 51):
         x, y = TASK.batches[(update - 1) % len(TASK.batches)]
         optimizer.zero_grad()
         with torch.autocast("cpu", torch.float16):
@@ -161,9 +161,9 @@ def test_the_shown_code_is_what_was_run(settings: dict[str, Any]) -> None:
     assert torch.equal(
         row, gradients_of(subject(settings["model"]), instrument.values["dtype"], instrument.values["scale"])
     )
-    names["batches"] = [TASK.batches[i % len(TASK.batches)] for i in range(60)]
+    names["batches"] = [TASK.batches[i % len(TASK.batches)] for i in range(50)]
     exec(right, names)
-    assert f"after update 60: loss scale {scale_text(names['scaler'].get_scale())};" in view.state
+    assert f"after update 50: loss scale {scale_text(names['scaler'].get_scale())};" in view.state
 
 
 @pytest.mark.parametrize("size", [(360, 280), (460, 300), (900, 420)])
@@ -206,7 +206,7 @@ def test_the_mark_is_dragged_to_the_scale_below_the_pointer() -> None:
 def test_the_walk_shows_what_has_happened_by_an_update() -> None:
     instrument = loss_scale(model="digits", growth_interval=5)
     run = walk(subject("digits"), "fp16", 65536.0, 5)
-    for update in (0, 1, run.skipped[0] - 1, run.skipped[0], 60):
+    for update in (0, 1, run.skipped[0] - 1, run.skipped[0], 50):
         instrument.turn("update", update)
         view = instrument.look(instrument.values)
         drawing = view.panels["scaler"](460, 300)
@@ -222,7 +222,7 @@ def test_a_change_is_answered_in_100_ms() -> None:
     instrument = loss_scale(model="digits")
     instrument.handle({"do": "hello"})
     slow = []
-    for name, value in [("scale", 2**k) for k in range(25)] + [("update", k) for k in range(0, 60, 5)]:
+    for name, value in [("scale", 2**k) for k in range(25)] + [("update", k) for k in range(0, 50, 5)]:
         began = time.process_time()
         instrument.handle({"do": "turn", "name": name, "value": value})
         slow.append(time.process_time() - began)

@@ -37,7 +37,7 @@ class LossScale(Instrument):
     def knobs(self) -> list[Knob]:
         """Return the controls."""
         return [
-            Knob.choice("model", "gradients of", "weighted", [(words, name) for name, words in SUBJECTS.items()]),
+            Knob.choice("model", "model", "weighted", [(words, name) for name, words in SUBJECTS.items()]),
             Knob.choice("dtype", "autocast", "fp16", list(DTYPES)),
             Knob.slider("scale", "loss scale", 1, _SCALES, text=scale_text),
             Knob.choice("init_scale", "init_scale", 65536, [(scale_text(scale), scale) for scale in _INIT_SCALES]),

@@ -36,8 +36,9 @@ _LOOKS = {
 }
 """Fate -> fill, edge and hatch."""
 _ZONE_FILLS = {"zero": "grey/30", "subnormal": "grey/12", "overflow": "grey/30"}
-_LEFT, _RIGHT, _BELOW = 58.0, 14.0, 54.0
-_LINE_TOP, _LINE_TALL, _MOST_DIGITS = 32.0, 21.0, 11.0
+_LEFT, _RIGHT, _BELOW = 58.0, 14.0, 38.0
+_LINE_TOP, _LINE_GAP, _ZONE_WORDS = 28.0, 4.0, 34.0
+_MOST_DIGITS = 11.0
 
 
 def draw_gradients(outcome: Outcome, lines: list[NumberLine], width: int, height: int) -> Drawing:
@@ -45,7 +46,8 @@ def draw_gradients(outcome: Outcome, lines: list[NumberLine], width: int, height
     panel = PanelBuilder("gradients \u00d7 loss scale", width, height)
     panel.corner(f"loss scale {scale_text(outcome.scale)}", scale_text(outcome.scale), role="scale-text")
     right = width - _RIGHT
-    top = _LINE_TOP + len(lines) * (_LINE_TALL + 6) + 38
+    tall = min(max(0.06 * height, 11.0), 20.0)
+    top = _LINE_TOP + len(lines) * (tall + _LINE_GAP) + _ZONE_WORDS
     across = Side(FIRST, LAST, words="size of a scaled gradient (log2 axis)", ticks="powers")
     tallest = float(np.sum(list(outcome.counts.values()), axis=0).max()) / outcome.total * 100
     up = Side(0.0, math.ceil(tallest / 5 + 0.2) * 5.0, words="gradients (%)")
@@ -54,7 +56,7 @@ def draw_gradients(outcome: Outcome, lines: list[NumberLine], width: int, height
     _add_zones(panel, axes, chosen, outcome)
     panel.axes(axes)
     for row, line in enumerate(lines):
-        _add_number_line(panel, axes, line, _LINE_TOP + row * (_LINE_TALL + 6), line is chosen)
+        _add_number_line(panel, axes, line, _LINE_TOP + row * (tall + _LINE_GAP), tall, line is chosen)
     _add_histogram(panel, axes, outcome)
     _add_handle(panel, axes, outcome)
     counts = ", ".join(f"{ZONES[fate][0]}: {outcome.count(fate):,}" for fate in FATES)
@@ -75,27 +77,29 @@ def _add_zones(panel: PanelBuilder, axes: Axes, line: NumberLine, outcome: Outco
         role = "wrong" if count and fate in ("zero", "overflow") else "ink"
         share = share_text(count, outcome.total)
         for id, y, texts in (
-            (f"zone word {fate}", axes.top - 28, ZONES[fate]),
-            (f"zone share {fate}", axes.top - 12, (f"{count:,} = {share}", share)),
+            (f"zone word {fate}", axes.top - 24, ZONES[fate]),
+            (f"zone share {fate}", axes.top - 9, (f"{count:,} = {share}", share)),
         ):
-            fitting = [text for text in texts if text_width(text, bold="share" in id) <= x1 - x0 + 4] or texts[-1:]
+            fitting = [text for text in texts if text_width(text, bold="share" in id) <= x1 - x0 - 10] or texts[-1:]
             panel.label(id, [Spot(text, (x0 + x1) / 2, y, "middle") for text in fitting], role=role, bold="share" in id)
 
 
-def _add_number_line(panel: PanelBuilder, axes: Axes, line: NumberLine, top: float, chosen: bool) -> None:
+def _add_number_line(panel: PanelBuilder, axes: Axes, line: NumberLine, top: float, tall: float, chosen: bool) -> None:
     """Draw a type as a band, as high as its numbers have binary digits at each power of two."""
-    bottom = top + _LINE_TALL
+    bottom = top + tall
     digits = np.array(line.digits, dtype=float)
     some = np.flatnonzero(digits)
     if not some.size:
         return
     first, last = int(some[0]), int(some[-1]) + 1
-    tall = bottom - digits[first:last] / _MOST_DIGITS * _LINE_TALL
-    points = _stairs(axes, first, np.full(last - first, bottom), tall)
+    upper = bottom - digits[first:last] / _MOST_DIGITS * tall
+    points = _stairs(axes, first, np.full(last - first, bottom), upper)
     words = f"{line.format}: up to {int(digits.max())} binary digits; how high the band is shows how many"
     panel.add(Band(f"line {line.format}", points, fill="ink/35" if chosen else "grey/25", words=words))
-    panel.label(f"name {line.format}", [Spot(line.format, axes.left - 6, bottom - _LINE_TALL / 2, "end")], bold=chosen)
-    said = Spot(f"{int(digits.max())} binary digits", axes.x.at(1.0), bottom - 7.5, "middle")
+    panel.label(f"name {line.format}", [Spot(line.format, axes.left - 6, bottom - tall / 2, "end")], bold=chosen)
+    said = Spot(
+        f"{int(digits.max())} binary digits", axes.x.at(1.0), bottom - tall * digits.max() / _MOST_DIGITS / 2, "middle"
+    )
     panel.label(f"digits {line.format}", [said], size=11.0)
 
 
@@ -131,7 +135,7 @@ def _add_handle(panel: PanelBuilder, axes: Axes, outcome: Outcome) -> None:
     drag = Drag("scale", scale_axis, axes.y.axis)
     said = f"drag: loss scale {scale_text(outcome.scale)}; the line is the median gradient"
     panel.add(Path("median", (x, axes.bottom, x, axes.top), stroke="scale", width=3.0, words=said, drag=drag))
-    y = axes.top + 11
+    y = axes.top + 10
     panel.add(Dots("handle", (x, y), shape="diamond", size=18.0, fill="scale", stroke="ink", words=said, drag=drag))
 
 
@@ -142,7 +146,7 @@ def draw_walk(walk: Walk, update: int, width: int, height: int) -> Drawing:
     low, high = math.floor((powers.min() - 1) / 4) * 4.0, math.floor((powers.max() + 1) / 4) * 4.0 + 4.0
     across = Side(0.0, float(len(walk.scales) - 1), words="updates", ticks="updates")
     up = Side(low, high, words="loss scale (log2 axis)", ticks="powers")
-    axes = make_axes((width, height), _LEFT, 34.0, width - _RIGHT, height - _BELOW + 14, across, up)
+    axes = make_axes((width, height), _LEFT, 34.0, width - _RIGHT, height - _BELOW, across, up)
     panel.axes(axes)
     skipped = [each for each in walk.skipped if each <= update]
     now = walk.scales[update]

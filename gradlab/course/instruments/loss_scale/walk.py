@@ -10,7 +10,7 @@ import torch
 from .gradients import DTYPES
 from .subjects import Subject
 
-WALK_UPDATES = 60
+WALK_UPDATES = 50
 
 
 @dataclass(frozen=True)
