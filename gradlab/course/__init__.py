@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from .cheat_sheet import cheat_sheet as cheat_sheet
     from .claims import ClaimLog as ClaimLog
     from .exercises import exercise as exercise
-    from .figures.formats import range_figure as range_figure
-    from .figures.formats import ticks_figure as ticks_figure
-    from .figures.formats import vanishing_figure as vanishing_figure
     from .figures.graph import draw_graph as draw_graph
     from .figures.headtail import head_to_tail as head_to_tail
     from .figures.orders import Trial as Trial
