@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .cheat_sheet import cheat_sheet as cheat_sheet
     from .claims import ClaimLog as ClaimLog
     from .exercises import exercise as exercise
+    from .figures.curves import curves as curves
     from .figures.graph import draw_graph as draw_graph
     from .figures.headtail import head_to_tail as head_to_tail
     from .figures.orders import Trial as Trial
