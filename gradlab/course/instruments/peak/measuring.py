@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
 import torch
 from torch import nn
-from torch.nn.functional import cross_entropy
-from torch.utils.checkpoint import checkpoint_sequential
 
 from ...._process import lock, preserving_rng
 from ....loop import Program
-from ....memory import CATEGORIES, Ledger, MemoryPoint
+from ....memory import Ledger, MemoryPoint
 from .settings import PeakSettings, loop_text
 
 PHASES = {
@@ -57,6 +57,8 @@ class Mountain:
     """The phase in which it comes."""
     module: str
     """The module at work then: ``"module 11 (ReLU)"``, and "" outside of any."""
+    lines: tuple[int, int]
+    """The first and the last line of the loop's text that ran then."""
 
     @property
     def where(self) -> str:
@@ -69,15 +71,11 @@ class Mountain:
         return self.phase if self.phase == "forward" else f"{self.phase}()"
 
 
+@lru_cache(maxsize=1024)
 def measure(settings: PeakSettings) -> Mountain:
     """Run the loop of these settings and return the memory of its second update, when the optimizer has its state."""
     program = Program(loop_text(settings))
-    names: dict[str, Any] = {
-        "torch": torch,
-        "nn": nn,
-        "cross_entropy": cross_entropy,
-        "checkpoint_sequential": checkpoint_sequential,
-    }
+    names: dict[str, Any] = {}
     with lock, preserving_rng(), _one_thread(), torch.enable_grad():
         torch.manual_seed(0)
         for _ in program.setup(names):
@@ -91,8 +89,8 @@ def measure(settings: PeakSettings) -> Mountain:
         with Ledger(names["model"], [names["optimizer"]], inputs) as ledger:
             ledger.place = lambda: ""  # statements are named as they end
             for statement in updates:
-                ledger.mark(program.statements[statement].label)
-    return _mountain(settings, names["model"], ledger)
+                ledger.mark(str(statement))
+    return _mountain(settings, program, names["model"], ledger)
 
 
 @contextmanager
@@ -106,16 +104,18 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _mountain(settings: PeakSettings, model: nn.Module, ledger: Ledger) -> Mountain:
-    points = [point for point in ledger.timeline if point.statement in PHASES]
-    at = ledger.peak_at
+def _mountain(settings: PeakSettings, program: Program, model: nn.Module, ledger: Ledger) -> Mountain:
+    at, statements = ledger.peak_at, program.statements
+    statement = statements[int(at.statement)]
+    points = [(PHASES.get(statements[int(point.statement)].label), point) for point in ledger.timeline[:-1]]
     return Mountain(
         settings,
-        tuple(_phases(points)),
+        tuple(_phases([(name, point) for name, point in points if name])),
         ledger.peak,
         ledger.at_peak,
-        PHASES[at.statement],
+        PHASES[statement.label],
         _module(model, at.module),
+        (statement.line, statement.last_line),
     )
 
 
@@ -126,16 +126,9 @@ def _module(model: nn.Module, name: str) -> str:
     return f"a {name}"  # checkpointing calls modules by themselves, so that they have no name but their class
 
 
-def _phases(points: list[MemoryPoint]) -> list[Phase]:
+def _phases(points: list[tuple[str, MemoryPoint]]) -> list[Phase]:
     """Put neighbouring stretches of work on one phase together."""
-    phases: list[Phase] = []
-    for point in points:
-        name, moments = PHASES[point.statement], (_known(point.high), _known(point.bytes))
-        if phases and phases[-1].name == name:
-            moments, name = (*phases.pop().moments, *moments), name
-        phases.append(Phase(name, moments))
-    return phases
-
-
-def _known(sizes: Mapping[str, int]) -> dict[str, int]:
-    return {name: sizes[name] for name in CATEGORIES}
+    return [
+        Phase(name, tuple(moment for _, point in stretch for moment in (point.high, point.bytes)))
+        for name, stretch in groupby(points, key=lambda point: point[0])
+    ]

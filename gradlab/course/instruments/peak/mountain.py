@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -56,7 +57,7 @@ def lay_out(phases: Sequence[Phase], left: float, right: float) -> Places:
     for phase, a, b in zip(phases, ends[:-1], ends[1:], strict=True):
         named.append((phase.name, float(a), float(b)))
         cuts = np.linspace(a, b, len(phase.moments) + 1).tolist()
-        moments += list(zip(cuts[:-1], cuts[1:], strict=True))
+        moments += list(pairwise(cuts))
     return Places(tuple(named), tuple(moments))
 
 

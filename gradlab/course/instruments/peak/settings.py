@@ -54,7 +54,12 @@ class PeakSettings:
 
 def loop_text(settings: PeakSettings) -> str:
     """Return the program that is measured: the text that is shown is the text that runs."""
-    return "\n".join([*_setup(settings), "", *_updates(settings)]) + "\n"
+    return "\n".join([*_imports(settings), "", *_setup(settings), "", *_updates(settings)]) + "\n"
+
+
+def _imports(settings: PeakSettings) -> list[str]:
+    lines = ["import torch", "from torch import nn", "from torch.nn.functional import cross_entropy"]
+    return [*lines, *["from torch.utils.checkpoint import checkpoint_sequential"] * settings.checkpoint]
 
 
 def _setup(settings: PeakSettings) -> list[str]:
