@@ -57,7 +57,7 @@ def draw_effects(found: Sequence[Effect], total: int, width: int, height: int) -
         return panel.finish("Nothing is changed yet.")
     panel.label("how", [Spot(text, 8.0, 33.0) for text in _how(len(found))], role="grey-text")
     rows = [(effect.words, effect.moved, effect.name) for effect in found]
-    rows.append(("all together", total, "all"))
+    rows += [("all together", total, "all")] * (len(found) > 1)
     names = min(max(text_width(words, _SIZE) for words, _, _ in rows) + 16, 0.5 * width)
     values = max(text_width(signed(moved), _SIZE) for _, moved, _ in rows) + 14
     left, right = names, width - values

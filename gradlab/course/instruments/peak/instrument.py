@@ -34,9 +34,9 @@ class Peak(Instrument):
     def knobs(self) -> list[Knob]:
         """Return the model's size, then the switches of the loop."""
         return [
-            Knob.slider("width", "width", _START.width, [16, 32, 64, 128, 256]),
+            Knob.slider("width", "width", _START.width, [16, 32, 64, 128]),
             Knob.slider("depth", "depth", _START.depth, [1, 2, 4, 6, 8]),
-            Knob.slider("batch", "batch", _START.batch, [2**power for power in range(10)]),
+            Knob.slider("batch", "batch", _START.batch, [2**power for power in range(9)]),
             Knob.slider("accumulate", "accumulate", _START.accumulate, [1, 2, 4]),
             Knob.choice("optimizer", "optimizer", _START.optimizer, ["sgd", "momentum", "adam"]),
             Knob.choice("place", "zero_grad", _START.place, _PLACES),
