@@ -54,7 +54,7 @@ def plain_peak(at: PeakSettings) -> int:
     gc.collect()
     with (
         torch.backends.mkldnn.flags(enabled=False),
-        profile(activities=[ProfilerActivity.CPU], profile_memory=True) as p,
+        profile(activities=[ProfilerActivity.CPU], profile_memory=True) as told,
     ):
         torch.manual_seed(1)
         modules: list[nn.Module] = []
