@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .builder import PanelBuilder as PanelBuilder
     from .builder import make_box as make_box
     from .comparison import draw_comparison as draw_comparison
+    from .fade import fade as fade
     from .labels import Spot as Spot
     from .lettering import shorten as shorten
     from .lettering import text_width as text_width
