@@ -21,6 +21,7 @@ from gradlab.course import peak
 from gradlab.course.instruments.peak.effects import effects
 from gradlab.course.instruments.peak.measuring import measure
 from gradlab.course.instruments.peak.settings import PeakSettings, loop_text
+from gradlab.drawing import Text
 from gradlab.drawing.labels import text_box
 from gradlab.formatting import bytes_text
 from gradlab.memory import CATEGORIES
@@ -250,7 +251,7 @@ def test_labels_stay_inside_and_apart_at_every_width() -> None:
         instrument.turn(name, value)
         for width in (300, 400, 640, 900):
             for panel in instrument._now().panels.values():
-                texts = [mark for mark in panel(width, 260).marks if hasattr(mark, "text")]
+                texts = [mark for mark in panel(width, 260).marks if isinstance(mark, Text)]
                 boxes = [text_box(t.text, t.x, t.y, t.anchor, t.size, t.bold, t.angle) for t in texts]
                 assert all(b.left >= 0 and b.right <= width and b.top >= 0 and b.bottom <= 260 for b in boxes)
                 for a, b in itertools.combinations(boxes, 2):
