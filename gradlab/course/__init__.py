@@ -40,5 +40,6 @@ if TYPE_CHECKING:
     from .processes import launch as launch
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun
+    from .real_peak import real_peak as real_peak
 
 load_lazily(__name__)

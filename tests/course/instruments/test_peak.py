@@ -275,3 +275,9 @@ def test_a_value_that_there_is_not_is_refused() -> None:
 
 def test_the_page_without_a_kernel_is_small(tmp_path: Path) -> None:
     assert peak().save(tmp_path / "peak.html").stat().st_size < 500_000
+
+
+def test_at_peak_follows_the_controls() -> None:
+    instrument = peak()
+    instrument.turn("batch", 8)
+    assert sum(instrument.at_peak.values()) == measure(PeakSettings(batch=8)).peak

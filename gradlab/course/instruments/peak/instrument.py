@@ -36,7 +36,7 @@ class Peak(Instrument):
         return [
             Knob.slider("width", "width", _START.width, [16, 32, 64, 128]),
             Knob.slider("depth", "depth", _START.depth, [1, 2, 4, 6, 8]),
-            Knob.slider("batch", "batch", _START.batch, [2**power for power in range(9)]),
+            Knob.slider("batch", "batch", _START.batch, [2**power for power in range(10)]),
             Knob.slider("accumulate", "accumulate", _START.accumulate, [1, 2, 4]),
             Knob.choice("optimizer", "optimizer", _START.optimizer, ["sgd", "momentum", "adam"]),
             Knob.choice("place", "zero_grad", _START.place, _PLACES),
@@ -62,6 +62,11 @@ class Peak(Instrument):
             code=loop_text(settings),
             lit=now.lines,
         )
+
+    @property
+    def at_peak(self) -> Mapping[str, int]:
+        """Bytes by category at the peak of the settings chosen now."""
+        return measure(PeakSettings(**self.values)).at_peak
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
         """Return each switch by itself, and the switches of ``zero_grad`` with a large and a small batch."""
