@@ -67,7 +67,8 @@ def draw_memory(scene: Memory, width: int, height: int) -> Drawing:
     panel.add(*words)
     panel.placer.take(boxes)
     cause = _add_words(panel, scene, total, newest, far, levels)
-    _add_peaks(panel, axes, total, where, [dict(scene.updates).get(at) for at in first])
+    if scene.updates:
+        _add_peaks(panel, axes, total, where, [dict(scene.updates).get(at) for at in first])
     if levels:
         panel.placer.take(_covered(axes, total, where))
         _add_levels(panel, axes, scene, levels)
@@ -222,6 +223,10 @@ def _add_words(
     said = ""
     if peak > 0:
         statement, module = _at(scene, begin + int(total[begin:end].argmax()), len(total))
+        if not scene.updates:  # no update was watched: what is there between two of them is no peak
+            said = f"{bytes_words(peak)} at rest, between two updates"
+            panel.label("cause", [Spot(said, MARGIN, _CAUSE_Y)])
+            return said
         whole = f"peak {bytes_words(peak)} {peak_location(statement, module)}"
         cuts = (module, *(f"\u2026{module[at:]}" for at in range(2, len(module), 2)), "")
         options = (f"\u25bc peak {bytes_words(peak)} {peak_location(statement, cut)}" for cut in cuts)
