@@ -48,7 +48,7 @@ class Places:
     moments: tuple[tuple[float, float], ...]
 
 
-def lay_out(phases: Sequence[Phase], left: float, right: float) -> Places:
+def place_phases(phases: Sequence[Phase], left: float, right: float) -> Places:
     """Share the axis among the phases, and each phase equally among its moments."""
     count = {name: sum(phase.name == name for phase in phases) for name in _SHARES}
     shares = np.array([_SHARES[phase.name] / count[phase.name] for phase in phases])
@@ -73,7 +73,7 @@ def draw_mountain(now: Mountain, start: Mountain, width: int, height: int) -> Dr
     axes = make_axes(
         size, _LEFT, _TOP, right, height - _BOTTOM, Side(0, 1, ticks="none"), Side(0.0, top, ticks="bytes")
     )
-    where = lay_out(now.phases, axes.left, axes.right)
+    where = place_phases(now.phases, axes.left, axes.right)
     _add_areas(panel, axes, now, where)
     if other:
         _add_outline(panel, axes, start)
@@ -120,7 +120,7 @@ def _add_areas(panel: PanelBuilder, axes: Axes, now: Mountain, where: Places) ->
 
 def _add_outline(panel: PanelBuilder, axes: Axes, start: Mountain) -> None:
     """Draw the top of the start's update over the same width."""
-    where = lay_out(start.phases, axes.left, axes.right)
+    where = place_phases(start.phases, axes.left, axes.right)
     totals = np.array([sum(moment.values()) for phase in start.phases for moment in phase.moments], dtype=float)
     points = axes.places(np.zeros(2 * len(totals)), np.repeat(totals, 2)).reshape(-1, 2)
     points[:, 0] = np.array(where.moments).ravel()
