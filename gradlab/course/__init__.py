@@ -33,9 +33,11 @@ if TYPE_CHECKING:
     from .figures.orders import orders_figure as orders_figure
     from .grad_traffic import traffic as traffic
     from .instruments.loss_scale.instrument import loss_scale as loss_scale
+    from .instruments.peak.instrument import peak as peak
     from .instruments.swing import swing as swing
     from .processes import launch as launch
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun
+    from .real_peak import real_peak as real_peak
 
 load_lazily(__name__)
