@@ -45,7 +45,7 @@ def _newest(history: ParameterHistory, grad: Tensor, scale: float) -> float:
     """Norm of the newest contribution: ``.grad`` itself, unless it was added to something."""
     if not history.was_added:
         return _norm(grad)
-    return math.nan if history.newest is None else float(history.newest) / scale
+    return math.nan if history.newest is None else math.sqrt(float(history.newest[0])) / scale
 
 
 def _norm(grad: Tensor) -> float:
