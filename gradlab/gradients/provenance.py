@@ -65,7 +65,7 @@ class Provenance:
         self._handles: list[Any] = []
         self._on_optimizers: list[Any] = []
         provenance = weakref.ref(self)  # the hooks live on the parameters: through them it must not keep itself alive
-        for at, (history, param) in enumerate(self._tracked):
+        for at, param in enumerate(self.params):
             self._handles.append(param.register_hook(_before_adding(provenance, at, param)))
             self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(provenance, at)))
 

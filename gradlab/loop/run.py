@@ -109,6 +109,11 @@ class Run:
         return self.watched[-1][1] if self.watched else []
 
     @property
+    def has_two_weights(self) -> bool:
+        """True for a model of two numbers, whose loss can be drawn as contours."""
+        return self._recorder.is_two_weights
+
+    @property
     def watch_gradients(self) -> bool:
         """Keep what each batch contributes to ``.grad``, for ``provenance.contributions()``."""
         return self._watch_gradients
