@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 
-from ..formatting import short
+from ..formatting import share_text, short
 from ..scenes import Arrow, Arrows
 from .axes import Axes, Side, make_axes
-from .batches import BATCH_STYLES, add_key, batches_text, share_text, span_text
+from .batches import BATCH_STYLES, add_key, batches_text, span_text
 from .builder import PanelBuilder
 from .labels import Spot
 from .limits import LARGEST_DRAWN, Numbers, nice_step, numbers

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..formatting import short
 from ..gradients import Span
 from .builder import PanelBuilder, make_box
 from .labels import Spot
@@ -48,10 +46,3 @@ def span_text(span: Span, *, short: bool = False) -> str:
     if first == last:
         return f"{first:,}" if short else f"batch {first:,}"
     return f"{first:,}\u2013{last:,}" if short else f"batches {first:,}\u2013{last:,}"
-
-
-def share_text(share: float) -> str:
-    """Write a part of the sum: ``84%``; what is longer than ten sums is told as a factor."""
-    if not math.isfinite(share):
-        return "an unknown part"
-    return f"{share:.0%}".replace("-", "\u2212") if abs(share) < 9.995 else f"{short(share)} times"

@@ -50,15 +50,13 @@ class Provenance:
         self.params = [param for _, param in watched]
         self.backwards = 0
         self.steps = 0
-        self.measure = False  # take the norm of contributions that are added to something? it costs a little
+        self.measure = False  # tell the newest contribution from those before? it costs a little
         self.on_backward: Callable[[], None] | None = None
         # Gets the gradients of every fourth step, and of each while ``measure`` is on: all would cost 7 % of an update.
         self.on_step: Callable[[list[Tensor]], None] | None = None
-        self.loss_scale: Callable[[], float] = lambda: 1.0  # what the loop multiplies its losses by
         self._kept: KeptContributions | None = None
         self._tracked = list(zip(self.histories, self.params, strict=True))
         self._by_id = {id(param): history for history, param in self._tracked}
-        self._newest_scale = 1.0
         self._added = (GradEvent.ADDED, 0)
         self._pass = -1
         self._numbered = -1
@@ -90,7 +88,7 @@ class Provenance:
     def contents(self) -> GradContents:
         """Say what is in ``.grad`` now; this is the only call that waits for the device."""
         self.sync()
-        return read_contents(self._tracked, self.backwards, self._newest_scale)
+        return read_contents(self._tracked)
 
     @property
     def keeps_contributions(self) -> bool:
@@ -215,7 +213,6 @@ class Provenance:
         self._numbered = self._pass
         self.backwards += 1
         self._added = (GradEvent.ADDED, self.backwards)
-        self._newest_scale = self.loss_scale() if self.measure and any(e.had_grad for e in self.histories) else 1.0
         if self.backwards % _SYNC_EVERY == 0:
             for history in self.histories:
                 history.sync()
