@@ -9,7 +9,6 @@ import torch
 
 from gradlab import Recipe, Run, tasks
 from gradlab.gradients.spans import spans
-from gradlab.scenes.from_run import RunScenes
 from gradlab.scenes.status import status_line, warning
 
 torch.set_num_threads(1)
