@@ -21,9 +21,7 @@ def left_as_found(names: Iterable[Any]) -> Iterator[None]:
     loose = [one for one in given if isinstance(one, Tensor) and one.is_leaf]
     tensors = {id(t): t for module in modules for t in (*module.parameters(), *module.buffers())}
     tensors |= {id(t): t for t in loose}
-    values = [
-        (t, t.detach().clone(), None if t.grad is None else t.grad.detach().clone()) for t in tensors.values()
-    ]
+    values = [(t, t.detach().clone(), None if t.grad is None else t.grad.detach().clone()) for t in tensors.values()]
     stateful = [one for one in given if not isinstance(one, (nn.Module, type)) and hasattr(one, "load_state_dict")]
     states = [(one, copy.deepcopy(one.state_dict())) for one in stateful]
     groups = [(one, [dict(group) for group in one.param_groups]) for one in stateful if _is_optimizer(one)]

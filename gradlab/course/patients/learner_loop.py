@@ -59,7 +59,9 @@ def loop_of(given: object, names: Mapping[str, Any]) -> LearnerLoop:
     try:
         signature.bind(**names)
     except TypeError as error:
-        raise TypeError(f"Patient: {name}{signature} {error}; give its arguments by name: Patient({name}, ...)") from None
+        raise TypeError(
+            f"Patient: {name}{signature} {error}; give its arguments by name: Patient({name}, ...)"
+        ) from None
     closure = {key: cell.cell_contents for key, cell in _filled_cells(given)}
     return LearnerLoop(text, {**given.__globals__, **closure}, name, dict(names))
 

@@ -22,7 +22,8 @@ class UpdateRow:
     alone: float
     """The sum of the norms of what each fresh batch contributed: at least ``norm`` unless something else is in it.
 
-    NaN at updates that were not looked at closely."""
+    NaN at updates that were not looked at closely.
+    """
     fresh: int
     """Batches in ``.grad`` that no earlier step had applied."""
     stale: int

@@ -254,9 +254,7 @@ class _OptimizerWatch:
         pairs = zip(self.params, before, strict=True)
         return {id(param) for param, old in pairs if not torch.equal(param.detach(), old)}
 
-    def row(
-        self, name: str, training: bool, nodes: int, moved: set[int] | None, *, closely: bool = False
-    ) -> UpdateRow:
+    def row(self, name: str, training: bool, nodes: int, moved: set[int] | None, *, closely: bool = False) -> UpdateRow:
         """Write down what the step that has just run found in ``.grad``; ``closely`` also measures ``alone``."""
         self.provenance.sync()
         histories = self.provenance.histories
