@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from .figures.orders import orders_figure as orders_figure
     from .grad_traffic import traffic as traffic
     from .instruments.swing import swing as swing
+    from .patients.case import patient_names as patient_names
+    from .patients.patient import Patient as Patient
     from .processes import launch as launch
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun
