@@ -220,9 +220,8 @@ class Instrument(ABC):
             lit=list(view.lit),
             controls=[knob.control for knob in knobs or self._knobs.values()],
             values=dict(values),
-            wrong=view.wrong,
             off=list(view.off),
-            **({} if knobs else self._more()),
+            **{"wrong": view.wrong, **({} if knobs else self._more())},
         )
 
     def _more(self) -> dict[str, Any]:

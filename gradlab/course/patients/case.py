@@ -6,7 +6,7 @@ import difflib
 import importlib
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ class CaseDefinition:
     """A list of numbers that the loop makes, to be drawn: its name, what it holds, what it goes over."""
     shows_nodes: bool = False
     """Draw the graph nodes that the loop holds on to."""
-    limits: Limits = Limits(updates=1_000, seconds=30.0)
+    limits: Limits = field(default_factory=lambda: Limits(updates=1_000, seconds=30.0))
 
 
 @dataclass(frozen=True)

@@ -108,13 +108,13 @@ def tick_names(tick: Callable[[], None]) -> dict[str, Any]:
 class _Ticks(ast.NodeTransformer):
     """Puts calls of ``tick`` into a tree."""
 
-    def visit_For(self, node: ast.For) -> ast.AST:  # noqa: N802 - ast's own names
+    def visit_For(self, node: ast.For) -> ast.AST:
         return self._tick_first(node)
 
-    def visit_While(self, node: ast.While) -> ast.AST:  # noqa: N802
+    def visit_While(self, node: ast.While) -> ast.AST:
         return self._tick_first(node)
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         return self._tick_first(node)
 
     def visit_comprehension(self, node: ast.comprehension) -> ast.AST:

@@ -133,23 +133,23 @@ class LoopObserver:
     # A backward pass --------------------------------------------------------------------------------------------------
 
     def _backward(self, original: Any) -> Any:
-        def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        def backward(tensors: Any, *args: Any, **kwargs: Any) -> None:
             if not self._is_ours():
-                return original(tensors, *args, **kwargs)
+                original(tensors, *args, **kwargs)
+                return
             roots = [root for root in ([tensors] if isinstance(tensors, Tensor) else tensors) if root.numel() == 1]
             loss = math.fsum(self._unscaled(root) for root in roots) if roots else math.nan
-            if not self._watches and self._by_hand is None:
-                self._by_hand = _OptimizerWatch(None, _leaves(roots))
-            watches = list(self._watches.values()) or [self._by_hand]
+            watches = list(self._watches.values())
+            if not watches:
+                self._by_hand = self._by_hand or _OptimizerWatch(None, _leaves(roots))
+                watches = [self._by_hand]
             for watch in watches:
-                if watch is not None:
-                    watch.before_backward()
+                watch.before_backward()
             original(tensors, *args, **kwargs)
             self.record.backwards += 1
             for watch in watches:
-                if watch is not None:
-                    watch.after_backward(loss)
-            if self._by_hand is not None and not self._watches:
+                watch.after_backward(loss)
+            if self._by_hand in watches:
                 self._on_update(self.record.updates + 1)
                 self._add(self._by_hand.row("", True, 0, None), None)
 

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...drawing import Drawing, draw, draw_message
 from ...doctor import Finding
+from ...drawing import Drawing, draw, draw_message
 from ...formatting import short
 from ...gradients import spans
 from ...widgets import Instrument, Knob, Settings, View

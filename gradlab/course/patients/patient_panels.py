@@ -18,14 +18,14 @@ from ...drawing import (
     Side,
     Spot,
     make_axes,
-    text_width,
     value_limits,
 )
 from ...formatting import short
 
 _STYLES = {"sick": ("wrong", "dashed", 1.8), "healthy": ("loss", "", 1.8)}
 _MOST_POINTS = 600
-
+_ASIDE = (0.0, -15.0, 15.0, -30.0, 30.0)  # CSS pixels from the end of a curve to its name
+_NAMES = 124.0  # CSS pixels at the right of the axes for the names of the curves
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def draw_curves(
     values = np.concatenate([y for _, _, y in kept] or [np.zeros(0)])
     low, high, log = value_limits(values, 1.15)
     last = max((len(curve.values) for curve in curves), default=1)
-    right = width - 16.0
+    right = width - min(_NAMES, 0.32 * width)
     axes = make_axes(
         (width, height),
         54.0,
@@ -74,7 +74,9 @@ def draw_curves(
         if not math.isfinite(curve.values[-1]):
             end = "then inf or NaN"
         said.append(f"{curve.name}: {short(float(y[0]))} at first, {short(float(y[-1]))} at the end")
-        spots = _spots(f"{curve.name} {end}", float(places[-2]), float(places[-1]), axes.right)
+        spots = [Spot(f"{curve.name} {end}", axes.right + 8, float(places[-1]) + down) for down in _ASIDE]
+        if len(curve.values) < last:
+            spots = [Spot(f"{curve.name} {end}", float(places[-2]) + 8, float(places[-1]) + down) for down in _ASIDE]
         panel.label(f"name {curve.name}", spots, size=12.0, bold=True, role=f"{role}-text" if role == "wrong" else role)
     if at is not None and kept:
         curve, _, _ = kept[-1]
@@ -85,7 +87,7 @@ def draw_curves(
         if math.isfinite(value):
             words = f"{across[:-1]} {at:,}: {short(value)}; drag it to another"
             spot = (x_at, axes.y.at(value))
-            panel.add(Dots("here", spot, size=11.0, fill="fresh", stroke="ink", width=1.5, words=words, drag=drag))
+            panel.add(Dots("here", spot, size=11.0, fill="paper", stroke="ink", width=1.5, words=words, drag=drag))
     return panel.finish(f"{title}. " + "; ".join(said) + "." if said else f"{title}: nothing was seen.")
 
 
@@ -98,11 +100,3 @@ def _finite(values: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
         chosen = np.unique(np.linspace(0, len(x) - 1, _MOST_POINTS).astype(int))
         x, y = x[chosen], y[chosen]
     return x, y
-
-
-def _spots(text: str, x: float, y: float, right: float) -> list[Spot]:
-    """Return places for a name near the end of its curve."""
-    wide = text_width(text, 12.0, True)
-    if x + wide + 8 < right:
-        return [Spot(text, x + 8, y + down) for down in (0.0, -14.0, 14.0)]
-    return [Spot(text, min(x, right), y + down, "end") for down in (-14.0, 16.0, -30.0, 32.0, -46.0, 48.0)]

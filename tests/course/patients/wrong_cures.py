@@ -128,7 +128,8 @@ WRONG: dict[str, dict[str, tuple[Edits, str]]] = {
         "no validation": (
             [
                 (
-                    "    model.eval()\n    with torch.no_grad():\n        losses.append(loss_fn(model(new_x), new_y).item())\n",
+                    "    model.eval()\n    with torch.no_grad():\n"
+                    "        losses.append(loss_fn(model(new_x), new_y).item())\n",
                     "",
                 )
             ],
