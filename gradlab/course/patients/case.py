@@ -88,7 +88,7 @@ def patient_case(name: str) -> PatientCase:
     if found is None:
         order = "# title, complaint, ```python loop, ## Cure, words, ```python loop"
         raise ValueError(f"{path}: the parts of a patient are, in this order: {order}")
-    definition = importlib.import_module(f".cases.{path.stem}", __package__).DEFINITION
+    definition = importlib.import_module(f".cases.{path.stem}", __package__).PATIENT
     words = {part: " ".join(found[part].split()) for part in ("title", "complaint", "cure")}
     return PatientCase(
         name, words["title"], words["complaint"], found["sick"], words["cure"], found["cured"], definition

@@ -23,7 +23,7 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
-# Three loops in the manner of well-known examples: a classifier, a character model, a GAN -------------------------------
+# Three loops in the manner of well-known examples: a classifier, a character model, a GAN -----------------------------
 
 DIGITS = tasks.digits()
 TEXT = tasks.text()
@@ -194,7 +194,7 @@ def test_each_optimizer_has_an_account_of_its_own() -> None:
     assert [row.stale for row in record.of("SGD 2")] == list(range(10))
 
 
-# What a learner hands over ----------------------------------------------------------------------------------------------
+# What a learner hands over --------------------------------------------------------------------------------------------
 
 
 def test_the_models_that_a_loop_is_given_are_left_as_they_were() -> None:

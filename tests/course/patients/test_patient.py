@@ -127,7 +127,7 @@ def test_words_and_pictures_show_the_same_numbers() -> None:
     patient = Patient("the-swinging-loss")
     rows = patient.outcome().record.rows
     assert f"from {short(rows[0].loss)} to {short(rows[-1].loss)}" in patient.text
-    loss, norm, gradient = patient.drawings()
+    loss, norm, _ = patient.drawings()
     assert short(rows[-1].loss) in " ".join(loss.texts())
     assert short(rows[-1].norm) in " ".join(norm.texts())
     patient.turn("update", 17)

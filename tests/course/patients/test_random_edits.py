@@ -18,7 +18,7 @@ PIECES = [
     "(", ")", ":", "\n", "    ", "0", "1e9", "None", "loss", "model", "optimizer", "for x in y:", "while True:",
     "while True: pass", "try:", "except BaseException: pass", "return", "yield", "lambda:", "del model", "loss = 3",
     "optimizer.zero_grad()", "optimizer.step()", "loss.backward()", "model.eval()", "x = x.double()", "y = y[:1]",
-    "torch.set_grad_enabled(False)", "print(loss)", "exit()", "import os", "[]", "@", "\t", "'", "#", "\0", "é", "async",
+    "torch.set_grad_enabled(False)", "print(loss)", "exit()", "import os", "[]", "@", "\t", "'", "#", "\0", "async",
     "1/0", "assert False", "with torch.no_grad():", "model = None", "batches.clear()", "optimizer.param_groups.clear()",
     "raise KeyError", "input()", "torch.manual_seed(3)", "raise SystemExit", "torch.set_default_dtype(torch.float64)",
 ]  # fmt: skip

@@ -29,4 +29,4 @@ def has_a_new_head(outcome: LoopOutcome, cured: LoopOutcome) -> str:
     return "The model still has its old head." if not parts or hasattr(parts[-1], "is_old") else ""
 
 
-DEFINITION = CaseDefinition(given=names_with_an_old_head, held_out=loss_on_held_out(), bound=0.5, also=has_a_new_head)
+PATIENT = CaseDefinition(given=names_with_an_old_head, held_out=loss_on_held_out(), bound=0.5, also=has_a_new_head)

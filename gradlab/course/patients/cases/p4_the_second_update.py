@@ -32,7 +32,7 @@ def carries_state(outcome: LoopOutcome, cured: LoopOutcome) -> str:
     return "The network no longer remembers: after the loop `state` is not what the last piece left in it."
 
 
-DEFINITION = CaseDefinition(
+PATIENT = CaseDefinition(
     given=wave_names,
     held_out=loss_further_on,
     bound=0.1,

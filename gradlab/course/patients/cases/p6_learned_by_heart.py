@@ -28,7 +28,7 @@ def build() -> nn.Module:
     return nn.Sequential(nn.Linear(64, 256), nn.ReLU(), nn.Dropout(0.5), nn.Linear(256, 10))
 
 
-DEFINITION = CaseDefinition(
+PATIENT = CaseDefinition(
     given=noisy_names,
     held_out=loss_on_held_out(),
     bound=1.0,

@@ -31,7 +31,7 @@ def still_changed(outcome: LoopOutcome, cured: LoopOutcome) -> str:
     return "The network learns from the pictures as they are: they are no longer changed before the update."
 
 
-DEFINITION = CaseDefinition(
+PATIENT = CaseDefinition(
     given=digits_names,
     held_out=loss_on_changed_digits,
     bound=1.0,
