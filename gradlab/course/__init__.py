@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .autograd_graph import graph_of as graph_of
     from .autograd_graph import record_gradients as record_gradients
     from .cheat_sheet import cheat_sheet as cheat_sheet
+    from .checklist import check_symptoms as check_symptoms
     from .claims import ClaimLog as ClaimLog
     from .exercises import exercise as exercise
     from .figures.formats import range_figure as range_figure

@@ -11,6 +11,7 @@ from ...drawing import Drawing, draw, draw_message
 from ...formatting import short
 from ...gradients import spans
 from ...widgets import Instrument, Knob, Settings, View
+from ..checklist import Checklist, check_symptoms
 from .case import PatientCase, patient_case
 from .cures import CureVerdict, judge
 from .learner_loop import LearnerLoop, loop_of
@@ -112,6 +113,10 @@ class Patient(Instrument):
     def verdict(self) -> CureVerdict | None:
         """Whether the loop that is shown is cured, and why not; None for a loop of your own."""
         return self._verdict(self.values["loop"])
+
+    def checklist(self, notebook: str = "") -> Checklist:
+        """Return the checklist of notebook "03" or "10", or all rules, tried on the loop that is shown."""
+        return check_symptoms(self.outcome().record, notebook)
 
     # What the learner does --------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ WRONG: dict[str, dict[str, tuple[Edits, str]]] = {
         "a tenth of lr": ([("lr=0.1", "lr=0.01")], "`.grad` is never cleared"),
         "cleared once an epoch": (
             [
-                ("for x, y in batches * 6:\n", "for i, (x, y) in enumerate(batches * 6):\n"),
+                ("for x, y in batches * 8:\n", "for i, (x, y) in enumerate(batches * 6):\n"),
                 ("    loss = ", "    if i % 24 == 0:\n        optimizer.zero_grad()\n    loss = "),
             ],
             "again",
