@@ -139,7 +139,7 @@ def model() -> nn.Linear:
 
 def add(model: nn.Module, *numbers: float) -> None:
     """One backward whose gradient is exactly (a, b)."""
-    model(torch.tensor([numbers])).sum().backward()
+    model(torch.tensor([numbers], dtype=torch.float32)).sum().backward()
 
 
 @pytest.fixture
