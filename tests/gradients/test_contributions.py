@@ -235,7 +235,7 @@ def test_parameters_may_be_cleared_one_by_one() -> None:
 
 
 def test_a_large_model_is_told_in_two_parts(model: nn.Linear, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradlab.gradients.provenance.number_to_keep", lambda elements: 0)
+    monkeypatch.setattr("gradlab.gradients.provenance.number_to_keep", lambda elements, element_size: 0)
     book = Provenance(model.named_parameters())
     book.keeps_contributions = book.measure = True
     assert book.vectors() is None
