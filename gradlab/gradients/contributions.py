@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -50,6 +51,9 @@ class Contributions:
 
     parts: tuple[Contribution, ...]
     norm: float
+    """The length of the sum, ``.grad`` itself."""
+    vectors: Tensor | None = field(default=None, compare=False, repr=False)
+    """The parts in full, a row for each of ``parts`` over all elements of all parameters, where they are kept."""
 
     @property
     def fresh(self) -> float:
@@ -75,6 +79,12 @@ def number_to_keep(elements: int, element_size: int = 4) -> int:
     return count if count >= _FEWEST_KEPT else 0
 
 
+class _Change(NamedTuple):
+    upto: int  # the newest backward when .grad was looked at
+    after: list[Tensor]  # 1-norm of each .grad then ...
+    before: list[Tensor]  # ... and as that backward had left it
+
+
 class KeptContributions:
     """The newest contributions to the ``.grad`` of some parameters; only ``vectors`` waits for the device.
 
@@ -95,8 +105,7 @@ class KeptContributions:
         ]
         self._under_way = 0  # the row of the pass under way
         self._held = self._grads()  # before that pass
-        # (up to which backward, 1-norms of each .grad, 1-norms of what it had held)
-        self._changes: deque[tuple[int, list[Tensor], list[Tensor]]] = deque(maxlen=most)
+        self._changes: deque[_Change] = deque(maxlen=most)
 
     def begin(self, newest: int, *, changed: bool) -> None:
         """A backward pass is about to add to ``.grad``, in which ``newest`` is the newest so far.
@@ -145,26 +154,22 @@ class KeptContributions:
         grads = [p.new_zeros(p.numel()) if p.grad is None else plain(p.grad).flatten() for p in self._params]
         return torch.cat(grads).to(self._ring)
 
-    def _change(self, newest: int, grads: Tensor) -> tuple[int, list[Tensor], list[Tensor]]:
+    def _change(self, newest: int, grads: Tensor) -> _Change:
         """Compare what every ``.grad`` holds with what the newest backward left in it."""
         held = self._held if newest == self._newest else self._held + self._ring[self._under_way]
         norms = _torch.foreach_norm([*grads.split(self._sizes), *held.split(self._sizes)], 1)
-        return newest, norms[: len(self._sizes)], norms[len(self._sizes) :]
+        return _Change(newest, norms[: len(self._sizes)], norms[len(self._sizes) :])
 
-    def _factors(
-        self,
-        inside: Sequence[Sequence[Span]],
-        numbers: Sequence[int],
-        now: tuple[int, list[Tensor], list[Tensor]],
-    ) -> list[list[float]]:
+    def _factors(self, inside: Sequence[Sequence[Span]], numbers: Sequence[int], now: _Change) -> list[list[float]]:
         """Return what each contribution (a row) has been multiplied by in each parameter; 0 where it is not inside."""
-        changes = [change for change in (*self._changes, now) if change[0] >= numbers[0]]
-        after, before = (torch.stack([torch.stack(change[at]) for change in changes]) for at in (1, 2))
+        changes = [change for change in (*self._changes, now) if change.upto >= numbers[0]]
+        after = torch.stack([torch.stack(change.after) for change in changes])
+        before = torch.stack([torch.stack(change.before) for change in changes])
         ratios = [_sound(row) for row in (after / before).tolist()]
         products = [*accumulate(reversed(ratios), lambda a, b: [x * y for x, y in zip(a, b, strict=True)])][::-1]
         out = []
         for number in numbers:
-            since = products[next(at for at, change in enumerate(changes) if change[0] >= number)]
+            since = products[next(at for at, change in enumerate(changes) if change.upto >= number)]
             out.append([f if within(number, spans) else 0.0 for f, spans in zip(since, inside, strict=True)])
         return out
 
@@ -175,7 +180,7 @@ def lay_in_plane(vectors: Vectors, stale: Sequence[bool], scale: float = 1.0) ->
     known = list(zip(vectors.spans, stale, strict=True))
     if not known or not norm or not math.isfinite(norm):
         places = [(math.nan, math.nan)] * (len(known) if norm else 0)
-        return _told(known, places, norm, scale)
+        return _told(known, places, norm, scale, vectors.rows)
     unit = vectors.total / norm
     along = rows @ unit
     beside = rows - along[:, None] * unit
@@ -184,7 +189,7 @@ def lay_in_plane(vectors: Vectors, stale: Sequence[bool], scale: float = 1.0) ->
     at = -1 if float(lengths[-1]) > 1e-5 * norm else int(lengths.argmax())
     length = float(lengths[at])
     across = beside @ (beside[at] / length) if length > 1e-5 * norm else torch.zeros_like(along)
-    return _told(known, list(zip(along.tolist(), across.tolist(), strict=True)), norm, scale)
+    return _told(known, list(zip(along.tolist(), across.tolist(), strict=True)), norm, scale, vectors.rows)
 
 
 def two_parts(older: Span, newest: int, stale: bool, sums: tuple[float, float, float], norm: float) -> Contributions:
@@ -204,13 +209,17 @@ def two_parts(older: Span, newest: int, stale: bool, sums: tuple[float, float, f
 
 
 def _told(
-    known: Sequence[tuple[Span | None, bool]], places: Sequence[tuple[float, float]], norm: float, scale: float
+    known: Sequence[tuple[Span | None, bool]],
+    places: Sequence[tuple[float, float]],
+    norm: float,
+    scale: float,
+    rows: Tensor | None = None,
 ) -> Contributions:
     parts = (
         Contribution(span, stale, along / norm, along / scale, across / scale)
         for (span, stale), (along, across) in zip(known, places, strict=False)
     )
-    return Contributions(tuple(parts), norm / scale)
+    return Contributions(tuple(parts), norm / scale, rows / scale if rows is not None and places else None)
 
 
 def _sound(ratios: list[float]) -> list[float]:

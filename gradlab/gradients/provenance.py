@@ -26,7 +26,6 @@ from .contributions import (
     Contribution,
     Contributions,
     KeptContributions,
-    Vectors,
     lay_in_plane,
     number_to_keep,
     plain,
@@ -120,8 +119,9 @@ class Provenance:
         """
         self.sync()
         leftover = union(span for history in self.histories for span in history.leftover())
-        vectors = self.vectors()
-        if vectors is not None:
+        if self._kept is not None:
+            with outside_dispatch_modes():
+                vectors = self._kept.vectors([history.batches for history in self.histories], self.backwards)
             stale = [span is not None and within(span[1], leftover) for span in vectors.spans]
             return lay_in_plane(vectors, stale, scale)
         norm = self.contents().norm / scale
@@ -135,14 +135,6 @@ class Provenance:
         return (
             None if sums is None else two_parts((first, newest - 1), newest, within(newest - 1, leftover), sums, norm)
         )
-
-    def vectors(self) -> Vectors | None:
-        """Return the contributions inside ``.grad`` as vectors, or None where they are not kept."""
-        if self._kept is None:
-            return None
-        self.sync()
-        with outside_dispatch_modes():
-            return self._kept.vectors([history.batches for history in self.histories], self.backwards)
 
     def _sums(self, newest: int) -> tuple[float, float, float] | None:
         """Add up over all parameters what was taken as the newest contribution came; None if it was not taken."""
