@@ -61,14 +61,14 @@ class Checklist:
 
     def __repr__(self) -> str:
         return "\n".join(
-            f"{'!' if result else '-'} {result.rule.look}: {result.seen or 'no'}"
+            f"{'!' if result else '-'} {result.rule.look} {result.seen or 'no'}"
             + (f". {result.rule.means}" if result else "")
             for result in self.results
         )
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         lines = "<br>".join(
-            f"{'&#9888; <b>' if result else '&#10003; '}{result.rule.look}{'</b>' if result else ''}: "
+            f"{'&#9888; <b>' if result else '&#10003; '}{result.rule.look}{'</b>' if result else ''} "
             f"{result.seen or 'no'}{'. ' + result.rule.means if result else ''}"
             for result in self.results
         )

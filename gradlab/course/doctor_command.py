@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import contextlib
+import io
 import tempfile
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
+
+from .._process import lock
+from ..doctor import run_script
 
 
 @dataclass(frozen=True)
@@ -23,24 +26,25 @@ class CommandResult:
 
 
 def doctor_command(script: str | None, *options: str, name: str = "train.py") -> CommandResult:
-    """Write a script to a temporary folder and run ``python -m gradlab doctor [options] train.py`` there.
+    """Do what ``python -m gradlab doctor [--json] train.py`` does with a script in a temporary folder.
 
-    ``script`` is its text; None writes no file, to see what happens then.
+    ``script`` is its text; None writes no file, to see what happens then. It runs in this Python: starting another one
+    would take seconds.
     """
     if script is not None and not isinstance(script, str):
         raise TypeError(f"doctor_command: script must be a text, got {script!r}")
-    found = os.pathsep.join([str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
-    with tempfile.TemporaryDirectory(prefix="gradlab-") as folder:
+    if not set(options) <= {"--json"}:
+        raise ValueError(f"doctor_command: options must be '--json' or none, got {options!r}")
+    printed, errors = io.StringIO(), io.StringIO()
+    with lock, tempfile.TemporaryDirectory(prefix="gradlab-") as folder, contextlib.chdir(folder):
         if script is not None:
-            Path(folder, name).write_text(script, encoding="utf-8")
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-m", "gradlab", "doctor", *options, name],
-            cwd=folder,
-            env=os.environ | {"PYTHONPATH": found},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+            Path(name).write_text(script, encoding="utf-8")
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(errors),
+        ):
+            warnings.simplefilter("ignore")
+            code = run_script(name, as_json="--json" in options)
     command = " ".join(["python -m gradlab doctor", *options, name])
-    return CommandResult(command, done.stdout + (done.stderr if done.returncode == 2 else ""), done.returncode)
+    return CommandResult(command, printed.getvalue() + (errors.getvalue() if code == 2 else ""), code)
