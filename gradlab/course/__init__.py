@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .cheat_sheet import cheat_sheet as cheat_sheet
     from .checklist import check_symptoms as check_symptoms
     from .claims import ClaimLog as ClaimLog
+    from .doctor_command import doctor_command as doctor_command
     from .exercises import exercise as exercise
     from .figures.curves import curves as curves
     from .figures.graph import draw_graph as draw_graph
@@ -36,8 +37,10 @@ if TYPE_CHECKING:
     from .instruments.loss_scale.instrument import loss_scale as loss_scale
     from .instruments.peak.instrument import peak as peak
     from .instruments.swing import swing as swing
+    from .line_times import time_lines as time_lines
     from .patients.case import patient_names as patient_names
     from .patients.patient import Patient as Patient
+    from .plain_run import weights_after as weights_after
     from .processes import launch as launch
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun

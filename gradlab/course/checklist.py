@@ -1,7 +1,7 @@
 """Checklists: signs in a run's numbers that tell what is wrong with a training loop, each a rule that can be tried.
 
-The rules of notebooks 03 and 10 are read off a LoopRecord. None of them fires on a healthy run: a test tries each on all
-tasks and all optimizers.
+The rules of notebooks 03 and 10 are read off a LoopRecord. None of them fires on a healthy run: a test tries each on
+all tasks and all optimizers.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean
 
 from ..formatting import html_box
@@ -60,14 +61,14 @@ class Checklist:
 
     def __repr__(self) -> str:
         return "\n".join(
-            f"{'!' if result else '-'} {result.rule.look}: {result.seen or 'no'}"
+            f"{'!' if result else '-'} {result.rule.look} {result.seen or 'no'}"
             + (f". {result.rule.means}" if result else "")
             for result in self.results
         )
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         lines = "<br>".join(
-            f"{'&#9888; <b>' if result else '&#10003; '}{result.rule.look}{'</b>' if result else ''}: "
+            f"{'&#9888; <b>' if result else '&#10003; '}{result.rule.look}{'</b>' if result else ''} "
             f"{result.seen or 'no'}{'. ' + result.rule.means if result else ''}"
             for result in self.results
         )
@@ -137,7 +138,7 @@ def _not_moved(record: LoopRecord) -> str:
 
 def _graph_kept(record: LoopRecord) -> str:
     nodes = [row.nodes for row in record.rows]
-    grows = len(nodes) >= _FEWEST and all(one < other for one, other in zip(nodes[1:], nodes[2:], strict=False))
+    grows = len(nodes) >= _FEWEST and all(one < other for one, other in pairwise(nodes[1:]))
     return f"from {nodes[0]:,} to {nodes[-1]:,} nodes" if grows else ""
 
 

@@ -1,4 +1,4 @@
-"""Notebook 10: the eight loops are what they are said to be, and the claims come out as it says."""
+"""Notebook 10: it shows the patients that run, and the claims come out as it says."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import json
 import linecache
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 import pytest
 
 from gradlab import watch
-from gradlab.__main__ import main
+from gradlab.course.patients.case import patient_case, patient_names
+from gradlab.course.patients.run_loop import run_loop
 
 pytestmark = pytest.mark.notebook  # it runs cells of the notebook
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "10_loop_doctor.ipynb"
@@ -25,76 +25,47 @@ SOURCES = {
 
 @pytest.fixture(scope="module")
 def names() -> dict[str, Any]:
-    """Return the names of the notebook, with its two helpers that print and draw made silent."""
-    found: dict[str, Any] = {"tell": lambda *_, **__: None, "curves": lambda *_, **__: None}
+    """Return the names of the notebook."""
+    found: dict[str, Any] = {}
     run(found, "setup", "look")
     return found
 
 
 def run(names: dict[str, Any], *cells: str) -> None:
     for cell in cells:
-        if cell in SOURCES:
-            name, text = f"<{cell}>", SOURCES[cell]
-            linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name  # as Jupyter does it
-            exec(compile(text, name, "exec"), names)
+        name, text = f"<{cell}>", SOURCES[cell]
+        linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name  # as Jupyter does it
+        exec(compile(text, name, "exec"), names)
 
 
-def quiet(names: dict[str, Any], loop: str, *given: Any) -> Any:
-    """Run a loop under watch and return what it returns; nothing may be found."""
-    with watch() as report:
-        result = names[loop](*given)
-    assert report.codes == []
-    return result
+def test_each_patient_is_read_before_it_is_guessed_and_run() -> None:
+    """The loop that the notebook prints is the one that the patient runs."""
+    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
+    order = [cell["id"] for cell in cells]
+    patients = [name for name in patient_names() if name != "the-swinging-loss"]
+    for number, name in enumerate(patients, 1):
+        assert SOURCES[f"p{number}-doctor"] == f'Patient("{name}")'
+        text = "".join(cells[order.index(f"p{number}")]["source"])
+        assert f"```python\n{patient_case(name).sick}```" in text
+        assert order.index(f"p{number}") < order.index(f"p{number}-guess") < order.index(f"p{number}-doctor")
+    first = "".join(cells[order.index("first")]["source"])
+    assert patient_case("the-swinging-loss").sick in first
 
 
-# patient -> what the doctor finds, and what the line that it points at says
-PATIENTS = {
-    1: ("zero-grad-between-backward-and-step", "optimizer.zero_grad()"),
-    2: ("zero-grad-in-micro-batch", "optimizer.zero_grad()"),
-    3: ("optimizer-holds-stale-params", "optimizer = torch.optim.SGD"),
-    4: ("carried-state-not-detached", "loss.backward()"),
-    5: ("clip-before-unscale", "clip_grad_norm_"),
-    6: ("eval-mode-left-on", "model.eval()"),
-    7: ("graph-retained-memory-leak", "total += loss"),
-}
+def test_the_checklist_finds_what_the_notebook_says(names: dict[str, Any]) -> None:
+    checklist = eval(SOURCES["checklist"], names)
+    assert checklist.fired == ["no-gradient"]
+    assert "4 of 6 tensors have a gradient" in repr(checklist)
 
 
-@pytest.mark.parametrize("patient", PATIENTS)
-def test_patient_has_one_illness_and_is_mended(names: dict[str, Any], patient: int) -> None:
-    code, line = PATIENTS[patient]
-    run(names, *(f"p{patient}-{part}" for part in ("data", "loop", "run", "doctor")))
-    (finding,) = names["report"].findings
-    assert (finding.code, finding.severity) == (code, "error")
-    assert line in SOURCES[f"p{patient}-loop"].splitlines()[finding.line - 1]
-    run(names, f"p{patient}-mended")
-    quiet(names, f"mended_{patient}", *([[]] if patient == 4 else []))
-
-
-@pytest.mark.parametrize("patient", [1, 2, 3, 5, 6])
-def test_mending_lowers_the_loss(names: dict[str, Any], patient: int) -> None:
-    run(names, *(f"p{patient}-{part}" for part in ("data", "loop", "run", "mended")))
-    broken = names[f"loop_{patient}"](*([[]] if patient == 5 else []))
-    assert fmean(names[f"mended_{patient}"]()[-8:]) < 0.9 * fmean(broken[-8:])
-
-
-def test_the_crash_comes_in_the_second_update_and_retain_graph_is_no_cure(names: dict[str, Any]) -> None:
-    run(names, "p4-data", "p4-loop", "p4-run", "p4-mended", "p4-retain")
-    assert len(names["broken_4"]) == 1
-    assert names["cured_4"][-1] < 0.1 * names["cured_4"][0]
-    assert names["report"].codes == ["carried-state-not-detached"]
-
-
-def test_a_summed_loss_holds_on_to_its_graph(names: dict[str, Any]) -> None:
-    run(names, "p7-data", "p7-loop", "p7-mended")
-    steps = [later - before for before, later in pairwise(names["loop_7"]())]
-    assert len(set(steps)) == 1
-    assert steps[0] > 0
-    assert set(names["mended_7"]()) == {0}
-
-
-def test_patient_8_is_healthy(names: dict[str, Any]) -> None:
-    run(names, "p8-loop", "p8-run", "p8-mended")
-    assert quiet(names, "loop_8") == quiet(names, "by_the_book")
+def test_numbers_that_the_words_name() -> None:
+    """The norm at the step of patient 5, and the nodes that patient 7 adds at each update."""
+    half = patient_case("flat-in-half-precision")
+    rows = run_loop(half.loop(half.sick), half.definition.limits).record.rows
+    assert {f"{row.norm:.5f}" for row in rows} <= {"0.00001", "0.00002"}
+    leak = patient_case("killed-at-night")
+    nodes = [row.nodes for row in run_loop(leak.loop(leak.sick), leak.definition.limits).record.rows]
+    assert {later - before for before, later in pairwise(nodes[1:])} == {11}
 
 
 def test_every_answer_is_wrong_somewhere_and_right_somewhere(names: dict[str, Any]) -> None:
@@ -104,7 +75,7 @@ def test_every_answer_is_wrong_somewhere_and_right_somewhere(names: dict[str, An
         run(names, f"p{patient}-guess")
         guess = names[f"guess_{patient}"]
         assert len(guess.options) == 4
-        places.append(guess.options.index(guess.answer))
+        places.append([option.right for option in guess.question.options].index(True))
     assert len(set(places)) >= 3
 
 
@@ -158,12 +129,24 @@ def test_what_it_cannot_see(names: dict[str, Any]) -> None:
     assert [finding.severity for finding in names["report"]] == ["hint"]
 
 
-def test_the_script(names: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.mkdtemp", lambda: str(tmp_path))
-    run(names, "script-write", "script-folder")
-    with pytest.warns(UserWarning, match="lr_scheduler.step"):
-        run(names, "script-json", "script-mended")
-    assert names["codes"] == {"mended.py": 0, "missing.py": 2}
-    assert names["code"] == 1
-    monkeypatch.chdir(tmp_path)
-    assert main(["doctor", "mended.py"]) == 0
+def test_the_script(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    run(names, "script-folder")
+    done = eval(SOURCES["script-run"], names)
+    assert done.code == 1
+    assert [line.split()[1] for line in done.printed.splitlines() if "  at train.py:" in line] == [
+        "missing-zero-grad",
+        "scheduler-before-optimizer",
+    ]
+    run(names, "script-mended")
+    assert names["codes"] == {"train.py": 1, "mended.py": 0}
+    assert capsys.readouterr().out.rstrip().endswith("without a file: 2")
+
+
+def test_the_loop_of_ones_own(names: dict[str, Any]) -> None:
+    loop, _, shown = SOURCES["script-write"].rpartition("\n")
+    linecache.cache["<own>"] = len(loop), None, loop.splitlines(keepends=True), "<own>"
+    exec(compile(loop, "<own>", "exec"), names)
+    patient = eval(shown, names)
+    assert [finding.code for finding in patient.outcome().findings] == ["missing-zero-grad"]
+    rows = patient.outcome().record.rows
+    assert rows[-1].loss < 0.7 * rows[0].loss

@@ -16,7 +16,8 @@ class UpdateRow:
     optimizer: str
     """Its class, numbered where there are several: ``"SGD"``, ``"Adam 2"``; "" for a backward without any."""
     loss: float
-    """The losses whose gradients it was the first to apply, added up, without the loss scale."""
+    """What was handed to backward() since the step before, added up, without the loss scale; only from the lines of the
+    loop whose gradients the step applies."""
     norm: float
     """The norm of ``.grad``."""
     alone: float

@@ -26,7 +26,7 @@ from ...scenes import Arrow, Arrows
 from .loop_record import LoopRecord, UpdateRow
 
 _MOST_ROWS = 2_000
-_MOST_GRADIENTS = 40  # gradients drawn; beyond them every second one is dropped
+_MOST_GRADIENTS = 24  # gradients drawn; beyond them every second one is dropped
 _MOST_NODES = 2_000  # graph nodes counted
 _MOST_LOOKED_AT = 200  # newest items of a list in which graphs may be kept
 _MOST_COPIED = 4_000_000  # elements of weights that are compared before and after a step
@@ -145,10 +145,11 @@ class LoopObserver:
                 watches = [self._by_hand]
             for watch in watches:
                 watch.before_backward()
+            line = _line_of(sys._getframe(1), self._filename)
             original(tensors, *args, **kwargs)
             self.record.backwards += 1
             for watch in watches:
-                watch.after_backward(loss)
+                watch.after_backward(loss, line)
             if self._by_hand in watches:
                 self._on_update(self.record.updates + 1)
                 self._add(self._by_hand.row("", True, 0, None), None)
@@ -222,8 +223,7 @@ class _OptimizerWatch:
         self.provenance.keeps_contributions = self.provenance.measure = True
         if optimizer is not None:
             self.provenance.watch([optimizer])
-        self._losses: dict[int, float] = {}
-        self._passes = 0  # since the newest step
+        self._passes: list[tuple[int, int, float]] = []  # since the newest step: number, line of the loop, loss
         self._full = self._full_before = False
         self._seen = 0
 
@@ -232,15 +232,12 @@ class _OptimizerWatch:
         if not self._passes:
             self._full = any(bool(p.grad.detach().count_nonzero()) for p in self.params if p.grad is not None)
 
-    def after_backward(self, loss: float) -> None:
+    def after_backward(self, loss: float, line: int) -> None:
         if self.provenance.backwards == self._seen:
             return  # it has not reached these parameters
         if not self._passes:
             self._full_before = self._full
-        self._passes += 1
-        self._losses[self.provenance.backwards] = loss
-        if len(self._losses) > 4 * _MOST_ROWS:
-            self._losses.pop(next(iter(self._losses)))
+        self._passes.append((self.provenance.backwards, line, loss))
 
     def copy_weights(self) -> list[Tensor]:
         if sum(param.numel() for param in self.params) > _MOST_COPIED:
@@ -263,9 +260,9 @@ class _OptimizerWatch:
         holds = {span for history in histories for span in history.batches}
         numbers = {n for first, last in holds for n in range(first, last + 1)}
         numbers -= {n for first, last in leftover for n in range(first, last + 1)}
-        losses = [self._losses[n] for n in sorted(numbers) if n in self._losses]
-        if not losses and self._losses:
-            losses = [next(reversed(self._losses.values()))]
+        # A pass for another purpose, as for an attack on the inputs, stands on another line and is not in .grad now.
+        lines = {line for number, line, _ in self._passes if number in numbers} or {at for _, at, _ in self._passes}
+        losses = [loss for _, line, loss in self._passes if line in lines]
         grads = [param.grad.detach() for param in self.params if param.grad is not None]
         vectors = self.provenance.vectors() if closely else None
         alone = math.nan
@@ -286,7 +283,7 @@ class _OptimizerWatch:
             training=training,
             nodes=nodes,
         )
-        self._passes, self._full_before = 0, False
+        self._passes, self._full_before = [], False
         return row
 
     def arrows(self) -> Arrows:
@@ -322,6 +319,13 @@ def _names_of(frame: Any, filename: str) -> list[object]:
         return []
     used = {name: frame.f_globals[name] for name in frame.f_code.co_names if name in frame.f_globals}
     return list({**used, **frame.f_locals}.values())
+
+
+def _line_of(frame: Any, filename: str) -> int:
+    """Return the line of the loop that is at work, 0 where it is none of its lines."""
+    while frame is not None and frame.f_code.co_filename != filename:
+        frame = frame.f_back
+    return 0 if frame is None else int(frame.f_lineno)
 
 
 def _nodes_held(names: list[object]) -> int:

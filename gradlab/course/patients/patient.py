@@ -23,6 +23,7 @@ CAME, YOURS, CURED = "as it came", "yours", "cured"
 _OWN_LIMITS = Limits(updates=300, seconds=20.0)
 _MOST_FINDINGS = 3
 _GROWS = 2.0  # graph nodes held at the end, times those at the start, from which they are drawn
+_FIRST_SHOWN = 10  # the update whose gradient is shown first, or one near it
 _PAGE_UPDATES = 16  # gradients of a run that a page without a kernel holds
 
 
@@ -65,7 +66,7 @@ class Patient(Instrument):
         """Return the choice of the loop, and the update whose gradient is shown."""
         shown = [(words, words) for words in self._texts]
         seen = {number for outcome in self._outcomes.values() for number in outcome.record.gradients}
-        updates = sorted(seen) or [1]
+        updates = sorted(seen) or [_FIRST_SHOWN]
         return [
             Knob.choice("loop", "loop", CAME, shown),
             Knob.slider("update", "update", updates[0], updates, text="{:,}".format, plays=True),
@@ -183,6 +184,8 @@ class Patient(Instrument):
     def _verdict(self, which: str) -> CureVerdict | None:
         if self._case is None:
             return None
+        if which == CAME and not self.outcome(CAME).clean:  # the cured loop need not run to tell
+            return judge(self._case, self.outcome(CAME), self.outcome(CAME))
         return judge(self._case, self.outcome(which), self.outcome(CURED))
 
     def _is_here(self, finding: Finding) -> bool:

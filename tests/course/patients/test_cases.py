@@ -96,21 +96,24 @@ def test_the_instruments_change_no_bit(name: str) -> None:
 @pytest.mark.parametrize("name", ["the-swinging-loss", "four-times-the-work", "flat-in-half-precision"])
 def test_losses_and_norms_are_those_of_a_plain_loop(name: str) -> None:
     case = patient_case(name)
-    lines = [
-        line
-        for text in case.sick.splitlines()
-        for line in (
-            [f"{' ' * (len(text) - len(text.lstrip()))}note(model, loss)", text] if "step(" in text else [text]
-        )
-    ]
-    losses, norms = [], []
+    lines = []
+    for text in case.sick.splitlines():
+        indent = " " * (len(text) - len(text.lstrip()))
+        calls = {"backward(": "note_loss(loss)", "step(": "note_norm(model)"}
+        lines += [indent + call for word, call in calls.items() if word in text]
+        lines.append(text)
+    losses, norms, waiting = [], [], []
 
-    def note(model: torch.nn.Module, loss: torch.Tensor) -> None:
+    def note_loss(loss: torch.Tensor) -> None:
+        waiting.append(loss.item())
+
+    def note_norm(model: torch.nn.Module) -> None:
         scale = float(names["scaler"].get_scale()) if "scaler" in names else 1.0
-        losses.append(loss.item())
+        losses.append(sum(waiting))
         norms.append(math.hypot(*(float(p.grad.norm()) for p in model.parameters())) / scale)
+        waiting.clear()
 
-    names = {**case.loop(case.sick).names, "note": note}
+    names = {**case.loop(case.sick).names, "note_loss": note_loss, "note_norm": note_norm}
     with torch.random.fork_rng():
         torch.manual_seed(0)
         exec("\n".join(lines), names)

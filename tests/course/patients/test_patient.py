@@ -31,7 +31,8 @@ def shown(patient: Patient) -> dict[str, Any]:
 
 def test_the_sick_loop_is_shown_with_its_line_its_words_and_no_cure() -> None:
     frame = shown(Patient("the-flat-loss"))
-    assert frame["values"] == {"loop": "as it came", "update": 1}
+    assert frame["values"]["loop"] == "as it came"
+    assert 5 <= frame["values"]["update"] <= 15
     assert frame["lit"] == [6, 6]
     assert frame["wrong"] == 6
     assert "The doctor (error, line 6)" in frame["note"]
