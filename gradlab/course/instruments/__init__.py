@@ -1,0 +1,1 @@
+"""Instruments of the notebooks: controls, and pictures and words that answer them at once."""

@@ -1,0 +1,231 @@
+"""Whether an order trains as the usual loop does, and why: from the weights of two runs and the account of ``.grad``."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from ....formatting import short
+from ....gradients import Span
+from .loop_text import USUAL, Setup
+from .trial import Call, Grad, Trial, count, run
+
+RIGHT, HARMLESS, WRONG, ERROR = "right", "harmless", "wrong", "error"
+MOST_LATE = 2
+"""Updates by which a loop may lag behind the usual one and still count as the same."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What came of a trial, in a word and in sentences."""
+
+    word: str
+    """"right", "harmless", "wrong" or "error"."""
+    result: str
+    """What was compared, with its numbers."""
+    why: str
+    """The reason, from what was in ``.grad`` at each step."""
+
+    @property
+    def trains(self) -> bool:
+        """Whether it does what the usual loop does."""
+        return self.word in (RIGHT, HARMLESS)
+
+
+@dataclass(frozen=True)
+class RunOrder:
+    """An order that was run: its trial, the usual loop beside it, and the verdict on it."""
+
+    trial: Trial
+    usual: Trial
+    judged: Verdict
+
+    @property
+    def verdict(self) -> str:
+        """The verdict in a word: "right", "harmless", "wrong" or "error"."""
+        return self.judged.word
+
+    @property
+    def why(self) -> str:
+        """The reason in a sentence or two."""
+        return self.judged.why
+
+    @property
+    def code(self) -> str:
+        """The text that was run."""
+        return self.trial.text
+
+
+def usual_setup(setup: Setup) -> Setup:
+    """Return the setup of the usual loop to compare with: the same optimizer, clearing and model."""
+    return replace(setup, order=USUAL, first_loss=False)
+
+
+def judge(trial: Trial, usual: Trial) -> Verdict:
+    """Hold the weights of a trial, turn by turn, against those of the usual loop on the same batches."""
+    if trial.error is not None:
+        return Verdict(ERROR, _error(trial), _why_error(trial))
+    ends = f"loss {short(trial.losses[-1])} after {trial.turns} turns"
+    beside = f"{ends}, the usual loop {short(usual.losses[-1])}"
+    if len(set(trial.prints)) == 1:
+        return Verdict(WRONG, f"the weights never move: {beside}", _why_still(trial))
+    late = updates_late(trial, usual)
+    if late == 0:
+        same = f"the same weights as the usual loop after each of {trial.turns} turns, bit for bit: {ends}"
+        return Verdict(RIGHT, same, _why_right(trial))
+    if late is not None:
+        behind = f"the weights of the usual loop, {_number(late, 'update')} late: {beside}"
+        return Verdict(HARMLESS, behind, _why_right(trial))
+    troubles = _troubles(trial)
+    if not troubles:
+        return Verdict(HARMLESS, f"other weights than the usual loop: {beside}", _why_right(trial))
+    return Verdict(WRONG, f"other weights than the usual loop: {beside}", " ".join(troubles))
+
+
+def updates_late(trial: Trial, usual: Trial) -> int | None:
+    """Return by how many updates the trial has the weights of the usual loop later, None where they are others."""
+    for late in range(MOST_LATE + 1):
+        shifted = [usual.prints[max(turn - late, 0)] for turn in range(len(usual.prints))]
+        if list(trial.prints) == shifted:
+            return late
+    return None
+
+
+def spans_text(spans: tuple[Span, ...]) -> str:
+    """Write numbers down: ``1``, ``1\u20133`` or ``1, 3``."""
+    return ", ".join(str(first) if first == last else f"{first}\u2013{last}" for first, last in spans)
+
+
+def grad_text(grad: Grad) -> str:
+    """Say what is in ``.grad``: ``None``, ``zeros`` or ``backwards 1-3 (1-2 applied), norm 0.58``."""
+    if grad.kind == "None":
+        return "None"
+    if not grad.holds:
+        return "zeros"
+    stale = f" ({spans_text(grad.stale)} applied)" if grad.stale else ""
+    return f"backward{'s' if grad.count > 1 else ''} {spans_text(grad.holds)}{stale}, norm {short(grad.norm)}"
+
+
+def call_text(call: Call) -> str:
+    """Say what a call did to ``.grad`` or to the weights."""
+    if call.failed:
+        return "raises an error"
+    if call.piece == "zero_grad":
+        return f"clears {spans_text(call.before.holds)}" if call.before.holds else "nothing to clear"
+    if call.piece == "forward":
+        return f"loss of batch {call.batch}"
+    if call.piece == "backward":
+        return f"adds {call.added}"
+    if not call.before.holds:
+        return "coasts" if call.moved else "does nothing"
+    again = f" ({spans_text(call.before.stale)} again)" if call.before.stale else ""
+    return f"applies {spans_text(call.before.holds)}{again}"
+
+
+def _error(trial: Trial) -> str:
+    assert trial.error is not None
+    said = trial.error.problem.split(": [")[0].split(" (or ")[0]
+    return f"turn {trial.turns + 1}, line {trial.error.line}: {said}"
+
+
+def _why_error(trial: Trial) -> str:
+    turn = trial.turns + 1
+    if "forward" not in trial.setup.pieces and not trial.setup.has_first_loss:
+        return "Nothing computes a loss, so `backward()` has nothing to start from."
+    if trial.used:
+        return (
+            f"In turn {turn} `backward()` goes through the same loss a second time. "
+            "The first pass has freed the saved tensors."
+        )
+    if trial.in_place:
+        return (
+            f"In turn {turn} `step()` moves the weights between the forward and its `backward()`. "
+            "`backward()` needs the weights of the forward, and they were changed in place."
+        )
+    return f"In turn {turn} `backward()` comes before the first forward: there is no loss yet."
+
+
+def _why_still(trial: Trial) -> str:
+    lost = sum(call.before.fresh for call in trial.calls if call.piece == "zero_grad")
+    made = [call for call in trial.calls if call.piece == "backward"]
+    if not trial.steps:
+        return "No `step()` is called, so nothing moves the weights."
+    if not made:
+        return "No `backward()` is called: `.grad` stays None, and `step()` has nothing to apply."
+    found = "None" if all(step.before.kind == "None" for step in trial.steps) else "no gradient"
+    return (
+        f"All {len(trial.steps)} steps find {found} in `.grad`: {lost} of {len(made)} gradients were cleared "
+        "before a step could apply them."
+    )
+
+
+def _why_right(trial: Trial) -> str:
+    steps = [step for step in trial.steps if step.before.holds]
+    idle = [step for step in trial.steps if not step.before.holds]
+    said = [f"{_number(len(steps), 'step')}: each applies one fresh gradient, taken at the weights of that moment."]
+    if any(step.turn == 1 and step.before.kind == "None" for step in idle[:1]):
+        said.append("In turn 1 a `step()` finds None in `.grad` and does nothing.")
+        idle = idle[1:]
+    if idle:
+        said.append(f"{_number(len(idle), 'more step')} {'finds' if len(idle) == 1 else 'find'} nothing to apply.")
+    if len(steps) > trial.turns:
+        said.append(f"But {len(steps)} updates are made of {trial.turns} batches.")
+    lost = sum(call.before.fresh for call in trial.calls if call.piece == "zero_grad")
+    if lost:
+        said.append(f"{_number(lost, 'gradient')} {'is' if lost == 1 else 'are'} computed and cleared without use.")
+    passes = sum(call.piece == "forward" for call in trial.calls)
+    unused = passes - sum(call.piece == "backward" for call in trial.calls)
+    if unused >= trial.turns:
+        said.append(f"{unused} of {passes} forward passes are never used.")
+    return " ".join(said)
+
+
+def _troubles(trial: Trial) -> list[str]:
+    """Return what is wrong with the steps, the worst first; none for a loop whose every update is sound."""
+    steps, said = trial.steps, []
+    of = f"of {len(steps)} steps"
+    again = [step for step in steps if step.before.stale]
+    if again:
+        last = again[-1].before
+        said.append(
+            f"{len(again)} {of} apply a gradient that was applied before. The last of them finds "
+            f"{_number(last.count, 'gradient')} in `.grad`, {count(last.stale)} of them stale."
+        )
+    several = [step for step in steps if step.before.fresh > 1]
+    if several:
+        most = max(step.before.fresh for step in several)
+        said.append(f"{len(several)} {of} apply {most} fresh gradients at once, so they move {most} times as far.")
+    old = [step for step in steps if step.age]
+    if old:
+        age = max(step.age for step in old)
+        said.append(f"{len(old)} {of} apply an outdated gradient: the weights have moved {_times(age)} since its forward.")
+    coasting = [step for step in steps if step.moved and not step.before.holds]
+    if coasting:
+        said.append(f"{len(coasting)} {of} find zeros and still move the weights, because the optimizer remembers.")
+    return said
+
+
+def _number(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def run_order(
+    order: str, *, optimizer: str = "SGD", set_to_none: bool = True, first_loss: bool = False, layers: int = 3
+) -> RunOrder:
+    """Run the four calls in an order, as ``"zero_grad forward backward step"``, and judge what comes of it.
+
+    The other arguments are those of ``ring_of_orders``. Raises ValueError for an order of other words.
+    """
+    setup = Setup(order, optimizer, set_to_none, first_loss, layers)
+    trial = run(setup)
+    usual = run(usual_setup(setup))
+    return RunOrder(trial, usual, judge(trial, usual))
+
+
+def is_broken(losses: tuple[float, ...]) -> bool:
+    """Whether a loss is inf or NaN."""
+    return not all(map(math.isfinite, losses))
