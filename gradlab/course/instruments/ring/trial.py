@@ -82,7 +82,7 @@ class Trial:
     """At the end, in one row."""
     error: LoopError | None = None
     in_place: bool = False
-    """Of an error in a backward: whether a step had moved the weights since the forward."""
+    """Of an error in a backward: whether a step had written to the weights since the forward."""
     used: bool = False
     """Of an error in a backward: whether an earlier backward had gone through this loss already."""
 
@@ -149,9 +149,10 @@ class _Observer:
         self.prints: list[bytes] = []
         self.turn = 0
         self.moves = 0  # steps that have changed a weight
+        self.writes = 0  # steps that have found anything but None: they write to the weights, if only the same numbers
         self.grad = Grad("None")
         self.weights = self._weights()
-        self.loss_batch = self.loss_moves = 0  # of the newest forward: its batch, and the moves before it
+        self.loss_batch = self.loss_moves = self.loss_writes = 0  # of the newest forward: what was before it
         self.loss_used = False
         self.made_after: dict[int, int] = {}  # number of a backward -> moves before its forward
 
@@ -180,7 +181,7 @@ class _Observer:
             self._end_turn()
         except (NameError, RuntimeError) as raised:
             error = program.explain(raised)
-            in_place, used = self.moves > self.loss_moves, self.loss_used
+            in_place, used = self.writes > self.loss_writes, self.loss_used
             self._note(pieces[at], at, first + at, failed=True)
             return self._trial(error, in_place, used)
         return self._trial(None, False, False)
@@ -196,7 +197,7 @@ class _Observer:
         moved = False
         if piece == "forward":
             batch = self.loss_batch = self.turn + self.setup.has_first_loss
-            self.loss_moves, self.loss_used = self.moves, False
+            self.loss_moves, self.loss_writes, self.loss_used = self.moves, self.writes, False
         elif piece == "backward" and not failed:
             added, batch = self.provenance.backwards, self.loss_batch
             self.made_after[added], self.loss_used = self.loss_moves, True
@@ -207,6 +208,7 @@ class _Observer:
             new = [made for number, made in self.made_after.items() if _newly(number, before)]
             age = self.moves - min(new, default=self.moves)
             self.moves += moved
+            self.writes += before.kind != "None"
             self.made_after.clear()  # all that is in .grad is applied now, and what is not there cannot come back
         self.calls.append(
             Call(self.turn, place, piece, line, before, self.grad, added, batch, moved, age, failed),

@@ -119,7 +119,8 @@ def call_text(call: Call) -> str:
     if not call.before.holds:
         return "coasts" if call.moved else "does nothing"
     again = f" ({spans_text(call.before.stale)} again)" if call.before.stale else ""
-    return f"applies {spans_text(call.before.holds)}{again}"
+    outdated = " (outdated)" if call.age else ""
+    return f"applies {spans_text(call.before.holds)}{again}{outdated}"
 
 
 def _error(trial: Trial) -> str:
@@ -138,9 +139,10 @@ def _why_error(trial: Trial) -> str:
             "The first pass has freed the saved tensors."
         )
     if trial.in_place:
+        zeros = " (even zeros are subtracted in place)" if trial.steps[-1].before.kind == "zeros" else ""
         return (
-            f"In turn {turn} `step()` moves the weights between the forward and its `backward()`. "
-            "`backward()` needs the weights of the forward, and they were changed in place."
+            f"In turn {turn} `step()` writes to the weights between the forward and its `backward()`{zeros}. "
+            "`backward()` needs the weights of the forward, so PyTorch refuses."
         )
     return f"In turn {turn} `backward()` comes before the first forward: there is no loss yet."
 

@@ -1,1 +1,0 @@
-"""Instruments of the notebooks: controls, and pictures and words that answer them at once."""
