@@ -63,11 +63,11 @@ class RingOfOrders(Instrument):
         return RunOrder(trial, usual, judge(trial, usual))
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
-        """Return all orders of the four calls, all with one left out or doubled, and the usual one call by call."""
-        orders = all_orders()
-        yield from ({"order": order} for order in orders)
-        yield from ({"order": order, "first_loss": True} for order in orders if needs_loss(order))
-        yield from ({"call": call} for call in range(MOMENTS + 1))
+        """Return all orders of the four calls, and the usual one with a call left out or doubled, call by call."""
+        for order in all_orders():
+            for first_loss in (False, True) if needs_loss(order) else (False,):
+                for call in range(MOMENTS, -1, -1):
+                    yield {"order": order, "first_loss": first_loss, "call": call}
 
     def _trial(self, setup: Setup) -> Trial:
         trial = self._trials.pop(setup, None) or run(setup)
@@ -88,8 +88,8 @@ def all_orders() -> list[str]:
 def ring_of_orders(**start: Any) -> RingOfOrders:
     """Return the ring of orders, to be shown: four calls to be dragged into any order, run, and judged.
 
-    Keyword arguments set where its controls start: ``order="forward backward step zero_grad"``, ``call`` (how many calls
-    of the loop have run in the picture, 0 to 12), ``optimizer`` ("SGD", "SGD with momentum" or "Adam"),
+    Keyword arguments set where its controls start: ``order="forward backward step zero_grad"``, ``call`` (how many
+    calls of the loop the picture has behind it, 0 to 12), ``optimizer`` ("SGD", "SGD with momentum" or "Adam"),
     ``set_to_none``, ``layers`` (3 or 1) and ``first_loss`` (a forward before the loop). Raises ValueError for others.
     """
     return RingOfOrders(**start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ....drawing import BATCH_STYLES, Dots, Drawing, PanelBuilder, Path, Spot, make_box, text_width
+from ....drawing import BATCH_STYLES, Drawing, PanelBuilder, Path, Spot, make_box, text_width
 from ....formatting import short
 from .trial import Call, Grad
 from .verdict import RunOrder, call_text, grad_text, spans_text
@@ -119,7 +119,11 @@ def _add_call(panel: PanelBuilder, oval: _Oval, place: int, piece: str, call: Ca
     said = f"{piece}: {call_text(call)}" if call else f"{piece}: has not run yet"
     if lit or failed:  # a frame around it
         frame = "wrong" if failed else "ink"
-        panel.add(make_box(f"frame {place}", x - half - 4, y - 16, x + half + 4, y + 16, fill="paper", stroke=frame, width=2.5))
+        panel.add(
+            make_box(
+                f"frame {place}", x - half - 4, y - 16, x + half + 4, y + 16, fill="paper", stroke=frame, width=2.5
+            )
+        )
     panel.add(make_box(f"call {place}", x - half, y - _HIGH / 2, x + half, y + _HIGH / 2, **look, words=said))
     panel.label(f"name {place}", [Spot(piece, x, y, "middle")], bold=lit)
     if call is None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from ....drawing import BATCH_STYLES, Dots, Drawing, PanelBuilder, Path, Side, Spot, add_key, make_axes, make_box
+from ....drawing import BATCH_STYLES, Axes, Dots, Drawing, PanelBuilder, Path, Side, Spot, add_key, make_axes, make_box
 from ....formatting import short
 from .ring_panel import CALL_STYLES, MOMENTS, Moment
 from .trial import TURNS, Call
@@ -52,14 +53,18 @@ def _add_column(panel: PanelBuilder, at: int, call: Call, left: float, wide: flo
         state = "stale" if number in stale else "fresh"
         words = f"turn {call.turn}, after {call.piece}: backward {number}, {state}"
         panel.add(
-            make_box(f"box {at}.{number}", middle - half, y - tall + 1, middle + half, y, **BATCH_STYLES[state], words=words)
+            make_box(
+                f"box {at}.{number}", middle - half, y - tall + 1, middle + half, y, **BATCH_STYLES[state], words=words
+            )
         )
         if tall >= 13:
             spot = Spot(str(number), middle, y - tall / 2, "middle")
             panel.label(f"number {at}.{number}", [spot], size=11.0, backed=state == "stale")
         y -= tall
     if not inside:
-        panel.label(f"empty {at}", [Spot("0" if call.after.kind == "zeros" else "\u2013", middle, bottom - 9, "middle")])
+        panel.label(
+            f"empty {at}", [Spot("0" if call.after.kind == "zeros" else "\u2013", middle, bottom - 9, "middle")]
+        )
     said = call_text(call)
     if call.failed:
         panel.add(Dots(f"failed {at}", (middle, y - 12), shape="cross", size=13, stroke="wrong", width=3, words=said))
@@ -81,12 +86,8 @@ def draw_losses(ran: RunOrder, width: int, height: int) -> Drawing:
     panel.axes(axes)
     role = "loss" if ran.judged.trains else "wrong"
     dash = "" if ran.judged.trains else "dashed"
-    for name, values, look in (
-        ("usual", usual, {"stroke": "grey/40", "width": 7.0}),
-        ("loss", losses, {"stroke": role, "width": 2.0, "dash": dash}),
-    ):
-        points = [n for turn, loss in enumerate(values) for n in (axes.x.at(turn), axes.y.at(_drawn(loss, top)))]
-        panel.add(Path(name, tuple(points), **look))
+    panel.add(Path("usual", _points(axes, usual, top), stroke="grey/40", width=7.0))
+    panel.add(Path("loss", _points(axes, losses, top), stroke=role, width=2.0, dash=dash))
     x, y = axes.x.at(len(losses) - 1), axes.y.at(_drawn(losses[-1], top))
     if ran.trial.error is not None:
         said = f"stops in turn {ran.trial.turns + 1}"
@@ -101,6 +102,10 @@ def draw_losses(ran: RunOrder, width: int, height: int) -> Drawing:
     if highest > top or is_broken(losses):
         panel.corner("beyond the panel: up to " + ("inf or NaN" if is_broken(losses) else short(highest)), "")
     return panel.finish(f"Loss on held-out digits. {ran.judged.result[:1].upper()}{ran.judged.result[1:]}.")
+
+
+def _points(axes: Axes, losses: Sequence[float], top: float) -> tuple[float, ...]:
+    return tuple(n for turn, loss in enumerate(losses) for n in (axes.x.at(turn), axes.y.at(_drawn(loss, top))))
 
 
 def _drawn(loss: float, top: float) -> float:

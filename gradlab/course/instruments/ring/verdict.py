@@ -1,4 +1,4 @@
-"""Whether an order trains as the usual loop does, and why: from the weights of two runs and the account of ``.grad``."""
+"""Whether an order trains as the usual loop does, and why: from two runs and the account of ``.grad``."""
 
 from __future__ import annotations
 
@@ -200,7 +200,9 @@ def _troubles(trial: Trial) -> list[str]:
     old = [step for step in steps if step.age]
     if old:
         age = max(step.age for step in old)
-        said.append(f"{len(old)} {of} apply an outdated gradient: the weights have moved {_times(age)} since its forward.")
+        said.append(
+            f"{len(old)} {of} apply an outdated gradient: the weights have moved {_times(age)} since its forward."
+        )
     coasting = [step for step in steps if step.moved and not step.before.holds]
     if coasting:
         said.append(f"{len(coasting)} {of} find zeros and still move the weights, because the optimizer remembers.")
