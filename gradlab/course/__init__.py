@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .figures.orders import orders_figure as orders_figure
     from .grad_traffic import traffic as traffic
     from .instruments.ring.instrument import ring_of_orders as ring_of_orders
-    from .instruments.ring.verdict import run_order as run_order
+    from .instruments.ring.instrument import run_order as run_order
     from .instruments.swing import swing as swing
     from .processes import launch as launch
     from .processes import prepare as prepare

@@ -8,7 +8,7 @@ from itertools import permutations
 from typing import Any, ClassVar
 
 from ....widgets import Instrument, Knob, View
-from .loop_text import OPTIMIZERS, PIECES, USUAL, Setup, loop_text, needs_loss
+from .loop_text import OPTIMIZERS, PIECES, USUAL, Setup, needs_loss
 from .ring_panel import MOMENTS, Moment, draw_ring
 from .time_panels import draw_contents, draw_losses
 from .trial import Trial, run
@@ -40,8 +40,7 @@ class RingOfOrders(Instrument):
 
     def look(self, at: Mapping[str, Any]) -> View:
         """Return the ring, what ``.grad`` holds and the losses, with the verdict in words and the text that ran."""
-        setup = Setup(at["order"], at["optimizer"], at["set_to_none"], at["first_loss"], at["layers"])
-        ran = self.ran(setup)
+        ran = self.ran(at)
         moment = Moment(ran, at["call"])
         line = moment.call.line if moment.call else 0
         return View(
@@ -52,13 +51,14 @@ class RingOfOrders(Instrument):
             },
             state=f"{ran.verdict.capitalize()}: {ran.judged.result}. {ran.why}".replace("`", ""),
             note=moment.words.replace("`", ""),
-            code=loop_text(setup),
+            code=ran.code,
             off=() if needs_loss(at["order"]) else ("first_loss",),
             lit=(line, line),
         )
 
-    def ran(self, setup: Setup) -> RunOrder:
-        """Return an order with the usual loop beside it; each is run once."""
+    def ran(self, at: Mapping[str, Any]) -> RunOrder:
+        """Return the order at these settings with the usual loop beside it; each is run once."""
+        setup = Setup(at["order"], at["optimizer"], at["set_to_none"], at["first_loss"], at["layers"])
         trial, usual = self._trial(setup), self._trial(usual_setup(setup))
         return RunOrder(trial, usual, judge(trial, usual))
 
@@ -93,3 +93,12 @@ def ring_of_orders(**start: Any) -> RingOfOrders:
     ``set_to_none``, ``layers`` (3 or 1) and ``first_loss`` (a forward before the loop). Raises ValueError for others.
     """
     return RingOfOrders(**start)
+
+
+def run_order(order: str, **options: Any) -> RunOrder:
+    """Run the four calls in an order, as ``"zero_grad forward backward step"``, and judge what comes of it.
+
+    The options are those of ``ring_of_orders``. Raises ValueError for an order or an option that there is not.
+    """
+    ring = RingOfOrders(order=order, **options)
+    return ring.ran(ring.values)

@@ -12,7 +12,7 @@ from .trial import TURNS, Call
 from .verdict import RunOrder, call_text, grad_text, is_broken
 
 _LEFT, _TOP, _NAMES = 12.0, 76.0, 76.0  # CSS pixels beside, above and below the columns
-_TALLEST = 30.0  # a box
+_TALLEST = 34.0  # a box
 _MARGIN = 112.0  # at the right of the curves, for their names
 
 
@@ -22,7 +22,7 @@ def draw_contents(moment: Moment, width: int, height: int) -> Drawing:
     calls = moment.ran.trial.calls[:MOMENTS]
     wide = (width - 2 * _LEFT) / MOMENTS
     bottom = height - _NAMES
-    most = max(4, max((call.after.count for call in calls), default=0))
+    most = max(3, max((call.after.count for call in calls), default=0))
     tall = min(_TALLEST, (bottom - _TOP - 18) / most)
     add_key(panel, ("fresh", "stale"), _LEFT, 41, 74)
     if panel.label("key step word", [Spot("step moves the weights", _LEFT + 268, 41)]):

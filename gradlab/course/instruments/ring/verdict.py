@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ....formatting import short
 from ....gradients import Span
 from .loop_text import USUAL, Setup
-from .trial import Call, Grad, Trial, count, run
+from .trial import Call, Grad, Trial, count
 
 RIGHT, HARMLESS, WRONG, ERROR = "right", "harmless", "wrong", "error"
 MOST_LATE = 2
@@ -79,6 +79,8 @@ def judge(trial: Trial, usual: Trial) -> Verdict:
     troubles = _troubles(trial)
     if not troubles:
         return Verdict(HARMLESS, f"other weights than the usual loop: {beside}", _why_right(trial))
+    if trial.losses[-1] < usual.losses[-1]:
+        troubles.append("A lower loss does not make it right: these are not the steps that the lr asks for.")
     return Verdict(WRONG, f"other weights than the usual loop: {beside}", " ".join(troubles))
 
 
@@ -215,19 +217,6 @@ def _number(count: int, word: str) -> str:
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
-
-
-def run_order(
-    order: str, *, optimizer: str = "SGD", set_to_none: bool = True, first_loss: bool = False, layers: int = 3
-) -> RunOrder:
-    """Run the four calls in an order, as ``"zero_grad forward backward step"``, and judge what comes of it.
-
-    The other arguments are those of ``ring_of_orders``. Raises ValueError for an order of other words.
-    """
-    setup = Setup(order, optimizer, set_to_none, first_loss, layers)
-    trial = run(setup)
-    usual = run(usual_setup(setup))
-    return RunOrder(trial, usual, judge(trial, usual))
 
 
 def is_broken(losses: tuple[float, ...]) -> bool:
