@@ -12,7 +12,9 @@ from torch import Tensor, nn
 
 from gradlab import tasks
 from gradlab.course import ring_of_orders, run_order
+from gradlab.course.instruments.ring.instrument import RingOfOrders
 from gradlab.course.instruments.ring.loop_text import OPTIMIZERS
+from gradlab.course.instruments.ring.verdict import RunOrder
 
 CALLS = ("zero_grad", "forward", "backward", "step")
 ALL_24 = [" ".join(order) for order in permutations(CALLS)]
@@ -21,6 +23,15 @@ DOUBLED = sorted({" ".join((*CALLS[:at], call, *CALLS[at:])) for call in CALLS f
 ORDERS = ALL_24 + WITHOUT_ONE + DOUBLED
 TURNS = 60
 LATE = "step zero_grad forward backward"
+
+
+@cache
+def ring() -> RingOfOrders:
+    return ring_of_orders()  # one for all tests: it runs each loop once
+
+
+def ran(order: str, **options: Any) -> RunOrder:
+    return ring().ran({**ring().values, "order": order, **options})
 
 
 def flat(model: nn.Module) -> Tensor:
@@ -89,22 +100,22 @@ def test_there_are_24_orders_and_20_with_one_call_missing_or_doubled() -> None:
 
 @pytest.mark.parametrize(("order", "first_loss"), CASES)
 def test_the_verdict_is_that_of_a_plain_exec(order: str, first_loss: bool, usual: list[Tensor]) -> None:
-    ran = run_order(order, first_loss=first_loss)
-    weights, error = execute(ran.code, first=first_loss)
-    assert torch.equal(ran.trial.weights, weights)
+    tried = ran(order, first_loss=first_loss)
+    weights, error = execute(tried.code, first=first_loss)
+    assert torch.equal(tried.trial.weights, weights)
     if error is not None:
-        assert (ran.verdict, ran.trial.error is None) == ("error", False)
-        assert type(error).__name__ in ran.judged.result
+        assert (tried.verdict, tried.trial.error is None) == ("error", False)
+        assert type(error).__name__ in tried.judged.result
         return
-    assert ran.trial.error is None
+    assert tried.trial.error is None
     if torch.equal(weights, usual[TURNS]):
-        assert ran.verdict == "right"
+        assert tried.verdict == "right"
     elif torch.equal(weights, usual[TURNS - 1]):
-        assert ran.verdict == "harmless"
-        assert "1 update late" in ran.judged.result
+        assert tried.verdict == "harmless"
+        assert "1 update late" in tried.judged.result
     else:
-        assert ran.verdict == "wrong"
-        assert ("never move" in ran.judged.result) == torch.equal(weights, usual[0])
+        assert tried.verdict == "wrong"
+        assert ("never move" in tried.judged.result) == torch.equal(weights, usual[0])
 
 
 @pytest.mark.parametrize("order", ALL_24)
@@ -116,7 +127,7 @@ def test_the_rule_of_the_rings_tells_which_of_the_24_train(order: str) -> None:
         return turned.index(wanted) < turned.index(other)
 
     rule = comes_first("backward", "step", "zero_grad") and comes_first("forward", "backward", "step")
-    assert run_order(order, first_loss=True).judged.trains == rule
+    assert ran(order, first_loss=True).judged.trains == rule
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
@@ -124,10 +135,10 @@ def test_the_rule_of_the_rings_tells_which_of_the_24_train(order: str) -> None:
 def test_other_optimizers_run_as_their_text_says(optimizer: str, set_to_none: bool) -> None:
     expected = after_each_turn(OPTIMIZERS[optimizer])
     for order, turns in ((" ".join(CALLS), TURNS), (LATE, TURNS - 1)):
-        ran = run_order(order, optimizer=optimizer, set_to_none=set_to_none)
-        assert ran.verdict == ("right" if turns == TURNS else "harmless")
-        assert torch.equal(ran.trial.weights, expected[turns])
-        assert torch.equal(execute(ran.code)[0], expected[turns])
+        tried = ran(order, optimizer=optimizer, set_to_none=set_to_none)
+        assert tried.verdict == ("right" if turns == TURNS else "harmless")
+        assert torch.equal(tried.trial.weights, expected[turns])
+        assert torch.equal(execute(tried.code)[0], expected[turns])
 
 
 @pytest.mark.parametrize(
@@ -142,12 +153,12 @@ def test_other_optimizers_run_as_their_text_says(optimizer: str, set_to_none: bo
 )
 def test_grad_holds_the_backwards_that_are_told(order: str) -> None:
     """After each call ``.grad`` is the sum of the gradients, taken by autograd.grad, of the backwards that it holds."""
-    calls = [call for call in run_order(order).trial.calls if call.turn <= 6]
+    calls = [call for call in ran(order).trial.calls if call.turn <= 6]
     names = bare()
     model = names["model"]
     parameters = list(model.parameters())
     names["optimizer"] = torch.optim.SGD(parameters, lr=0.3)
-    lines = run_order(order).code.splitlines()
+    lines = ran(order).code.splitlines()
     gradients: dict[int, list[Tensor]] = {}
     used: set[int] = set()
     for call in calls:
@@ -180,24 +191,24 @@ def test_a_doubled_step_applies_each_gradient_twice() -> None:
             for _ in range(2):
                 for parameter, grad in zip(model.parameters(), grads, strict=True):
                     parameter.sub_(grad, alpha=0.3)
-    ran = run_order("zero_grad forward backward step step")
-    assert torch.equal(ran.trial.weights, flat(model))
-    assert "60 of 120 steps apply a gradient that was applied before" in ran.why
+    tried = ran("zero_grad forward backward step step")
+    assert torch.equal(tried.trial.weights, flat(model))
+    assert "60 of 120 steps apply a gradient that was applied before" in tried.why
 
 
 def test_without_zero_grad_the_last_step_applies_all() -> None:
-    ran = run_order("forward backward step")
-    last = ran.trial.steps[-1].before
+    tried = ran("forward backward step")
+    last = tried.trial.steps[-1].before
     assert (last.count, last.fresh) == (TURNS, 1)
-    assert "59 of 60 steps" in ran.why
-    assert "60 gradients in `.grad`, 59 of them stale" in ran.why
+    assert "59 of 60 steps" in tried.why
+    assert "60 gradients in `.grad`, 59 of them stale" in tried.why
 
 
 def test_a_single_layer_applies_gradients_that_are_one_update_old() -> None:
     order = "forward step zero_grad backward"
-    assert run_order(order).verdict == "error"
-    ran = run_order(order, layers=1)
-    start = run_order("forward", layers=1).trial.weights  # nothing moves there
+    assert ran(order).verdict == "error"
+    tried = ran(order, layers=1)
+    start = ran("forward", layers=1).trial.weights  # nothing moves there
     model = nn.Linear(64, 10)
     torch.nn.utils.vector_to_parameters(start, model.parameters())
     old: tuple[Tensor, ...] = ()
@@ -207,9 +218,9 @@ def test_a_single_layer_applies_gradients_that_are_one_update_old() -> None:
             for parameter, grad in zip(model.parameters(), old, strict=False):
                 parameter.sub_(grad, alpha=0.3)
         old = new
-    torch.testing.assert_close(ran.trial.weights, flat(model))
-    assert ran.verdict == "wrong"
-    assert "58 of 60 steps apply an outdated gradient" in ran.why  # the first finds None, the second one is in time
+    torch.testing.assert_close(tried.trial.weights, flat(model))
+    assert tried.verdict == "wrong"
+    assert "58 of 60 steps apply an outdated gradient" in tried.why  # the first finds None, the second one is in time
 
 
 @pytest.mark.parametrize(
@@ -224,32 +235,32 @@ def test_a_single_layer_applies_gradients_that_are_one_update_old() -> None:
     ],
 )
 def test_an_error_is_explained_by_what_went_before(order: str, options: dict[str, Any], result: str, why: str) -> None:
-    ran = run_order(order, **options)
-    assert ran.verdict == "error"
-    assert result in ran.judged.result
-    assert why in ran.why
+    tried = ran(order, **options)
+    assert tried.verdict == "error"
+    assert result in tried.judged.result
+    assert why in tried.why
 
 
 def test_momentum_moves_on_at_zeros_but_not_at_none() -> None:
     order = "zero_grad step forward backward step"
-    assert run_order(order, optimizer="SGD with momentum").verdict == "right"
-    ran = run_order(order, optimizer="SGD with momentum", set_to_none=False)
-    assert ran.verdict == "wrong"
-    assert "59 of 120 steps find zeros and still move the weights" in ran.why
+    assert ran(order, optimizer="SGD with momentum").verdict == "right"
+    tried = ran(order, optimizer="SGD with momentum", set_to_none=False)
+    assert tried.verdict == "wrong"
+    assert "59 of 120 steps find zeros and still move the weights" in tried.why
 
 
 def test_twice_forward_and_backward_makes_one_double_gradient() -> None:
-    ran = run_order("zero_grad forward backward forward backward step")
-    assert ran.verdict == "wrong"
-    assert "60 of 60 steps apply 2 fresh gradients at once" in ran.why
-    weights = execute(run_order(" ".join(CALLS)).code.replace("lr=0.3", "lr=0.6"))[0]
-    torch.testing.assert_close(ran.trial.weights, weights)
+    tried = ran("zero_grad forward backward forward backward step")
+    assert tried.verdict == "wrong"
+    assert "60 of 60 steps apply 2 fresh gradients at once" in tried.why
+    weights = execute(ran(" ".join(CALLS)).code.replace("lr=0.3", "lr=0.6"))[0]
+    torch.testing.assert_close(tried.trial.weights, weights)
 
 
 def test_two_sound_updates_a_turn_are_harmless() -> None:
-    ran = run_order("zero_grad forward backward step zero_grad forward backward step")
-    assert ran.verdict == "harmless"
-    assert "120 updates are made of 60 batches" in ran.why
+    tried = ran("zero_grad forward backward step zero_grad forward backward step")
+    assert tried.verdict == "harmless"
+    assert "120 updates are made of 60 batches" in tried.why
 
 
 def test_running_an_order_leaves_torch_as_it_was() -> None:

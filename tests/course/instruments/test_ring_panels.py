@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 import time
+from functools import cache
+from pathlib import Path as FilePath
+from typing import Any
 
 import pytest
 
-from gradlab.course import ring_of_orders, run_order
+from gradlab.course import ring_of_orders
 from gradlab.course.instruments.ring.instrument import RingOfOrders
+from gradlab.course.instruments.ring.verdict import RunOrder
 from gradlab.drawing import Dots, Drawing, Path
 from gradlab.formatting import short
+from gradlab.widgets import View
 
 USUAL = "zero_grad forward backward step"
 FORGOTTEN = "forward backward step"
@@ -21,16 +26,28 @@ ORDERS = [USUAL, FORGOTTEN, STILL, LATE, CRASH, "step", "step step step step ste
 SIZES = [(300, 220), (400, 300), (460, 300), (900, 340)]
 
 
-def panels(ring: RingOfOrders, width: int = 460, height: int = 300) -> dict[str, Drawing]:
-    at = {knob.name: ring.values[knob.name] for knob in ring.knobs()}
-    return {name: draw(width, height) for name, draw in ring.look(at).panels.items()}
+@cache
+def ring() -> RingOfOrders:
+    return ring_of_orders()  # one for all tests: it runs each loop once
+
+
+def look(order: str, **options: Any) -> View:
+    return ring().look({**ring().values, "order": order, **options})
+
+
+def ran(order: str) -> RunOrder:
+    return ring().ran({**ring().values, "order": order})
+
+
+def panels(order: str, width: int = 460, height: int = 300, **options: Any) -> dict[str, Drawing]:
+    return {name: draw(width, height) for name, draw in look(order, **options).panels.items()}
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("size", SIZES)
 def test_every_panel_can_be_drawn_at_every_size_and_call(order: str, size: tuple[int, int]) -> None:
     for call in range(13):
-        for drawing in panels(ring_of_orders(order=order, call=call), *size).values():
+        for drawing in panels(order, *size, call=call).values():
             ids = [mark.id for mark in drawing.marks]
             assert len(ids) == len(set(ids))
             assert drawing.words
@@ -38,25 +55,23 @@ def test_every_panel_can_be_drawn_at_every_size_and_call(order: str, size: tuple
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_words_and_pictures_tell_the_same(order: str) -> None:
-    ring = ring_of_orders(order=order)
-    ran = run_order(order)
-    drawn = panels(ring)
-    assert ring.text.lower().startswith(ran.verdict)
-    assert any(text.endswith(ran.verdict) for text in drawn["ring"].texts())
-    assert f"usual {short(ran.usual.losses[-1])}" in drawn["loss"].texts()
-    if ran.verdict == "error":
-        assert f"turn {ran.trial.turns + 1}, line" in ring.text
-        assert f"stops in turn {ran.trial.turns + 1}" in drawn["loss"].texts()
+    tried, drawn, said = ran(order), panels(order), look(order).state
+    assert said.lower().startswith(tried.verdict)
+    assert any(text.endswith(tried.verdict) for text in drawn["ring"].texts())
+    assert f"usual {short(tried.usual.losses[-1])}" in drawn["loss"].texts()
+    if tried.verdict == "error":
+        assert f"turn {tried.trial.turns + 1}, line" in said
+        assert f"stops in turn {tried.trial.turns + 1}" in drawn["loss"].texts()
     else:
-        loss = short(ran.trial.losses[-1])
-        assert f"loss {loss} after 60 turns" in ring.text
+        loss = short(tried.trial.losses[-1])
+        assert f"loss {loss} after 60 turns" in said
         assert f"this order {loss}" in drawn["loss"].texts()
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_there_is_a_box_for_each_backward_in_grad(order: str) -> None:
-    calls = run_order(order).trial.calls[:12]
-    drawing = panels(ring_of_orders(order=order))["grad"]
+    calls = ran(order).trial.calls[:12]
+    drawing = panels(order)["grad"]
     boxes: dict[int, dict[int, str]] = {}
     for mark in drawing.marks:
         if isinstance(mark, Path) and (found := re.fullmatch(r"box (\d+)\.(\d+)", mark.id)):
@@ -73,68 +88,62 @@ def test_there_is_a_box_for_each_backward_in_grad(order: str) -> None:
 
 
 def test_the_loss_curves_lie_where_the_losses_are() -> None:
-    ran = run_order(FORGOTTEN)
-    drawing = panels(ring_of_orders(order=FORGOTTEN))["loss"]
+    tried = ran(FORGOTTEN)
+    drawing = panels(FORGOTTEN)["loss"]
     usual, loss = drawing.find("usual").points[1::2], drawing.find("loss").points[1::2]
     zero = max(y for y in drawing.find("axes").points[1::2] if y < 300 - 37)  # the x axis
-    per_unit = (zero - usual[0]) / ran.usual.losses[0]
-    for ys, losses in ((usual, ran.usual.losses), (loss, ran.trial.losses)):
+    per_unit = (zero - usual[0]) / tried.usual.losses[0]
+    for ys, losses in ((usual, tried.usual.losses), (loss, tried.trial.losses)):
         for y, value in zip(ys, losses, strict=True):
-            assert zero - y == pytest.approx(per_unit * min(value, 2.875 * ran.usual.losses[0]), abs=0.01)
-    assert f"beyond the panel: up to {short(max(ran.trial.losses))}" in drawing.texts()
+            assert zero - y == pytest.approx(per_unit * min(value, 2.875 * tried.usual.losses[0]), abs=0.01)
+    assert f"beyond the panel: up to {short(max(tried.trial.losses))}" in drawing.texts()
 
 
 def test_a_call_is_lit_in_the_ring_in_the_columns_and_in_the_code() -> None:
     for call in range(1, 13):
-        ring = ring_of_orders(order=USUAL, call=call)
         piece = USUAL.split()[(call - 1) % 4]
-        view = ring.look(ring.values)
-        assert [mark.id for mark in panels(ring)["ring"].marks if mark.id.startswith("frame")] == [
-            f"frame {(call - 1) % 4}"
-        ]
-        assert panels(ring)["grad"].find("now")
+        view, drawn = look(USUAL, call=call), panels(USUAL, call=call)
+        assert [mark.id for mark in drawn["ring"].marks if mark.id.startswith("frame")] == [f"frame {(call - 1) % 4}"]
+        assert drawn["grad"].find("now")
         line = view.code.splitlines()[view.lit[0] - 1]
         assert {"forward": "model(x)"}.get(piece, f"{piece}()") in line
         assert f"Turn {(call + 3) // 4}, {piece}:" in view.note
-    before = ring_of_orders(call=0)
-    assert before.look(before.values).lit == (0, 0)
+    assert look(USUAL, call=0).lit == (0, 0)
 
 
 def test_in_the_ring_a_forgotten_step_tells_what_it_applies_again() -> None:
-    texts = panels(ring_of_orders(order=FORGOTTEN, call=9))["ring"].texts()
+    texts = panels(FORGOTTEN, call=9)["ring"].texts()
     assert "applies 1\u20133 (1\u20132 again)" in texts
     assert "turn 3" in texts
-    assert "clears 2" in panels(ring_of_orders(order=USUAL, call=9))["ring"].texts()
-    assert "raises an error" in panels(ring_of_orders(order=CRASH, call=8))["ring"].texts()
-    assert "does nothing" in panels(ring_of_orders(order=STILL, call=4))["ring"].texts()
-    one = panels(ring_of_orders(order=CRASH, layers=1, call=10))["ring"].texts()
+    assert "clears 2" in panels(USUAL, call=9)["ring"].texts()
+    assert "raises an error" in panels(CRASH, call=8)["ring"].texts()
+    assert "does nothing" in panels(STILL, call=4)["ring"].texts()
+    one = panels(CRASH, layers=1, call=10)["ring"].texts()
     assert "applies 2 (outdated)" in one
 
 
 def test_the_forward_before_the_loop_is_off_where_it_changes_nothing() -> None:
-    ring = ring_of_orders()
-    assert ring.look(ring.values).off == ("first_loss",)
-    ring.turn("order", "backward step zero_grad forward")
-    assert ring.look(ring.values).off == ()
-    assert ring.text.startswith("Error")
-    ring.turn("first_loss", True)
-    assert ring.text.startswith("Right")
+    assert look(USUAL).off == ("first_loss",)
+    turned = "backward step zero_grad forward"
+    assert look(turned).off == ()
+    assert look(turned).state.startswith("Error")
+    assert look(turned, first_loss=True).state.startswith("Right")
 
 
 def test_a_known_order_is_answered_at_once() -> None:
-    ring = ring_of_orders()
+    one = ring_of_orders()
     for order in (FORGOTTEN, LATE):
-        ring.handle({"do": "turn", "name": "order", "value": order})
+        one.handle({"do": "turn", "name": "order", "value": order})
     took = []
     for order in (USUAL, FORGOTTEN, LATE, USUAL, FORGOTTEN, LATE):
         began = time.perf_counter()
-        ring.handle({"do": "turn", "name": "order", "value": order})
+        one.handle({"do": "turn", "name": "order", "value": order})
         took.append(time.perf_counter() - began)
     assert min(took) < 0.1
 
 
-def test_the_page_without_a_kernel_is_small(tmp_path: object) -> None:
-    page = ring_of_orders().save(f"{tmp_path}/ring.html")
+def test_the_page_without_a_kernel_is_small(tmp_path: FilePath) -> None:
+    page = ring_of_orders().save(tmp_path / "ring.html")
     assert page.stat().st_size < 500_000
     settings = list(ring_of_orders().recorded())
     assert {at["call"] for at in settings if at["order"] == FORGOTTEN} == set(range(13))
