@@ -56,10 +56,10 @@ def code_order(page: Notebook) -> list[str]:
 
 def test_calls_are_dragged_left_out_and_added_by_mouse(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(CELL)
-    page.wait_for_words("Right: the same weights as the usual loop")
+    page.wait_for_words("Right. The same weights as the usual loop")
     before = page.pictures()
     drag(page.page, page.root, 0, middle(chip(page.root, 2)))
-    page.wait_for_words("Wrong: the weights never move")
+    page.wait_for_words("Wrong. The weights never move")
     page.wait_until_still()
     assert code_order(page) == ["forward", "backward", "zero_grad", "step"]
     assert page.ask("lab.values['order']") == "forward backward zero_grad step"
@@ -69,7 +69,7 @@ def test_calls_are_dragged_left_out_and_added_by_mouse(lab_page: Callable[..., N
     page.wait_for_words("59 of 60 steps apply a gradient that was applied before")
     assert code_order(page) == ["forward", "backward", "step"]
     page.root.get_by_label("add zero_grad at the end").click()
-    page.wait_for_words("Right: the same weights")
+    page.wait_for_words("Right. The same weights")
     page.root.get_by_label("add step at the end").click()
     page.wait_until_still()
     assert code_order(page) == ["forward", "backward", "step", "zero_grad", "step"]
@@ -81,7 +81,7 @@ def test_calls_are_moved_by_keys_and_the_loop_is_stepped(lab_page: Callable[...,
     chip(page.root, 3).focus()
     for _ in range(3):
         keys.press("ArrowLeft")
-    page.wait_for_words("Harmless: the weights of the usual loop, 1 update late")
+    page.wait_for_words("Harmless. The weights of the usual loop, 1 update late")
     assert code_order(page) == ["step", "zero_grad", "forward", "backward"]
     assert page.page.evaluate("() => document.activeElement.innerText") == "step"
     keys.press("Delete")
@@ -126,7 +126,7 @@ def test_calls_are_dragged_by_finger(lab_page: Callable[..., Notebook]) -> None:
         touch_drag(page.page, page.root, 0, middle(chip(page.root, 1)))
         page.wait_for(r"lab => lab.querySelector('pre.gl .line:nth-child(4)').innerText.includes('model(x)')")
         assert code_order(page) == ["forward", "zero_grad", "backward", "step"]
-        page.wait_for_words("Right: the same weights")
+        page.wait_for_words("Right. The same weights")
         x, y = middle(chip(page.root, 1))
         touch_drag(page.page, page.root, 1, (x, y + 250))
         page.wait_for_words("59 of 60 steps")
@@ -157,12 +157,12 @@ def test_a_page_without_a_kernel_holds_all_orders(notebook: Notebook, tmp_path: 
         page.route(re.compile("^http"), lambda route: route.abort())
         page.goto(saved.as_uri())
         root, state = page.locator(".gradlab"), page.locator(".gl-state")
-        state.filter(has_text="Right: the same weights").wait_for()
+        state.filter(has_text="Right. The same weights").wait_for()
         drag(page, root, 0, middle(chip(root, 2)))
-        state.filter(has_text="the weights never move").wait_for()
+        state.filter(has_text="The weights never move").wait_for()
         chip(root, 2).focus()
         page.keyboard.press("ArrowRight")
-        state.filter(has_text="Right: the same weights").wait_for()
+        state.filter(has_text="Right. The same weights").wait_for()
         page.locator("[name=call]").focus()
         page.keyboard.press("Home")
         page.locator(".gl-note").filter(has_text="Before the loop").wait_for()

@@ -228,10 +228,10 @@ def test_a_single_layer_applies_gradients_that_are_one_update_old() -> None:
     [
         ("backward step zero_grad forward", {}, "NameError", "no loss yet"),
         ("zero_grad backward step", {}, "NameError", "Nothing computes a loss"),
-        ("zero_grad backward step", {"first_loss": True}, "turn 2", "a second time"),
-        ("zero_grad forward backward backward step", {}, "turn 1", "a second time"),
-        ("forward step zero_grad backward", {}, "turn 2", "`step()` writes to the weights"),
-        ("zero_grad forward step backward", {"set_to_none": False}, "turn 2", "even zeros"),
+        ("zero_grad backward step", {"first_loss": True}, "Turn 2", "a second time"),
+        ("zero_grad forward backward backward step", {}, "Turn 1", "a second time"),
+        ("forward step zero_grad backward", {}, "Turn 2", "`step()` writes to the weights"),
+        ("zero_grad forward step backward", {"set_to_none": False}, "Turn 2", "even zeros"),
     ],
 )
 def test_an_error_is_explained_by_what_went_before(order: str, options: dict[str, Any], result: str, why: str) -> None:

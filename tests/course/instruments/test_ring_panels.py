@@ -60,7 +60,7 @@ def test_words_and_pictures_tell_the_same(order: str) -> None:
     assert any(text.endswith(tried.verdict) for text in drawn["ring"].texts())
     assert f"usual {short(tried.usual.losses[-1])}" in drawn["loss"].texts()
     if tried.verdict == "error":
-        assert f"turn {tried.trial.turns + 1}, line" in said
+        assert f"Turn {tried.trial.turns + 1}, line" in said
         assert f"stops in turn {tried.trial.turns + 1}" in drawn["loss"].texts()
     else:
         loss = short(tried.trial.losses[-1])

@@ -49,7 +49,7 @@ class RingOfOrders(Instrument):
                 "grad": lambda width, height: draw_contents(moment, width, height),
                 "loss": lambda width, height: draw_losses(ran, width, height),
             },
-            state=f"{ran.verdict.capitalize()}: {ran.judged.result}. {ran.why}".replace("`", ""),
+            state=f"{ran.verdict.capitalize()}. {ran.judged.result}. {ran.why}".replace("`", ""),
             note=moment.words.replace("`", ""),
             code=ran.code,
             off=() if needs_loss(at["order"]) else ("first_loss",),

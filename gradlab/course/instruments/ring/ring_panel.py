@@ -160,6 +160,6 @@ def _add_grad(panel: PanelBuilder, grad: Grad, x: float, y: float) -> None:
     for at, ((text, look), each) in enumerate(zip(boxes, wide, strict=True)):
         words = f"backward {text}, {'already applied' if look == 'stale' else 'not applied yet'}"
         panel.add(make_box(f"box {at}", left, y - 11, left + each, y + 11, **BATCH_STYLES[look], words=words))
-        panel.label(f"box {at} number", [Spot(text, left + each / 2, y, "middle")], backed=look == "stale")
+        panel.label(f"box {at} number", [Spot(text, left + each / 2, y, "middle")], backed=True)
         left += each + 4
     panel.label("norm", [Spot(f"norm {short(grad.norm)}", x, y + 26, "middle")])

@@ -59,7 +59,7 @@ def _add_column(panel: PanelBuilder, at: int, call: Call, left: float, wide: flo
         )
         if tall >= 13:
             spot = Spot(str(number), middle, y - tall / 2, "middle")
-            panel.label(f"number {at}.{number}", [spot], size=11.0, backed=state == "stale")
+            panel.label(f"number {at}.{number}", [spot], size=11.0, backed=True)
         y -= tall
     if not inside:
         panel.label(
@@ -67,7 +67,7 @@ def _add_column(panel: PanelBuilder, at: int, call: Call, left: float, wide: flo
         )
     said = call_text(call)
     if call.failed:
-        panel.add(Dots(f"failed {at}", (middle, y - 12), shape="cross", size=13, stroke="wrong", width=3, words=said))
+        panel.add(Dots(f"failed {at}", (middle, y - 24), shape="cross", size=13, stroke="wrong", width=3, words=said))
     elif call.piece == "step" and call.moved:
         panel.add(Dots(f"step {at}", (middle, y - 11), shape="triangle", size=11, fill="optimizer", words=said))
     elif call.piece == "step":
@@ -101,7 +101,7 @@ def draw_losses(ran: RunOrder, width: int, height: int) -> Drawing:
     panel.label("usual word", [Spot(said, axes.right + 8, y + by) for by in (0, 16, -16)], role="grey")
     if highest > top or is_broken(losses):
         panel.corner("beyond the panel: up to " + ("inf or NaN" if is_broken(losses) else short(highest)), "")
-    return panel.finish(f"Loss on held-out digits. {ran.judged.result[:1].upper()}{ran.judged.result[1:]}.")
+    return panel.finish(f"Loss on held-out digits. {ran.judged.result}.")
 
 
 def _points(axes: Axes, losses: Sequence[float], top: float) -> tuple[float, ...]:

@@ -68,20 +68,20 @@ def judge(trial: Trial, usual: Trial) -> Verdict:
     ends = f"loss {short(trial.losses[-1])} after {trial.turns} turns"
     beside = f"{ends}, the usual loop {short(usual.losses[-1])}"
     if len(set(trial.prints)) == 1:
-        return Verdict(WRONG, f"the weights never move: {beside}", _why_still(trial))
+        return Verdict(WRONG, f"The weights never move: {beside}", _why_still(trial))
     late = updates_late(trial, usual)
     if late == 0:
-        same = f"the same weights as the usual loop after each of {trial.turns} turns, bit for bit: {ends}"
+        same = f"The same weights as the usual loop after each of {trial.turns} turns, bit for bit: {ends}"
         return Verdict(RIGHT, same, _why_right(trial))
     if late is not None:
-        behind = f"the weights of the usual loop, {_number(late, 'update')} late: {beside}"
+        behind = f"The weights of the usual loop, {_number(late, 'update')} late: {beside}"
         return Verdict(HARMLESS, behind, _why_right(trial))
     troubles = _troubles(trial)
     if not troubles:
-        return Verdict(HARMLESS, f"other weights than the usual loop: {beside}", _why_right(trial))
+        return Verdict(HARMLESS, f"Other weights than the usual loop: {beside}", _why_right(trial))
     if trial.losses[-1] < usual.losses[-1]:
         troubles.append("A lower loss does not make it right: these are not the steps that the lr asks for.")
-    return Verdict(WRONG, f"other weights than the usual loop: {beside}", " ".join(troubles))
+    return Verdict(WRONG, f"Other weights than the usual loop: {beside}", " ".join(troubles))
 
 
 def updates_late(trial: Trial, usual: Trial) -> int | None:
@@ -128,7 +128,7 @@ def call_text(call: Call) -> str:
 def _error(trial: Trial) -> str:
     assert trial.error is not None
     said = trial.error.problem.split(": [")[0].split(" (or ")[0]
-    return f"turn {trial.turns + 1}, line {trial.error.line}: {said}"
+    return f"Turn {trial.turns + 1}, line {trial.error.line}: {said}"
 
 
 def _why_error(trial: Trial) -> str:
