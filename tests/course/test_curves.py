@@ -8,7 +8,8 @@ import pytest
 
 from gradlab import Recipe, compare
 from gradlab.course import curves
-from gradlab.drawing import Drawing
+from gradlab.drawing import Drawing, draw_comparison
+from gradlab.formatting import short
 
 
 def ends(drawing: Drawing) -> list[str]:
@@ -17,7 +18,7 @@ def ends(drawing: Drawing) -> list[str]:
 
 def test_each_line_ends_where_its_numbers_end_and_has_its_role() -> None:
     drawing = curves({"cleared": [4.0, 2.0, 1.0], "forgot": [4.0, 1.0, 3.0]}, "loss", stale=["forgot"]).drawing
-    assert ends(drawing) == ["forgot 3", "cleared 1"]
+    assert ends(drawing) == ["cleared 1", "forgot 3"]
     paths = {role: drawing.find(f"curve {at}") for at, role in enumerate(("loss", "stale"))}
     for role, path in paths.items():
         assert path.stroke == role
@@ -43,9 +44,6 @@ def test_bad_input_is_named() -> None:
 
 
 def test_compare_writes_the_same_loss_in_picture_and_table() -> None:
-    result = compare("line", {"cleared": Recipe(lr=0.05), "forgot": Recipe(lr=0.05, zero_grad=False)}, updates=77)
-    from gradlab.drawing import draw_comparison
-    from gradlab.formatting import short
-
+    result = compare("line", {"cleared": Recipe(lr=0.005), "forgot": Recipe(lr=0.005, zero_grad=False)}, updates=77)
     drawn = ends(draw_comparison(result.curves))
     assert sorted(drawn) == sorted(f"{row.label} {short(row.last)}" for row in result.rows)

@@ -51,11 +51,6 @@ def _curve(values: Any, mean_of: int) -> Curve:
     broken = int(wrong[0]) + 1 if len(wrong) else None
     means = np.convolve(values[: wrong[0]] if len(wrong) else values, np.ones(mean_of) / mean_of, mode="valid")
     updates = np.arange(len(means)) + mean_of
-    return Curve(
-        updates,
-        means,
-        means,
-        means,
-        broken=broken,
-        now=float(means[-1]) if mean_of > 1 and len(means) else float(values[-1]),
-    )
+    listed: list[float] = means.tolist()
+    now = listed[-1] if mean_of > 1 and listed else float(values[-1])
+    return Curve(updates.tolist(), listed, listed, listed, broken=broken, now=now)

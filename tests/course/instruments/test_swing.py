@@ -48,7 +48,7 @@ def test_the_path_is_that_of_sgd_by_hand(case: dict[str, Any]) -> None:
 def test_what_is_predicted_is_what_a_long_run_does(case: dict[str, Any]) -> None:
     path = numbers.run_swing(**case)
     early, late = (max(map(abs, by_hand(**case, updates=u)[-200:])) for u in (600, 1200))
-    if 1e-200 < early and late < 1e200:
+    if early > 1e-200 and late < 1e200:
         assert path.factor == pytest.approx((late / early) ** (1 / 600), abs=2e-2)
     assert (
         path.fate
