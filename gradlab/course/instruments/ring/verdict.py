@@ -41,6 +41,16 @@ class RunOrder:
     judged: Verdict
 
     @property
+    def order(self) -> str:
+        """The calls with spaces between them."""
+        return self.trial.setup.order
+
+    @property
+    def loss(self) -> float:
+        """The newest loss on held-out digits."""
+        return self.trial.losses[-1]
+
+    @property
     def verdict(self) -> str:
         """The verdict in a word: "right", "harmless", "wrong" or "error"."""
         return self.judged.word
@@ -49,6 +59,11 @@ class RunOrder:
     def why(self) -> str:
         """The reason in a sentence or two."""
         return self.judged.why
+
+    @property
+    def result(self) -> str:
+        """What came of it, with its numbers, or the error."""
+        return self.judged.result
 
     @property
     def code(self) -> str:
