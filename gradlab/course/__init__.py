@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from .figures.formats import vanishing_figure as vanishing_figure
     from .figures.graph import draw_graph as draw_graph
     from .figures.headtail import head_to_tail as head_to_tail
-    from .figures.orders import Trial as Trial
-    from .figures.orders import orders_figure as orders_figure
     from .grad_traffic import traffic as traffic
     from .instruments.ring.instrument import ring_of_orders as ring_of_orders
     from .instruments.ring.instrument import run_order as run_order

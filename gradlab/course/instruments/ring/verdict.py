@@ -21,6 +21,8 @@ class Verdict:
 
     word: str
     """"right", "harmless", "wrong" or "error"."""
+    outcome: str
+    """What came of it, in a few words."""
     result: str
     """What was compared, with its numbers."""
     why: str
@@ -61,6 +63,11 @@ class RunOrder:
         return self.judged.why
 
     @property
+    def outcome(self) -> str:
+        """What came of it in a few words: "the weights never move"."""
+        return self.judged.outcome
+
+    @property
     def result(self) -> str:
         """What came of it, with its numbers, or the error."""
         return self.judged.result
@@ -79,24 +86,25 @@ def usual_setup(setup: Setup) -> Setup:
 def judge(trial: Trial, usual: Trial) -> Verdict:
     """Hold the weights of a trial, turn by turn, against those of the usual loop on the same batches."""
     if trial.error is not None:
-        return Verdict(ERROR, _error(trial), _why_error(trial))
-    ends = f"loss {short(trial.losses[-1])} after {trial.turns} turns"
-    beside = f"{ends}, the usual loop {short(usual.losses[-1])}"
+        raised = trial.error.problem.partition(":")[0]
+        return Verdict(ERROR, f"{raised} in turn {trial.turns + 1}", _error(trial), _why_error(trial))
+    beside = f"loss {short(trial.losses[-1])} after {trial.turns} turns, the usual loop {short(usual.losses[-1])}"
     if len(set(trial.prints)) == 1:
-        return Verdict(WRONG, f"The weights never move: {beside}", _why_still(trial))
+        return Verdict(WRONG, "the weights never move", f"The weights never move: {beside}", _why_still(trial))
     late = updates_late(trial, usual)
     if late == 0:
-        same = f"The same weights as the usual loop after each of {trial.turns} turns, bit for bit: {ends}"
-        return Verdict(RIGHT, same, _why_right(trial))
+        same = f"The same weights as the usual loop after each of {trial.turns} turns, bit for bit: "
+        result = f"{same}loss {short(trial.losses[-1])}"
+        return Verdict(RIGHT, "the weights of the usual loop", result, _why_right(trial))
     if late is not None:
-        behind = f"The weights of the usual loop, {_number(late, 'update')} late: {beside}"
-        return Verdict(HARMLESS, behind, _why_right(trial))
-    troubles = _troubles(trial)
-    if not troubles:
-        return Verdict(HARMLESS, f"Other weights than the usual loop: {beside}", _why_right(trial))
+        outcome = f"the weights of the usual loop, {_number(late, 'update')} late"
+        return Verdict(HARMLESS, outcome, f"T{outcome[1:]}: {beside}", _why_right(trial))
+    result = f"Other weights than the usual loop: {beside}"
+    if not (troubles := _troubles(trial)):
+        return Verdict(HARMLESS, "other weights, sound updates", result, _why_right(trial))
     if trial.losses[-1] < usual.losses[-1]:
         troubles.append("A lower loss does not make it right: these are not the steps that the lr asks for.")
-    return Verdict(WRONG, f"Other weights than the usual loop: {beside}", " ".join(troubles))
+    return Verdict(WRONG, "other weights", result, " ".join(troubles))
 
 
 def updates_late(trial: Trial, usual: Trial) -> int | None:
