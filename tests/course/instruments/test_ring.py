@@ -14,7 +14,7 @@ from gradlab import tasks
 from gradlab.course import ring_of_orders, run_order
 from gradlab.course.instruments.ring.instrument import RingOfOrders
 from gradlab.course.instruments.ring.loop_text import OPTIMIZERS
-from gradlab.course.instruments.ring.verdict import RunOrder
+from gradlab.course.instruments.ring.verdict import OrderRun
 
 CALLS = ("zero_grad", "forward", "backward", "step")
 ALL_24 = [" ".join(order) for order in permutations(CALLS)]
@@ -30,7 +30,7 @@ def ring() -> RingOfOrders:
     return ring_of_orders()  # one for all tests: it runs each loop once
 
 
-def ran(order: str, **options: Any) -> RunOrder:
+def ran(order: str, **options: Any) -> OrderRun:
     return ring().ran({**ring().values, "order": order, **options})
 
 

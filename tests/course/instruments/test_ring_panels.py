@@ -12,7 +12,7 @@ import pytest
 
 from gradlab.course import ring_of_orders
 from gradlab.course.instruments.ring.instrument import RingOfOrders
-from gradlab.course.instruments.ring.verdict import RunOrder
+from gradlab.course.instruments.ring.verdict import OrderRun
 from gradlab.drawing import Dots, Drawing, Path
 from gradlab.formatting import short
 from gradlab.widgets import View
@@ -35,7 +35,7 @@ def look(order: str, **options: Any) -> View:
     return ring().look({**ring().values, "order": order, **options})
 
 
-def ran(order: str) -> RunOrder:
+def ran(order: str) -> OrderRun:
     return ring().ran({**ring().values, "order": order})
 
 

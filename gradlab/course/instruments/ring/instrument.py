@@ -11,8 +11,8 @@ from ....widgets import Instrument, Knob, View
 from .loop_text import OPTIMIZERS, PIECES, USUAL, Setup, needs_loss
 from .ring_panel import MOMENTS, Moment, draw_ring
 from .time_panels import draw_contents, draw_losses
-from .trial import Trial, run
-from .verdict import RunOrder, judge, usual_setup
+from .trial import Trial, run_loop
+from .verdict import OrderRun, judge, usual_setup
 
 _KEPT = 128  # trials
 
@@ -56,11 +56,11 @@ class RingOfOrders(Instrument):
             lit=(line, line),
         )
 
-    def ran(self, at: Mapping[str, Any]) -> RunOrder:
+    def ran(self, at: Mapping[str, Any]) -> OrderRun:
         """Return the order at these settings with the usual loop beside it; each is run once."""
         setup = Setup(at["order"], at["optimizer"], at["set_to_none"], at["first_loss"], at["layers"])
         trial, usual = self._trial(setup), self._trial(usual_setup(setup))
-        return RunOrder(trial, usual, judge(trial, usual))
+        return OrderRun(trial, usual, judge(trial, usual))
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
         """Return all orders of the four calls, and the usual one with a call left out or doubled, call by call."""
@@ -70,7 +70,7 @@ class RingOfOrders(Instrument):
                     yield {"order": order, "first_loss": first_loss, "call": call}
 
     def _trial(self, setup: Setup) -> Trial:
-        trial = self._trials.pop(setup, None) or run(setup)
+        trial = self._trials.pop(setup, None) or run_loop(setup)
         self._trials[setup] = trial
         while len(self._trials) > _KEPT:
             self._trials.popitem(last=False)
@@ -95,7 +95,7 @@ def ring_of_orders(**start: Any) -> RingOfOrders:
     return RingOfOrders(**start)
 
 
-def run_order(order: str, **options: Any) -> RunOrder:
+def run_order(order: str, **options: Any) -> OrderRun:
     """Run the four calls in an order, as ``"zero_grad forward backward step"``, and judge what comes of it.
 
     The options are those of ``ring_of_orders``. Raises ValueError for an order or an option that there is not.

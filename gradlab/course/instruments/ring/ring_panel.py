@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ....drawing import BATCH_STYLES, Drawing, PanelBuilder, Path, Spot, make_box, text_width
 from ....formatting import short
-from .trial import Call, Grad
-from .verdict import RunOrder, call_text, grad_text, spans_text
+from .trial import Grad, LoopCall
+from .verdict import OrderRun, call_text, grad_text, spans_text
 
 MOMENTS = 12
 """So many calls can be looked at one by one: three turns of four calls."""
@@ -29,16 +29,16 @@ _MOST_BOXES = 4
 class Moment:
     """An order that was run, right after one of its first calls; 0 is before the loop."""
 
-    ran: RunOrder
+    ran: OrderRun
     at: int
 
     @property
-    def calls(self) -> tuple[Call, ...]:
+    def calls(self) -> tuple[LoopCall, ...]:
         """The calls up to this moment; fewer where an error ended the loop."""
         return self.ran.trial.calls[: self.at]
 
     @property
-    def call(self) -> Call | None:
+    def call(self) -> LoopCall | None:
         """The newest of them, None before the loop."""
         return self.calls[-1] if self.calls else None
 
@@ -111,7 +111,7 @@ class _Oval:
         return Path(id, points, fill=role)
 
 
-def _add_call(panel: PanelBuilder, oval: _Oval, place: int, piece: str, call: Call | None, *, lit: bool) -> None:
+def _add_call(panel: PanelBuilder, oval: _Oval, place: int, piece: str, call: LoopCall | None, *, lit: bool) -> None:
     x, y = oval.at(place)
     half = text_width(piece) / 2 + 9
     look = CALL_STYLES[piece]

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from ....drawing import BATCH_STYLES, Axes, Dots, Drawing, PanelBuilder, Path, Side, Spot, add_key, make_axes, make_box
 from ....formatting import short
 from .ring_panel import CALL_STYLES, MOMENTS, Moment
-from .trial import TURNS, Call
-from .verdict import RunOrder, call_text, grad_text, is_broken
+from .trial import TURNS, LoopCall
+from .verdict import OrderRun, call_text, grad_text, is_broken
 
 _LEFT, _TOP, _NAMES = 12.0, 76.0, 76.0  # CSS pixels beside, above and below the columns
 _TALLEST = 34.0  # a box
@@ -41,7 +41,9 @@ def draw_contents(moment: Moment, width: int, height: int) -> Drawing:
     return panel.finish(f"What .grad holds after each of the first {len(calls)} calls. {said}.")
 
 
-def _add_column(panel: PanelBuilder, at: int, call: Call, left: float, wide: float, bottom: float, tall: float) -> None:
+def _add_column(
+    panel: PanelBuilder, at: int, call: LoopCall, left: float, wide: float, bottom: float, tall: float
+) -> None:
     middle, half = left + wide / 2, min(wide / 2 - 1.5, 14.0)
     look = CALL_STYLES[call.piece]
     panel.add(make_box(f"name {at} box", middle - 8, bottom + 5, middle + 8, bottom + _NAMES - 6, **look))
@@ -74,7 +76,7 @@ def _add_column(panel: PanelBuilder, at: int, call: Call, left: float, wide: flo
         panel.add(Dots(f"step {at}", (middle, y - 22), shape="cross", size=9, stroke="grey", width=2, words=said))
 
 
-def draw_losses(ran: RunOrder, width: int, height: int) -> Drawing:
+def draw_losses(ran: OrderRun, width: int, height: int) -> Drawing:
     """Draw the loss on held-out digits after each turn: of the usual loop as a broad grey line, of this order on it."""
     panel = PanelBuilder("loss on held-out digits", width, height)
     losses, usual = ran.trial.losses, ran.usual.losses

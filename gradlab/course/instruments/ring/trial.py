@@ -45,7 +45,7 @@ class Grad:
 
 
 @dataclass(frozen=True)
-class Call:
+class LoopCall:
     """One call of the loop, with ``.grad`` right before and right after it."""
 
     turn: int
@@ -73,7 +73,7 @@ class Trial:
 
     setup: Setup
     text: str
-    calls: tuple[Call, ...]
+    calls: tuple[LoopCall, ...]
     losses: tuple[float, ...]
     """On held-out digits: before the loop, and after each turn that was completed."""
     prints: tuple[bytes, ...]
@@ -92,7 +92,7 @@ class Trial:
         return len(self.losses) - 1
 
     @property
-    def steps(self) -> list[Call]:
+    def steps(self) -> list[LoopCall]:
         """The calls of step() that ran."""
         return [call for call in self.calls if call.piece == "step" and not call.failed]
 
@@ -103,7 +103,7 @@ def count(spans: tuple[Span, ...]) -> int:
 
 
 @cache
-def task() -> Task:
+def digits_task() -> Task:
     """Return the task: real handwritten digits."""
     return digits(batch=_BATCH, device="cpu")
 
@@ -111,7 +111,7 @@ def task() -> Task:
 def build(layers: int) -> nn.Module:
     """Return the network of the task, or a single layer, with the same weights each time."""
     if layers == 3:
-        return task().build(seed=0)
+        return digits_task().build(seed=0)
     generator = torch.Generator().manual_seed(0)
     model = nn.utils.skip_init(nn.Linear, 64, 10)
     with torch.no_grad():
@@ -122,11 +122,11 @@ def build(layers: int) -> nn.Module:
 
 def namespace(setup: Setup) -> dict[str, Any]:
     """Return the names that the text needs; with a forward before the loop there is one batch more."""
-    batches = task().batches[: TURNS + setup.has_first_loss]
-    return {"torch": torch, "model": build(setup.layers), "loss_fn": task().loss_fn, "batches": batches}
+    batches = digits_task().batches[: TURNS + setup.has_first_loss]
+    return {"torch": torch, "model": build(setup.layers), "loss_fn": digits_task().loss_fn, "batches": batches}
 
 
-def run(setup: Setup) -> Trial:
+def run_loop(setup: Setup) -> Trial:
     """Run the text of a setup from the same weights on the same batches; an error ends it and is kept."""
     with lock, torch.enable_grad():
         observer = _Observer(setup)
@@ -144,7 +144,7 @@ class _Observer:
         self.names = namespace(setup)
         self.model: nn.Module = self.names["model"]
         self.provenance = Provenance(self.model.named_parameters())
-        self.calls: list[Call] = []
+        self.calls: list[LoopCall] = []
         self.losses: list[float] = []
         self.prints: list[bytes] = []
         self.turn = 0
@@ -211,11 +211,11 @@ class _Observer:
             self.writes += before.kind != "None"
             self.made_after.clear()  # all that is in .grad is applied now, and what is not there cannot come back
         self.calls.append(
-            Call(self.turn, place, piece, line, before, self.grad, added, batch, moved, age, failed),
+            LoopCall(self.turn, place, piece, line, before, self.grad, added, batch, moved, age, failed),
         )
 
     def _end_turn(self) -> None:
-        x, y = task().held_out or (None, None)
+        x, y = digits_task().held_out or (None, None)
         with torch.no_grad():
             self.losses.append(float(self.names["loss_fn"](self.model(x), y)))
         row = self._weights() + 0.0  # no negative zeros

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from ....formatting import short
 from ....gradients import Span
 from .loop_text import USUAL, Setup
-from .trial import Call, Grad, Trial, count
+from .trial import Grad, LoopCall, Trial, count
 
 RIGHT, HARMLESS, WRONG, ERROR = "right", "harmless", "wrong", "error"
 MOST_LATE = 2
@@ -16,7 +16,7 @@ MOST_LATE = 2
 
 
 @dataclass(frozen=True)
-class Verdict:
+class OrderVerdict:
     """What came of a trial, in a word and in sentences."""
 
     word: str
@@ -35,12 +35,12 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class RunOrder:
+class OrderRun:
     """An order that was run: its trial, the usual loop beside it, and the verdict on it."""
 
     trial: Trial
     usual: Trial
-    judged: Verdict
+    judged: OrderVerdict
 
     @property
     def order(self) -> str:
@@ -83,28 +83,28 @@ def usual_setup(setup: Setup) -> Setup:
     return replace(setup, order=USUAL, first_loss=False)
 
 
-def judge(trial: Trial, usual: Trial) -> Verdict:
+def judge(trial: Trial, usual: Trial) -> OrderVerdict:
     """Hold the weights of a trial, turn by turn, against those of the usual loop on the same batches."""
     if trial.error is not None:
         raised = trial.error.problem.partition(":")[0]
-        return Verdict(ERROR, f"{raised} in turn {trial.turns + 1}", _error(trial), _why_error(trial))
+        return OrderVerdict(ERROR, f"{raised} in turn {trial.turns + 1}", _error(trial), _why_error(trial))
     beside = f"loss {short(trial.losses[-1])} after {trial.turns} turns, the usual loop {short(usual.losses[-1])}"
     if len(set(trial.prints)) == 1:
-        return Verdict(WRONG, "the weights never move", f"The weights never move: {beside}", _why_still(trial))
+        return OrderVerdict(WRONG, "the weights never move", f"The weights never move: {beside}", _why_still(trial))
     late = updates_late(trial, usual)
     if late == 0:
         same = f"The same weights as the usual loop after each of {trial.turns} turns, bit for bit: "
         result = f"{same}loss {short(trial.losses[-1])}"
-        return Verdict(RIGHT, "the weights of the usual loop", result, _why_right(trial))
+        return OrderVerdict(RIGHT, "the weights of the usual loop", result, _why_right(trial))
     if late is not None:
         outcome = f"the weights of the usual loop, {_number(late, 'update')} late"
-        return Verdict(HARMLESS, outcome, f"T{outcome[1:]}: {beside}", _why_right(trial))
+        return OrderVerdict(HARMLESS, outcome, f"T{outcome[1:]}: {beside}", _why_right(trial))
     result = f"Other weights than the usual loop: {beside}"
     if not (troubles := _troubles(trial)):
-        return Verdict(HARMLESS, "other weights, sound updates", result, _why_right(trial))
+        return OrderVerdict(HARMLESS, "other weights, sound updates", result, _why_right(trial))
     if trial.losses[-1] < usual.losses[-1]:
         troubles.append("A lower loss does not make it right: these are not the steps that the lr asks for.")
-    return Verdict(WRONG, "other weights", result, " ".join(troubles))
+    return OrderVerdict(WRONG, "other weights", result, " ".join(troubles))
 
 
 def updates_late(trial: Trial, usual: Trial) -> int | None:
@@ -131,7 +131,7 @@ def grad_text(grad: Grad) -> str:
     return f"backward{'s' if grad.count > 1 else ''} {spans_text(grad.holds)}{stale}, norm {short(grad.norm)}"
 
 
-def call_text(call: Call) -> str:
+def call_text(call: LoopCall) -> str:
     """Say what a call did to ``.grad`` or to the weights."""
     if call.failed:
         return "raises an error"
