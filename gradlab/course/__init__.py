@@ -27,12 +27,10 @@ if TYPE_CHECKING:
     from .claims import ClaimLog as ClaimLog
     from .exercises import exercise as exercise
     from .figures.curves import curves as curves
-    from .figures.formats import range_figure as range_figure
-    from .figures.formats import ticks_figure as ticks_figure
-    from .figures.formats import vanishing_figure as vanishing_figure
     from .figures.graph import draw_graph as draw_graph
     from .figures.headtail import head_to_tail as head_to_tail
     from .grad_traffic import traffic as traffic
+    from .instruments.loss_scale.instrument import loss_scale as loss_scale
     from .instruments.ring.instrument import ring_of_orders as ring_of_orders
     from .instruments.ring.instrument import run_order as run_order
     from .instruments.swing import swing as swing
