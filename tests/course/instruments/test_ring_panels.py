@@ -120,6 +120,19 @@ def test_in_the_ring_a_forgotten_step_tells_what_it_applies_again() -> None:
     assert "does nothing" in panels(STILL, call=4)["ring"].texts()
     one = panels(CRASH, layers=1, call=10)["ring"].texts()
     assert "applies 2 (outdated)" in one
+    zeros = {"set_to_none": False, "optimizer": "SGD with momentum"}
+    assert "applies zeros" in panels("zero_grad forward step backward", layers=1, call=7, **zeros)["ring"].texts()
+    coasting = panels("zero_grad step forward backward step", call=7, **zeros)["ring"].texts()
+    assert "applies zeros and moves on" in coasting
+
+
+@pytest.mark.parametrize("order", [USUAL, "step", "step step step step step step step step"])
+@pytest.mark.parametrize("width", [340, 460])
+def test_the_turn_and_all_calls_have_room(order: str, width: int) -> None:
+    texts = panels(order, width, 230)["ring"].texts()
+    assert [text for text in texts if text in ("zero_grad", "forward", "backward", "step")] == order.split()
+    assert any(text.startswith("turn ") for text in texts)
+    assert ".grad" in texts
 
 
 def test_the_forward_before_the_loop_is_off_where_it_changes_nothing() -> None:

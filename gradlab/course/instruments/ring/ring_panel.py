@@ -74,8 +74,8 @@ def draw_ring(moment: Moment, width: int, height: int) -> Drawing:
     for place, piece in enumerate(pieces):
         _add_call(panel, oval, place, piece, last.get(place), lit=place == lit)
     if moment.call:
-        x, y = oval.at(-0.5)
-        panel.label("turn", [Spot(f"turn {moment.call.turn}", x - 14, y - 12, "end")], role="grey")
+        turn, (x, y) = f"turn {moment.call.turn}", oval.at(-0.5)
+        panel.label("turn", [Spot(turn, x - 14, y - 12, "end"), Spot(turn, 8.0, 40.0)], role="grey")
     _add_grad(panel, moment.grad, oval.x, oval.y)
     way = " \u2192 ".join(pieces)
     said = f"The ring {way}: {word}. {moment.words}"

@@ -127,7 +127,8 @@ def grad_text(grad: Grad) -> str:
         return "None"
     if not grad.holds:
         return "zeros"
-    stale = f" ({spans_text(grad.stale)} applied)" if grad.stale else ""
+    which = "" if grad.stale == grad.holds else f"{spans_text(grad.stale)} "
+    stale = f" ({which}applied)" if grad.stale else ""
     return f"backward{'s' if grad.count > 1 else ''} {spans_text(grad.holds)}{stale}, norm {short(grad.norm)}"
 
 
@@ -141,8 +142,10 @@ def call_text(call: LoopCall) -> str:
         return f"loss of batch {call.batch}"
     if call.piece == "backward":
         return f"adds {call.added}"
+    if call.before.kind == "None":
+        return "does nothing"
     if not call.before.holds:
-        return "coasts" if call.moved else "does nothing"
+        return "applies zeros and moves on" if call.moved else "applies zeros"
     again = f" ({spans_text(call.before.stale)} again)" if call.before.stale else ""
     outdated = " (outdated)" if call.age else ""
     return f"applies {spans_text(call.before.holds)}{again}{outdated}"
