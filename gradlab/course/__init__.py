@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from .figures.curves import curves as curves
     from .figures.graph import draw_graph as draw_graph
     from .figures.headtail import head_to_tail as head_to_tail
-    from .figures.orders import Trial as Trial
-    from .figures.orders import orders_figure as orders_figure
     from .grad_traffic import traffic as traffic
     from .instruments.loss_scale.instrument import loss_scale as loss_scale
     from .instruments.peak.instrument import peak as peak
+    from .instruments.ring.instrument import ring_of_orders as ring_of_orders
+    from .instruments.ring.instrument import run_order as run_order
     from .instruments.swing import swing as swing
     from .line_times import time_lines as time_lines
     from .patients.case import patient_names as patient_names
