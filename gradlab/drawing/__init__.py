@@ -8,7 +8,16 @@ from .._lazy import load_lazily
 
 if TYPE_CHECKING:
     from .axes import SUPERSCRIPTS as SUPERSCRIPTS
+    from .axes import Axes as Axes
+    from .axes import Scale as Scale
+    from .axes import Side as Side
+    from .axes import make_axes as make_axes
+    from .builder import PanelBuilder as PanelBuilder
+    from .builder import make_box as make_box
     from .comparison import draw_comparison as draw_comparison
+    from .labels import Spot as Spot
+    from .lettering import text_width as text_width
+    from .limits import value_limits as value_limits
     from .look import own_look as own_look
     from .marks import Axis as Axis
     from .marks import Band as Band

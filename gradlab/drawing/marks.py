@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -47,10 +47,11 @@ class Readout:
 class Drag:
     """What dragging a mark, or across it, means: ``name`` is told to the kernel with the place read on two axes.
 
-    ``"weights"`` moves the weights of a two-weight model; ``"zoom"`` chooses a range of the x axis.
+    ``"weights"`` moves the weights of a two-weight model, ``"zoom"`` chooses a range of the x axis, and the name of an
+    instrument's slider turns that slider.
     """
 
-    name: Literal["weights", "zoom"]
+    name: str
     x: Axis
     y: Axis
 

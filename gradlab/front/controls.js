@@ -3,18 +3,20 @@
 
 import { addElement } from "./events.js";
 import { NumberField } from "./number_field.js";
+import { OrderField } from "./order_field.js";
+import { Slider } from "./slider.js";
 
 /** @typedef {import("./events.js").Ask} Ask */
 /** @typedef {string | number | boolean | null} Value */
 /**
  * `options` of a choice are values, or pairs of words and a value.
  * @typedef {{
- *   name: string, label: string, kind: "tick" | "choice" | "whole" | "number",
- *   options?: (Value | [string, Value])[], low?: number | null, high?: number | null, step?: number | null,
+ *   name: string, label: string, kind: "tick" | "choice" | "whole" | "number" | "slider" | "order",
+ *   options?: (Value | [string, Value])[], low?: number | null, high?: number | null, step?: number | null, every?: number,
  * }} Control
  */
 /** @typedef {{controls?: Control[], values?: Record<string, Value>, off?: string[]}} ControlsState */
-/** @typedef {{element: HTMLElement, show: (value: Value) => void, disable: (off: boolean) => void}} Part */
+/** @typedef {{element: HTMLElement, show: (value: Value) => void, disable: (off: boolean) => void, close?: () => void}} Part */
 
 /** Controls side by side, each of which tells the kernel what was chosen or typed. */
 export class ControlBar {
@@ -50,14 +52,22 @@ export class ControlBar {
     if (off) { for (const [name, part] of this._parts) part.disable(off.includes(name)); }
   }
 
+  /** End what plays. */
+  close() {
+    for (const part of this._parts.values()) part.close?.();
+  }
+
   /** @param {Control[]} controls */
   _make(controls) {
     this._made = JSON.stringify(controls);
     const focused = [...this._parts].find(([, part]) => part.element.contains(document.activeElement))?.[0];
+    for (const part of this._parts.values()) part.close?.();
     this._parts = new Map(controls.map((control) => [control.name, this._part(control)]));
     this._bar.replaceChildren(...[...this._parts.values()].map((part) => part.element));
     /** @type {HTMLElement | null | undefined} */
-    const again = focused === undefined ? null : this._parts.get(focused)?.element.querySelector("input, select");
+    const again = focused === undefined
+      ? null
+      : this._parts.get(focused)?.element.querySelector("input, select, button");
     again?.focus();
   }
 
@@ -67,6 +77,8 @@ export class ControlBar {
    */
   _part(control) {
     const turn = (/** @type {Value} */ value) => this._turn(control.name, value);
+    if (control.kind === "slider") return new Slider(control, turn);
+    if (control.kind === "order") return new OrderField(control, turn);
     if (control.kind === "tick") return tickBox(control, turn);
     if (control.kind === "choice") return choiceList(control, turn);
     return new NumberField(control, turn);

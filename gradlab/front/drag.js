@@ -2,7 +2,7 @@
 /** Dragging in a panel: what is under the pointer to another place, or across it to choose a range. */
 
 import { addElement, atMostEvery } from "./events.js";
-import { boxOf } from "./marks.js";
+import { boxOf, isMoved } from "./marks.js";
 import { axisValue } from "./wire.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
@@ -22,7 +22,7 @@ export class PanelDrag {
    *   ask: import("./events.js").Ask,
    *   size: () => [number, number],
    *   place: (event: MouseEvent) => Place,
-   *   find: (place: Place, kind: "weights" | "zoom") => Found | null,
+   *   find: (place: Place, wanted: (mark: Mark) => boolean) => Found | null,
    *   follow: (place: Place | null) => void,
    * }} panel
    */
@@ -42,9 +42,9 @@ export class PanelDrag {
     canvas.addEventListener("pointermove", (event) => this._move(event));
     canvas.addEventListener("pointerup", (event) => this._end(event));
     canvas.addEventListener("pointercancel", () => this._stop());
-    // A finger on the weights drags them; anywhere else it scrolls the page.
+    // A finger on what can be moved drags it; anywhere else it scrolls the page.
     canvas.addEventListener("touchstart", (event) => {
-      if (this._mark?.drag?.name === "weights") event.preventDefault();
+      if (this._mark && isMoved(this._mark)) event.preventDefault();
     }, { passive: false });
   }
 
@@ -68,7 +68,8 @@ export class PanelDrag {
     this.moved = false;
     if (event.button) return;
     this._from = this._panel.place(event);
-    this._mark = (this._panel.find(this._from, "weights") ?? this._panel.find(this._from, "zoom"))?.mark ?? null;
+    const zooms = (/** @type {Mark} */ mark) => mark.drag?.name === "zoom";
+    this._mark = (this._panel.find(this._from, isMoved) ?? this._panel.find(this._from, zooms))?.mark ?? null;
     if (this._mark) this._canvas.setPointerCapture(event.pointerId);
   }
 
@@ -93,7 +94,7 @@ export class PanelDrag {
     const mark = this._mark;
     if (mark?.drag && this.moved) {
       const to = this._panel.place(event);
-      if (mark.drag.name === "weights") this.tell(mark, to);
+      if (isMoved(mark)) this.tell(mark, to);
       else {
         const [low, high] = this._chosen(mark, to).map((place) => axisValue(/** @type {Axis} */ (mark.drag?.x), place));
         this._panel.ask({ do: "zoom", low, high });

@@ -30,7 +30,12 @@ export function markAt(panel, x, y) {
  * @param {Mark} mark
  */
 export function isSpokenOf(mark) {
-  return Boolean(mark.words || mark.readout || mark.press || mark.drag?.name === "weights");
+  return Boolean(mark.words || mark.readout || mark.press || isMoved(mark));
+}
+
+/** Whether dragging moves a mark. Where a range can be chosen is ground. @param {Mark} mark */
+export function isMoved(mark) {
+  return mark.drag !== undefined && mark.drag.name !== "zoom";
 }
 
 /**

@@ -3,7 +3,7 @@
 
 import { PanelDrag, rangeAround } from "./drag.js";
 import { addElement } from "./events.js";
-import { boxOf, foundAt, isSpokenOf, markAt, nearestMark, pointNumbers } from "./marks.js";
+import { boxOf, foundAt, isMoved, isSpokenOf, markAt, nearestMark, pointNumbers } from "./marks.js";
 import { paint } from "./painter.js";
 
 /** @typedef {import("./wire.js").PanelState} PanelState */
@@ -51,7 +51,7 @@ export class Panel {
       ask: this._ask,
       size: () => this._panel?.size ?? [1, 1],
       place: (event) => this._placeOf(event),
-      find: (place, kind) => this._panel && nearestMark(this._panel, ...place, (mark) => mark.drag?.name === kind),
+      find: (place, wanted) => this._panel && nearestMark(this._panel, ...place, wanted),
       follow: (place) => this._follow(place),
     });
     this._listen();
@@ -156,10 +156,9 @@ export class Panel {
     const found = markAt(panel, ...this._pointer);
     this._stop = null;
     this._showTip(found);
-    const { drag, press } = found?.mark ?? {};
-    this.canvas.style.cursor = drag?.name === "weights"
+    this.canvas.style.cursor = found && isMoved(found.mark)
       ? "grab"
-      : press
+      : found?.mark.press
       ? "pointer"
       : this._zoomMark()
       ? "crosshair"
@@ -278,7 +277,7 @@ export class Panel {
    */
   _push(key) {
     const panel = this._panel;
-    const index = panel ? panel.marks.findIndex((mark) => mark.drag?.name === "weights") : -1;
+    const index = panel ? panel.marks.findIndex(isMoved) : -1;
     if (!panel || index < 0) return false;
     const { mark, x, y } = foundAt(panel, index, lastPoint(panel.marks[index]));
     const [right, down] = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[key] ??

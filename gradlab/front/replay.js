@@ -268,12 +268,19 @@ function valueWords(value) {
 }
 
 /**
- * Unpack a recording and show it.
- * @param {HTMLElement} root @param {string} packed gzip, as base64
+ * Unpack a recording.
+ * @param {string} packed gzip, as base64
  */
-export async function startReplay(root, packed) {
+export async function unpacked(packed) {
   const bytes = Uint8Array.from(atob(packed.trim()), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const recording = await new Response(stream).json();
-  Object.assign(globalThis, { gradlabReplay: new Replay(root, recording) });
+  return await new Response(stream).json();
+}
+
+/**
+ * Unpack a recording and show it.
+ * @param {HTMLElement} root @param {string} packed
+ */
+export async function startReplay(root, packed) {
+  Object.assign(globalThis, { gradlabReplay: new Replay(root, await unpacked(packed)) });
 }

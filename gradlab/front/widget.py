@@ -19,8 +19,8 @@ from .joined import joined_module, style_sheet
 class FrontEnd(anywidget.AnyWidget):
     """A view in the browser whose requests are answered by ``answer``, each with one message.
 
-    ``entry`` is the module that paints it: "lab" or "forecast". Messages are text; nothing is held in traits, so a page
-    that is reloaded asks for all that it shows. Its first lab asks for the modules and the style, for all: a kernel may
+    ``entry`` is the module that paints it: "lab" or "instrument". Messages are text; nothing is held in traits, so a
+    page that is reloaded asks for all that it shows. Its first lab asks for the modules and the style, for all: a kernel may
     hold many labs, and each of their widgets is made anew with the page.
     """
 

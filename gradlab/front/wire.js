@@ -6,7 +6,7 @@
  * @typedef {{start: number, per_pixel: number, log?: boolean}} Axis
  */
 /** @typedef {{words: string, x: Axis, y: Axis}} Readout */
-/** @typedef {{name: "weights" | "zoom", x: Axis, y: Axis}} Drag */
+/** @typedef {{name: string, x: Axis, y: Axis}} Drag */
 /**
  * One mark with the fields that are not at their defaults; `k` is p(ath), b(and), d(ots), t(ext) or i(mage).
  * @typedef {{

@@ -73,7 +73,7 @@ class ForecastLab:
             elif do == "size":
                 self._guarded(lambda: self._resize(request), quiet=True)
             self._answering = False
-            return {"n": request.get("n"), "frames": [self.frame()]}
+            return {"n": request.get("n"), "client": request.get("client"), "frames": [self.frame()]}
 
     # What the learner does --------------------------------------------------------------------------------------------
 
@@ -126,6 +126,7 @@ class ForecastLab:
             state=self._state(),
             alarm=self._alarm,
             note=" ".join(part for part in (self._extra, getattr(self.result, "covers", "")) if part),
+            buttons=[["forecast", "▶ Forecast"], ["largest", "Largest batch that fits"]],
             controls=forecast_controls(settings),
             values=forecast_values(settings),
             off=[],
@@ -228,5 +229,5 @@ class ForecastLab:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
         with lock:
             if self._view is None:
-                self._view = LiveView("forecast", self.handle)
+                self._view = LiveView("instrument", self.handle)
             return mimebundle(self._view, to_png(self.drawings()), self.text, self.text)

@@ -12,11 +12,18 @@ from ..formatting import png_img
 from ..front import joined_module, style_sheet
 
 
-def replay_page(recording: dict[str, Any], title: str, words: str, png: bytes) -> str:
-    """Return the document; it loads nothing from anywhere."""
+def replay_page(
+    recording: dict[str, Any],
+    title: str,
+    words: str,
+    png: bytes,
+    entry: str = "replay",
+    start: str = "startReplay",
+) -> str:
+    """Return the document, in which the function ``start`` of the module ``entry`` plays; it loads nothing else."""
     told = json.dumps(recording, separators=(",", ":"), ensure_ascii=False, default=list)
     packed = base64.b64encode(gzip.compress(told.encode(), 9, mtime=0)).decode()
-    module = joined_module("replay").replace("</script", "<\\/script")
+    module = joined_module(entry).replace("</script", "<\\/script")
     return f"""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
@@ -32,7 +39,7 @@ body {{ margin: 0 auto; max-width: 1500px; padding: 8px; }}
 <script type="text/plain" id="recording">{packed}</script>
 <script type="module">
 {module}
-startReplay(document.getElementById("lab"), document.getElementById("recording").textContent);
+{start}(document.getElementById("lab"), document.getElementById("recording").textContent);
 </script>
 </html>
 """

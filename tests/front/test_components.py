@@ -74,7 +74,7 @@ def page(browser: Any) -> Iterator[Any]:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(error.stack))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    names = [path.stem for path in FRONT.glob("*.js") if path.stem not in ("lab", "clock")]
+    names = [path.stem for path in FRONT.glob("*.js") if path.stem not in ("lab", "clock", "instrument")]
 
     def serve(route: Any) -> None:
         name = route.request.url.removeprefix("http://parts.test/")

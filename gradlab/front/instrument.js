@@ -1,0 +1,106 @@
+// @ts-check
+/** An instrument in a notebook: its screen, and what it asks the kernel. */
+
+import { InstrumentScreen } from "./instrument_screen.js";
+import { hideStill } from "./screen.js";
+
+const PATIENCE = 3000; // ms until the reader is told that the kernel does not answer
+
+/** @typedef {{request: Record<string, any>, done: () => void, answered: Promise<void>}} Waiting */
+
+/** Asks the kernel one thing at a time: of what is asked meanwhile, the newest of each kind is asked next. */
+export class Instrument {
+  /** @param {any} model @param {HTMLElement} root */
+  constructor(model, root) {
+    this.model = model;
+    this.client = Math.random().toString(36).slice(2, 10);
+    this.count = 0;
+    /** @type {Waiting | null} */
+    this.asked = null;
+    /** @type {Map<string, Waiting>} */
+    this.next = new Map();
+    this.timer = 0;
+    this.screen = new InstrumentScreen(root, {
+      ask: (request) => this.ask(request),
+      label: "gradlab: controls, and pictures that follow from them",
+    });
+    this.listen = (/** @type {any} */ message) => this.take(message);
+    model.on("msg:custom", this.listen);
+    this.ask({ do: "hello" });
+  }
+
+  /**
+   * @param {Record<string, any>} request
+   * @returns {Promise<void>} of the answer
+   */
+  ask(request) {
+    const kind = `${request.do} ${request.name ?? ""}`;
+    const waiting = this.next.get(kind);
+    if (waiting) {
+      waiting.request = request;
+      return waiting.answered;
+    }
+    let done = () => {};
+    const answered = /** @type {Promise<void>} */ (new Promise((resolve) => done = () => resolve()));
+    this.next.set(kind, { request, done, answered });
+    this.send();
+    return answered;
+  }
+
+  send() {
+    const [first] = this.next;
+    if (this.asked || !first) return;
+    const [kind, waiting] = first;
+    this.next.delete(kind);
+    this.asked = waiting;
+    this.count += 1;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(
+      () =>
+        this.tell(
+          "The kernel has not answered yet: another cell may be running. If it was restarted, run this cell again.",
+        ),
+      PATIENCE,
+    );
+    try {
+      this.model.send({ ...waiting.request, n: this.count, client: this.client });
+    } catch { // the kernel was restarted, or has died
+      this.asked = null;
+      clearTimeout(this.timer);
+      waiting.done();
+      this.tell("The kernel is gone. Run this cell again for one that lives.");
+    }
+  }
+
+  /** @param {string} note */
+  tell(note) {
+    if (this.screen.progress.style.visibility === "hidden") this.screen.words.show({ note });
+  }
+
+  /** @param {{n?: number, client?: string, frames?: Record<string, any>[], progress?: number | null}} message */
+  take(message) {
+    if (message.progress !== undefined) this.screen.tellProgress(message.progress);
+    for (const frame of message.frames ?? []) this.screen.take(frame);
+    if (message.client !== this.client || message.n !== this.count || !this.asked) return;
+    clearTimeout(this.timer);
+    const { done } = this.asked;
+    this.asked = null;
+    done();
+    this.send();
+  }
+
+  close() {
+    clearTimeout(this.timer);
+    this.screen.close();
+    this.model.off("msg:custom", this.listen);
+  }
+}
+
+export default {
+  /** @param {{model: any, el: HTMLElement}} context */
+  open({ model, el }) {
+    hideStill(model.get("lab_id"));
+    const instrument = new Instrument(model, el);
+    return () => instrument.close();
+  },
+};

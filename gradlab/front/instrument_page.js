@@ -1,0 +1,93 @@
+// @ts-check
+/** An instrument on a page without a kernel: a table from settings to frames. */
+
+import { mergeFrame, nothingShown } from "./frames.js";
+import { InstrumentScreen } from "./instrument_screen.js";
+import { unpacked } from "./replay.js";
+
+/** @typedef {Record<string, any>} Settings */
+/** @typedef {{title: string, settings: Settings[], frames: Record<string, any>[]}} RecordedSettings */
+
+export class InstrumentPage {
+  /** @param {HTMLElement} root @param {RecordedSettings} recording */
+  constructor(root, recording) {
+    this.recording = recording;
+    /** @type {Record<string, any>[]} what is shown at each of the settings, as far as it was worked out */
+    this.known = [];
+    this.screen = new InstrumentScreen(root, {
+      ask: (request) => this.ask(request),
+      label: `gradlab recording: ${recording.title}`,
+    });
+    /** @type {Settings} what the reader has chosen */
+    this.at = { ...recording.settings[0] };
+    this.show(0, "");
+  }
+
+  /** @param {number} index */
+  shownAt(index) {
+    const { known, recording } = this;
+    while (known.length <= index) {
+      known.push(mergeFrame(known.at(-1) ?? nothingShown(), recording.frames[known.length]).shown);
+    }
+    return known[index];
+  }
+
+  /** @param {number} index @param {string} note */
+  show(index, note) {
+    const shown = this.shownAt(index);
+    /** @type {Record<string, any>} */
+    const now = { ...shown, note: [note, shown.note].filter(Boolean).join("\n") };
+    const before = /** @type {Record<string, any>} */ (this.screen.shown);
+    const changed = new Set(Object.keys(now).filter((key) => now[key] !== before[key]));
+    changed.add("values"); // a turn that was not taken goes back
+    const panels = Object.keys(now.panels).filter((name) => now.panels[name] !== before.panels[name]);
+    this.at = { ...this.recording.settings[index] };
+    this.screen.show(now, changed, panels);
+    if (before.f >= 0) this.screen.words.announce(now.state);
+  }
+
+  /** @param {Record<string, any>} request */
+  ask({ do: what, name, value, x }) {
+    if (what === "turn") this.turn(name, value);
+    else if (what === "drag") this.turn(name, this.nearest(name, x));
+  }
+
+  /** @param {string} name @param {number} x */
+  nearest(name, x) {
+    const values = this.recording.settings.map((at) => at[name]);
+    return values.reduce((best, value) => Math.abs(value - x) < Math.abs(best - x) ? value : best);
+  }
+
+  /** Go to the settings with this value that are most like those now. @param {string} name @param {any} value */
+  turn(name, value) {
+    const { settings } = this.recording;
+    const here = settings.findIndex((at) => same(at, this.at));
+    const alike = (/** @type {Settings} */ at) =>
+      at[name] !== value ? -1 : Object.keys(at).filter((key) => at[key] === this.at[key]).length;
+    const best = settings.reduce((found, at, index) => alike(at) > alike(settings[found]) ? index : found, 0);
+    if (settings[best][name] !== value) {
+      return this.show(Math.max(here, 0), "This page does not hold that: it was recorded without it.");
+    }
+    const others = Object.keys(this.at).filter((key) => key !== name && settings[best][key] !== this.at[key]);
+    const labels = others.map((key) =>
+      this.shownAt(best).controls.find((/** @type {{name: string}} */ control) => control.name === key)?.label ?? key
+    );
+    this.show(
+      best,
+      others.length ? `This page holds that only with another ${labels.join(" and ")}, which was turned too.` : "",
+    );
+  }
+}
+
+/** @param {Settings} one @param {Settings} other */
+function same(one, other) {
+  return Object.keys(one).every((key) => one[key] === other[key]);
+}
+
+/**
+ * Unpack a recording and show it.
+ * @param {HTMLElement} root @param {string} packed gzip, as base64
+ */
+export async function startInstrument(root, packed) {
+  Object.assign(globalThis, { gradlabReplay: new InstrumentPage(root, await unpacked(packed)) });
+}

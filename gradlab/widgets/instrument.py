@@ -1,0 +1,252 @@
+"""Instruments: controls, and pictures and words that follow from them at once.
+
+An instrument is a pure function from the values of its controls to a View. What moves in time, as a moment of an
+update, is one more control: a slider that plays. So every state can be recorded, and a page without a kernel is a table
+of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from .._process import lock
+from ..drawing import Drawing, to_png, to_svg
+from .code import coloured
+from .export import LiveView, mimebundle
+from .frames import Frame, FrameWriter
+from .knobs import Knob
+from .replay_page import replay_page
+from .requests import RequestError, cut_words, panel_size, read_number
+
+Settings = Mapping[str, Any]
+Draw = Callable[[int, int], Drawing]
+_KEPT = 64  # views
+_KINDS = (".png", ".svg", ".html")
+
+
+@dataclass(frozen=True)
+class View:
+    """What an instrument shows at some settings."""
+
+    panels: Mapping[str, Draw]
+    """Name to a function of width and height in CSS pixels."""
+    state: str
+    """The result in a sentence or two, with its numbers."""
+    note: str = ""
+    code: str = ""
+    """The plain PyTorch that was run, "" for none."""
+    off: Sequence[str] = field(default_factory=tuple)
+    """The knobs that have no effect now."""
+    lit: tuple[int, int] = (0, 0)
+    """The first and the last line of the code that is lit."""
+
+
+class Instrument(ABC):
+    """Controls with pictures and words that answer them; what it shows depends on the values of the controls only.
+
+    Keyword arguments set start values by name. Raises ValueError for a name or a value that there is not; what is wrong
+    later is said in words, and the picture stays.
+    """
+
+    title: ClassVar[str]
+    size: ClassVar[tuple[int, int]] = (460, 300)
+    """CSS pixels of a panel in still pictures and on a page without a kernel."""
+
+    def __init__(self, **start: Any) -> None:
+        """Set it up; nothing is computed before it is shown."""
+        knobs = {knob.name: knob for knob in self.knobs()}
+        for name, value in start.items():
+            if name not in knobs:
+                raise ValueError(f"{type(self).__name__}: there is no control {name!r}; there are {', '.join(knobs)}")
+            knobs[name] = knobs[name].starting_at(type(self).__name__, value)
+        self._knobs = knobs
+        self.values: dict[str, Any] = {name: knob.start for name, knob in knobs.items()}
+        """What the controls are set to."""
+        self._views: dict[tuple[Any, ...], View] = {}
+        self._shown: View | None = None
+        self._alarm = ""
+        self._size = self.size
+        self._writer = FrameWriter()
+        self._view: LiveView | None = None
+        self._answering = False
+
+    # What each instrument says ----------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def knobs(self) -> list[Knob]:
+        """Return the controls, in their order."""
+
+    @abstractmethod
+    def look(self, at: Settings) -> View:
+        """Return what is seen at these settings, which have been checked."""
+
+    def recorded(self) -> Iterable[Settings]:
+        """Return the settings that a page without a kernel holds, each as what differs from the start."""
+        for name, knob in self._knobs.items():
+            for value in knob.values if knob.kind != "order" else [knob.start]:
+                yield {name: value}
+
+    # What the learner does --------------------------------------------------------------------------------------------
+
+    def turn(self, name: str, value: Any) -> None:
+        """Turn one control; a value that it cannot have is told in words, and nothing changes."""
+        with lock:
+            self._guarded(lambda: self._turn(name, value))
+        self._show()
+
+    def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Do what a request of the browser asks (``front/README.md``), and return the answer; nothing is raised."""
+        with lock:
+            self._answering = True
+            try:
+                self._guarded(lambda: self._do(request))
+                return {"n": request.get("n"), "client": request.get("client"), "frames": [self.frame()]}
+            finally:
+                self._answering = False
+
+    @property
+    def text(self) -> str:
+        """What is seen, in words."""
+        return " ".join(part for part in (self._now().state, self._alarm) if part)
+
+    # What is shown ----------------------------------------------------------------------------------------------------
+
+    def drawings(self) -> list[Drawing]:
+        """Return the panels as they are now."""
+        return [panel(*self.size) for panel in self._now().panels.values()]
+
+    def frame(self) -> Frame:
+        """Return what has changed since the frame before."""
+        return self._write(self._writer, self._now(), self.values, self._size, self._alarm)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the panels as ``.png`` or ``.svg``, or all that is recorded as a page, ``.html``; return the path."""
+        if not isinstance(path, (str, Path)) or Path(path).suffix not in _KINDS:
+            kinds = f"{', '.join(_KINDS[:-1])} or {_KINDS[-1]}"
+            raise ValueError(f"{type(self).__name__}.save: path must end in {kinds}, got {str(path)!r}")
+        target = Path(path)
+        with lock:
+            if target.suffix == ".png":
+                target.write_bytes(to_png(self.drawings()))
+            elif target.suffix == ".svg":
+                target.write_text(to_svg(self.drawings()), encoding="utf-8")
+            else:
+                target.write_text(self._page(), encoding="utf-8")
+        return target
+
+    def tell_progress(self, share: float | None) -> None:
+        """Show how far a long computation is, from 0 to 1; None ends it."""
+        if self._view is not None:
+            self._view.front.send({"progress": share})
+
+    # How it is done ---------------------------------------------------------------------------------------------------
+
+    def _do(self, request: Mapping[str, Any]) -> None:
+        do, name = request.get("do"), str(request.get("name"))
+        if do == "hello":
+            self._writer.start_over()
+        elif do == "turn":
+            self._writer.tell_again(name)  # the browser shows what was chosen, which may not be taken
+            self._turn(name, request.get("value"))
+        elif do == "drag":
+            self._turn(name, self._knob(name).nearest(read_number(request, "x")))
+        elif do == "size":
+            self._size = panel_size(request)
+        else:
+            raise RequestError(f"{type(self).__name__} knows no request {do!r}")
+
+    def _knob(self, name: str) -> Knob:
+        if name not in self._knobs:
+            raise RequestError(f"{type(self).__name__}: there is no control {name!r}")
+        return self._knobs[name]
+
+    def _turn(self, name: str, value: Any) -> None:
+        """Take a value if it is one, and if what is seen then can be worked out."""
+        taken = self._knob(name).check(type(self).__name__, value)
+        self._shown = self._seen({**self.values, name: taken})
+        self.values[name] = taken
+
+    def _now(self) -> View:
+        """Return what is seen now; an instrument that cannot show its start says why."""
+        if self._shown is None:
+            self._guarded(lambda: setattr(self, "_shown", self._seen(self.values)))
+        return self._shown or View({}, "Nothing can be shown here.")
+
+    def _seen(self, at: Settings) -> View:
+        key = tuple(at[name] for name in self._knobs)
+        view = self._views.pop(key, None) or self.look(dict(at))
+        self._views[key] = view
+        while len(self._views) > _KEPT:
+            self._views.pop(next(iter(self._views)))
+        return view
+
+    def _guarded(self, action: Callable[[], object]) -> None:
+        """Do something for the learner; what goes wrong is said in words."""
+        self._alarm = ""
+        try:
+            action()
+        except KeyboardInterrupt:
+            self._alarm = "Interrupted."
+        except Exception as error:  # a traceback under a notebook cell helps nobody
+            known = isinstance(error, ValueError)
+            self._alarm = cut_words(str(error) if known else f"{type(error).__name__}: {error}")
+
+    def _show(self) -> None:
+        """Tell the browser, if the answer to its own request does not."""
+        if self._view is not None and not self._answering:
+            self._view.front.push(self.frame())
+
+    def _write(
+        self,
+        writer: FrameWriter,
+        view: View,
+        values: Settings,
+        size: tuple[int, int],
+        alarm: str,
+        knobs: Iterable[Knob] | None = None,
+    ) -> Frame:
+        return writer.write(
+            {name: panel(*size) for name, panel in view.panels.items()},
+            state=view.state,
+            alarm=alarm,
+            note=view.note,
+            code={"source": view.code, "html": list(coloured(view.code))},
+            lit=list(view.lit),
+            controls=[knob.control for knob in knobs or self._knobs.values()],
+            values=dict(values),
+            off=list(view.off),
+        )
+
+    def _page(self) -> str:
+        """Return the page that holds what is recorded, the start first."""
+        start = {name: knob.start for name, knob in self._knobs.items()}
+        settings = [start]
+        for changes in self.recorded():
+            at = {name: self._knobs[name].check(type(self).__name__, v) for name, v in {**start, **changes}.items()}
+            if at not in settings:
+                settings.append(at)
+        held = [knob.only([at[name] for at in settings]) for name, knob in self._knobs.items()]
+        fixed = [knob.name for knob in held if len({repr(at[knob.name]) for at in settings}) == 1]
+        writer, frames = FrameWriter(), []
+        for at in settings:
+            view = self._seen(at)
+            view = replace(view, off=[*view.off, *fixed])
+            frames.append(self._write(writer, view, at, self.size, "", held))
+        seen = self._seen(start)
+        png = to_png([panel(*self.size) for panel in seen.panels.values()])
+        recording = {"title": self.title, "settings": settings, "frames": frames}
+        return replay_page(recording, self.title, seen.state, png, entry="instrument_page", start="startInstrument")
+
+    def __repr__(self) -> str:
+        return f"{self.title}. {self.text}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
+        with lock:
+            if self._view is None:
+                self._view = LiveView("instrument", self.handle)
+            return mimebundle(self._view, to_png(self.drawings()), self.text, repr(self))

@@ -1,0 +1,127 @@
+"""Knobs: the controls of an instrument, each declared once; its check and what the browser shows follow from that."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from .controls import Control
+
+MOST_PIECES = 8
+"""How long an order may be."""
+Kind = Literal["tick", "choice", "slider", "order"]
+
+
+@dataclass(frozen=True)
+class Knob:
+    """One control: its name, the words beside it, the value it starts at, and the values that it may have.
+
+    Made by ``Knob.tick``, ``Knob.choice``, ``Knob.slider`` and ``Knob.order``. Values are what JSON can hold.
+    """
+
+    name: str
+    label: str
+    kind: Kind
+    start: Any
+    options: tuple[tuple[str, Any], ...] = ()
+    """Words and value of each, in order; of an order the calls that it is made of."""
+    every: int = 0
+    """Milliseconds between two values of a slider while it plays, 0 for one that does not."""
+
+    @classmethod
+    def tick(cls, name: str, label: str = "", start: bool = True) -> Knob:
+        """Return a box to tick."""
+        return cls(name, label or name, "tick", start, (("off", False), ("on", True)))
+
+    @classmethod
+    def choice(cls, name: str, label: str, start: Any, options: Iterable[Any]) -> Knob:
+        """Return a list to choose from; ``options`` are values, or pairs of words and a value."""
+        pairs = tuple(option if isinstance(option, tuple) else (str(option), option) for option in options)
+        return cls(name, label, "choice", start, pairs)
+
+    @classmethod
+    def slider(
+        cls,
+        name: str,
+        label: str,
+        start: Any,
+        values: Sequence[Any],
+        text: Callable[[Any], str] = str,
+        *,
+        plays: bool | int = False,
+    ) -> Knob:
+        """Return a slider over these values. ``plays`` adds a button that moves it along, that many ms a value."""
+        every = 250 if plays is True else int(plays)
+        return cls(name, label, "slider", start, tuple((text(value), value) for value in values), every)
+
+    @classmethod
+    def order(cls, name: str, label: str, start: str, pieces: Sequence[str]) -> Knob:
+        """Return calls to be put in an order, left out or doubled; the value names them in one text with spaces."""
+        return cls(name, label, "order", start, tuple((piece, piece) for piece in pieces))
+
+    @property
+    def values(self) -> list[Any]:
+        """The values it may have; of an order the calls."""
+        return [value for _, value in self.options]
+
+    def check(self, owner: str, value: Any) -> Any:
+        """Return the value as it is kept; ValueError names the owner, the knob, the value and what is allowed."""
+        if self.kind == "order":
+            pieces = value.split() if isinstance(value, str) else []
+            if not 1 <= len(pieces) <= MOST_PIECES or not set(pieces) <= set(self.values):
+                allowed = f"1 to {MOST_PIECES} of {', '.join(self.values)}, with spaces between them"
+                raise ValueError(f"{owner}: {self.name} must be {allowed}, got {value!r}")
+            return " ".join(pieces)
+        for known in self.values:
+            if type(known) is type(value) and known == value:
+                return known
+        for known in self.values:  # 1 for 1.0, as JSON has them
+            if _is_number(known) and _is_number(value) and known == value:
+                return known
+        raise ValueError(f"{owner}: {self.name} must be {self._allowed}, got {value!r}")
+
+    def nearest(self, number: float) -> Any:
+        """Return the value of a slider of numbers that lies nearest, for one that is dragged in a panel."""
+        return min(self.values, key=lambda value: abs(value - number))
+
+    def only(self, values: Sequence[Any]) -> Knob:
+        """Return the knob with those of its values that a page without a kernel holds."""
+        if self.kind == "order":
+            return self
+        return replace(self, options=tuple(option for option in self.options if option[1] in values))
+
+    def starting_at(self, owner: str, value: Any) -> Knob:
+        """Return the knob with another start; a slider of numbers takes in one that lies between its values."""
+        values = self.values
+        numbers = self.kind == "slider" and all(map(_is_number, [value, *values]))
+        if not numbers or value in values or not min(values) < value < max(values):
+            return replace(self, start=self.check(owner, value))
+        falls = values[0] > values[-1]
+        options = sorted([*self.options, (f"{value:g}", value)], key=lambda option: option[1], reverse=falls)
+        return replace(self, start=value, options=tuple(options))
+
+    @property
+    def control(self) -> Control:
+        """What the browser is told of it."""
+        told: Control = {"name": self.name, "label": self.label, "kind": self.kind}
+        if self.kind in ("choice", "slider"):
+            told["options"] = [list(option) for option in self.options]
+        if self.kind == "order":
+            told["options"] = self.values
+            told["high"] = MOST_PIECES
+        if self.every:
+            told["every"] = self.every
+        return told
+
+    @property
+    def _allowed(self) -> str:
+        values = self.values
+        if self.kind == "slider" and len(values) > 8 and all(map(_is_number, values)):
+            return f"one of {len(values)} values from {min(values):g} to {max(values):g}"
+        return f"one of {', '.join(repr(value) for value in values)}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
