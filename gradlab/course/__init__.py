@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .figures.orders import orders_figure as orders_figure
     from .grad_traffic import traffic as traffic
     from .instruments.swing import swing as swing
+    from .instruments.two_ranks.instrument import two_ranks as two_ranks
     from .processes import launch as launch
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun

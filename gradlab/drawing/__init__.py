@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .arrows import arrow_outline as arrow_outline
     from .axes import SUPERSCRIPTS as SUPERSCRIPTS
     from .axes import Axes as Axes
     from .axes import Scale as Scale
     from .axes import Side as Side
     from .axes import make_axes as make_axes
+    from .batches import BATCH_STYLES as BATCH_STYLES
+    from .batches import add_key as add_key
     from .builder import PanelBuilder as PanelBuilder
     from .builder import make_box as make_box
     from .comparison import draw_comparison as draw_comparison
+    from .labels import Box as Box
     from .labels import Spot as Spot
     from .lettering import text_width as text_width
     from .limits import value_limits as value_limits

@@ -6,9 +6,10 @@ import json
 import math
 import tempfile
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch.nn.functional import mse_loss
@@ -51,10 +52,11 @@ Seen = tuple[tuple[UpdateSeen, ...], tuple[UpdateSeen, ...]]
 """What rank 0 and rank 1 saw, update by update."""
 
 
-class CannotStart(RuntimeError):
+class CannotStartError(RuntimeError):
     """The processes could not be run here; the message says why, for a learner."""
 
 
+@cache
 def make_data() -> tuple[torch.Tensor, torch.Tensor]:
     """Return inputs (micro-batches x samples x 2) and targets (micro-batches x samples x 1).
 
@@ -71,9 +73,9 @@ def make_data() -> tuple[torch.Tensor, torch.Tensor]:
     return inputs, ((inputs * wanted).sum(-1) + noise).unsqueeze(-1)
 
 
-@lru_cache(maxsize=1)
+@cache
 def run_ranks() -> dict[LoopSettings, Seen]:
-    """Run all loops in two processes, once; raises CannotStart with words for a learner where that is impossible."""
+    """Run all loops in two processes, once; raises CannotStartError with words for a learner where that fails."""
     settings = list(all_settings())
     inputs, targets = make_data()
     loops = [
@@ -89,9 +91,9 @@ def run_ranks() -> dict[LoopSettings, Seen]:
         try:
             result = launch(place / "rank.py", processes=2, seconds=_SECONDS)
         except (OSError, RuntimeError, ValueError) as error:
-            raise CannotStart(f"Two processes could not be started here: {error}") from error
+            raise CannotStartError(f"Two processes could not be started here: {error}") from error
         if not result:
-            raise CannotStart(result.error)
+            raise CannotStartError(result.error)
         seen = [json.loads((place / f"seen-{rank}.json").read_text()) for rank in (0, 1)]
     return {each: (_updates(seen[0][at]), _updates(seen[1][at])) for at, each in enumerate(settings)}
 
@@ -104,7 +106,7 @@ def whole_gradient(weights: Vector, first: int, accumulate: int) -> Vector:
     return gradient[0, 0].item(), gradient[0, 1].item()
 
 
-@lru_cache(maxsize=len((1, 2, 3)))
+@cache
 def one_process(accumulate: int) -> tuple[Vector, ...]:
     """Return the weights of one process that gets all samples, from the start and after each update."""
     path: list[Vector] = [(0.0, 0.0)]
@@ -114,6 +116,7 @@ def one_process(accumulate: int) -> tuple[Vector, ...]:
     return tuple(path)
 
 
+@cache
 def best_weights() -> Vector:
     """Return the weights with the least loss over all micro-batches."""
     inputs, targets = (part.flatten(0, 1) for part in make_data())
@@ -121,25 +124,22 @@ def best_weights() -> Vector:
     return best[0].item(), best[1].item()
 
 
-def _updates(seen: list[dict[str, object]]) -> tuple[UpdateSeen, ...]:
-    return tuple(_update(each) for each in seen)
-
-
-def _update(seen: dict[str, object]) -> UpdateSeen:
-    micros = seen["micros"]
-    assert isinstance(micros, list)
-    cleared = seen["cleared"]
-    return UpdateSeen(
-        None if cleared is None else _vector(cleared),
-        tuple(
-            MicroSeen(*(_vector(micro[name]) for name in ("own", "before", "after")), tuple(micro["sent"]))
-            for micro in micros
-        ),
-        _vector(seen["weights"]),
+def _updates(seen: list[dict[str, Any]]) -> tuple[UpdateSeen, ...]:
+    return tuple(
+        UpdateSeen(
+            None if update["cleared"] is None else _vector(update["cleared"]),
+            tuple(
+                MicroSeen(
+                    _vector(micro["own"]), _vector(micro["before"]), _vector(micro["after"]), tuple(micro["sent"])
+                )
+                for micro in update["micros"]
+            ),
+            _vector(update["weights"]),
+        )
+        for update in seen
     )
 
 
-def _vector(numbers: object) -> Vector:
-    assert isinstance(numbers, list)
+def _vector(numbers: list[float]) -> Vector:
     first, second = numbers
-    return float(first), float(second)
+    return first, second

@@ -1,7 +1,7 @@
 """Every moment of a loop of two ranks: what each ``.grad`` is made of, what was sent, and where the weights are.
 
 The contributions follow from what the two processes saw by two rules. ``backward()`` adds a rank's own gradient to its
-``.grad``; an all-reduce replaces each ``.grad`` by the mean of both, so that it holds half of each rank's contributions.
+``.grad``; an all-reduce replaces each ``.grad`` by the mean of both, which holds half of each rank's contributions.
 ``zero_grad()`` drops them; what a step has used and the next update still holds is stale.
 """
 

@@ -31,6 +31,7 @@ from .measure import Vector
 from .moments import Moment, RankMoment
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58.0, 12.0, 54.0, 40.0
+_CROWD = 3  # so many fresh arrows have their full names beside them
 _HALVES = {1.0: "", 0.5: "\u00bd of "}
 
 
@@ -60,11 +61,10 @@ def arrows_of(rank: RankMoment) -> list[Arrow]:
     found = []
     if stale:
         found.append(Arrow((sum(x for x, _ in stale), sum(y for _, y in stale)), True, ("left over", "old")))
-    for part in rank.parts:
-        if not part.stale:
-            share = _HALVES.get(part.share, f"{part.share:g} of ")
-            who = f"{share}rank {part.source.rank}'s"
-            found.append(Arrow(part.vector, False, (f"{who} batch {part.source.micro}", who)))
+    for part in (part for part in rank.parts if not part.stale):
+        who = f"{_HALVES.get(part.share, f'{part.share:g} of ')}rank {part.source.rank}'s"
+        names = (f"{who} batch {part.source.micro}", who, f"rank {part.source.rank}")
+        found.append(Arrow(part.vector, False, names))
     return found
 
 
@@ -110,14 +110,16 @@ def draw_gradient(moment: Moment, number: int, extent: Extent, width: int, heigh
         _keep_free(panel, end, end)
         ends.append((end, ("one process",)))
     at, drawn = (0.0, 0.0), []
-    for count, arrow in enumerate(arrows_of(rank)):
+    arrows = arrows_of(rank)
+    crowd = sum(not arrow.stale for arrow in arrows)
+    for count, arrow in enumerate(arrows):
         tip = (at[0] + arrow.vector[0], at[1] + arrow.vector[1])
         tail, head = _place(axes, at), _place(axes, tip)
         words = f"{arrow.names[0]}: {vector_text(arrow.vector)}"
         _add_arrow(panel, f"arrow {count}", tail, head, 7.0, "stale" if arrow.stale else "fresh", words)
         _keep_free(panel, tail, head)
         if math.dist(tail, head) > 10:
-            drawn.append((tail, head, arrow.names))
+            drawn.append((tail, head, arrow.names if crowd <= _CROWD else arrow.names[-1:]))
         at = tip
     for count, (tail, head, names) in enumerate(drawn):
         spots = [spot for name in names for spot in _beside(name, tail, head)]
@@ -240,7 +242,9 @@ def _add_statement(
         else:
             said = f"{told}, rank {rank}: zero_grad is forgotten"
             panel.add(
-                Dots(f"{name} {rank}", (x, y), shape="cross", size=2 * half, stroke="wrong" + pale, width=2.2, words=said)
+                Dots(
+                    f"{name} {rank}", (x, y), shape="cross", size=2 * half, stroke="wrong" + pale, width=2.2, words=said
+                )
             )
 
 
@@ -304,9 +308,7 @@ def _keep_free(panel: PanelBuilder, tail: Place, head: Place) -> None:
         panel.placer.take([Box(x - 5, y - 5, x + 5, y + 5)])
 
 
-def _beside(
-    text: str, tail: Place, head: Place
-) -> list[Spot]:
+def _beside(text: str, tail: Place, head: Place) -> list[Spot]:
     """Return spots beside the middle of an arrow, on both sides."""
     (x0, y0), (x1, y1) = tail.tolist(), head.tolist()
     length = math.hypot(x1 - x0, y1 - y0) or 1.0
