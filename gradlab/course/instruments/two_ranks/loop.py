@@ -8,7 +8,7 @@ from itertools import product
 
 MOMENTS = 24
 """Statements that are stepped through: 6 updates of 4, 4 updates of 6 or 3 updates of 8."""
-SAMPLES = 16
+SAMPLES_EACH = 16
 """Of a micro-batch, both ranks together."""
 LR = 0.15
 ACCUMULATE = (1, 2, 3)
@@ -64,7 +64,7 @@ class LoopSettings:
         window = self.accumulate > 1
         loss = ["loss = mse_loss(model(x), y)"]
         if self.batches == "12 and 4, weighted":
-            loss.append(f"loss = loss * len(x) * 2 / {SAMPLES}  # 2 ranks, {SAMPLES} samples")
+            loss.append(f"loss = loss * len(x) * 2 / {SAMPLES_EACH}  # 2 ranks, {SAMPLES_EACH} samples")
         if window:
             loss.append(f"loss = loss / {self.accumulate}")
         loss.append("loss.backward()")

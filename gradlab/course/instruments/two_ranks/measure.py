@@ -15,10 +15,10 @@ import torch
 from torch.nn.functional import mse_loss
 
 from ...processes import launch
-from .loop import LR, MOMENTS, SAMPLES, LoopSettings, all_settings
+from .loop import LR, MOMENTS, SAMPLES_EACH, LoopSettings, all_settings
 
 Vector = tuple[float, float]
-MICRO_BATCHES = 9
+IN_ALL = 9
 """As many as the longest loop needs: three windows of three."""
 _SECONDS = 60.0
 
@@ -48,7 +48,7 @@ class UpdateSeen:
     """After the step."""
 
 
-Seen = tuple[tuple[UpdateSeen, ...], tuple[UpdateSeen, ...]]
+TwoRanksSeen = tuple[tuple[UpdateSeen, ...], tuple[UpdateSeen, ...]]
 """What rank 0 and rank 1 saw, update by update."""
 
 
@@ -64,17 +64,17 @@ def make_data() -> tuple[torch.Tensor, torch.Tensor]:
     last by (0.6, 2.2). So the ranks disagree, as ranks do, and what each wants alone is not what both want together.
     """
     generator = torch.Generator().manual_seed(0)
-    turns = torch.rand(MICRO_BATCHES, 1, generator=generator) + torch.arange(SAMPLES) * 0.375
-    sizes = 1.0 + 0.6 * torch.rand(MICRO_BATCHES, SAMPLES, generator=generator)
+    turns = torch.rand(IN_ALL, 1, generator=generator) + torch.arange(SAMPLES_EACH) * 0.375
+    sizes = 1.0 + 0.6 * torch.rand(IN_ALL, SAMPLES_EACH, generator=generator)
     inputs = torch.stack([sizes * (math.pi * turns).cos(), sizes * (math.pi * turns).sin()], dim=-1)
-    along = torch.linspace(0.0, 1.0, SAMPLES).unsqueeze(-1)
+    along = torch.linspace(0.0, 1.0, SAMPLES_EACH).unsqueeze(-1)
     wanted = torch.tensor([2.4, -0.4]) * (1 - along) + torch.tensor([0.6, 2.2]) * along
-    noise = 0.4 * torch.randn(MICRO_BATCHES, SAMPLES, generator=generator)
+    noise = 0.4 * torch.randn(IN_ALL, SAMPLES_EACH, generator=generator)
     return inputs, ((inputs * wanted).sum(-1) + noise).unsqueeze(-1)
 
 
 @cache
-def run_ranks() -> dict[LoopSettings, Seen]:
+def run_ranks() -> dict[LoopSettings, TwoRanksSeen]:
     """Run all loops in two processes, once; raises CannotStartError with words for a learner where that fails."""
     settings = list(all_settings())
     inputs, targets = make_data()

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from .loop import LoopSettings
-from .measure import Seen, Vector, one_process, whole_gradient
+from .measure import TwoRanksSeen, Vector, one_process, whole_gradient
 
 
-class Source(NamedTuple):
+class Origin(NamedTuple):
     """Where a contribution comes from."""
 
     rank: int
@@ -27,7 +27,7 @@ class Source(NamedTuple):
 class Part:
     """What one rank's samples of one micro-batch contribute to a ``.grad``."""
 
-    source: Source
+    origin: Origin
     share: float
     """How much of the gradient is in it: 1 in the rank's own ``.grad``, 0.5 after an all-reduce."""
     vector: Vector
@@ -94,8 +94,8 @@ class _Rank:
     """One ``.grad`` and what it is made of, as statement after statement is gone through."""
 
     def __init__(self) -> None:
-        self.shares: dict[Source, float] = {}
-        self.stale: set[Source] = set()
+        self.shares: dict[Origin, float] = {}
+        self.stale: set[Origin] = set()
         self.grad: Vector | None = None
         self.path: list[Vector] = [(0.0, 0.0)]
         self.whole: Vector = (0.0, 0.0)
@@ -108,24 +108,24 @@ class _Rank:
             self.stale.clear()
         self.stale |= set(self.shares)  # what is still there was used by the step before
 
-    def add(self, source: Source, grad: Vector) -> None:
+    def add(self, origin: Origin, grad: Vector) -> None:
         """Take in this rank's own gradient, all of it."""
-        self.shares[source], self.grad = 1.0, grad
+        self.shares[origin], self.grad = 1.0, grad
 
-    def now(self, own: dict[Source, Vector]) -> RankMoment:
-        """Return this moment; ``own`` is the whole gradient of each source."""
+    def now(self, own: dict[Origin, Vector]) -> RankMoment:
+        """Return this moment; ``own`` is the whole gradient of each origin."""
         parts = []
-        for source, share in self.shares.items():
-            x, y = own[source]
-            parts.append(Part(source, share, (share * x, share * y), source in self.stale))
+        for origin, share in self.shares.items():
+            x, y = own[origin]
+            parts.append(Part(origin, share, (share * x, share * y), origin in self.stale))
         return RankMoment(self.grad, tuple(parts), tuple(self.path), self.whole)
 
 
-def moments_of(settings: LoopSettings, seen: Seen) -> list[Moment]:
+def moments_of(settings: LoopSettings, seen: TwoRanksSeen) -> list[Moment]:
     """Return the moments: the start, and one after each statement."""
     window = settings.accumulate
     ranks = (_Rank(), _Rank())
-    own: dict[Source, Vector] = {}
+    own: dict[Origin, Vector] = {}
     messages: list[Message] = []
     found: list[Moment] = []
     alone = one_process(window)
@@ -147,9 +147,9 @@ def moments_of(settings: LoopSettings, seen: Seen) -> list[Moment]:
         note(update, "zero_grad")
         for micro in range(window):
             for number, saw in enumerate(both):
-                source = Source(number, first + micro + 1)
-                own[source] = saw.micros[micro].own
-                ranks[number].add(source, saw.micros[micro].before)
+                origin = Origin(number, first + micro + 1)
+                own[origin] = saw.micros[micro].own
+                ranks[number].add(origin, saw.micros[micro].before)
             note(update, "backward", micro + 1)
             sent = both[0].micros[micro].sent
             messages += [Message(len(found), count) for count in sent]
@@ -166,8 +166,8 @@ def moments_of(settings: LoopSettings, seen: Seen) -> list[Moment]:
 
 def _average(ranks: tuple[_Rank, _Rank]) -> None:
     """Let both hold half of each other's contributions; what is stale in one is stale in both."""
-    sources = sorted({source for rank in ranks for source in rank.shares}, key=lambda each: (each.micro, each.rank))
-    mean = {source: sum(rank.shares.get(source, 0.0) for rank in ranks) / 2 for source in sources}
+    origins = sorted({origin for rank in ranks for origin in rank.shares}, key=lambda each: (each.micro, each.rank))
+    mean = {origin: sum(rank.shares.get(origin, 0.0) for rank in ranks) / 2 for origin in origins}
     stale = ranks[0].stale | ranks[1].stale
     for rank in ranks:
         rank.shares, rank.stale = dict(mean), set(stale)

@@ -35,11 +35,11 @@ _CROWD = 3  # so many fresh arrows have their full names beside them
 _HALVES = {1.0: "", 0.5: "\u00bd of "}
 
 
-Place = npt.NDArray[np.float64]
+Pixels = npt.NDArray[np.float64]
 """Two coordinates in CSS pixels."""
 
 
-class Arrow(NamedTuple):
+class PartArrow(NamedTuple):
     """An arrow of the picture: a contribution, or all that is stale together."""
 
     vector: Vector
@@ -55,16 +55,16 @@ class Extent(NamedTuple):
     high: Vector
 
 
-def arrows_of(rank: RankMoment) -> list[Arrow]:
+def arrows_of(rank: RankMoment) -> list[PartArrow]:
     """Return what is drawn head to tail: what is stale as one arrow, then each fresh contribution."""
     stale = [part.vector for part in rank.parts if part.stale]
     found = []
     if stale:
-        found.append(Arrow((sum(x for x, _ in stale), sum(y for _, y in stale)), True, ("left over", "old")))
+        found.append(PartArrow((sum(x for x, _ in stale), sum(y for _, y in stale)), True, ("left over", "old")))
     for part in (part for part in rank.parts if not part.stale):
-        who = f"{_HALVES.get(part.share, f'{part.share:g} of ')}rank {part.source.rank}'s"
-        names = (f"{who} batch {part.source.micro}", who, f"rank {part.source.rank}")
-        found.append(Arrow(part.vector, False, names))
+        who = f"{_HALVES.get(part.share, f'{part.share:g} of ')}rank {part.origin.rank}'s"
+        names = (f"{who} batch {part.origin.micro}", who, f"rank {part.origin.rank}")
+        found.append(PartArrow(part.vector, False, names))
     return found
 
 
@@ -99,7 +99,7 @@ def draw_gradient(moment: Moment, number: int, extent: Extent, width: int, heigh
     panel.add(Dots("origin", tuple(origin.tolist()), shape="plus", size=9.0, stroke="grey", width=1.5))
     for place, look in enumerate(("fresh", "stale", "sum")):
         add_key(panel, (look,), axes.left + 74.0 * place, 38.0)
-    ends: list[tuple[Place, tuple[str, ...]]] = []
+    ends: list[tuple[Pixels, tuple[str, ...]]] = []
     if rank.grad is not None:
         _add_arrow(panel, "sum", origin, _place(axes, rank.grad), 15.0, "sum", f"what .grad holds: {held}")
     if moment.complete and rank.off > 1e-3:
@@ -283,15 +283,15 @@ def _extent(points: Sequence[Vector]) -> Extent:
     return Extent((low[0], low[1]), (high[0], high[1]))
 
 
-def _place(axes: Axes, point: Vector) -> Place:
+def _place(axes: Axes, point: Vector) -> Pixels:
     return np.array([axes.x.at(point[0]), axes.y.at(point[1])])
 
 
 def _add_arrow(
     panel: PanelBuilder,
     id: str,
-    tail: Place,
-    head: Place,
+    tail: Pixels,
+    head: Pixels,
     width: float,
     kind: str,
     words: str,
@@ -301,14 +301,14 @@ def _add_arrow(
         panel.add(Path(id, corners.ravel(), words=words, **BATCH_STYLES[kind]))
 
 
-def _keep_free(panel: PanelBuilder, tail: Place, head: Place) -> None:
+def _keep_free(panel: PanelBuilder, tail: Pixels, head: Pixels) -> None:
     """Keep labels off an arrow."""
     steps = max(int(math.dist(tail, head) / 6), 1)
     for x, y in (tail + (head - tail) * (step / steps) for step in range(steps + 1)):
         panel.placer.take([Box(x - 5, y - 5, x + 5, y + 5)])
 
 
-def _beside(text: str, tail: Place, head: Place) -> list[Spot]:
+def _beside(text: str, tail: Pixels, head: Pixels) -> list[Spot]:
     """Return spots beside the middle of an arrow, on both sides."""
     (x0, y0), (x1, y1) = tail.tolist(), head.tolist()
     length = math.hypot(x1 - x0, y1 - y0) or 1.0
@@ -321,7 +321,7 @@ def _beside(text: str, tail: Place, head: Place) -> list[Spot]:
     return spots
 
 
-def _around(text: str, point: Place) -> list[Spot]:
+def _around(text: str, point: Pixels) -> list[Spot]:
     """Return spots around a point."""
     x, y = point.tolist()
     near = [Spot(text, x + 10, y), Spot(text, x - 10, y, "end")]

@@ -37,7 +37,7 @@ class Watched:
         grad = self.model.weight.grad
         return None if grad is None else grad.flatten().tolist()
 
-    def reduce(self, state: object, bucket: Any) -> Any:
+    def reduce(self, bucket: Any) -> Any:
         """All-reduce a bucket as DDP does by itself, to the mean over the ranks, and note what is sent."""
         buffer = bucket.buffer()
         self.sent.append({"bytes": buffer.nbytes, "before": buffer.tolist()})
@@ -47,7 +47,7 @@ class Watched:
     def wrap(self, model: torch.nn.Module) -> DistributedDataParallel:
         """Return DDP of the model, whose all-reduces are counted."""
         ddp = DistributedDataParallel(model)
-        ddp.register_comm_hook(None, self.reduce)
+        ddp.register_comm_hook(None, lambda state, bucket: self.reduce(bucket))
         return ddp
 
     def windows(self) -> Iterator[Iterator[tuple[torch.Tensor, torch.Tensor]]]:
@@ -82,7 +82,7 @@ class Watched:
         return self.updates
 
 
-def main() -> None:
+def _work() -> None:
     """Run all loops, and leave what was seen beside the script."""
     dist.init_process_group("gloo")
     given = json.loads(Path("loops.json").read_text())
@@ -93,4 +93,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    _work()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ....formatting import short
-from .loop import SAMPLES, LoopSettings
+from .loop import SAMPLES_EACH, LoopSettings
 from .moments import Moment
 from .panels import count_text, vector_text
 
@@ -81,7 +81,7 @@ def _beside_one(moment: Moment, settings: LoopSettings) -> str:
     if not moment.complete:
         return ""
     rank = moment.ranks[0]
-    who = f" One process with all {SAMPLES * settings.accumulate} samples would have"
+    who = f" One process with all {SAMPLES_EACH * settings.accumulate} samples would have"
     if rank.off < 1e-3:
         return f"{who} the same."
     of = "rank 0" if moment.apart or moment.quiet else ".grad"
