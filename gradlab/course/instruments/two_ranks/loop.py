@@ -47,12 +47,6 @@ class LoopSettings:
         """Whether this rank calls ``zero_grad()``."""
         return self.forgets == "none" or (self.forgets == "rank 1" and rank == 0)
 
-    def sends(self, micro: int) -> bool:
-        """Whether the backward pass of this micro-batch of a window ends in an all-reduce."""
-        if self.no_sync == "off" or self.accumulate == 1:
-            return True
-        return micro == (self.accumulate - 1 if self.no_sync == "all but the last" else 0)
-
     @property
     def source(self) -> str:
         """The loop, in plain PyTorch; ``windows`` holds this rank's share of every micro-batch."""
