@@ -7,6 +7,7 @@ out (without a kernel they show as an error), and what stands beside them stays:
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -15,8 +16,12 @@ from typing import Any
 import nbformat
 from nbclient import NotebookClient
 
+from gradlab.widgets.question import find_question
+
 ROOT = Path(__file__).parents[1]
 VIEW = "application/vnd.jupyter.widget-view+json"
+QUESTION = re.compile(r"\bpredict\(\"([^\"]+)\"\)")
+HEADING = re.compile(r"^#{1,3} ", re.MULTILINE)
 
 
 def refresh(path: Path) -> float:
@@ -40,7 +45,7 @@ def clean(notebook: Any) -> None:
     for number, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), 1):
         cell.execution_count = number
         cell.metadata.pop("execution", None)
-        if cell.source.startswith("predict("):  # its text holds the answer
+        if QUESTION.search(cell.source):  # the question is to be read, not its name
             cell.metadata["jupyter"] = {"source_hidden": True}  # for JupyterLab and Notebook 7
             cell.metadata["cellView"] = "form"  # for Colab
         kept = []
@@ -59,6 +64,38 @@ def clean(notebook: Any) -> None:
                 output["execution_count"] = number
             kept.append(output)
         cell.outputs = kept
+    fold_outcomes(notebook)
+
+
+def fold_outcomes(notebook: Any) -> None:
+    """Have JupyterLab and Notebook 7 open the notebook with the outcome of each question folded, and nothing else.
+
+    The outcome is the first output after a question and before the next question or heading, as in
+    ``gradlab/front/outcome.js``, which covers it in a running notebook and in pages that are made of it.
+    """
+    waiting = False
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            waiting = waiting and not HEADING.search(cell.source)
+            continue
+        asked = QUESTION.search(cell.source) if cell.cell_type == "code" else None
+        if asked:
+            waiting = find_question(asked[1]).covers
+        elif cell.cell_type == "code":
+            told = bool(cell.outputs) and not cell.source.startswith("%%")
+            _fold(cell, waiting and told)
+            waiting = waiting and not told
+
+
+def _fold(cell: Any, folded: bool) -> None:
+    settings = dict(cell.metadata.get("jupyter", {}))
+    settings.pop("outputs_hidden", None)
+    if folded:
+        settings["outputs_hidden"] = True
+    if settings:
+        cell.metadata["jupyter"] = settings
+    else:
+        cell.metadata.pop("jupyter", None)
 
 
 if __name__ == "__main__":

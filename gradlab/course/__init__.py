@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .cheat_sheet import cheat_sheet as cheat_sheet
     from .claims import ClaimLog as ClaimLog
     from .exercises import exercise as exercise
+    from .figures.curves import curves as curves
     from .figures.formats import range_figure as range_figure
     from .figures.formats import ticks_figure as ticks_figure
     from .figures.formats import vanishing_figure as vanishing_figure

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Mapping
+from itertools import cycle
+
 import numpy as np
 
 from ..formatting import short
@@ -14,22 +18,34 @@ from .limits import Numbers, from_zero, numbers, value_limits
 from .loss import by_column
 from .marks import Drawing, Path, Readout
 
-# Here a colour names a recipe, so every curve has its own dashes and its name at its end too.
+# A curve is told by its colour, its dashes and the name at its end. The colours keep their meaning: stale for a loop
+# that applies gradients again, and none of weights, gradients or memory for those that do not.
 LINES = (
     ("loss", ""),
-    ("weights", "dashed"),
-    ("stale", "dotted"),
-    ("optimizer", "dashdot"),
-    ("scale", ""),
-    ("gradients", "dashed"),
-    ("activations", "dashdot"),
+    ("grey", "dashed"),
+    ("loss", "dotted"),
+    ("grey", "dashdot"),
+    ("loss", "dashed"),
+    ("grey", ""),
+    ("loss", "dashdot"),
 )
+STALE_LINES = tuple(("stale", dash) for dash in ("dashed", "dotted", "dashdot", ""))
 TALLEST = 3.0  # how far a diverging curve is followed, in units of the highest loss of those that do not diverge
 _APART = 16.0  # CSS pixels from name to name
 
 
-def draw_comparison(curves: dict[str, Curve], title: str = "loss", width: int = 640, height: int = 340) -> Drawing:
-    """Draw the mean losses of several runs. A run that diverges leaves the picture at the top."""
+def draw_comparison(
+    curves: Mapping[str, Curve],
+    title: str = "loss",
+    width: int = 640,
+    height: int = 340,
+    *,
+    stale: Collection[str] = (),
+) -> Drawing:
+    """Draw the mean losses of several runs; ``stale`` names those that apply gradients again.
+
+    A run that diverges leaves the picture at the top. What is written at its end is the loss of the newest update.
+    """
     panel = PanelBuilder(title, width, height)
     lines = {name: _finite(curve) for name, curve in curves.items()}
     tame = [y for name, (_, y) in lines.items() if curves[name].broken is None and len(y)]
@@ -41,12 +57,14 @@ def draw_comparison(curves: dict[str, Curve], title: str = "loss", width: int = 
     axes = make_axes((width, height), 54.0, 34.0, right, height - 38.0, across, Side(low, high, log))
     panel.axes(axes)
     ends, words = [], []
+    looks = {True: cycle(STALE_LINES), False: cycle(LINES)}
     for at, (name, (x, y)) in enumerate(lines.items()):
-        role, dash = LINES[at % len(LINES)]
+        role, dash = next(looks[name in stale])
         columns = by_column(axes.x.place(x), y, y, y)
         places = np.column_stack([columns[:, 0], axes.y.place(columns[:, 1])])
         broken = curves[name].broken
-        end = f"inf at {broken:,}" if broken is not None else short(float(y[-1])) if len(y) else ""
+        newest = curves[name].now if math.isfinite(curves[name].now) else float(y[-1]) if len(y) else math.nan
+        end = f"inf at {broken:,}" if broken is not None else short(newest) if len(y) else ""
         readout = Readout(f"{name}, about update {{x}}: loss {{y}}", axes.x.axis, axes.y.axis)
         panel.add(Path(f"curve {at}", places.ravel(), stroke=role, width=2.0, dash=dash, readout=readout))
         text = f"{name}: {end}" if broken is not None else f"{name} {end}".strip()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .joined import bet_script as bet_script
+    from .joined import bet_style as bet_style
     from .joined import joined_module as joined_module
     from .joined import style_sheet as style_sheet
     from .widget import FrontEnd as FrontEnd

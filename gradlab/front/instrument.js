@@ -4,7 +4,7 @@
 import { InstrumentScreen } from "./instrument_screen.js";
 import { hideStill } from "./screen.js";
 
-const PATIENCE = 3000; // ms until the reader is told that the kernel does not answer
+const UNANSWERED = 3000; // ms until the reader is told that the kernel does not answer
 
 /** @typedef {{request: Record<string, any>, done: () => void, answered: Promise<void>}} Waiting */
 
@@ -60,7 +60,7 @@ export class Instrument {
         this.tell(
           "The kernel has not answered yet: another cell may be running. If it was restarted, run this cell again.",
         ),
-      PATIENCE,
+      UNANSWERED,
     );
     try {
       this.model.send({ ...waiting.request, n: this.count, client: this.client });

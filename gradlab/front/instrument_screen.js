@@ -29,14 +29,16 @@ export class InstrumentScreen {
     this.progress = addElement("progress", this.bar, "gl-progress");
     this.progress.setAttribute("aria-label", "how far it is");
     this.progress.style.visibility = "hidden";
+    const above = addElement("div", root);
     const body = addElement("div", root, "gl-body");
-    this.side = addElement("div", body, "gl-side");
-    this.code = new CodePane(this.side, { ask });
-    this.words = new Words(root, root);
+    const side = addElement("div", body, "gl-side");
+    this.pane = addElement("div", side);
+    this.code = new CodePane(this.pane, { ask });
+    this.words = new Words(side, above);
     const say = (/** @type {string} */ words) => this.words.announce(words);
     this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say });
     this.unwatch = followTheme(root, this.strip);
-    this.side.hidden = true;
+    this.pane.hidden = true;
   }
 
   /** @param {Record<string, any>} frame */
@@ -56,7 +58,7 @@ export class InstrumentScreen {
     this.strip.show(shown, changed, panels);
     if (changed.has("buttons")) this.offer(shown.buttons);
     if (changed.has("code") || changed.has("lit")) {
-      this.side.hidden = !shown.code?.source;
+      this.pane.hidden = !shown.code?.source;
       if (shown.code) this.code.show({ code: shown.code, lit: shown.lit ?? [0, 0] });
     }
     if (["controls", "values", "off"].some((key) => changed.has(key))) {

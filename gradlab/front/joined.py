@@ -27,6 +27,18 @@ def style_sheet() -> str:
     return _read("lab.css")
 
 
+@cache
+def bet_style() -> str:
+    """Return the look of a question as CSS."""
+    return _without_comments(_read("bet.css"))
+
+
+@cache
+def bet_script() -> str:
+    """Return the module that a question carries where there is no kernel, without comments: each output holds it."""
+    return _without_comments(joined_module("bet_page"))
+
+
 def _collect(name: str, texts: dict[str, str]) -> None:
     if name in texts:
         return
@@ -34,6 +46,12 @@ def _collect(name: str, texts: dict[str, str]) -> None:
     for needed in _IMPORT.findall(text):
         _collect(needed, texts)
     texts[name] = _IMPORT.sub("", text)
+
+
+def _without_comments(text: str) -> str:
+    """Leave out comments that begin a line or end one, and empty lines."""
+    text = re.sub(r"^ *(/\*.*?\*/|//[^\n]*)\n", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"( +//[^\n]*)?\n\n*", "\n", text)
 
 
 def _read(name: str) -> str:

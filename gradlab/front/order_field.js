@@ -4,7 +4,7 @@
 import { addButton, addElement } from "./events.js";
 
 const FAR = 44; // pixels above or below the row at which a call that is let go is left out
-const CLICK = 5; // pixels that a pointer may move and still be said to click
+const STILL = 5; // pixels that a pointer may move and still be said to click
 
 export class OrderField {
   /**
@@ -116,7 +116,7 @@ export class OrderField {
     chip.setPointerCapture(event.pointerId);
     const move = (/** @type {PointerEvent} */ { clientX, clientY }) => {
       const [x, y] = [clientX - startX, clientY - startY];
-      moved ||= Math.hypot(x, y) >= CLICK;
+      moved ||= Math.hypot(x, y) >= STILL;
       if (!moved) return;
       out = this._order.length > 1 && !places.some(({ top, bottom }) => clientY > top - FAR && clientY < bottom + FAR);
       to = nearestPlace(places, clientX, clientY);

@@ -20,8 +20,8 @@ class FrontEnd(anywidget.AnyWidget):
     """A view in the browser whose requests are answered by ``answer``, each with one message.
 
     ``entry`` is the module that paints it: "lab" or "instrument". Messages are text; nothing is held in traits, so a
-    page that is reloaded asks for all that it shows. Its first lab asks for the modules and the style, for all: a kernel may
-    hold many labs, and each of their widgets is made anew with the page.
+    page that is reloaded asks for all that it shows. Its first lab asks for the modules and the style, for all: a
+    kernel may hold many labs, and each of their widgets is made anew with the page.
     """
 
     _esm = traitlets.Unicode("").tag(sync=True)

@@ -89,7 +89,8 @@ def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100, seed: 
             rows.append(_row(label, first, run))
             curves[label] = loss_curve(run.record)
             run.close()
-    drawing = draw_comparison(curves, f"{task.name}: loss")
+    stale = [label for label, recipe in recipes.items() if not recipe.zero_grad]
+    drawing = draw_comparison(curves, f"{task.name}: loss", stale=stale)
     return Comparison(task.name, updates, rows, curves, to_png([drawing]))
 
 

@@ -11,7 +11,7 @@ class Guesses:
         self._made: dict[str, tuple[str, bool]] = {}
 
     def get(self, question: str) -> str | None:
-        """Return the guess for a question, None before it is made."""
+        """Return the guess for the question with this name, None before it is made."""
         made = self._made.get(question)
         return None if made is None else made[0]
 

@@ -23,7 +23,7 @@ from .replay_page import replay_page
 from .requests import RequestError, cut_words, panel_size, read_number
 
 Settings = Mapping[str, Any]
-Draw = Callable[[int, int], Drawing]
+DrawPanel = Callable[[int, int], Drawing]
 _KEPT = 64  # views
 _KINDS = (".png", ".svg", ".html")
 
@@ -32,7 +32,7 @@ _KINDS = (".png", ".svg", ".html")
 class View:
     """What an instrument shows at some settings."""
 
-    panels: Mapping[str, Draw]
+    panels: Mapping[str, DrawPanel]
     """Name to a function of width and height in CSS pixels."""
     state: str
     """The result in a sentence or two, with its numbers."""
@@ -95,13 +95,14 @@ class Instrument(ABC):
     def turn(self, name: str, value: Any) -> None:
         """Turn one control; a value that it cannot have is told in words, and nothing changes."""
         with lock:
+            self._alarm = ""
             self._guarded(lambda: self._turn(name, value))
         self._show()
 
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Do what a request of the browser asks (``front/README.md``), and return the answer; nothing is raised."""
         with lock:
-            self._answering = True
+            self._answering, self._alarm = True, ""
             try:
                 self._guarded(lambda: self._do(request))
                 return {"n": request.get("n"), "client": request.get("client"), "frames": [self.frame()]}
@@ -186,7 +187,6 @@ class Instrument(ABC):
 
     def _guarded(self, action: Callable[[], object]) -> None:
         """Do something for the learner; what goes wrong is said in words."""
-        self._alarm = ""
         try:
             action()
         except KeyboardInterrupt:

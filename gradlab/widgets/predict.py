@@ -2,111 +2,126 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
-from importlib.resources import files
+import base64
+import html
+import itertools
+import json
 from typing import Any
 
+import anywidget
 import ipywidgets as widgets
+import traitlets
 
 from ..formatting import inline_html
+from ..front import bet_script, bet_style, joined_module
 from .guesses import GUESSES, Guesses
+from .question import Question, find_question
 
-_MOST_OPTIONS = 6
+_NONE_YET = -1
 
 
-@cache
-def _style() -> str:
-    return files("gradlab.widgets").joinpath("predict.css").read_text(encoding="utf-8")
+class _Live(anywidget.AnyWidget):
+    """The question in the browser, which tells which option was chosen."""
+
+    _esm = traitlets.Unicode("").tag(sync=True)
+    _css = traitlets.Unicode("").tag(sync=True)
+    page = traitlets.Unicode("").tag(sync=True)
+    guess = traitlets.Int(_NONE_YET).tag(sync=True)
+    tally = traitlets.Unicode("").tag(sync=True)
+
+    def __init__(self, page: str) -> None:
+        super().__init__(_esm=joined_module("bet_live"), _css=bet_style(), page=page)
 
 
 class Prediction:
-    """The question with its options as buttons; ``guess`` is the learner's choice, None before it."""
+    """A question with its options. ``guess`` is the learner's choice, None before it; the first one counts."""
 
-    def __init__(self, question: str, options: Sequence[str], answer: str, why: str, guesses: Guesses) -> None:
-        """Build the widgets; the arguments have been checked. A guess made before is shown at once, with its reason."""
-        self.question, self.options, self.answer, self.why = question, list(options), answer, why
-        self._guesses = guesses
-        self._reply = widgets.HTML()
-        self._buttons = []
-        for option in self.options:
-            button = widgets.Button(description=option, layout=widgets.Layout(width="auto", height="auto"))
-            button.add_class("gl-option")
-            button.on_click(lambda _, option=option: self.choose(option))
-            self._buttons.append(button)
-        bar = widgets.Box(self._buttons)
-        bar.add_class("gl-options")
-        asked = widgets.HTML(
-            f'<div class="gl-words" role="heading" aria-level="4"><b>Predict.</b> {inline_html(question)}</div>'
+    def __init__(self, question: Question, guesses: Guesses) -> None:
+        """Build the widgets. A guess made before is shown at once, with its remark and the reason."""
+        self.question, self._guesses = question, guesses
+        self.options = [option.text for option in question.options]
+        self._page = _page(question)
+        self._live = _Live(self._page)
+        self._live.observe(self._told, names="guess")
+        help_ = (
+            "The buttons have not loaded. If it stays so, install anywidget where Jupyter runs "
+            "(<code>pip install anywidget</code>) and reload this page."
         )
-        self.widget = widgets.VBox([widgets.HTML(f"<style>{_style()}</style>"), asked, bar, self._reply])
-        self.widget.add_class("gradlab-predict")
+        still = widgets.HTML(f'<div class="gl-bet-still">{_words(question)}<p>{help_}</p></div>')
+        self.widget = widgets.VBox([still, self._live])
         if self.guess is not None:  # the cell was run again
             self._show()
 
     @property
     def guess(self) -> str | None:
         """The option that the learner chose, None before that."""
-        guess = self._guesses.get(self.question)
+        guess = self._guesses.get(self.question.name)
         return guess if guess in self.options else None  # the author may have changed the options since
 
     @property
     def right(self) -> bool | None:
         """Whether the guess was right, None before it."""
-        return None if self.guess is None else self.guess == self.answer
+        return None if self.guess is None else self.guess == self.options[self.question.answer]
 
     def choose(self, option: str) -> None:
-        """Commit to an option. The first choice counts and stays; the reason is shown after it."""
+        """Commit to an option, as a click does. The first choice counts and stays."""
         if option not in self.options:
             raise ValueError(f"predict: the guess must be one of {', '.join(map(repr, self.options))}, got {option!r}")
-        if self.guess is not None:
-            return
-        self._guesses.record(self.question, option, option == self.answer)
+        if self.guess is None:
+            right = option == self.options[self.question.answer]
+            self._guesses.record(self.question.name, option, right)
         self._show()
 
+    def _told(self, change: Any) -> None:
+        if 0 <= change["new"] < len(self.options):
+            self.choose(self.options[change["new"]])
+
     def _show(self) -> None:
-        """Mark the guess and the answer, and say why, with the score of this notebook."""
-        for button in self._buttons:
-            button.disabled = True
-            if button.description == self.answer:
-                button.icon = "check"
-            elif button.description == self.guess:
-                button.icon = "times"
-        verdict = "Yes." if self.right else f"You said: {self.guess}. It is: {self.answer}."
-        self._reply.value = (
-            f'<div class="gl-words" role="status"><b>{inline_html(verdict)}</b> {inline_html(self.why)} '
-            f'<span class="gl-note">{self._guesses.score_text}</span></div>'
-        )
+        """Tell the browser of the guess that counts, and of the score of this notebook."""
+        assert self.guess is not None
+        self._live.guess = self.options.index(self.guess)
+        self._live.tally = self._guesses.score_text
 
     def __repr__(self) -> str:
-        options = "\n".join(f"  ( ) {option}" for option in self.options)
-        return f"Predict. {self.question}\n{options}"
+        return "\n".join([f"Bet. {self.question.text}", *(f"  ( ) {option}" for option in self.options)])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
-        options = "".join(f"<li>{inline_html(option)}</li>" for option in self.options)
-        still = (  # for a page without a kernel: the answer is there, folded
-            f'<div style="max-width:72ch"><b>Predict.</b> {inline_html(self.question)}<ul>{options}</ul><details>'
-            f"<summary>The answer</summary><b>{inline_html(self.answer)}.</b> {inline_html(self.why)}</details></div>"
-        )
+        script = f'<script type="module">\n{bet_script()}</script>'
+        still = f"<style>{bet_style()}</style>{self._page}{script}"
         return {"application/vnd.jupyter.widget-view+json": view, "text/html": still, "text/plain": repr(self)}
 
 
-def predict(question: str, options: Sequence[str], answer: str, why: str) -> Prediction:
-    """Ask a question before the experiment; the guess is kept while the kernel lives, the reason is shown after it.
+def predict(name: str) -> Prediction:
+    """Ask a question before the experiment, by its name: ``predict("03/where-do-the-weights-go")``.
 
-    ``options`` are 2 to 6 different texts, ``answer`` is one of them. Raises TypeError or ValueError that names the
-    field, the value and what is allowed.
+    The guess is kept while the kernel lives; the reason is shown after it. Raises ValueError with the names that are
+    nearest where there is no such question.
     """
-    for name, text in (("question", question), ("answer", answer), ("why", why)):
-        if not isinstance(text, str) or not text.strip():
-            raise TypeError(f"predict: {name} must be a text that is not empty, got {text!r}")
-    if isinstance(options, str) or not isinstance(options, Sequence):
-        raise TypeError(f"predict: options must be a list of texts, got {options!r}")
-    if not all(isinstance(option, str) and option.strip() for option in options):
-        raise TypeError(f"predict: options must be texts that are not empty, got {options!r}")
-    if not 2 <= len(options) <= _MOST_OPTIONS or len(set(options)) < len(options):
-        raise ValueError(f"predict: options must be 2 to {_MOST_OPTIONS} different texts, got {list(options)!r}")
-    if answer not in options:
-        raise ValueError(f"predict: answer must be one of the options, got {answer!r}")
-    return Prediction(question, options, answer, why, GUESSES)
+    return Prediction(find_question(name), GUESSES)
+
+
+def _page(question: Question) -> str:
+    """The question as an element that reads well as it is, and that ``front/bet.js`` turns into buttons."""
+    name = html.escape(question.name, quote=True)
+    covers = "" if question.covers else ' data-covers="no"'
+    return f'<div class="gl-bet" data-name="{name}" data-sealed="{seal(question)}"{covers}>{_words(question)}</div>'
+
+
+def _words(question: Question) -> str:
+    options = "".join(f"<li>{inline_html(option.text)}</li>" for option in question.options)
+    return (
+        f'<div class="gl-bet-question" role="heading" aria-level="4"><b>Bet.</b> {inline_html(question.text)}</div>'
+        f'<ul>{options}</ul><p class="gl-bet-note">Open this notebook live and run this cell to bet.</p>'
+    )
+
+
+def seal(question: Question) -> str:
+    """Return answer, reason and remarks as text that does not tell them in passing. It is no secret."""
+    told = {
+        "answer": question.answer,
+        "why": inline_html(question.why),
+        "remarks": [inline_html(option.remark) for option in question.options],
+    }
+    text, key = json.dumps(told, ensure_ascii=False).encode(), itertools.cycle(question.name.encode())
+    return base64.b64encode(bytes(byte ^ other for byte, other in zip(text, key, strict=False))).decode()

@@ -59,7 +59,8 @@ _RUN = """async cells => {
   const shared = jupyterapp.shell.currentWidget.content.model.sharedModel;
   await jupyterapp.commands.execute('notebook:clear-all-cell-outputs');
   shared.deleteCellRange(0, shared.cells.length);
-  shared.insertCells(0, cells.map(source => ({cell_type: 'code', source, metadata: {}, outputs: []})));
+  const plain = {cell_type: 'code', metadata: {}, outputs: []};
+  shared.insertCells(0, cells.map(cell => typeof cell === 'string' ? {...plain, source: cell} : {...plain, ...cell}));
   await jupyterapp.commands.execute('notebook:run-all-cells');
 }"""
 _ASK = """async expression => {
@@ -210,8 +211,11 @@ class Notebook:
 
     # The notebook -----------------------------------------------------------------------------------------------------
 
-    def show(self, *cells: str, width: int = 1366, height: int = 768) -> None:
-        """Put these cells in the place of all others, run them in the same kernel, and wait until a Lab is there."""
+    def show(self, *cells: str | dict[str, Any], width: int = 1366, height: int = 768) -> None:
+        """Put these cells in the place of all others, run them in the same kernel, and wait until a Lab is there.
+
+        A text is a code cell; a dictionary holds more of a cell as the format of notebooks has it.
+        """
         self.page.set_viewport_size({"width": width, "height": height})
         self.page.evaluate(_RUN, list(cells))
         self.page.wait_for_selector(".gradlab canvas")

@@ -35,11 +35,11 @@ class Swing(Instrument):
 
     def look(self, at: Settings) -> View:
         """Run the loop, and say what becomes of it."""
-        path = numbers.run(**at)
+        path = numbers.run_swing(**at)
         return View(
             panels={
-                "weight": partial(draw_weight, path),
-                "valley": partial(draw_valley, path, at["curvature"]),
+                "weight": partial(draw_weight, path, at["zero_grad"]),
+                "valley": partial(draw_valley, path, at["curvature"], at["zero_grad"]),
                 "map": partial(draw_map, *(at[name] for name in ("lr", "curvature", "momentum", "zero_grad"))),
             },
             state=_state(path, **at),
@@ -59,7 +59,7 @@ def swing(**start: Any) -> Swing:
     return Swing(**start)
 
 
-def _state(path: numbers.Path, lr: float, curvature: float, momentum: float, zero_grad: bool) -> str:
+def _state(path: numbers.SwingPath, lr: float, curvature: float, momentum: float, zero_grad: bool) -> str:
     s = lr * curvature
     how = (
         f"{'With' if zero_grad else 'Without'} zero_grad, lr × curvature = {short(s)}"
@@ -68,7 +68,7 @@ def _state(path: numbers.Path, lr: float, curvature: float, momentum: float, zer
     return f"{how}: the weight {path.fate}. {_period(path)}{_limit(momentum, zero_grad)}"
 
 
-def _period(path: numbers.Path) -> str:
+def _period(path: numbers.SwingPath) -> str:
     if not math.isfinite(path.predicted_period):
         return "It does not change sides. "
     measured = "" if math.isnan(path.measured_period) else f", measured {path.measured_period:.2f}"

@@ -24,12 +24,13 @@ import torch
 UPDATES = 120
 _EDGE = 1e-4  # of a factor by which an update changes the swing, that counts as none
 _FAR = 1e6
+_SMALL = 1e-9  # below it rounding decides
 
 Fate = Literal["settles", "swings for ever", "runs away"]
 
 
 @dataclass(frozen=True)
-class Path:
+class SwingPath:
     """One run: the weight before each update and after the last, and what was predicted and measured of it."""
 
     weights: tuple[float, ...]
@@ -53,7 +54,8 @@ class Path:
     @property
     def largest(self) -> float:
         """The size of the swing at the start, as far as later weights tell: the weight over the predicted factor."""
-        return max(abs(weight) / self.factor**at for at, weight in enumerate(self.weights))
+        sizes = [(abs(weight), self.factor**at) for at, weight in enumerate(self.weights)]
+        return max(weight / by for weight, by in sizes if by > _SMALL)
 
 
 def source(lr: float, curvature: float, momentum: float, zero_grad: bool) -> str:
@@ -72,7 +74,7 @@ def source(lr: float, curvature: float, momentum: float, zero_grad: bool) -> str
     )
 
 
-def run(lr: float, curvature: float, momentum: float, zero_grad: bool) -> Path:
+def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> SwingPath:
     """Run the shown loop, and predict it."""
     path: list[float] = [1.0]
     with torch.enable_grad():
@@ -81,16 +83,16 @@ def run(lr: float, curvature: float, momentum: float, zero_grad: bool) -> Path:
     root, double = leading_root(lr * curvature, momentum, zero_grad)
     angle = abs(math.atan2(root.imag, root.real))
     period = 2 * math.pi / angle if angle > 1e-9 else math.inf
-    return Path(tuple(path[:finite]), abs(root), double, period, measured_period(path[:finite]))
+    return SwingPath(tuple(path[:finite]), abs(root), double, period, measured_period(path[:finite]))
 
 
 def leading_root(s: float, momentum: float, zero_grad: bool) -> tuple[complex, bool]:
     """Return the root that the path follows, and whether it is a double one; ``s`` is lr times curvature."""
-    found = sorted(roots(np.array([s]), np.array([momentum]), zero_grad)[0], key=abs)
+    found = sorted(recurrence_roots(np.array([s]), np.array([momentum]), zero_grad)[0], key=abs)
     return complex(found[-1]), abs(found[-1] - found[-2]) < 1e-6
 
 
-def roots(s: Any, momentum: Any, zero_grad: bool) -> Any:
+def recurrence_roots(s: Any, momentum: Any, zero_grad: bool) -> Any:
     """Return the roots for arrays of s and momentum, a row each, as eigenvalues of the companion matrices."""
     if zero_grad:
         coefficients = np.stack([s - 1 - momentum, momentum], axis=-1)

@@ -17,7 +17,7 @@ _REACH = 3.0  # of the weight's axis, which starts at 1
 _COLUMNS, _ROWS = 92, 40
 
 
-def draw_weight(path: numbers.Path, width: int, height: int) -> Drawing:
+def draw_weight(path: numbers.SwingPath, zero_grad: bool, width: int, height: int) -> Drawing:
     """Draw the weight before each update, with the predicted envelope dashed."""
     panel = PanelBuilder("the weight, update by update", width, height)
     reach = _reach(path)
@@ -51,8 +51,10 @@ def draw_weight(path: numbers.Path, width: int, height: int) -> Drawing:
     weights = np.array(path.weights)
     kept = np.abs(weights) <= reach
     shown = np.where(kept, weights, np.nan)
-    panel.add(Path("path", axes.places(np.arange(len(weights), dtype=float), shown), stroke="weights", width=1.8))
-    panel.add(Dots("weights", axes.places(np.flatnonzero(kept).astype(float), weights[kept]), size=5.0, fill="weights"))
+    panel.add(Path("path", axes.places(np.arange(len(weights), dtype=float), shown), stroke=role(zero_grad), width=1.8))
+    panel.add(
+        Dots("weights", axes.places(np.flatnonzero(kept).astype(float), weights[kept]), size=5.0, fill=role(zero_grad))
+    )
     panel.corner(*_corner(path))
     if not kept.all():
         first = int(np.argmin(kept))
@@ -66,7 +68,7 @@ def draw_weight(path: numbers.Path, width: int, height: int) -> Drawing:
     return panel.finish(f"{_said(path)} The weight starts at 1; the minimum is at 0.")
 
 
-def draw_valley(path: numbers.Path, curvature: float, width: int, height: int) -> Drawing:
+def draw_valley(path: numbers.SwingPath, curvature: float, zero_grad: bool, width: int, height: int) -> Drawing:
     """Draw the loss over the weight, and the path in it: older places paler."""
     panel = PanelBuilder("the same path in the valley of the loss", width, height)
     reach = _reach(path)
@@ -92,16 +94,18 @@ def draw_valley(path: numbers.Path, curvature: float, width: int, height: int) -
     )
     weights = np.array([weight for weight in path.weights if abs(weight) <= reach])
     places = axes.places(weights, curvature / 2 * weights**2)
-    panel.add(Path("path", places, stroke="weights/45", width=1.2))
-    panel.add(Dots("old", places[:-2], size=6.0, fill="weights/45"))
-    panel.add(Dots("start", places[:2], size=9.0, fill="paper", stroke="weights", width=2.0, words="the start: w = 1"))
+    panel.add(Path("path", places, stroke=f"{role(zero_grad)}/45", width=1.2))
+    panel.add(Dots("old", places[:-2], size=6.0, fill=f"{role(zero_grad)}/45"))
+    panel.add(
+        Dots("start", places[:2], size=9.0, fill="paper", stroke=role(zero_grad), width=2.0, words="the start: w = 1")
+    )
     if len(weights) > 1:
         panel.add(
             Dots(
                 "last",
                 places[-2:],
                 size=10.0,
-                fill="weights",
+                fill=role(zero_grad),
                 words=f"after {len(weights) - 1} updates: w = {short(float(weights[-1]))}",
             )
         )
@@ -177,7 +181,7 @@ def _fates(zero_grad: bool) -> np.ndarray:
     """Return 0 for settles, 1 for settles but changes sides, 2 for runs away, rows from momentum 1 down to 0."""
     s = (np.arange(_COLUMNS) + 0.5) / _COLUMNS * HIGHEST
     momentum = 1 - (np.arange(_ROWS) + 0.5) / _ROWS
-    found = numbers.roots(*np.meshgrid(s, momentum), zero_grad)
+    found = numbers.recurrence_roots(*np.meshgrid(s, momentum), zero_grad)
     sizes = np.abs(found)
     leading = np.take_along_axis(found, sizes.argmax(axis=-1)[..., None], -1)[..., 0]
     swings = (np.abs(leading.imag) > 1e-9) | (leading.real < 0)
@@ -203,11 +207,11 @@ def _read_as_lr(axes: Axes, curvature: float) -> Axis:
     return Axis(axis.start / curvature, axis.per_pixel / curvature)
 
 
-def _reach(path: numbers.Path) -> float:
+def _reach(path: numbers.SwingPath) -> float:
     return 1.25 * max(1.0, min(_REACH, max(abs(weight) for weight in path.weights)))
 
 
-def _corner(path: numbers.Path) -> list[str]:
+def _corner(path: numbers.SwingPath) -> list[str]:
     if not math.isfinite(path.predicted_period):
         return ["no swing"]
     if math.isnan(path.measured_period):
@@ -218,5 +222,10 @@ def _corner(path: numbers.Path) -> list[str]:
     ]
 
 
-def _said(path: numbers.Path) -> str:
+def _said(path: numbers.SwingPath) -> str:
     return f"It {path.fate}."
+
+
+def role(zero_grad: bool) -> str:
+    """Return the colour of a path: one without zero_grad follows stale gradients."""
+    return "weights" if zero_grad else "stale"

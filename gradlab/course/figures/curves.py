@@ -1,0 +1,56 @@
+"""Curves that a notebook has computed itself, in one picture: losses by update, with a name at the end of each."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...drawing import Drawing, draw_comparison, to_png
+from ...scenes import Curve
+
+
+class CurvesFigure:
+    """What ``curves`` returns: the picture, and its words."""
+
+    def __init__(self, drawing: Drawing) -> None:
+        """Keep what is drawn."""
+        self.drawing = drawing
+
+    def __repr__(self) -> str:
+        return self.drawing.words
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        png = to_png([self.drawing])
+        data = {"image/png": base64.b64encode(png).decode(), "text/plain": repr(self)}
+        return data, {"image/png": {"width": self.drawing.width, "alt": repr(self)}}
+
+
+def curves(
+    lines: Mapping[str, Sequence[float]], title: str = "loss", *, stale: Collection[str] = (), mean_of: int = 1
+) -> CurvesFigure:
+    """Draw numbers by update, a line for each name; ``stale`` names those that apply gradients again.
+
+    Each point is the mean of ``mean_of`` updates. Raises ValueError for no lines, for an empty one, and for a name in
+    ``stale`` that there is not.
+    """
+    if not lines or not all(len(values) >= max(mean_of, 1) for values in lines.values()):
+        raise ValueError(
+            f"curves: each of the lines must have {max(mean_of, 1)} numbers or more, got {dict(lines)!r:.200}"
+        )
+    if unknown := set(stale) - set(lines):
+        raise ValueError(f"curves: stale must be among {', '.join(lines)}, got {', '.join(sorted(unknown))}")
+    drawn = {name: _curve(np.asarray(values, dtype=np.float64), mean_of) for name, values in lines.items()}
+    return CurvesFigure(draw_comparison(drawn, title, 760, 340, stale=stale))
+
+
+def _curve(values: Any, mean_of: int) -> Curve:
+    wrong = np.flatnonzero(~np.isfinite(values))
+    broken = int(wrong[0]) + 1 if len(wrong) else None
+    means = np.convolve(values[: wrong[0]] if len(wrong) else values, np.ones(mean_of) / mean_of, mode="valid")
+    updates = np.arange(len(means)) + mean_of
+    listed: list[float] = means.tolist()
+    now = listed[-1] if mean_of > 1 and listed else float(values[-1])
+    return Curve(updates.tolist(), listed, listed, listed, broken=broken, now=now)

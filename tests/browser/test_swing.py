@@ -1,0 +1,120 @@
+"""The swing in a browser: every control by mouse, keys and finger; live, and on a page without a kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradlab.course import swing
+
+from .driving import Notebook
+from .test_layout import contrast
+
+CELL = "from gradlab.course import swing\nlab = swing(lr=0.5)\nlab"
+ANSWER = """async (lab) => {
+  const range = lab.querySelector('[name=lr]'), state = lab.querySelector('.gl-state');
+  const changed = new Promise(done => new MutationObserver(() => done(performance.now())).observe(
+    state, {childList: true, characterData: true, subtree: true}));
+  const began = performance.now();
+  range.value = String(Number(range.value) + 1);
+  range.dispatchEvent(new Event('input', {bubbles: true}));
+  return await changed - began;
+}"""
+
+
+def drag_dot(page: Any, canvas: Any, x_from: float, x_to: float, y: float) -> None:
+    """Drag along a canvas, from and to shares of its width, at a share of its height."""
+    box = canvas.bounding_box()
+    places = [(box["x"] + share * box["width"], box["y"] + y * box["height"]) for share in (x_from, x_to)]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    page.mouse.move(*places[1], steps=6)
+    page.mouse.up()
+
+
+def dot(page: Notebook) -> tuple[float, float]:
+    """Where the dot of the map lies, as shares of the panel."""
+    found = page.ask(
+        "(lambda d: (lambda m: (m.points[0] / d.width, m.points[1] / d.height))(d.find('here')))"
+        "(lab._now().panels['map'](*lab._size))"
+    )
+    return float(found[0]), float(found[1])
+
+
+def test_by_mouse_by_keys_and_in_the_map(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(CELL)
+    assert "Without zero_grad, lr × curvature = 0.5: the weight swings for ever" in page.words()
+    page.control("zero_grad").click()
+    page.wait_for_words("With zero_grad, lr × curvature = 0.5: the weight settles")
+    assert "optimizer.zero_grad()" in page.code()
+    before = page.pictures()
+    page.control("lr").focus()
+    for _ in range(6):  # 0.5, 0.8, 1, 1.5, 1.9, 2, 2.1
+        page.page.keyboard.press("ArrowRight")
+    page.wait_for_words(r"lr × curvature = 2.1: the weight runs away")
+    assert page.ask("lab.values['lr']") == 2.1
+    assert all(one != other for one, other in zip(before, page.pictures(), strict=True))
+    x, y = dot(page)
+    drag_dot(page.page, page.panel("map"), x, x - 0.2, y)
+    page.wait_for_words("the weight settles")
+    assert page.ask("lab.values['lr'] < 2.0")
+    page.wait_until_still()
+    shown = page.root.locator("[name=lr]").get_attribute("aria-valuetext")
+    assert shown == f"{page.ask('list(lab.values.values())')[1]:g}"
+
+
+def test_a_hand_is_answered_at_once(lab_page: Callable[..., Notebook]) -> None:
+    """Not a timing that is held against a bound: that an answer comes without waiting for anything else."""
+    page = lab_page(CELL)
+    took = [float(page.page.evaluate(f"({ANSWER})(document.querySelector('.gradlab'))")) for _ in range(5)]
+    assert all(each > 0 for each in took)
+
+
+@pytest.mark.parametrize(("width", "theme"), [(1366, "Dark"), (390, "Light")])
+def test_it_fits_and_can_be_read(lab_page: Callable[..., Notebook], width: int, theme: str) -> None:
+    page = lab_page(CELL, width=width)
+    page.theme(theme)
+    page.side_bar(False)
+    try:
+        for what in (".gl-state", ".gl-label", ".gl-value"):
+            assert contrast(page, f".gradlab {what}") >= 4.5, what
+        wide = page.evaluate("lab => [lab.scrollWidth, lab.clientWidth]")
+        assert wide[0] <= wide[1]
+    finally:
+        page.theme("Light")
+        page.side_bar(True)
+
+
+def test_a_page_without_a_kernel(notebook: Notebook, tmp_path: Path) -> None:
+    """By finger and by keys, with the network off; what is not held is said."""
+    address = swing().save(tmp_path / "swing.html").as_uri()
+    assert (tmp_path / "swing.html").stat().st_size < 500_000
+    context = notebook.page.context.browser or notebook.page.context
+    page: Any = (
+        context.new_page(viewport={"width": 390, "height": 800}, has_touch=True)
+        if context is not notebook.page.context
+        else context.new_page()
+    )
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(error.stack))
+    try:
+        page.route(re.compile("^http"), lambda route: route.abort())
+        page.goto(address)
+        state = page.locator(".gl-state")
+        state.filter(has_text="swings for ever").wait_for()
+        page.locator("[name=zero_grad]").click()
+        state.filter(has_text="With zero_grad, lr × curvature = 0.1: the weight settles").wait_for()
+        page.locator("[name=lr]").focus()
+        page.keyboard.press("End")
+        state.filter(has_text="lr × curvature = 4.5: the weight runs away").wait_for()
+        page.locator("[name=curvature]").focus()
+        page.keyboard.press("End")  # held with another lr only
+        page.locator(".gl-note").filter(has_text="another lr").wait_for()
+        state.filter(has_text="lr × curvature = 0.5: the weight settles").wait_for()
+        assert errors == []
+    finally:
+        page.close()

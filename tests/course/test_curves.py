@@ -1,0 +1,49 @@
+"""Curves of a notebook: what is drawn and written is what was given."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from gradlab import Recipe, compare
+from gradlab.course import curves
+from gradlab.drawing import Drawing, draw_comparison
+from gradlab.formatting import short
+
+
+def ends(drawing: Drawing) -> list[str]:
+    return [text for text in drawing.texts() if text.startswith(("cleared", "forgot"))]
+
+
+def test_each_line_ends_where_its_numbers_end_and_has_its_role() -> None:
+    drawing = curves({"cleared": [4.0, 2.0, 1.0], "forgot": [4.0, 1.0, 3.0]}, "loss", stale=["forgot"]).drawing
+    assert ends(drawing) == ["cleared 1", "forgot 3"]
+    paths = {role: drawing.find(f"curve {at}") for at, role in enumerate(("loss", "stale"))}
+    for role, path in paths.items():
+        assert path.stroke == role
+        ys = path.points[1::2]
+        assert (ys[-1] < ys[1]) == (role == "stale"), "3 lies above 1"
+    assert paths["stale"].dash, "a second cue beside the colour"
+
+
+def test_means_and_what_breaks() -> None:
+    assert ends(curves({"cleared": [1.0, 2.0, 3.0, 6.0]}, mean_of=2).drawing) == ["cleared 4.5"]
+    assert ends(curves({"cleared": [1.0, 2.0, math.nan, 1.0]}).drawing) == ["cleared: inf at 3"]
+
+
+def test_bad_input_is_named() -> None:
+    for lines, more, said in (
+        ({}, {}, "must have 1 numbers or more"),
+        ({"a": []}, {}, "must have 1 numbers or more"),
+        ({"a": [1.0]}, {"mean_of": 2}, "must have 2 numbers"),
+        ({"a": [1.0]}, {"stale": ["b"]}, "stale must be among a, got b"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            curves(lines, **more)
+
+
+def test_compare_writes_the_same_loss_in_picture_and_table() -> None:
+    result = compare("line", {"cleared": Recipe(lr=0.005), "forgot": Recipe(lr=0.005, zero_grad=False)}, updates=77)
+    drawn = ends(draw_comparison(result.curves))
+    assert sorted(drawn) == sorted(f"{row.label} {short(row.last)}" for row in result.rows)

@@ -1,0 +1,72 @@
+"""The code that a learner reads in a notebook: plain, short, and not too much of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_series import EACH, NOTEBOOKS, stored
+
+MOST_LINES = 3_000
+"""Visible lines of code in the whole series, without blank ones."""
+
+
+def visible(path: Path) -> Iterator[str]:
+    """The sources of the code cells that are not folded, without the lines of IPython."""
+    for cell in stored(path):
+        if cell["cell_type"] == "code" and not cell["metadata"].get("jupyter", {}).get("source_hidden"):
+            yield "\n".join(line for line in cell["source"].splitlines() if not line.lstrip().startswith(("%", "!")))
+
+
+def all_code(path: Path) -> Iterator[ast.AST]:
+    for cell in stored(path):
+        if cell["cell_type"] == "code":
+            plain = [line for line in cell["source"].splitlines() if not line.lstrip().startswith(("%", "!"))]
+            yield from ast.walk(ast.parse("\n".join(plain)))
+
+
+@EACH
+def test_nothing_is_clever(path: Path) -> None:
+    for node in all_code(path):
+        assert not isinstance(node, ast.NamedExpr), "a walrus"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            assert node.func.id not in ("exec", "eval", "compile"), node.func.id
+        if isinstance(node, ast.Dict):
+            assert not any(isinstance(value, ast.Lambda) for value in node.values), "lambdas in a dictionary"
+
+
+@EACH
+def test_pictures_come_from_gradlab(path: Path) -> None:
+    modules = {
+        name.split(".")[0]
+        for node in all_code(path)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert "matplotlib" not in modules
+    for node in all_code(path):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gradlab"):
+            assert node.module in ("gradlab", "gradlab.course"), node.module
+
+
+def test_there_is_not_too_much_to_read() -> None:
+    lines = {
+        path.stem: sum(bool(line.strip()) for text in visible(path) for line in text.splitlines()) for path in NOTEBOOKS
+    }
+    assert sum(lines.values()) <= MOST_LINES, lines
+
+
+@pytest.mark.parametrize("source", ["(n := 1)", "exec('1')", "{'a': lambda: 1}"])
+def test_these_tests_can_fail(source: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the three is found in a notebook of one cell."""
+    cell = {"cell_type": "code", "source": source, "metadata": {}}
+    monkeypatch.setitem(globals(), "stored", lambda path: [cell])
+    with pytest.raises(AssertionError):
+        test_nothing_is_clever(Path("made_up.ipynb"))

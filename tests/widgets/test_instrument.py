@@ -1,0 +1,136 @@
+"""Instruments without a browser: what a reader turns, what is shown and kept, and what goes wrong."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from page import Page
+
+from gradlab.drawing import Drawing, Text
+from gradlab.widgets import Instrument, Knob, Settings, View
+
+
+class Adder(Instrument):
+    """Adds what its controls say; 13 is an accident."""
+
+    title = "The adder"
+    looks = 0
+
+    def knobs(self) -> list[Knob]:
+        return [
+            Knob.slider("a", "first", 1.0, [0.0, 1.0, 2.0, 4.0], "{:g} units".format, plays=200),
+            Knob.choice("b", "second", "one", [("eins", "one"), ("dreizehn", "13")]),
+            Knob.tick("twice", start=False),
+            Knob.order("calls", "calls", "step backward", ["backward", "step"]),
+        ]
+
+    def look(self, at: Settings) -> View:
+        self.looks += 1
+        if at["b"] == "13":
+            raise RuntimeError("thirteen")
+        total = (at["a"] + 1) * (2 if at["twice"] else 1)
+        drawing = Drawing("sum", [Text("sum", 20, 20, str(total))], f"{total} in all")
+        return View({"sum": lambda width, height: drawing}, f"The sum is {total}.", code=f"total = {total}\n")
+
+    def recorded(self) -> Iterable[Settings]:
+        yield from ({"a": a, "twice": twice} for a in (0.0, 2.0) for twice in (False, True))
+
+
+def test_a_turn_changes_picture_words_and_code() -> None:
+    adder = Adder()
+    page = Page(adder)
+    assert page.shown["state"] == "The sum is 2.0."
+    assert page.panels["sum"].texts() == ["2.0"]
+    page.turn("a", 4)  # JSON has no 4.0
+    assert (page.shown["state"], page.panels["sum"].texts()) == ("The sum is 5.0.", ["5.0"])
+    assert page.shown["code"]["source"] == "total = 5.0\n"
+    page.ask("drag", name="a", x=2.7, y=0.0)
+    assert adder.values["a"] == 2.0
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("a", 3.0, "Adder: a must be one of 0.0, 1.0, 2.0, 4.0, got 3.0"),
+        ("a", True, "Adder: a must be one of 0.0, 1.0, 2.0, 4.0, got True"),
+        ("a", [1], "got [1]"),
+        ("twice", 1, "Adder: twice must be one of False, True, got 1"),
+        ("calls", "step jump", "calls must be 1 to 8 of backward, step, with spaces between them, got 'step jump'"),
+        ("calls", "", "got ''"),
+        ("calls", "step " * 9, "1 to 8"),
+        ("none", 1, "there is no control 'none'"),
+        ("b", "13", "RuntimeError: thirteen"),
+    ],
+)
+def test_a_turn_that_cannot_be_is_told_and_changes_nothing(name: str, value: Any, said: str) -> None:
+    adder = Adder()
+    page = Page(adder)
+    before = dict(adder.values)
+    page.turn(name, value)
+    assert said in page.shown["alarm"]
+    assert adder.values == before
+    assert page.shown["state"] == "The sum is 2.0."
+    if name in before:
+        assert page.frames[-1]["values"] == {name: before[name]}, "the browser is told what holds"
+    page.turn("a", 0.0)
+    assert page.shown["alarm"] == ""
+
+
+@pytest.mark.parametrize("request_", [{}, {"do": None}, {"do": "drag", "name": "a"}, {"do": "size", "width": "x"}])
+def test_nonsense_from_the_page_is_answered_in_words(request_: dict[str, Any]) -> None:
+    answer = Adder().handle({**request_, "n": 7, "client": "me"})
+    assert (answer["n"], answer["client"]) == (7, "me")
+    assert answer["frames"][0]["alarm"]
+
+
+def test_start_values_are_set_by_name_and_a_slider_takes_in_a_number_between_its_own() -> None:
+    adder = Adder(a=3.5, twice=True)
+    assert adder.text == "The sum is 9.0."
+    assert [value for _, value in adder.knobs()[0].options] == [0.0, 1.0, 2.0, 4.0]
+    control = Page(adder).shown["controls"][0]
+    assert control["options"][3] == ["3.5", 3.5]
+    for wrong in ({"a": 9.0}, {"c": 1}, {"b": "two"}):
+        with pytest.raises(ValueError, match=f"Adder: .*{next(iter(wrong))}"):
+            Adder(**wrong)
+
+
+def test_what_was_seen_is_not_worked_out_again() -> None:
+    adder = Adder()
+    adder.turn("a", 2.0)
+    adder.turn("a", 0.0)
+    looks = adder.looks
+    adder.turn("a", 2.0)
+    assert adder.looks == looks
+
+
+def test_a_page_holds_what_is_recorded_and_offers_no_more(tmp_path: Path) -> None:
+    html = Adder().save(tmp_path / "adder.html").read_text(encoding="utf-8")
+    packed = re.search(r'id="recording">([^<]+)<', html)
+    assert packed
+    recording = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+    seen = [(at["a"], at["twice"]) for at in recording["settings"]]
+    assert seen == [(1.0, False), (0.0, False), (0.0, True), (2.0, False), (2.0, True)], "the start first, each once"
+    page = Page(Adder())
+    for at, frame in zip(recording["settings"], recording["frames"], strict=True):
+        page.take({"n": page.asked, "frames": [frame]})
+        assert page.shown["state"] == f"The sum is {(at['a'] + 1) * (1 + at['twice'])}."
+        assert page.values == at
+    first = recording["frames"][0]
+    assert [value for _, value in first["controls"][0]["options"]] == [0.0, 1.0, 2.0]
+    assert first["off"] == ["b", "calls"], "what was not recorded cannot be turned"
+    with pytest.raises(ValueError, match=r"Adder.save: path must end in .png, .svg or .html, got 'x.gif'"):
+        Adder().save("x.gif")
+
+
+def test_an_instrument_that_cannot_show_its_start_says_why() -> None:
+    adder = Adder(b="13")
+    assert adder.text == "Nothing can be shown here. RuntimeError: thirteen"
+    assert Page(adder).shown["alarm"] == "RuntimeError: thirteen"
+    assert "thirteen" in adder._repr_mimebundle_()[0]["text/plain"]
