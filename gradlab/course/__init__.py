@@ -26,6 +26,14 @@ if TYPE_CHECKING:
     from .cheat_sheet import cheat_sheet as cheat_sheet
     from .claims import ClaimLog as ClaimLog
     from .exercises import exercise as exercise
+    from .fact_check import OperationLog as OperationLog
+    from .fact_check import flat_weights as flat_weights
+    from .fact_check import is_deprecated as is_deprecated
+    from .fact_check import linear_stack as linear_stack
+    from .fact_check import peak_bytes as peak_bytes
+    from .fact_check import race_clearing as race_clearing
+    from .fact_check import small_batch as small_batch
+    from .fact_check import small_net as small_net
     from .figures.curves import curves as curves
     from .figures.formats import range_figure as range_figure
     from .figures.formats import ticks_figure as ticks_figure
