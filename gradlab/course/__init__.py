@@ -35,14 +35,12 @@ if TYPE_CHECKING:
     from .fact_check import small_batch as small_batch
     from .fact_check import small_net as small_net
     from .figures.curves import curves as curves
-    from .figures.formats import range_figure as range_figure
-    from .figures.formats import ticks_figure as ticks_figure
-    from .figures.formats import vanishing_figure as vanishing_figure
     from .figures.graph import draw_graph as draw_graph
     from .figures.headtail import head_to_tail as head_to_tail
     from .figures.orders import Trial as Trial
     from .figures.orders import orders_figure as orders_figure
     from .grad_traffic import traffic as traffic
+    from .instruments.loss_scale.instrument import loss_scale as loss_scale
     from .instruments.swing import swing as swing
     from .instruments.two_ranks.instrument import two_ranks as two_ranks
     from .processes import launch as launch

@@ -20,7 +20,24 @@ export class InstrumentPage {
     });
     /** @type {Settings} what the reader has chosen */
     this.at = { ...recording.settings[0] };
-    this.show(0, "");
+    this.read();
+    globalThis.addEventListener("hashchange", () => this.read());
+  }
+
+  /** Show the settings that the address names, or the first ones. */
+  read() {
+    if (location.hash && location.hash === this.address) return;
+    const named = new URLSearchParams(location.hash.slice(1));
+    const found = this.recording.settings.findIndex((at) =>
+      Object.keys(at).every((name) => named.get(name) === String(at[name]))
+    );
+    this.show(Math.max(found, 0), "");
+  }
+
+  /** Keep the settings in the address, so that they can be linked to. */
+  write() {
+    this.address = `#${new URLSearchParams(Object.entries(this.at).map(([name, value]) => [name, String(value)]))}`;
+    if (location.hash !== this.address) location.replace(this.address);
   }
 
   /** @param {number} index */
@@ -43,6 +60,7 @@ export class InstrumentPage {
     const panels = Object.keys(now.panels).filter((name) => now.panels[name] !== before.panels[name]);
     this.at = { ...this.recording.settings[index] };
     this.screen.show(now, changed, panels);
+    if (before.f >= 0 || location.hash) this.write();
     if (before.f >= 0) this.screen.words.announce(now.state);
   }
 

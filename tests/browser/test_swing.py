@@ -115,6 +115,10 @@ def test_a_page_without_a_kernel(notebook: Notebook, tmp_path: Path) -> None:
         page.keyboard.press("End")  # held with another lr only
         page.locator(".gl-note").filter(has_text="another lr").wait_for()
         state.filter(has_text="lr × curvature = 0.5: the weight settles").wait_for()
+        link = page.url
+        page.goto("about:blank")
+        page.goto(link)  # the settings are in the address
+        state.filter(has_text="lr × curvature = 0.5: the weight settles").wait_for()
         assert errors == []
     finally:
         page.close()
