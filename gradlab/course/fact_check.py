@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint_sequential
 
+from .. import _torch
 from ..memory import Ledger
 from ..tasks import Task
 
@@ -68,7 +68,7 @@ def peak_bytes(
     return ledger.peak
 
 
-class OperationLog(TorchDispatchMode):
+class OperationLog(_torch.TorchDispatchMode):
     """Notes, for every operation within, on which devices its tensors are; views compute nothing and do not count."""
 
     def __init__(self) -> None:
@@ -83,9 +83,17 @@ class OperationLog(TorchDispatchMode):
     def __torch_dispatch__(self, call: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = call(*args, **(kwargs or {}))
         if call.namespace == "aten" and not call.is_view:
-            tensors = torch.utils._pytree.tree_leaves((args, kwargs, result))
-            self.seen.append({each.device.type for each in tensors if isinstance(each, Tensor)})
+            self.seen.append({each.device.type for each in _tensors([args, kwargs, result])})
         return result
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """Yield the tensors in a value, a list, a tuple or a dictionary of values."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(each)
 
 
 def is_deprecated(call: Callable[[], object]) -> bool:

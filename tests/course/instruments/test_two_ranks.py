@@ -187,6 +187,26 @@ def test_the_arrows_end_where_the_sum_ends() -> None:
             )
 
 
+def test_a_name_stands_beside_its_own_arrow() -> None:
+    named = 0
+    for settings in ({"forgets": "rank 1"}, {"accumulate": 3, "no_sync": "off"}, {"batches": "12 and 4"}):
+        for moment in range(25):
+            for drawing in two_ranks(**settings, moment=moment).drawings()[:2]:
+                shafts = {}
+                for mark in drawing.marks:
+                    if re.fullmatch(r"arrow \d+", mark.id):
+                        corners = torch.tensor(mark.points).view(7, 2)
+                        tail, tip = (corners[0] + corners[6]) / 2, corners[3]
+                        shafts[mark.id] = tail + torch.linspace(0, 1, 200).view(-1, 1) * (tip - tail)
+                for mark in drawing.marks:
+                    if mark.id.startswith("arrow name"):
+                        label = torch.tensor([mark.x, mark.y])
+                        far = {id: (points - label).norm(dim=1).min().item() for id, points in shafts.items()}
+                        assert min(far, key=far.__getitem__) == mark.id.replace(" name", "")
+                        named += 1
+    assert named > 100
+
+
 def test_messages_are_drawn_as_many_as_there_were() -> None:
     for no_sync, count in (("off", 9), ("all but the last", 3)):
         messages = two_ranks(accumulate=3, no_sync=no_sync, moment=24).drawings()[2]

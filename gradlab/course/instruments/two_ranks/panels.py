@@ -99,34 +99,46 @@ def draw_gradient(moment: Moment, number: int, extent: Extent, width: int, heigh
     panel.add(Dots("origin", tuple(origin.tolist()), shape="plus", size=9.0, stroke="grey", width=1.5))
     for place, look in enumerate(("fresh", "stale", "sum")):
         add_key(panel, (look,), axes.left + 74.0 * place, 38.0)
-    ends: list[tuple[Pixels, tuple[str, ...]]] = []
     if rank.grad is not None:
         _add_arrow(panel, "sum", origin, _place(axes, rank.grad), 15.0, "sum", f"what .grad holds: {held}")
-    if moment.complete and rank.off > 1e-3:
+    alone = _place(axes, rank.whole) if moment.complete and rank.off > 1e-3 else None
+    if alone is not None:
         words = f"one process with all samples: {vector_text(rank.whole)}"
-        end = _place(axes, rank.whole)
-        panel.add(Path("whole", (*origin.tolist(), *end.tolist()), stroke="ink", width=1.8, dash="dotted", words=words))
-        panel.add(Dots("whole end", tuple(end.tolist()), shape="ring", size=9.0, stroke="ink", width=1.8, words=words))
-        _keep_free(panel, end, end)
-        ends.append((end, ("one process",)))
+        line = (*origin.tolist(), *alone.tolist())
+        panel.add(Path("whole", line, stroke="ink", width=1.8, dash="dotted", words=words))
+        panel.add(
+            Dots("whole end", tuple(alone.tolist()), shape="ring", size=9.0, stroke="ink", width=1.8, words=words)
+        )
+        _keep_free(panel, alone, alone)
+    _add_parts(panel, axes, arrows_of(rank))
+    if alone is not None:
+        panel.label("whole name", _around("one process", alone), backed=True)
+    return panel.finish(_gradient_words(moment, number))
+
+
+def _add_parts(panel: PanelBuilder, axes: Axes, arrows: Sequence[PartArrow]) -> None:
+    """Draw arrows head to tail from the origin, and their names beside them, those of fresh ones first."""
     at, drawn = (0.0, 0.0), []
-    arrows = arrows_of(rank)
-    crowd = sum(not arrow.stale for arrow in arrows)
     for count, arrow in enumerate(arrows):
         tip = (at[0] + arrow.vector[0], at[1] + arrow.vector[1])
         tail, head = _place(axes, at), _place(axes, tip)
         words = f"{arrow.names[0]}: {vector_text(arrow.vector)}"
         _add_arrow(panel, f"arrow {count}", tail, head, 7.0, "stale" if arrow.stale else "fresh", words)
         _keep_free(panel, tail, head)
-        if math.dist(tail, head) > 10:
-            drawn.append((tail, head, arrow.names if crowd <= _CROWD else arrow.names[-1:]))
+        drawn.append((count, tail, head))
         at = tip
-    for count, (tail, head, names) in enumerate(drawn):
-        spots = [spot for name in names for spot in _beside(name, tail, head)]
-        panel.label(f"arrow name {count}", spots, backed=True)
-    for end, names in ends:
-        panel.label("whole name", [spot for name in names for spot in _around(name, end)], backed=True)
-    return panel.finish(_gradient_words(moment, number))
+    crowded = sum(not arrow.stale for arrow in arrows) > _CROWD
+    for count, tail, head in sorted(drawn, key=lambda each: arrows[each[0]].stale):
+        names = arrows[count].names[-1:] if crowded else arrows[count].names
+        if math.dist(tail, head) > 10:
+            others = [(a, b) for other, a, b in drawn if other != count]
+            spots = [
+                spot
+                for name in names
+                for spot in _beside(name, tail, head)
+                if all(_distance(spot, tail, head) < _distance(spot, a, b) for a, b in others)
+            ]
+            panel.label(f"arrow name {count}", spots, backed=True)
 
 
 def draw_weights(moment: Moment, extent: Extent, best: Vector, width: int, height: int) -> Drawing:
@@ -314,11 +326,18 @@ def _beside(text: str, tail: Pixels, head: Pixels) -> list[Spot]:
     length = math.hypot(x1 - x0, y1 - y0) or 1.0
     across, down = -(y1 - y0) / length, (x1 - x0) / length
     spots = []
-    for far in (16.0, -16.0, 24.0, -24.0, 34.0, -34.0):
+    for far in (16.0, -16.0, 24.0, -24.0):
         right = far * across
         anchor = "start" if right > 5 else "end" if right < -5 else "middle"
         spots.append(Spot(text, (x0 + x1) / 2 + right, (y0 + y1) / 2 + far * down, anchor))
     return spots
+
+
+def _distance(spot: Spot, tail: Pixels, head: Pixels) -> float:
+    """Return how far the near end of a label is from an arrow: it must be nearest to its own."""
+    along, point = head - tail, np.array([spot.x, spot.y])
+    share = float(np.clip((point - tail) @ along / max(float(along @ along), 1e-9), 0.0, 1.0))
+    return float(np.linalg.norm(point - tail - share * along))
 
 
 def _around(text: str, point: Pixels) -> list[Spot]:
