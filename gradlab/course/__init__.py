@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .autograd_graph import graph_of as graph_of
     from .autograd_graph import record_gradients as record_gradients
     from .cheat_sheet import cheat_sheet as cheat_sheet
+    from .checklist import check_symptoms as check_symptoms
     from .claims import ClaimLog as ClaimLog
     from .exercises import exercise as exercise
     from .fact_check import OperationLog as OperationLog
@@ -41,10 +42,14 @@ if TYPE_CHECKING:
     from .figures.orders import orders_figure as orders_figure
     from .grad_traffic import traffic as traffic
     from .instruments.loss_scale.instrument import loss_scale as loss_scale
+    from .instruments.peak.instrument import peak as peak
     from .instruments.swing import swing as swing
     from .instruments.two_ranks.instrument import two_ranks as two_ranks
+    from .patients.case import patient_names as patient_names
+    from .patients.patient import Patient as Patient
     from .processes import launch as launch
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun
+    from .real_peak import real_peak as real_peak
 
 load_lazily(__name__)

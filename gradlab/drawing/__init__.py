@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from .builder import PanelBuilder as PanelBuilder
     from .builder import make_box as make_box
     from .comparison import draw_comparison as draw_comparison
+    from .fade import fade as fade
     from .labels import Box as Box
     from .labels import Spot as Spot
+    from .lettering import shorten as shorten
     from .lettering import text_width as text_width
+    from .limits import from_zero as from_zero
     from .limits import value_limits as value_limits
     from .look import own_look as own_look
     from .marks import Axis as Axis
@@ -54,6 +57,10 @@ if TYPE_CHECKING:
     from .palette import tint as tint
     from .panels import draw as draw
     from .stack import CATEGORY_STYLES as CATEGORY_STYLES
+    from .stack import area_look as area_look
+    from .stack import spread_labels as spread_labels
+    from .stack import stacked as stacked
+    from .stack import text_role as text_role
     from .wire import Encoder as Encoder
 
 load_lazily(__name__)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 
-from ..formatting import bytes_text, short
+from ..formatting import bytes_text, share_text, short
 from ..gradients import spans
 from ..loop import Run
 
 
 def status_line(run: Run) -> str:
-    """Say where the run is: update, loss, what ``.grad`` holds, bytes, and what has gone wrong."""
+    """Say where the run is: update, loss, what ``.grad`` holds, bytes between updates, and what has gone wrong."""
     parts = [f"update {run.updates:,}", _loss(run), _gradient(run)]
     if run.loss_scale is not None:
         skips = run.record.skips
         words = f", {skips:,} step{'' if skips == 1 else 's'} skipped" if skips else ""
         parts.append(f"loss scale {run.loss_scale:,.6g}{words}")
-    parts.append(bytes_text(sum(run.footprint().values())))
+    parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # the peak of an update is more
     return " · ".join(part for part in parts if part)
 
 
@@ -45,6 +45,7 @@ def _gradient(run: Run) -> str:
     held, leftover = (sum(last - first + 1 for first, last in these) for these in (now.holds, now.leftover))
     if leftover:
         words += f", {leftover:,} of them already applied" if leftover < held else ", already applied"
-    if run.scale_in_grad != 1.0:
-        return f"{words}, still times the loss scale"
-    return f"{words} (the newest adds {short(now.newest)})" if held > 1 and math.isfinite(now.newest) else words
+    measured = run.provenance.contributions() if held > 1 else None
+    if measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):
+        words += f"; the newest is {share_text(measured.parts[-1].share)} of the sum"
+    return f"{words}, still times the loss scale" if run.scale_in_grad != 1.0 else words

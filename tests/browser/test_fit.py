@@ -11,7 +11,7 @@ from .driving import Notebook
 from .test_layout import VIEWPORT, boxes, contrast
 
 FIT = "from gradlab.widgets.forecast_lab import ForecastLab\nlab = ForecastLab('llama-8b', context=128{})\nlab"
-NAMES = ("model", "batch", "context", "window", "set_to_none", "AMP", "optimizer", "checkpointing", "card")
+NAMES = ("model", "batch", "context", "accumulate", "set_to_none", "AMP", "optimizer", "checkpointing", "card")
 
 
 def test_a_forecast_from_click_to_picture(lab_page: Callable[..., Notebook]) -> None:
