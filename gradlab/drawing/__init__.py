@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .arrows import arrow_outline as arrow_outline
     from .axes import SUPERSCRIPTS as SUPERSCRIPTS
     from .axes import Axes as Axes
     from .axes import Scale as Scale
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .builder import make_box as make_box
     from .comparison import draw_comparison as draw_comparison
     from .fade import fade as fade
+    from .labels import Box as Box
     from .labels import Spot as Spot
     from .lettering import shorten as shorten
     from .lettering import text_width as text_width
