@@ -34,6 +34,13 @@ def short(value: float) -> str:
     return ("\u2212" if value < 0 else "") + text.replace("-", "\u2212")
 
 
+def share_text(share: float) -> str:
+    """Write a part of a sum, which may be negative or longer than it: ``84%``, ``\u221212%``, ``31 times``."""
+    if not math.isfinite(share):
+        return "an unknown part"
+    return f"{share:.0%}".replace("-", "\u2212") if abs(share) < 9.995 else f"{short(share)} times"
+
+
 def bytes_text(count: float) -> str:
     """Write a number of bytes with a binary unit: ``512 B``, ``24.1 KiB``, ``6.1 TiB``."""
     if not math.isfinite(count):

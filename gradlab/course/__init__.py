@@ -24,19 +24,20 @@ if TYPE_CHECKING:
     from .autograd_graph import graph_of as graph_of
     from .autograd_graph import record_gradients as record_gradients
     from .cheat_sheet import cheat_sheet as cheat_sheet
+    from .checklist import check_symptoms as check_symptoms
     from .claims import ClaimLog as ClaimLog
     from .exercises import exercise as exercise
     from .figures.curves import curves as curves
-    from .figures.formats import range_figure as range_figure
-    from .figures.formats import ticks_figure as ticks_figure
-    from .figures.formats import vanishing_figure as vanishing_figure
     from .figures.graph import draw_graph as draw_graph
     from .figures.headtail import head_to_tail as head_to_tail
     from .figures.orders import Trial as Trial
     from .figures.orders import orders_figure as orders_figure
     from .grad_traffic import traffic as traffic
+    from .instruments.loss_scale.instrument import loss_scale as loss_scale
     from .instruments.peak.instrument import peak as peak
     from .instruments.swing import swing as swing
+    from .patients.case import patient_names as patient_names
+    from .patients.patient import Patient as Patient
     from .processes import launch as launch
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun

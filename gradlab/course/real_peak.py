@@ -21,7 +21,7 @@ def real_peak(
     *,
     kernels: bool = False,
 ) -> int:
-    """Train ``model`` by the recipe's text for two epochs of ``batches``; return the most bytes alive at one moment.
+    """Train ``model`` by the text of a recipe for two epochs of ``batches``; return the most bytes alive at one moment.
 
     ``kernels=True`` also counts what CPU kernels take for themselves, as the allocator sees it; see ``Ledger``. Raises
     TypeError if ``recipe`` is no Recipe, ValueError if there are no batches.

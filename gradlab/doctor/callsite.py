@@ -15,7 +15,10 @@ from .events import NO_SITE, Site
 
 _MOST_FRAMES = 80
 _HERE = str(Path(__file__).parent)
-_OURS = (str(Path(torch.__file__).parent), _HERE, "<frozen")
+_OBSERVER = str(
+    Path(__file__).parents[1] / "course" / "patients"
+)  # stands between a learner's line and PyTorch as well
+_OURS = (str(Path(torch.__file__).parent), _HERE, _OBSERVER, "<frozen")
 _STANDARD = str(Path(sysconfig.get_paths()["stdlib"]))
 
 

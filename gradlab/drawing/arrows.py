@@ -1,4 +1,8 @@
-"""What each batch added to ``.grad`` of a model with two weights: arrows head to tail, from where the weights are."""
+"""What each batch contributed to ``.grad``: arrows head to tail, and beside them their sum.
+
+Of a model with two weights they begin where the weights are, on the contours of the loss. Of any other they lie in the
+plane of the sum and the newest contribution.
+"""
 
 from __future__ import annotations
 
@@ -6,66 +10,108 @@ import math
 
 import numpy as np
 
-from ..formatting import short
+from ..formatting import share_text, short
 from ..scenes import Arrow, Arrows
-from .batches import BATCH_STYLES, add_key
+from .axes import Axes, Side, make_axes
+from .batches import BATCH_STYLES, add_key, batches_text, span_text
 from .builder import PanelBuilder
 from .labels import Spot
-from .limits import LARGEST_DRAWN, Numbers, numbers
+from .limits import LARGEST_DRAWN, Numbers, nice_step, numbers
 from .marks import Dots, Drawing, Path
 from .surface import add_surface, surface_of
 
-NAMED = 8
+NAMED = 9
 """Up to so many arrows carry the number of their batch."""
 STEPS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
 REACH = 0.6
-"""Together the arrows reach at most across this share of the picture."""
-_KEY = 92.0  # CSS pixels at the right of the axes for the key
+"""On contours the arrows together reach at most across this share of the picture."""
+_KEY = 92.0  # CSS pixels at the right of the contours for the key
+_GRID = 40.0  # CSS pixels by which the plane moves at a time, so that it moves rarely
+_TOLD = 4  # arrows in the words of the panel
 
 
 def draw_arrows(scene: Arrows, width: int, height: int) -> Drawing:
     """Draw arrows of fresh and stale batches that add up to the bold outline: what ``.grad`` holds."""
     panel = PanelBuilder("gradient in .grad", width, height)
-    steps = numbers([edge for a in scene.arrows for edge in (a.dx, a.dy)]).reshape(-1, 2)
-    whole = numbers([*scene.earlier, *scene.total]).reshape(2, 2)
-    sound = bool(np.isfinite(steps).all() and np.isfinite(whole).all())
-    steps, whole = np.nan_to_num(steps, posinf=0, neginf=0), np.nan_to_num(whole, posinf=0, neginf=0)
+    panel.corner(batches_text(scene.holds), "")
+    steps = numbers([edge for a in scene.arrows for edge in (a.x, a.y)]).reshape(-1, 2)
+    total = numbers(scene.total)
+    sound = bool(np.isfinite(steps).all() and np.isfinite(total).all())
+    steps, total = np.nan_to_num(steps, posinf=0, neginf=0), np.nan_to_num(total, posinf=0, neginf=0)
     with np.errstate(over="ignore"):
-        reach = np.clip(np.cumsum([whole[0], *steps], axis=0), -LARGEST_DRAWN, LARGEST_DRAWN)
-    factor = fit_factor(scene, np.vstack([reach, whole[1:]]))
+        ends = np.clip(np.cumsum([(0.0, 0.0), *steps], axis=0), -LARGEST_DRAWN, LARGEST_DRAWN)
+    if scene.contours is None:
+        start, unit = _add_plane(panel, np.vstack([ends, total[None]]))
+        said = () if sound else ("inf or NaN", "in .grad")
+        add_key(panel, ("fresh", "stale", "sum"), 54.0, 41.0, 74.0)
+    else:
+        start, unit, said = _add_contours(panel, scene, np.vstack([ends, total[None]]), sound)
+    # arrows beyond the panel say no more than that they leave it
+    limit = 3.0 * (width + height)
+    places = start + np.clip(ends * unit, -limit, limit)
+    tip = start + np.clip(total * unit, -limit, limit)
+    held = f"what .grad holds: |grad| {short(math.hypot(*scene.total))}"
+    _add_arrow(panel, "sum", start, tip, 14.0, "sum", held)
+    for number, (arrow, tail, head) in enumerate(zip(scene.arrows, places[:-1], places[1:], strict=True)):
+        kind = "other" if arrow.batches is None else "stale" if arrow.stale else "fresh"
+        press = f"batch {arrow.batches[0]}" if arrow.batches and arrow.batches[0] == arrow.batches[1] else ""
+        _add_arrow(panel, f"arrow {number}", tail, head, 7.0, kind, arrow_words(arrow), press)
+    if scene.contours is not None:
+        panel.add(Dots("weights", start, size=11.0, fill="weights", stroke="paper", width=1.5, words=_place(scene)))
+    for at, line in enumerate(said):
+        panel.label(f"scale {at}", [Spot(line, width - _KEY + 8, 112.0 + 16 * at)])
+    _add_names(panel, scene, places)
+    return panel.finish(_words(scene))
+
+
+def _add_plane(panel: PanelBuilder, points: Numbers) -> tuple[Numbers, Numbers]:
+    """Add axes that hold the points; return the origin's place, and pixels a unit along both."""
+    axes = plane_axes(panel.width, panel.height, points)
+    panel.axes(axes)
+    per_unit = (axes.right - axes.left) / (axes.x.high - axes.x.low)
+    return np.array([axes.x.at(0.0), axes.y.at(0.0)]), np.array([per_unit, -per_unit])
+
+
+def plane_axes(width: float, height: float, points: Numbers) -> Axes:
+    """Return axes with as many pixels to a unit along both, in whole steps, that hold the origin and some points."""
+    left, top, right, bottom = 54.0, 56.0, width - 16.0, height - 38.0
+    low = np.minimum(points.min(axis=0, initial=0.0), 0.0)
+    high = np.maximum(points.max(axis=0, initial=0.0), 0.0)
+    need = max((high[0] - low[0]) / (right - left - _GRID), (high[1] - low[1]) / (bottom - top - _GRID))
+    unit = nice_step(need) if need > 0 else 1.0 / (right - left)  # of the gradient, a pixel
+    x = -math.ceil(-low[0] / (unit * _GRID)) * unit * _GRID
+    tall = unit * (bottom - top)
+    y = -tall / 2
+    while y > low[1] and y > -tall:
+        y -= unit * _GRID / 2
+    while y + tall < high[1] and y < 0:
+        y += unit * _GRID / 2
+    along = Side(x, x + unit * (right - left), words="along the sum")
+    return make_axes((width, height), left, top, right, bottom, along, Side(y, y + tall, words="across"))
+
+
+def _add_contours(
+    panel: PanelBuilder, scene: Arrows, points: Numbers, sound: bool
+) -> tuple[Numbers, Numbers, tuple[str, str]]:
+    """Add the contours and the key; return the weights' place, pixels a unit, and how the arrows are scaled."""
+    assert scene.contours is not None
+    factor = fit_factor(scene, points)
     here = np.clip(np.nan_to_num(numbers(scene.weights)), -LARGEST_DRAWN, LARGEST_DRAWN)
-    tips = np.clip(here + np.vstack([reach, whole[1:]]) * factor, -LARGEST_DRAWN, LARGEST_DRAWN)
-    axes = add_surface(panel, scene.contours, np.vstack([tips, np.nan_to_num(here)]), _KEY)
-    start = np.array([axes.x.at(here[0]), axes.y.at(here[1])])
+    tips = np.clip(here + points * factor, -LARGEST_DRAWN, LARGEST_DRAWN)
+    axes = add_surface(panel, scene.contours, np.vstack([tips, here]), _KEY)
     unit = np.array(
         [(axes.right - axes.left) / (axes.x.high - axes.x.low), -(axes.bottom - axes.top) / (axes.y.high - axes.y.low)]
     )
-    # arrows beyond the panel say no more than that they leave it
-    limit = 3.0 * (width + height)
-    ends = start + np.clip(reach * factor * unit, -limit, limit)
-    total = start + np.clip(whole[1] * factor * unit, -limit, limit)
-    held = f"what .grad holds: ({short(scene.total[0])}, {short(scene.total[1])})"
-    _add_arrow(panel, "sum", start, total, 12.0, "sum", held)
-    _add_arrow(panel, "older", start, ends[0], 4.0, "older", "older batches")
-    for number, (arrow, tail, head) in enumerate(zip(scene.arrows, ends[:-1], ends[1:], strict=True)):
-        kind = "stale" if arrow.stale else "fresh"
-        _add_arrow(panel, f"arrow {number}", tail, head, 6.0, kind, arrow_words(arrow), f"batch {arrow.batch}")
-    panel.add(Dots("weights", start, size=11.0, fill="weights", stroke="paper", width=1.5, words=_place(scene)))
-    left = max(axes.right + 12.0, width - _KEY + 8)
-    add_key(panel, ("fresh", "stale", "sum"), left, 42.0)
+    add_key(panel, ("fresh", "stale", "sum"), max(axes.right + 12.0, panel.width - _KEY + 8), 42.0)
     said = (
-        ("inf or NaN", "in .grad")
-        if not sound
-        else ("arrows", "true length" if factor == 1 else f"\u00d7 {short(factor)}")
+        ("arrows", "true length" if factor == 1 else f"\u00d7 {short(factor)}") if sound else ("inf or NaN", "in .grad")
     )
-    for at, line in enumerate(said):
-        panel.label(f"scale {at}", [Spot(line, left, 112.0 + 16 * at)])
-    _add_names(panel, scene, start, ends)
-    return panel.finish(_words(scene))
+    return np.array([axes.x.at(here[0]), axes.y.at(here[1])]), unit * factor, said
 
 
 def fit_factor(scene: Arrows, reach: Numbers) -> float:
     """Choose a round factor at which the arrows fit the picture; 1, their true length, wherever that will do."""
+    assert scene.contours is not None
     wide = np.array([high - low for low, high in (surface_of(scene.contours).x, surface_of(scene.contours).y)])
     longest = float(np.abs(reach / wide).max(initial=0.0))
     if not 0 < longest < math.inf:
@@ -101,9 +147,9 @@ def arrow_outline(tail: Numbers, head: Numbers, width: float) -> Numbers:
 
 
 def arrow_words(arrow: Arrow) -> str:
-    """Say what one batch added: ``batch 38: adds (0.3, -1.2), already applied``."""
-    words = f"batch {arrow.batch:,}: adds ({short(arrow.dx)}, {short(arrow.dy)})"
-    return f"{words}, already applied" if arrow.stale else words
+    """Say what an arrow stands for: ``batch 38: 16% of the sum, already applied``."""
+    who = "not from a backward" if arrow.batches is None else span_text(arrow.batches)
+    return f"{who}: {share_text(arrow.share)} of the sum{', already applied' if arrow.stale else ''}"
 
 
 def _add_arrow(
@@ -114,14 +160,17 @@ def _add_arrow(
         panel.add(Path(id, corners.ravel(), words=words, press=press, **BATCH_STYLES[kind]))
 
 
-def _add_names(panel: PanelBuilder, scene: Arrows, start: Numbers, ends: Numbers) -> None:
-    if math.dist(start, ends[0]) > 16:
-        panel.label("older word", _aside("older batches", start, ends[0]), role="grey")
+def _add_names(panel: PanelBuilder, scene: Arrows, places: Numbers) -> None:
     if len(scene.arrows) > NAMED:
         return
-    for number, (arrow, tail, head) in enumerate(zip(scene.arrows, ends[:-1], ends[1:], strict=True)):
-        if math.dist(tail, head) > 10:
-            panel.label(f"arrow name {number}", _aside(str(arrow.batch), tail, head))
+    for number, (arrow, tail, head) in reversed(
+        list(enumerate(zip(scene.arrows, places[:-1], places[1:], strict=True)))
+    ):
+        if math.dist(tail, head) <= 10:
+            continue
+        name = "other" if arrow.batches is None else span_text(arrow.batches, short=True)
+        texts = (f"{name}: {share_text(arrow.share)}", name)
+        panel.label(f"arrow name {number}", [spot for text in texts for spot in _aside(text, tail, head)])
 
 
 def _aside(text: str, tail: Numbers, head: Numbers) -> list[Spot]:
@@ -131,7 +180,7 @@ def _aside(text: str, tail: Numbers, head: Numbers) -> list[Spot]:
     across, down = -(y1 - y0) / length, (x1 - x0) / length
     middle = (x0 + x1) / 2, (y0 + y1) / 2
     spots = []
-    for far in (13.0, -13.0, 22.0, -22.0):
+    for far in (15.0, -15.0, 26.0, -26.0):
         right = far * across
         anchor = "start" if right > 5 else "end" if right < -5 else "middle"
         spots.append(Spot(text, middle[0] + right, middle[1] + far * down, anchor))
@@ -143,11 +192,13 @@ def _place(scene: Arrows) -> str:
 
 
 def _words(scene: Arrows) -> str:
-    stale = sum(arrow.stale for arrow in scene.arrows)
-    count = len(scene.arrows)
-    if not count:
-        return f"The weights are at {_place(scene).partition(': ')[2]}; .grad holds no batch."
-    parts = "; ".join(arrow_words(arrow) for arrow in scene.arrows[-4:])
-    used = f", {stale:,} of them already applied" if stale else ""
-    arrows = f"{count:,} arrow{'s' * (count != 1)}"
-    return f".grad is ({short(scene.total[0])}, {short(scene.total[1])}) from {arrows}{used}: {parts}."
+    if not scene.holds:
+        return ".grad holds no batch."
+    norm = f"|grad| {short(math.hypot(*scene.total))} {batches_text(scene.holds)}"
+    if not scene.measured:
+        return f"{norm}. What each of them contributed was not measured."
+    told = [arrow_words(arrow) for arrow in reversed(scene.arrows[-_TOLD:])]
+    rest = scene.arrows[:-_TOLD]
+    if rest:
+        told.append(f"all before: {share_text(math.fsum(arrow.share for arrow in rest))}")
+    return f"{norm}. {'; '.join(told)}."

@@ -7,7 +7,6 @@ from typing import Any
 
 from .. import scenes
 from .arrows import draw_arrows
-from .bars import draw_bars
 from .boundary import draw_boundary
 from .fit import draw_fit
 from .landscape import draw_landscape
@@ -22,7 +21,6 @@ SMALLEST = (260, 200)
 """The least width and height, in CSS pixels, that a panel is laid out for; a smaller one is made so large."""
 _PANELS: dict[type, Callable[[Any, int, int], Drawing]] = {
     scenes.Arrows: draw_arrows,
-    scenes.Bars: draw_bars,
     scenes.Landscape: draw_landscape,
     scenes.Slice: draw_slice,
     scenes.ScalerHistory: draw_scaler,

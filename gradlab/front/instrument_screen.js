@@ -9,6 +9,8 @@ import { followTheme } from "./screen.js";
 import { PanelStrip } from "./strip.js";
 import { Words } from "./words.js";
 
+const CODE_KEYS = ["code", "lit", "changed", "wrong", "draft", "editable"];
+
 export class InstrumentScreen {
   /**
    * @param {HTMLElement} root
@@ -57,10 +59,11 @@ export class InstrumentScreen {
     this.shown = shown;
     this.strip.show(shown, changed, panels);
     if (changed.has("buttons")) this.offer(shown.buttons);
-    if (changed.has("code") || changed.has("lit")) {
+    if (changed.has("code")) {
       this.pane.hidden = !shown.code?.source;
-      if (shown.code) this.code.show({ code: shown.code, lit: shown.lit ?? [0, 0] });
     }
+    const code = Object.fromEntries(CODE_KEYS.filter((key) => changed.has(key)).map((key) => [key, shown[key]]));
+    if (Object.keys(code).length) this.code.show(code);
     if (["controls", "values", "off"].some((key) => changed.has(key))) {
       this.controls.show({ controls: shown.controls, values: toldValues(shown, changed), off: shown.off });
     }

@@ -8,10 +8,13 @@ from .._lazy import load_lazily
 
 if TYPE_CHECKING:
     from .contents import GradContents as GradContents
+    from .contributions import Contribution as Contribution
+    from .contributions import Contributions as Contributions
     from .parameter import ParameterHistory as ParameterHistory
     from .provenance import Provenance as Provenance
     from .spans import Span as Span
     from .spans import spans as spans
     from .spans import union as union
+    from .spans import within as within
 
 load_lazily(__name__)

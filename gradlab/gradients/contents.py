@@ -21,31 +21,16 @@ class GradContents:
     leftover: list[Span]
     """Of these, what was applied before the newest batch came: what should have been cleared."""
     norm: float
-    newest: float
-    """Norm of what the newest backward added to something, without the loss scale; NaN if it was not measured."""
 
 
-def read_contents(tracked: list[tuple[ParameterHistory, Tensor]], backwards: int, newest_scale: float) -> GradContents:
-    """Read the synced histories of all parameters and their gradients; this waits for the device.
-
-    ``backwards`` is the number of the newest backward, ``newest_scale`` what its loss was multiplied by.
-    """
-    grads = [(history, param.grad.detach()) for history, param in tracked if param.grad is not None]
-    newest = [(history, grad) for history, grad in grads if history.batches and history.batches[-1][1] == backwards]
+def read_contents(tracked: list[tuple[ParameterHistory, Tensor]]) -> GradContents:
+    """Read the synced histories of all parameters and their gradients; this waits for the device."""
     return GradContents(
         holds=union(span for history, _ in tracked for span in history.batches),
         stale=union(span for history, _ in tracked for span in history.applied()),
         leftover=union(span for history, _ in tracked for span in history.leftover()),
-        norm=math.hypot(*(_norm(grad) for _, grad in grads)),
-        newest=math.hypot(*(_newest(history, grad, newest_scale) for history, grad in newest)),
+        norm=math.hypot(*(_norm(param.grad.detach()) for _, param in tracked if param.grad is not None)),
     )
-
-
-def _newest(history: ParameterHistory, grad: Tensor, scale: float) -> float:
-    """Norm of the newest contribution: ``.grad`` itself, unless it was added to something."""
-    if not history.was_added:
-        return _norm(grad)
-    return math.nan if history.newest is None else float(history.newest) / scale
 
 
 def _norm(grad: Tensor) -> float:

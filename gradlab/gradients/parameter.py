@@ -39,12 +39,11 @@ class ParameterHistory:
         "batches",
         "events",
         "had_grad",
-        "incoming_norm",
+        "incoming",
         "last_grad_ref",
         "name",
         "newest",
         "reused",
-        "vector",
         "version",
         "was_added",
     )
@@ -60,10 +59,10 @@ class ParameterHistory:
         self.last_grad_ref: TensorWeakRef | None = None  # the tensor that .grad was when last seen ...
         self.version = -1  # ... and its version then
         self.had_grad = False  # was something in .grad when last looked at, as before each backward?
-        self.incoming_norm: Tensor | None = None  # norm of what it brings, if it is taken
+        self.incoming: Tensor | None = None  # squared length of what a backward brings, its dot product with .grad, and
+        # the squared length of that, if they are taken
         self.was_added = False  # was the newest contribution added to something?
-        self.newest: Tensor | None = None  # norm of the newest contribution, if it was taken
-        self.vector: Tensor | None = None  # the newest contribution itself, for tiny models
+        self.newest: Tensor | None = None  # the same of the newest contribution
 
     def changed(self, grad: Tensor) -> bool:
         """Was ``.grad`` written to or exchanged since it was last seen?"""

@@ -13,7 +13,6 @@ somebody asks: a gradient of nothing but zeros holds no batch.
 from __future__ import annotations
 
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -23,11 +22,20 @@ from torch import Tensor
 from .. import _torch
 from .._torch import outside_dispatch_modes
 from .contents import GradContents, read_contents
+from .contributions import (
+    Contribution,
+    Contributions,
+    KeptContributions,
+    Vectors,
+    lay_in_plane,
+    number_to_keep,
+    plain,
+    two_parts,
+)
 from .parameter import GradEvent, ParameterHistory
-from .spans import Span
+from .spans import Span, union, within
 
 _SYNC_EVERY = 64
-_VECTORS_KEPT = 64
 _SHOW_GRADS_EVERY = 4
 _CLEAR = (GradEvent.CLEARED, None)
 
@@ -35,31 +43,29 @@ _CLEAR = (GradEvent.CLEARED, None)
 class Provenance:
     """Watches the parameters of a model, and the optimizers that it is told of, until ``close()``."""
 
-    def __init__(self, named_parameters: Iterable[tuple[str, Tensor]], *, keep_vectors: bool = False) -> None:
-        """Watch the parameters that require a gradient; ``keep_vectors`` keeps their contributions (tiny models)."""
+    def __init__(self, named_parameters: Iterable[tuple[str, Tensor]]) -> None:
+        """Watch the parameters that require a gradient."""
         watched = [(name, param) for name, param in named_parameters if param.requires_grad]
         self.histories = [ParameterHistory(name) for name, _ in watched]
         self.params = [param for _, param in watched]
         self.backwards = 0
         self.steps = 0
-        self.measure = False  # take the norm of contributions that are added to something? it costs a little
+        self.measure = False  # tell the newest contribution from those before? it costs a little
         self.on_backward: Callable[[], None] | None = None
         # Gets the gradients of every fourth step, and of each while ``measure`` is on: all would cost 7 % of an update.
         self.on_step: Callable[[list[Tensor]], None] | None = None
-        self.loss_scale: Callable[[], float] = lambda: 1.0  # what the loop multiplies its losses by
-        self.vectors: deque[tuple[int, Tensor]] | None = deque(maxlen=_VECTORS_KEPT) if keep_vectors else None
+        self._kept: KeptContributions | None = None
         self._tracked = list(zip(self.histories, self.params, strict=True))
         self._by_id = {id(param): history for history, param in self._tracked}
-        self._newest_scale = 1.0
         self._added = (GradEvent.ADDED, 0)
         self._pass = -1
         self._numbered = -1
         self._handles: list[Any] = []
         self._on_optimizers: list[Any] = []
         provenance = weakref.ref(self)  # the hooks live on the parameters: through them it must not keep itself alive
-        for history, param in self._tracked:
-            self._handles.append(param.register_hook(_before_adding(provenance, history)))
-            self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(provenance, history)))
+        for at, param in enumerate(self.params):
+            self._handles.append(param.register_hook(_before_adding(provenance, at, param)))
+            self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(provenance, at)))
 
     def watch(self, optimizers: Iterable[torch.optim.Optimizer]) -> None:
         """Note the steps of these optimizers, and no longer those of earlier ones; a skipped step is none."""
@@ -82,7 +88,69 @@ class Provenance:
     def contents(self) -> GradContents:
         """Say what is in ``.grad`` now; this is the only call that waits for the device."""
         self.sync()
-        return read_contents(self._tracked, self.backwards, self._newest_scale)
+        return read_contents(self._tracked)
+
+    @property
+    def keeps_contributions(self) -> bool:
+        """Keep each contribution from now on, where the model is small enough for it? It costs a little."""
+        return self._kept is not None
+
+    @keeps_contributions.setter
+    def keeps_contributions(self, on: bool) -> None:
+        most = number_to_keep(sum(param.numel() for param in self.params))
+        if on and most and self._kept is None:
+            self._kept = KeptContributions(self.params, most, self.backwards)
+        elif not on:
+            self._kept = None
+
+    def contributions(self, scale: float = 1.0) -> Contributions | None:
+        """Return how much each batch contributed to ``.grad``, lengths divided by ``scale``; this waits for the device.
+
+        Of a model of up to half a million elements, while ``keeps_contributions`` is on, there is a part for each of
+        the newest 64 batches, and one for those before. Otherwise there are two parts, the newest and all the older
+        ones; they were measured if ``measure`` was on as the newest one came, and if not the answer is None.
+        """
+        self.sync()
+        leftover = union(span for history in self.histories for span in history.leftover())
+        vectors = self.vectors()
+        if vectors is not None:
+            stale = [span is not None and within(span[1], leftover) for span in vectors.spans]
+            return lay_in_plane(vectors, stale, scale)
+        norm = self.contents().norm / scale
+        holds = union(span for history in self.histories for span in history.batches)
+        if not holds or not norm:
+            return Contributions((), norm)
+        (first, _), (_, newest) = holds[0], holds[-1]
+        if first == newest:
+            return Contributions((Contribution((newest, newest), within(newest, leftover), 1.0, norm, 0.0),), norm)
+        sums = self._sums(newest)
+        return (
+            None if sums is None else two_parts((first, newest - 1), newest, within(newest - 1, leftover), sums, norm)
+        )
+
+    def vectors(self) -> Vectors | None:
+        """Return the contributions inside ``.grad`` as vectors, or None where they are not kept."""
+        if self._kept is None:
+            return None
+        self.sync()
+        with outside_dispatch_modes():
+            return self._kept.vectors([history.batches for history in self.histories], self.backwards)
+
+    def _sums(self, newest: int) -> tuple[float, float, float] | None:
+        """Add up over all parameters what was taken as the newest contribution came; None if it was not taken."""
+        sums = [0.0, 0.0, 0.0]
+        for history, param in self._tracked:
+            if param.grad is None or not history.batches:
+                continue
+            if history.batches[-1][1] != newest:  # it got nothing this time
+                sums[2] += float(plain(param.grad).square().sum())
+            elif not history.was_added:
+                sums[0] += float(plain(param.grad).square().sum())
+            elif history.newest is None:
+                return None
+            else:
+                sums = [whole + part for whole, part in zip(sums, history.newest.tolist(), strict=True)]
+        return sums[0], sums[1], sums[2]
 
     def reused(self) -> tuple[int, Span] | None:
         """Return the newest step that applied batches again, as (step, batches), or None if none has."""
@@ -109,11 +177,17 @@ class Provenance:
             history.applied_to, history.applied_before = old.applied_to, old.applied_before
             history.events.clear()
             history.last_grad_ref = None
+        if self._kept is not None:  # what was added since is no longer inside
+            self.keeps_contributions = False
+            self.keeps_contributions = True
 
     def _begin(self, number: int) -> None:
         """A backward pass has reached its first parameter: look at every ``.grad`` before anything is added to it."""
         self._pass = number
         self._detect_changes([(history, param.grad) for history, param in self._tracked])
+        if self._kept is not None:
+            with outside_dispatch_modes():
+                self._kept.begin(self.backwards)
 
     def _detect_changes(self, tracked: list[tuple[ParameterHistory, Tensor | None]]) -> None:
         doubtful, grads = [], []
@@ -127,7 +201,7 @@ class Provenance:
                 history.remember(grad)
                 if history.events or history.batches:
                     doubtful.append(history)
-                    grads.append(_plain(grad))
+                    grads.append(plain(grad))
         if grads:  # the 1-norm: squares of tiny gradients round to 0, and would look cleared
             with outside_dispatch_modes():
                 norms = _torch.foreach_norm(grads, 1)
@@ -139,7 +213,6 @@ class Provenance:
         self._numbered = self._pass
         self.backwards += 1
         self._added = (GradEvent.ADDED, self.backwards)
-        self._newest_scale = self.loss_scale() if self.measure and any(e.had_grad for e in self.histories) else 1.0
         if self.backwards % _SYNC_EVERY == 0:
             for history in self.histories:
                 history.sync()
@@ -157,26 +230,29 @@ class Provenance:
                 history.events.append(event)
         if self.on_step is not None and (self.measure or self.steps % _SHOW_GRADS_EVERY == 1):
             with outside_dispatch_modes():
-                self.on_step([_plain(grad) for _, grad in tracked if grad is not None])
+                self.on_step([plain(grad) for _, grad in tracked if grad is not None])
 
 
-def _before_adding(provenance: weakref.ref[Provenance], history: ParameterHistory) -> Callable[[Tensor], None]:
+def _before_adding(provenance: weakref.ref[Provenance], at: int, param: Tensor) -> Callable[[Tensor], None]:
+    of = weakref.ref(param)  # a hook must not keep the parameter alive on which it lives
+
     def hook(grad: Tensor) -> None:
-        alive = provenance()
-        if alive is None:
+        alive, param = provenance(), of()
+        if alive is None or param is None:
             return
         if (number := _torch.current_graph_task()) != alive._pass:
             alive._begin(number)
+        history = alive.histories[at]
         with outside_dispatch_modes():
             if alive.measure:
-                history.incoming_norm = torch.linalg.vector_norm(_plain(grad)) if history.had_grad else None
-            if alive.vectors is not None:
-                history.vector = grad.detach().clone()
+                history.incoming = _sums_of(grad, param.grad) if history.had_grad else None
+            if alive._kept is not None:
+                alive._kept.take(at, plain(grad))
 
     return hook
 
 
-def _after_adding(provenance: weakref.ref[Provenance], history: ParameterHistory) -> Callable[[Tensor], None]:
+def _after_adding(provenance: weakref.ref[Provenance], at: int) -> Callable[[Tensor], None]:
     def hook(param: Tensor) -> None:
         alive = provenance()
         grad = param.grad
@@ -184,17 +260,19 @@ def _after_adding(provenance: weakref.ref[Provenance], history: ParameterHistory
             return
         if alive._numbered != alive._pass:
             alive._number()
-        history.was_added, history.newest = history.had_grad, history.incoming_norm if alive.measure else None
+        history = alive.histories[at]
+        history.was_added, history.newest = history.had_grad, history.incoming if alive.measure else None
         history.remember(grad)
         history.events.append(alive._added)
-        if alive.vectors is not None and history.vector is not None:
+        if alive._kept is not None:
             with outside_dispatch_modes():
-                alive.vectors.append((alive.backwards, history.vector / alive.loss_scale()))
+                alive._kept.added(at, plain(grad))
 
     return hook
 
 
-def _plain(grad: Tensor) -> Tensor:
-    """A gradient as norms want it: dense, and without the graph that ``create_graph=True`` leaves on it."""
-    grad = grad.detach()
-    return grad if grad.layout is torch.strided else grad.to_dense()
+def _sums_of(new: Tensor, old: Tensor | None) -> Tensor:
+    """Return the squared length of what comes in, its dot product with ``.grad``, and the squared length of that."""
+    new = plain(new).float()
+    old = torch.zeros_like(new) if old is None else plain(old).float()
+    return torch.stack([new.square().sum(), (new * old).sum(), old.square().sum()])

@@ -19,6 +19,11 @@ def union(spans: Iterable[Span]) -> list[Span]:
     return merged
 
 
+def within(number: int, spans: Iterable[Span]) -> bool:
+    """Return whether a batch is among these."""
+    return any(first <= number <= last for first, last in spans)
+
+
 def spans(these: list[Span]) -> str:
     """Write batches as words: "batch 41", "batches 38 to 41", "batches 3, 7 to 9"."""
     if not these:

@@ -131,7 +131,6 @@ class Engine:
         self.done = False
         self.statements_since_update = 0
         self._provenance.on_backward = loop.on_backward
-        self._provenance.loss_scale = lambda: loop.scale() or 1.0
         self._provenance.watch(loop.optimizers.values())
 
     def _recover(self) -> None:

@@ -45,6 +45,7 @@ class Run:
         self.recipe = _checked(Recipe(lr=getattr(task, "lr", 0.1)) if recipe is None else recipe)
         self.watch_memory = False
         """Count bytes with a Ledger during the last update of every ``advance``, into ``watched``."""
+        self._watch_gradients = False
         self.start_weights: tuple[float, ...] | None = None
         """The weights that the run began with, where ``reset`` was given some."""
         self._start(Program(self.recipe.source()))
@@ -106,6 +107,20 @@ class Run:
     def timeline(self) -> list[MemoryPoint]:
         """What was alive during the update that was watched last."""
         return self.watched[-1][1] if self.watched else []
+
+    @property
+    def has_two_weights(self) -> bool:
+        """True for a model of two numbers, whose loss can be drawn as contours."""
+        return self._recorder.is_two_weights
+
+    @property
+    def watch_gradients(self) -> bool:
+        """Keep what each batch contributes to ``.grad``, for ``provenance.contributions()``."""
+        return self._watch_gradients
+
+    @watch_gradients.setter
+    def watch_gradients(self, on: bool) -> None:
+        self._watch_gradients = self.provenance.keeps_contributions = on
 
     @property
     def at_boundary(self) -> bool:
@@ -227,7 +242,8 @@ class Run:
                     torch.tensor(self.start_weights, device=self.task.device), model.parameters()
                 )
         recorder = HistoryWriter(model)
-        provenance = Provenance(model.named_parameters(), keep_vectors=recorder.is_two_weights)
+        provenance = Provenance(model.named_parameters())
+        provenance.keeps_contributions = self._watch_gradients
         provenance.on_step = recorder.before_step
         try:
             engine = Engine(program, self.task, model, provenance, self.seed, is_edited=is_edited)

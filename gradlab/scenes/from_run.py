@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..gradients import Span, union
+from ..gradients import union, within
 from ..loop import History, Run
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
 from ..tasks import ClassRegions, HeldOutImages, Task
@@ -18,8 +18,6 @@ from .evaluate import evaluating, loss_at
 from .kinds import (
     Arrow,
     Arrows,
-    Bar,
-    Bars,
     Boundary,
     Curve,
     Landscape,
@@ -34,7 +32,6 @@ from .loss_surface import LossSurface
 from .predictions import DecisionGrid, sample_predictions
 
 _FEWEST_ARROWS = 8  # of a gradient that holds many; a whole window is always drawn
-_MOST_BARS = 10
 _SLICE_POINTS = 21
 
 
@@ -74,13 +71,13 @@ class RunScenes:
         """The loss over updates."""
         return loss_curve(self.run.record)
 
-    def gradient(self) -> Arrows | Bars:
-        """What ``.grad`` holds: arrows for a model of two weights, a bar a layer for others."""
-        return self._arrows() if self.run.provenance.vectors is not None else self._bars()
+    def gradient(self) -> Arrows:
+        """What each batch contributed to ``.grad``, as far as ``Run.watch_gradients`` kept it."""
+        return self._arrows_on_contours() if self.run.has_two_weights else self._arrows()
 
     def landscape(self) -> Landscape | Slice:
         """Where the weights are: on the contours of two weights, or on the line along which the step goes."""
-        if self.run.provenance.vectors is None:
+        if not self.run.has_two_weights:
             return self._slice()
         path = self.run.record.path
         return Landscape(self._contours(), list(zip(path["x"], path["y"], strict=True)))
@@ -151,12 +148,12 @@ class RunScenes:
             return f"No backward has the number {number:,} yet."
         epoch, place = divmod(number - 1, len(self.run.task.batches))
         said = f"Batch {number:,} is number {place + 1:,} of the {len(self.run.task.batches):,} in epoch {epoch + 1:,}"
-        holding = [history for history in provenance.histories if _within(number, history.batches)]
+        holding = [history for history in provenance.histories if within(number, history.batches)]
         if not holding:
             return f"{said}. It is no longer in .grad."
-        if any(_within(number, history.leftover()) for history in holding):
+        if any(within(number, history.leftover()) for history in holding):
             return f"{said}. A step applied it before the newest batch came, and it is still in .grad."
-        if any(_within(number, history.applied()) for history in holding):
+        if any(within(number, history.applied()) for history in holding):
             return f"{said}. The newest step has applied it."
         return f"{said}. It is in .grad, and no step has applied it yet."
 
@@ -168,42 +165,33 @@ class RunScenes:
         return self._plane.contours(must_cover)
 
     def _arrows(self) -> Arrows:
-        provenance = self.run.provenance
-        provenance.sync()
-        batches = [(first, last) for history in provenance.histories for first, last in history.batches]
-        leftover = [span for history in provenance.histories for span in history.leftover()]
-        arrows, earlier = [], [0.0, 0.0]
-        for number, (dx, dy) in _pairs(provenance.vectors or ()):
-            if _within(number, batches):
-                arrows.append(Arrow(number, dx, dy, _within(number, leftover)))
-        arrows = arrows[-max(_FEWEST_ARROWS, self.run.recipe.accumulate) :]
-        flat = torch.cat(
-            [p.grad.flatten() if p.grad is not None else torch.zeros_like(p).flatten() for p in provenance.params]
-        )
-        total = [value / self.run.scale_in_grad for value in flat.tolist()]
-        count = sum(last - first + 1 for first, last in batches)
-        if count > len(arrows):  # what is left of .grad was added before the kept vectors reach back
-            earlier = [whole - sum(part) for whole, part in zip(total, _columns(arrows), strict=True)]
-        x, y = (value for p in provenance.params for value in p.detach().flatten().tolist())
-        return Arrows(self._contours(), (x, y), arrows, (earlier[0], earlier[1]), (total[0], total[1]))
+        provenance, scale = self.run.provenance, self.run.scale_in_grad
+        measured = provenance.contributions(scale)
+        holds = union(span for history in provenance.histories for span in history.batches)
+        if measured is None:
+            return Arrows([], (self._norm() / scale, 0.0), holds, measured=False)
+        arrows = [Arrow(part.batches, part.along, part.across, part.share, part.stale) for part in measured.parts]
+        return Arrows(_newest(arrows, self.run.recipe.accumulate), (measured.norm, 0.0), holds)
 
-    def _bars(self) -> Bars:
-        provenance = self.run.provenance
-        provenance.sync()
-        kinds = {name: type(module).__name__ for name, module in self.run.model.named_modules()}
-        paths = [history.name.split(".")[:-1] or [history.name] for history in provenance.histories]
-        depth = max(map(len, paths), default=1)
-        while depth > 1 and len({tuple(path[:depth]) for path in paths}) > _MOST_BARS:
-            depth -= 1
-        rows = zip(paths, provenance.histories, provenance.params, strict=True)
-        bars = []
-        for key, group in groupby(rows, key=lambda row: ".".join(row[0][:depth])):
-            members = list(group)
-            norms = [float(p.grad.norm()) for _, _, p in members if p.grad is not None]
-            counts = [history.count() for _, history, _ in members]
-            name = f"{key} {kinds[key]}" if key.isdigit() else key  # "head" says enough, "4" does not
-            bars.append(Bar(name, math.hypot(*norms) / self.run.scale_in_grad, *max(counts, key=sum)))
-        return Bars(bars, union(span for history in provenance.histories for span in history.batches))
+    def _arrows_on_contours(self) -> Arrows:
+        provenance, scale = self.run.provenance, self.run.scale_in_grad
+        measured, vectors = provenance.contributions(scale), provenance.vectors()
+        holds = union(span for history in provenance.histories for span in history.batches)
+        arrows = []
+        if measured is not None and vectors is not None:
+            places = (vectors.rows / scale).tolist()
+            arrows = [
+                Arrow(part.batches, x, y, part.share, part.stale)
+                for part, (x, y) in zip(measured.parts, places, strict=False)
+            ]
+        flat = torch.cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.flatten() for p in provenance.params])
+        total_x, total_y = (flat.float() / scale).tolist()
+        x, y = (value for p in provenance.params for value in p.detach().flatten().tolist())
+        arrows = _newest(arrows, self.run.recipe.accumulate)
+        return Arrows(arrows, (total_x, total_y), holds, self._contours(), (x, y), measured is not None)
+
+    def _norm(self) -> float:
+        return math.hypot(*(float(p.grad.norm()) for p in self.run.provenance.params if p.grad is not None))
 
     def _slice(self) -> Slice:
         run = self.run
@@ -239,22 +227,22 @@ def loss_curve(history: History) -> Curve:
     return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
 
 
-def _within(number: int, spans: list[Span]) -> bool:
-    return any(first <= number <= last for first, last in spans)
-
-
 def _ends(values: Any) -> tuple[float, ...]:
     finite = values if math.isfinite(sum(values)) else [value for value in values if math.isfinite(value)]
     return (min(finite), max(finite)) if finite else ()
 
 
-def _pairs(vectors: Any) -> list[tuple[int, tuple[float, float]]]:
-    """Put the contributions of one backward together, whether two weights are one parameter or two."""
-    by_number: dict[int, list[float]] = {}
-    for number, vector in vectors:
-        by_number.setdefault(number, []).extend(vector.flatten().tolist())
-    return [(number, (values[0], values[1])) for number, values in by_number.items() if len(values) == 2]
-
-
-def _columns(arrows: list[Arrow]) -> tuple[list[float], list[float]]:
-    return [arrow.dx for arrow in arrows], [arrow.dy for arrow in arrows]
+def _newest(arrows: list[Arrow], window: int) -> list[Arrow]:
+    """Keep the newest arrows, a whole window at least, and put all older ones of a kind together."""
+    kept = max(_FEWEST_ARROWS, window)
+    if len(arrows) <= kept + 1:
+        return arrows
+    older, newest = arrows[:-kept], arrows[-kept:]
+    together = []
+    for stale, group in groupby(older, key=lambda arrow: arrow.stale):
+        members = list(group)
+        numbers = [number for arrow in members for number in arrow.batches or ()]
+        span = (min(numbers), max(numbers)) if numbers else None
+        x, y, share = (math.fsum(part) for part in zip(*((a.x, a.y, a.share) for a in members), strict=True))
+        together.append(Arrow(span, x, y, share, stale))
+    return [*together, *newest]

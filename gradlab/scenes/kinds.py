@@ -73,45 +73,36 @@ class Contours:
 
 @dataclass(frozen=True)
 class Arrow:
-    """What one batch added to ``.grad`` of a two-weight model, in gradient units."""
+    """What one batch, or several older ones together, contributed to ``.grad``, in gradient units."""
 
-    batch: int
-    dx: float
-    dy: float
-    stale: bool
-    """True for a leftover: an optimizer step had used this batch before the newest one came."""
+    batches: Span | None
+    """The first and the last of them; None for what anything but a backward wrote into ``.grad``."""
+    x: float
+    y: float
+    share: float
+    """Its projection on the sum, as a part of the sum: negative where it points the other way."""
+    stale: bool = False
+    """True for a leftover: an optimizer step had used it before the newest batch came."""
 
 
 @dataclass(frozen=True)
 class Arrows:
-    """The gradient of a two-weight model: its contributions, drawn head to tail from where the weights are."""
+    """What ``.grad`` holds: the measured contributions, drawn head to tail from a common start.
 
-    contours: Contours
-    weights: tuple[float, float]
+    Of a model with two weights they lie on its ``contours``, from where the weights are. Of any other they lie in the
+    plane of the sum and the newest contribution: ``x`` along the sum, ``y`` at a right angle to it.
+    """
+
     arrows: Sequence[Arrow]
-    earlier: tuple[float, float] = (0.0, 0.0)
-    """Sum of contributions that are older than ``arrows`` reaches back."""
-    total: tuple[float, float] = (0.0, 0.0)
-    """What ``.grad`` holds now; differs from the sum of the arrows after clipping."""
-
-
-@dataclass(frozen=True)
-class Bar:
-    """One layer's ``.grad``: its norm, and how many of the batches inside belong there and how many are leftovers."""
-
-    name: str
-    norm: float
-    fresh: int
-    stale: int
-
-
-@dataclass(frozen=True)
-class Bars:
-    """The gradient of a larger model, a bar for each parameter."""
-
-    bars: Sequence[Bar]
+    """The oldest first."""
+    total: tuple[float, float]
+    """What ``.grad`` holds."""
     holds: Sequence[Span] = ()
     """Batches inside ``.grad`` over all parameters."""
+    contours: Contours | None = None
+    weights: tuple[float, float] = (0.0, 0.0)
+    measured: bool = True
+    """False where nobody measured as the newest batch came."""
 
 
 @dataclass(frozen=True)
@@ -205,4 +196,4 @@ class Fit:
     title: str = ""
 
 
-Scene = Curve | Arrows | Bars | Landscape | Slice | ScalerHistory | Boundary | Samples | Memory | Fit
+Scene = Curve | Arrows | Landscape | Slice | ScalerHistory | Boundary | Samples | Memory | Fit

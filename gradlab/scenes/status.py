@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..formatting import bytes_text, short
+from ..formatting import bytes_text, share_text, short
 from ..gradients import spans
 from ..loop import Run
 
@@ -45,6 +45,7 @@ def _gradient(run: Run) -> str:
     held, leftover = (sum(last - first + 1 for first, last in these) for these in (now.holds, now.leftover))
     if leftover:
         words += f", {leftover:,} of them already applied" if leftover < held else ", already applied"
-    if run.scale_in_grad != 1.0:
-        return f"{words}, still times the loss scale"
-    return f"{words} (the newest adds {short(now.newest)})" if held > 1 and math.isfinite(now.newest) else words
+    measured = run.provenance.contributions() if held > 1 else None
+    if measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):
+        words += f"; the newest is {share_text(measured.parts[-1].share)} of the sum"
+    return f"{words}, still times the loss scale" if run.scale_in_grad != 1.0 else words

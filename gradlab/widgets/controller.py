@@ -176,7 +176,7 @@ class LabController:
 
     def drag(self, name: str, x: float, y: float) -> None:
         """Begin again with the two weights where they were dragged."""
-        if name != "weights" or self.runner.provenance.vectors is None:
+        if name != "weights" or not self.runner.has_two_weights:
             raise RequestError(f"what can be dragged are the weights of a model of two, got {name!r}")
         words = "Begun again from where you put the weights."
         self._guarded(lambda: self.begin_again((x, y), words, keep_scenes=True))
@@ -285,6 +285,7 @@ class LabController:
             self.screen.draw_next(PanelName.MEMORY)
         looked_at = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
         self.runner.watch_memory = PanelName.MEMORY in self.panels() and looked_at
+        self.runner.watch_gradients = PanelName.GRADIENT in self.panels()
 
     @property
     def warning(self) -> str:

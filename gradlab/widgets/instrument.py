@@ -43,6 +43,8 @@ class View:
     """The knobs that have no effect now."""
     lit: tuple[int, int] = (0, 0)
     """The first and the last line of the code that is lit."""
+    wrong: int = 0
+    """The line of a mistake, 0 for none."""
 
 
 class Instrument(ABC):
@@ -219,7 +221,12 @@ class Instrument(ABC):
             controls=[knob.control for knob in knobs or self._knobs.values()],
             values=dict(values),
             off=list(view.off),
+            **{"wrong": view.wrong, **({} if knobs else self._more())},
         )
+
+    def _more(self) -> dict[str, Any]:
+        """Return what else a live frame tells, by the keys in ``front/README.md``."""
+        return {}
 
     def _page(self) -> str:
         """Return the page that holds what is recorded, the start first."""

@@ -12,8 +12,6 @@ import numpy as np
 from gradlab.scenes import (
     Arrow,
     Arrows,
-    Bar,
-    Bars,
     Boundary,
     Contours,
     Curve,
@@ -40,9 +38,23 @@ def curve(count: int, **more: Any) -> Curve:
 
 
 def arrows(stale: bool, scale: float = 1.0) -> Arrows:
-    """Two arrows, the first of them stale or not."""
-    two = [Arrow(3, -scale, 2 * scale, stale), Arrow(4, -2 * scale, scale, False)]
-    return Arrows(BOWL, (-1.0, 0.5), two, (-scale, 0.0), (-4 * scale, 3 * scale))
+    """Three arrows on contours, the second of them stale or not."""
+    three = [
+        Arrow((1, 2), -scale, 0.0, 0.16, True),
+        Arrow((3, 3), -scale, 2 * scale, 0.4, stale),
+        Arrow((4, 4), -2 * scale, scale, 0.44),
+    ]
+    return Arrows(three, (-4 * scale, 3 * scale), [(1, 4)], BOWL, (-1.0, 0.5))
+
+
+def plane(scale: float = 1.0) -> Arrows:
+    """The same in the plane of the sum and the newest one; one points backwards."""
+    three = [
+        Arrow((1, 40), 5 * scale, -scale, 1.25, True),
+        Arrow((41, 41), -3 * scale, -2 * scale, -0.75, True),
+        Arrow((42, 42), 2 * scale, 3 * scale, 0.5),
+    ]
+    return Arrows(three, (4 * scale, 0.0), [(1, 42)])
 
 
 def boundary(label: int = 1) -> Boundary:
@@ -64,7 +76,7 @@ def memory(peak: int = 90_000) -> Memory:
 USUAL: list[Any] = [
     curve(60, switches=((20, "zero_grad off"), (22, "lr 0.3"))),
     arrows(True),
-    Bars([Bar("w", 2, 1, 3), Bar("b", 1, 1, 0)], [(1, 4)]),
+    plane(),
     Landscape(BOWL, [(-2, 1), (-1, 0.4), (0.3, -0.2)]),
     Slice([0, 0.1, 0.2], [1, 0.5, 0.7], 0.1),
     ScalerHistory([1, 2, 3], [65536, 32768, 32768], [1], [0, 0, 1]),
@@ -73,6 +85,7 @@ USUAL: list[Any] = [
     memory(),
     Fit([("before", {"weights": 9}), ("now", {"odd": 12})], [("T4", 20)]),
 ]
+HUGE = Arrow((1, 1), 1e308, 1e308, 1e9)
 DEGENERATE: list[Any] = [
     Curve([], [], [], []),
     Curve([1], [0.5], [0.5], [0.5]),
@@ -81,18 +94,20 @@ DEGENERATE: list[Any] = [
     Curve([1, 2, 3], [1e-30, 1e30, 1e308], [0, 1, 1], [1, 1e30, 1e308], now=INF),
     Curve([1, 2], [-5, 1e-320], [-5, 0], [-5, 0], switches=tuple((1, "a very long name" * 4) for _ in range(50))),
     Curve([], [], [], [], broken=1, now=NAN),
-    Arrows(BOWL, (0, 0), []),
-    Arrows(BOWL, (NAN, INF), [Arrow(1, NAN, INF, True)], (NAN, 0), (INF, 0)),
-    Arrows(BOWL, (1e30, 0), [Arrow(1, 1e308, 1e308, False), Arrow(2, 1e308, -1e308, True)], (1e-300, 0), (1e308, 1)),
-    Arrows(Contours([0, 1], [0, 1], [[2, 2], [2, 2]]), (0, 0), [Arrow(1, 0, 0, False)]),
-    Arrows(Contours([], [], []), (0, 0), [Arrow(1, 1, 1, False)] * 300),
+    Arrows([], (0, 0), [], BOWL),
+    Arrows([], (0, 0)),
+    Arrows([], (3, 0), [(1, 4)], measured=False),
+    Arrows([Arrow((1, 1), NAN, INF, NAN, True)], (INF, 0), [(1, 1)], BOWL, (NAN, INF)),
+    Arrows([Arrow((1, 1), NAN, INF, NAN, True)], (NAN, 0), [(1, 1)]),
+    Arrows([HUGE, Arrow((2, 2), 1e308, -1e308, -1e9, True)], (1e308, 1), [(1, 2)], BOWL, (1e30, 0)),
+    Arrows([HUGE, Arrow(None, 1e308, -1e308, INF, True)], (1e308, 0), [(1, 1)]),
+    Arrows([Arrow((1, 1), 1e-310, 0, 1)], (1e-310, 0), [(1, 1)]),
+    Arrows([Arrow((1, 1), 0, 0, 1)], (0, 0), [(1, 1)], Contours([0, 1], [0, 1], [[2, 2], [2, 2]])),
+    Arrows([Arrow((1, 1), 1, 1, 1 / 300)] * 300, (300, 300), [(n, n) for n in range(1, 99, 2)], Contours([], [], [])),
+    Arrows([Arrow((1, 1), 1, 1, 1 / 300)] * 300, (300, 300), [(1, 300)]),
     Landscape(Contours([1], [1], [[1]]), []),
     Landscape(Contours([0, 1], [0, 1], [[NAN, INF], [1e30, 1]]), [(0, 0), (NAN, NAN)]),
     Landscape(Contours([0, 1, 2], [0, 1, 2], [[1, 2, 3], [1e308, 2, 3], [0, 0, NAN]]), [(1e300, -1e300)]),
-    Bars([]),
-    Bars([Bar("w", NAN, 1, 0), Bar("b", INF, 0, 2), Bar("$x_$", 1e308, 100, 100), Bar("z", 0, 0, 0)]),
-    Bars([Bar(f"{n}.weight", 0.0, 0, 0) for n in range(300)], [(n, n) for n in range(1, 99, 2)]),
-    Bars([Bar(f"{n}.weight", 1e308, 1, 1) for n in range(300)]),
     Slice([], [], 0.1),
     Slice([0.0], [1.0], 0.1),
     Slice([0, 1, 2], [NAN, INF, 1e30], 1e30),
@@ -122,7 +137,7 @@ DEGENERATE: list[Any] = [
 def random_scene(seed: int) -> Any:
     """A scene of any kind with numbers such as runs give, some of them odd."""
     chance = random.Random(seed)
-    number = [_curve, _arrows, _bars, _landscape, _slice, _scaler, _boundary, _samples, _memory, _fit]
+    number = [_curve, _arrows, _landscape, _slice, _scaler, _boundary, _samples, _memory, _fit]
     return number[seed % len(number)](chance)
 
 
@@ -145,22 +160,19 @@ def _points(chance: random.Random, count: int, wide: float) -> list[tuple[float,
 def _arrows(chance: random.Random) -> Arrows:
     scale = 10 ** chance.uniform(-6, 4)
     steps = _points(chance, chance.randint(0, 12), scale)
-    first = chance.randint(1, 10**5)
-    some = [Arrow(first + at, dx, dy, chance.random() < 0.5) for at, (dx, dy) in enumerate(steps)]
-    earlier = _points(chance, 1, scale)[0] if chance.random() < 0.5 else (0.0, 0.0)
-    total = earlier[0] + sum(a.dx for a in some), earlier[1] + sum(a.dy for a in some)
-    return Arrows(BOWL, _points(chance, 1, chance.choice([1.0, 9.0]))[0], some, earlier, total)
-
-
-def _bars(chance: random.Random) -> Bars:
-    names = ["0 Linear", "blocks.11.attention.projection", "head", "token", "fc"]
-    count = chance.randint(0, 14)
+    first = chance.randint(2, 10**5)
     some = [
-        Bar(f"{chance.choice(names)}{at}", 10 ** chance.uniform(-5, 5), chance.randint(0, 4), chance.randint(0, 30))
-        for at in range(count)
+        Arrow((first + at, first + at), x, y, chance.gauss(0, 1), chance.random() < 0.5)
+        for at, (x, y) in enumerate(steps)
     ]
-    first = chance.randint(1, 10**6)
-    return Bars(some, [(first, first + chance.randint(0, 40))] if chance.random() < 0.9 else [])
+    if chance.random() < 0.5:
+        (x, y), span = _points(chance, 1, scale)[0], (1, first - 1) if chance.random() < 0.8 else None
+        some.insert(0, Arrow(span, x, y, chance.gauss(0, 1), chance.random() < 0.5))
+    total = sum(a.x for a in some), sum(a.y for a in some)
+    holds = [(first, first + len(steps) - 1)] if steps else []
+    if chance.random() < 0.5:
+        return Arrows(some, total, holds)
+    return Arrows(some, total, holds, BOWL, _points(chance, 1, chance.choice([1.0, 9.0]))[0])
 
 
 def _landscape(chance: random.Random) -> Landscape:

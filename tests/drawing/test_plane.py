@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from made_scenes import BOWL, X, Y, arrows
+from made_scenes import BOWL, X, Y, arrows, plane
 from matplotlib.figure import Figure
 
 from gradlab.drawing import Dots, Drawing, Path, draw
-from gradlab.drawing.arrows import arrow_outline, fit_factor
+from gradlab.drawing.arrows import arrow_outline, fit_factor, plane_axes
 from gradlab.drawing.landscape import AGES, thin
 from gradlab.drawing.surface import surface_of
 from gradlab.scenes import Arrow, Arrows, Contours, Landscape
@@ -93,28 +93,62 @@ def test_arrows_lie_head_to_tail_and_end_at_the_sum() -> None:
     scene = arrows(True)
     drawing = draw(scene)
     start = np.asarray(drawing.find("weights").points)
-    older, one, two, total = (tip_and_tail(drawing.find(id)) for id in ("older", "arrow 0", "arrow 1", "sum"))
+    older, one, two, total = (tip_and_tail(drawing.find(id)) for id in ("arrow 0", "arrow 1", "arrow 2", "sum"))
     assert older[1] == pytest.approx(start)
     assert one[1] == pytest.approx(older[0])
     assert two[1] == pytest.approx(one[0])
-    assert total[0] == pytest.approx(two[0])  # earlier and both arrows add up to what .grad holds
+    assert total[0] == pytest.approx(two[0])  # the three add up to what .grad holds
     along = (two[0] - two[1]) * [1, -1]
     assert along / np.hypot(*along) == pytest.approx(np.array([-2, 1]) / math.sqrt(5), abs=0.02)
 
 
 def test_stale_and_fresh_arrows_are_told_apart_and_pressed() -> None:
     drawing = draw(arrows(True))
-    stale, fresh = drawing.find("arrow 0"), drawing.find("arrow 1")
+    stale, fresh = drawing.find("arrow 1"), drawing.find("arrow 2")
     assert (stale.fill, stale.hatch, stale.dash, stale.press) == ("stale", "//", "dashed", "batch 3")
     assert (fresh.fill, fresh.hatch, fresh.dash, fresh.press) == ("fresh", "", "", "batch 4")
-    assert stale.words == "batch 3: adds (\u22121, 2), already applied"
-    assert {"3", "4"} <= set(drawing.texts())
-    assert draw(arrows(False)).find("arrow 0").fill == "fresh"
+    assert stale.words == "batch 3: 40% of the sum, already applied"
+    assert drawing.find("arrow 0").press == ""
+    assert draw(arrows(False)).find("arrow 1").fill == "fresh"
+
+
+@pytest.mark.parametrize("size", [(260, 200), (400, 260), (900, 380)])
+@pytest.mark.parametrize("scale", [1e-9, 0.3, 1.0, 7e12])
+def test_arrows_of_a_larger_model_lie_in_a_plane_head_to_tail(size: tuple[int, int], scale: float) -> None:
+    scene = plane(scale)
+    drawing = draw(scene, *size)
+    ends = [tip_and_tail(drawing.find(f"arrow {at}")) for at in range(3)]
+    total = tip_and_tail(drawing.find("sum"))
+    assert ends[0][1] == pytest.approx(total[1])
+    assert ends[1][1] == pytest.approx(ends[0][0])
+    assert ends[2][1] == pytest.approx(ends[1][0])
+    assert ends[2][0] == pytest.approx(total[0])
+    per_unit = (total[0] - total[1])[0] / scene.total[0]
+    for arrow, (tip, tail) in zip(scene.arrows, ends, strict=True):
+        assert tip - tail == pytest.approx(np.array([arrow.x, -arrow.y]) * per_unit, abs=1e-6)
+    axes = plane_axes(*size, np.array([[5.0, -1.0], [2.0, -3.0], [4.0, 0.0]]) * scale)
+    assert axes.left <= min(tip[0] for tip, _ in ends) <= max(tip[0] for tip, _ in ends) <= axes.right
+    assert axes.top <= min(tip[1] for tip, _ in ends) <= max(tip[1] for tip, _ in ends) <= axes.bottom
+    assert "1\u201340: 125%" in drawing.texts()
+
+
+def test_the_plane_is_told_in_words_with_the_shares() -> None:
+    assert draw(plane()).words == (
+        "|grad| 4 holds batches 1\u201342. batch 42: 50% of the sum; batch 41: \u221275% of the sum, already applied; "
+        "batches 1\u201340: 125% of the sum, already applied."
+    )
+    assert draw(Arrows([], (0, 0))).words == ".grad holds no batch."
+    assert "was not measured" in draw(Arrows([], (3, 0), [(1, 4)], measured=False)).words
+
+
+def test_the_plane_moves_rarely() -> None:
+    seen = {plane_axes(400, 260, np.array([[length, 0.0]])).x for length in np.linspace(1, 10, 200)}
+    assert len(seen) < 12
 
 
 def test_the_factor_is_round_and_lets_the_arrows_fit() -> None:
     for size in np.geomspace(1e-8, 1e8, 60):
-        scene = Arrows(BOWL, (0, 0), [Arrow(1, size, 0, False)], total=(size, 0))
+        scene = Arrows([Arrow((1, 1), size, 0, 1.0)], (size, 0), [(1, 1)], BOWL)
         factor = fit_factor(scene, np.array([[0.0, 0.0], [size, 0.0]]))
         assert float(f"{factor:.1e}") == pytest.approx(factor)
         assert factor * size <= 0.6 * 6 * (1 + 1e-9)
@@ -123,6 +157,6 @@ def test_the_factor_is_round_and_lets_the_arrows_fit() -> None:
 
 def test_an_arrow_without_length_is_none() -> None:
     assert len(arrow_outline(np.zeros(2), np.zeros(2), 6)) == 0
-    drawing = draw(Arrows(Contours([0, 1], [0, 1], [[2, 2], [2, 2]]), (0, 0), [Arrow(1, 0, 0, False)]))
+    drawing = draw(Arrows([Arrow((1, 1), 0, 0, 1.0)], (0, 0), [(1, 1)], Contours([0, 1], [0, 1], [[2, 2], [2, 2]])))
     assert not any(mark.id.startswith("arrow") for mark in drawing.marks)
     assert isinstance(drawing.find("weights"), Dots)

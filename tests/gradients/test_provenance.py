@@ -291,10 +291,11 @@ def test_a_retained_graph_can_go_backward_twice(bench: Bench) -> None:
 def test_autograd_grad_leaves_no_trace(bench: Bench) -> None:
     bench.backward()
     bench.backward()
-    before = bench.book.contents()
+    before, known = bench.book.contents(), bench.book.contributions()
     torch.autograd.grad(100 * bench.loss(), list(bench.params.values()))
     bench.check()
-    assert bench.book.contents() == before  # the newest contribution, too, is still that of the second backward
+    assert bench.book.contents() == before
+    assert bench.book.contributions() == known  # the newest contribution is still that of the second backward
     bench.book.measure = False
     torch.autograd.grad(bench.loss(), list(bench.params.values()))
     assert bench.book.contents() == before
@@ -465,9 +466,7 @@ def test_sparse_gradients() -> None:
 
 
 @pytest.mark.parametrize("clear", [None, none_by_optimizer, zero_fill], ids=["not cleared", "None", "zeros"])
-def test_the_newest_contribution_has_the_norm_of_autograd_grad(
-    bench: Bench, clear: Callable[[Bench], None] | None
-) -> None:
+def test_the_newest_contribution_is_that_of_autograd_grad(bench: Bench, clear: Callable[[Bench], None] | None) -> None:
     for i in range(4):
         if clear is not None:
             clear(bench)
@@ -475,32 +474,31 @@ def test_the_newest_contribution_has_the_norm_of_autograd_grad(
         loss = (i + 1) * bench.loss()
         grads = torch.autograd.grad(loss, list(bench.params.values()), retain_graph=True)
         bench.backward(loss)
-        norm = float(torch.cat([g.flatten() for g in grads]).norm())
-        assert bench.book.contents().newest == pytest.approx(norm, rel=1e-5)
+        new = torch.cat([g.flatten() for g in grads])
+        whole = torch.cat([p.grad.flatten() for p in bench.params.values()])
+        contributions = bench.book.contributions()
+        assert contributions is not None
+        newest = contributions.parts[-1]
+        assert newest.batches == (i + 1, i + 1)
+        assert newest.share == pytest.approx(float(new @ whole / (whole @ whole)), rel=1e-5)
+        assert math.hypot(newest.along, newest.across) == pytest.approx(float(new.norm()), rel=1e-4)
         bench.check()
         bench.step()
 
 
-def test_the_newest_contribution_is_nan_where_it_was_not_measured(bench: Bench) -> None:
+def test_the_newest_contribution_is_unknown_where_it_was_not_measured(bench: Bench) -> None:
     bench.book.measure = False
     bench.backward()
-    assert bench.book.contents().newest == pytest.approx(bench.book.contents().norm)  # into nothing: .grad itself
+    alone = bench.book.contributions()
+    assert alone is not None
+    assert alone.parts[0].share == 1.0  # it is .grad itself
     bench.backward()
-    assert math.isnan(bench.book.contents().newest)
+    assert bench.book.contributions() is None
     bench.book.measure = True
     bench.backward()
-    assert bench.book.contents().newest == pytest.approx(bench.book.contents().norm / 3, rel=1e-5)
-
-
-def test_vectors_are_the_contributions_themselves() -> None:
-    model = nn.Linear(2, 1, bias=False)
-    book = Provenance(model.named_parameters(), keep_vectors=True)
-    for i in range(1, 101):
-        (i * model(torch.tensor([[1.0, 2.0]]))).sum().backward()
-    assert book.vectors is not None
-    kept = list(book.vectors)
-    assert [number for number, _ in kept] == list(range(37, 101))
-    assert all(vector.tolist() == [[i, 2 * i]] for i, vector in kept)
+    known = bench.book.contributions()
+    assert known is not None
+    assert [part.share for part in known.parts] == pytest.approx([2 / 3, 1 / 3], rel=1e-5)
 
 
 # Any order of everything

@@ -11,7 +11,7 @@ from torch import nn
 from gradlab import Recipe, Run, tasks
 from gradlab.memory.footprint import footprint
 from gradlab.scenes import PanelName, RunScenes
-from gradlab.scenes.kinds import Arrows, Bars, Boundary, Landscape, Samples, Slice
+from gradlab.scenes.kinds import Arrows, Boundary, Landscape, Samples, Slice
 
 torch.set_num_threads(1)
 
@@ -57,23 +57,25 @@ def test_looking_leaves_dropout_and_batchnorm_alone() -> None:
 def test_arrows_are_the_gradients_of_their_batches_and_add_up_to_grad() -> None:
     task = tasks.line()
     run = Run(task, Recipe(lr=0.01, accumulate=4, divide_loss=False))
+    run.watch_gradients = True
     run.advance(updates=1)
     while run.provenance.backwards < 7:
         run.step()
     scene = RunScenes(run).gradient()
     assert isinstance(scene, Arrows)
-    assert [(arrow.batch, arrow.stale) for arrow in scene.arrows] == [(5, False), (6, False), (7, False)]
+    assert [(arrow.batches, arrow.stale) for arrow in scene.arrows] == [((n, n), False) for n in (5, 6, 7)]
     for arrow in scene.arrows:
-        x, y = task.batches[arrow.batch - 1]
+        x, y = task.batches[arrow.batches[0] - 1]
         expected = torch.autograd.grad(task.loss_fn(run.model(x), y), run.model.weight)[0]
-        assert torch.tensor([[arrow.dx, arrow.dy]]).allclose(expected)
-    total = torch.tensor([[sum(a.dx for a in scene.arrows), sum(a.dy for a in scene.arrows)]])
+        assert torch.tensor([[arrow.x, arrow.y]]).allclose(expected)
+    total = torch.tensor([[sum(a.x for a in scene.arrows), sum(a.y for a in scene.arrows)]])
     assert total.allclose(run.model.weight.grad)
     assert torch.tensor([scene.total]).allclose(run.model.weight.grad)
 
 
 def test_arrows_under_a_scaler_are_in_the_units_of_the_loss() -> None:
     run = Run(tasks.bowl(), Recipe(lr=0.1, amp="fp16"))
+    run.watch_gradients = True
     run.advance(updates=12)
     while run.statement.label != "backward":
         run.step()
@@ -81,17 +83,18 @@ def test_arrows_under_a_scaler_are_in_the_units_of_the_loss() -> None:
     assert isinstance(scene, Arrows)
     by_hand = run.model.weight.detach() * torch.tensor([[1.0, 0.1]])  # the gradient of the bowl: curvature times weight
     assert run.scale_in_grad > 1
-    assert torch.tensor([[scene.arrows[-1].dx, scene.arrows[-1].dy]]).allclose(by_hand, rtol=2e-3)
+    assert torch.tensor([[scene.arrows[-1].x, scene.arrows[-1].y]]).allclose(by_hand, rtol=2e-3)
     assert torch.tensor([scene.total]).allclose(by_hand, rtol=2e-3)
 
 
 def test_older_batches_make_up_the_rest_of_grad() -> None:
     run = Run(tasks.bowl(), Recipe(lr=0.2, zero_grad=False))
+    run.watch_gradients = True
     run.advance(updates=100)
     scene = RunScenes(run).gradient()
     assert isinstance(scene, Arrows)
-    assert len(scene.arrows) == 8
-    x = scene.earlier[0] + sum(arrow.dx for arrow in scene.arrows)
+    assert len(scene.arrows) == 9
+    x = sum(arrow.x for arrow in scene.arrows)
     assert x == pytest.approx(float(run.model.weight.grad[0, 0]), rel=1e-4)
 
 
@@ -120,29 +123,35 @@ def test_contours_grow_with_the_path_but_seldom() -> None:
     assert len({id(contours) for contours in seen}) < 30
 
 
-def test_bars_are_norms_and_counts_by_layer() -> None:
+def test_the_digits_network_has_an_arrow_for_each_batch_in_grad() -> None:
     run = Run(tasks.digits(), Recipe(lr=0.05, zero_grad=False))
+    run.watch_gradients = True
     run.advance(updates=3)
     while run.provenance.backwards < 4:
         run.step()
     scene = RunScenes(run).gradient()
-    assert isinstance(scene, Bars)
-    assert [bar.name for bar in scene.bars] == ["0 Linear", "2 Linear", "4 Linear"]
-    for bar, layer in zip(scene.bars, (0, 2, 4), strict=True):
-        grads = torch.cat([p.grad.flatten() for p in run.model[layer].parameters()])
-        assert bar.norm == pytest.approx(float(grads.norm()), rel=1e-5)
-        assert (bar.fresh, bar.stale) == (1, 3)
+    assert scene.contours is None
+    assert [(arrow.batches, arrow.stale) for arrow in scene.arrows] == [
+        *[((n, n), True) for n in (1, 2, 3)],
+        ((4, 4), False),
+    ]
+    whole = torch.cat([p.grad.flatten() for p in run.model.parameters()]).norm()
+    assert scene.total == pytest.approx((float(whole), 0.0))
+    assert sum(arrow.x for arrow in scene.arrows) == pytest.approx(float(whole), rel=1e-4)
     assert scene.holds == [(1, 4)]
 
 
-def test_the_transformer_has_few_bars_and_they_hold_the_whole_norm() -> None:
-    run = Run(tasks.text())
-    run.advance(updates=1)
-    scene = RunScenes(run).gradient()
-    assert isinstance(scene, Bars)
-    assert 1 < len(scene.bars) <= 10
-    whole = torch.cat([p.grad.flatten() for p in run.model.parameters()]).norm()
-    assert sum(bar.norm**2 for bar in scene.bars) ** 0.5 == pytest.approx(float(whole), rel=1e-4)
+def test_old_arrows_are_put_together_and_a_window_never_is() -> None:
+    forgot = Run(tasks.digits(), Recipe(lr=0.01, zero_grad=False))
+    forgot.watch_gradients = True
+    forgot.advance(updates=30)
+    (older, *newest) = RunScenes(forgot).gradient().arrows
+    assert (older.batches, older.stale, len(newest)) == ((1, 22), True, 8)
+    assert older.share + sum(arrow.share for arrow in newest) == pytest.approx(1.0, abs=1e-3)
+    window = Run(tasks.digits(), Recipe(lr=0.01, accumulate=20))
+    window.watch_gradients = True
+    window.advance(updates=1)
+    assert [arrow.batches for arrow in RunScenes(window).gradient().arrows] == [(n, n) for n in range(1, 21)]
 
 
 def test_the_slice_is_the_loss_along_the_step() -> None:

@@ -9,18 +9,15 @@ import torch
 
 from gradlab import Recipe, Run, tasks
 from gradlab.gradients.spans import spans
-from gradlab.scenes.from_run import RunScenes
-from gradlab.scenes.kinds import Bars
 from gradlab.scenes.status import status_line, warning
 
 torch.set_num_threads(1)
 
 
 def counts(run: Run) -> tuple[int, int]:
-    """(fresh, leftover) of the first layer's bar."""
-    scene = RunScenes(run).gradient()
-    assert isinstance(scene, Bars)
-    return scene.bars[0].fresh, scene.bars[0].stale
+    """How many batches in the first layer's ``.grad`` are fresh, and how many are left over."""
+    run.provenance.sync()
+    return run.provenance.histories[0].count()
 
 
 def until(run: Run, word: str) -> None:

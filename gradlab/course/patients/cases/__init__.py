@@ -1,0 +1,1 @@
+"""The patients, one in two files each."""

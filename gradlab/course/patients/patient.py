@@ -1,0 +1,298 @@
+"""Patient: a training loop that can be edited and run under the doctor, with what is wrong in words and pictures."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...doctor import Finding
+from ...drawing import Drawing, draw, draw_message
+from ...formatting import short
+from ...gradients import spans
+from ...widgets import Instrument, Knob, Settings, View
+from ..checklist import Checklist, check_symptoms
+from .case import PatientCase, patient_case
+from .cures import CureVerdict, judge
+from .learner_loop import LearnerLoop, loop_of
+from .loop_record import LoopRecord
+from .patient_panels import PatientCurve, draw_curves
+from .run_loop import Limits, LoopOutcome, run_loop
+
+CAME, YOURS, CURED = "as it came", "yours", "cured"
+_OWN_LIMITS = Limits(updates=300, seconds=20.0)
+_MOST_FINDINGS = 3
+_GROWS = 2.0  # graph nodes held at the end, times those at the start, from which they are drawn
+_PAGE_UPDATES = 16  # gradients of a run that a page without a kernel holds
+
+
+class Patient(Instrument):
+    """A training loop under the doctor: edit it, run it, see what happens, and ask for the cure when you want it.
+
+    ``Patient("the-flat-loss")`` is one of the patients in ``patient_names()``; ``Patient(train)`` is a function of your
+    own, and ``Patient(text, model=model, batches=batches)`` a text with the names that it uses. Arguments of a function
+    are given by name. A loop of your own runs for at most 300 updates and 20 s, and your model, your optimizer and the
+    random numbers are afterwards as they were.
+    """
+
+    title = "A training loop under the doctor"
+    size = (430, 280)
+
+    def __init__(self, source: object, **names: Any) -> None:
+        """Take the loop; it runs when it is first shown.
+
+        Raises TypeError or ValueError for what is neither the name of a patient nor a loop.
+        """
+        self._case: PatientCase | None = None
+        if isinstance(source, str) and "\n" not in source.strip():
+            if names:
+                raise TypeError(f"Patient: {source!r} needs nothing beside it, got {', '.join(names)}")
+            self._case = patient_case(source)
+            self._loop: LearnerLoop = self._case.loop(self._case.sick)
+        else:
+            self._loop = loop_of(source, names)
+        self._texts = {CAME: self._loop.text, YOURS: self._loop.text}
+        if self._case is not None:
+            self._texts[CURED] = self._case.cured
+            self.title = f"{self._case.title.rstrip('?')}: a patient"  # type: ignore[misc]
+        self._outcomes: dict[str, LoopOutcome] = {}
+        self._draft, self._draft_line = "", 0
+        super().__init__()
+
+    # What it shows ----------------------------------------------------------------------------------------------------
+
+    def knobs(self) -> list[Knob]:
+        """Return the choice of the loop, and the update whose gradient is shown."""
+        shown = [(words, words) for words in self._texts]
+        seen = {number for outcome in self._outcomes.values() for number in outcome.record.gradients}
+        updates = sorted(seen) or [1]
+        return [
+            Knob.choice("loop", "loop", CAME, shown),
+            Knob.slider("update", "update", updates[0], updates, text="{:,}".format, plays=True),
+        ]
+
+    def look(self, at: Settings) -> View:
+        """Run the chosen loop if it has not run yet, and show what was seen."""
+        which = at["loop"]
+        outcome = self.outcome(which)
+        record = outcome.record
+        number = max((n for n in record.gradients if n <= at["update"]), default=min(record.gradients, default=0))
+        verdict = self._verdict(which)
+        line = outcome.line or next((finding.line for finding in outcome.wrong if self._is_here(finding)), 0)
+        return View(
+            self._panels(which, number),
+            state=" ".join(part for part in (_run_words(which, outcome), _gradient_words(record, number)) if part),
+            note=self._note(which, outcome, verdict),
+            code=outcome.text,
+            lit=(line, line),
+            wrong=line,
+            off=() if len(record.gradients) > 1 else ("update",),
+        )
+
+    def recorded(self) -> Iterable[Settings]:
+        """Return some moments of the loop as it came, and of the cured one."""
+        for which in [name for name in self._texts if name != YOURS]:
+            self.outcome(which)
+            self._renew_knobs()
+            numbers = sorted(self.outcome(which).record.gradients)
+            step = max(1, -(-len(numbers) // _PAGE_UPDATES))
+            for number in numbers[::step] or [self._knobs["update"].start]:
+                yield {"loop": which, "update": number}
+
+    def outcome(self, which: str = "") -> LoopOutcome:
+        """Return what came of a run: of the loop that is shown, or of "as it came", "yours" or "cured"."""
+        which = which or self.values["loop"]
+        same = next((name for name in self._outcomes if self._texts[name] == self._texts[which]), None)
+        if same is None:
+            self._outcomes[which] = self._run(self._texts[which])
+            self._renew_knobs()
+            same = which
+        return self._outcomes[same]
+
+    @property
+    def verdict(self) -> CureVerdict | None:
+        """Whether the loop that is shown is cured, and why not; None for a loop of your own."""
+        return self._verdict(self.values["loop"])
+
+    def checklist(self, notebook: str = "") -> Checklist:
+        """Return the checklist of notebook "03" or "10", or all rules, tried on the loop that is shown."""
+        return check_symptoms(self.outcome().record, notebook)
+
+    # What the learner does --------------------------------------------------------------------------------------------
+
+    def edit(self, text: str) -> Patient:
+        """Run another text in the place of the loop; a mistake in it is told in words."""
+        self.handle({"do": "edit", "text": text})
+        return self
+
+    def reveal(self) -> Patient:
+        """Show the cure: the cured loop of a patient, or the doctor's fixes for a loop of your own."""
+        self.handle({"do": "reveal"})
+        return self
+
+    def _do(self, request: Mapping[str, Any]) -> None:
+        do = request.get("do")
+        if do == "edit":
+            self._edit(str(request.get("text", "")))
+        elif do == "reveal":
+            self._reveal()
+        elif do == "to_line":
+            pass  # a line of the loop was pressed
+        else:
+            super()._do(request)
+
+    def _edit(self, text: str) -> None:
+        self._writer.tell_again("draft", "wrong", "loop")
+        tried = self._run(text)
+        if tried.trouble and not tried.watched:  # it is no Python: the field stays open
+            self._draft, self._draft_line, self._alarm = text, tried.line, tried.trouble
+            return
+        self._draft, self._draft_line = "", 0
+        self._texts[YOURS] = text
+        self._outcomes[YOURS] = tried
+        self._views.clear()
+        self._renew_knobs()
+        self._turn("loop", YOURS)
+
+    def _reveal(self) -> None:
+        self._writer.tell_again("loop")
+        if CURED in self._texts:
+            self._turn("loop", CURED)
+            return
+        fixes = [f"Line {finding.line}: {finding.fix}" for finding in self.outcome().findings if finding.fix]
+        self._alarm = " ".join(fixes) or "The doctor has found nothing to mend."
+
+    # How it is done ---------------------------------------------------------------------------------------------------
+
+    def _run(self, text: str) -> LoopOutcome:
+        limits = _OWN_LIMITS if self._case is None else self._case.definition.limits
+        loop = self._loop if self._case is None else self._case.loop(text)  # a patient's names are made afresh
+        self.tell_progress(0.0)
+        try:
+            return run_loop(loop, limits, text)
+        finally:
+            self.tell_progress(None)
+
+    def _renew_knobs(self) -> None:
+        """Let the slider go over the updates that are known now."""
+        self._knobs = {knob.name: knob for knob in self.knobs()}
+        slider = self._knobs["update"]
+        if self.values["update"] not in slider.values:
+            self.values["update"] = slider.nearest(self.values["update"])
+
+    def _verdict(self, which: str) -> CureVerdict | None:
+        if self._case is None:
+            return None
+        return judge(self._case, self.outcome(which), self.outcome(CURED))
+
+    def _is_here(self, finding: Finding) -> bool:
+        return finding.file.startswith("<loop ")
+
+    def _note(self, which: str, outcome: LoopOutcome, verdict: CureVerdict | None) -> str:
+        lines = []
+        if self._case is not None and which == CAME:
+            lines.append(f"\u201c{self._case.complaint}\u201d")
+        if self._case is not None and which == CURED:
+            lines.append(self._case.cure)
+        if outcome.trouble:
+            lines.append(outcome.trouble)
+        lines += [_finding_words(finding) for finding in outcome.findings[:_MOST_FINDINGS]]
+        if not (outcome.trouble or outcome.findings):
+            lines.append("The doctor finds nothing.")
+        if verdict is not None and (which != CAME or verdict):
+            told = [reason for reason in verdict.reasons if reason not in " ".join(lines)]
+            doctor = [reason for reason in told if not reason.startswith("Line ")]
+            lines.append(verdict.words if verdict else " ".join(["Not cured yet.", *doctor]))
+        if outcome.printed:
+            lines.append("It prints: " + " \u23ce ".join(outcome.printed.splitlines()[-3:]))
+        return "\n".join(lines)
+
+    def _panels(self, which: str, number: int) -> dict[str, Any]:
+        outcomes = {which: self.outcome(which)}
+        if which != CAME:
+            outcomes = {CAME: self.outcome(CAME), **outcomes}
+        at = number or None
+        panels = {}
+        if self._case is not None and self._case.definition.curve is not None:
+            name, title, across = self._case.definition.curve
+            lists = {key: _numbers(outcome.names.get(name)) for key, outcome in outcomes.items()}
+            panels[title] = self._curves(title, across, lists, None)
+        titles = {"loss": "loss", "norm": "norm of .grad at the step", "nodes": "graph nodes that the loop holds on to"}
+        measured = {key: _rows(outcome) for key, outcome in outcomes.items()}
+        for field in ("loss", "norm", *(["nodes"] if self._shows_nodes(outcomes) else [])):
+            lists = {key: [getattr(row, field) for row in rows] for key, rows in measured.items()}
+            panels[field] = self._curves(titles[field], "updates", lists, at if field != "nodes" else None)
+        panels["gradient"] = self._gradient(outcomes[which].record, number)
+        return panels
+
+    def _curves(self, title: str, across: str, lists: Mapping[str, list[float]], at: int | None) -> Any:
+        curves = [PatientCurve(key, values, not self._is_well(key)) for key, values in lists.items()]
+
+        def drawn(width: int, height: int) -> Drawing:
+            return draw_curves(title, across, curves, at, width, height)
+
+        return drawn
+
+    def _gradient(self, record: LoopRecord, number: int) -> Any:
+        def drawn(width: int, height: int) -> Drawing:
+            if number not in record.gradients:
+                return draw_message("No step has been seen.", "gradient in .grad", width, height)
+            return draw(record.gradients[number], width, height)
+
+        return drawn
+
+    def _is_well(self, which: str) -> bool:
+        verdict = self._verdict(which)
+        return self.outcome(which).clean if verdict is None else bool(verdict)
+
+    def _shows_nodes(self, outcomes: Mapping[str, LoopOutcome]) -> bool:
+        if self._case is not None:
+            return self._case.definition.shows_nodes
+        rows = list(itertools.chain.from_iterable(_rows(outcome) for outcome in outcomes.values()))
+        return bool(rows) and rows[-1].nodes > _GROWS * max(rows[0].nodes, 20)
+
+    def _more(self) -> dict[str, Any]:
+        words = "Show the cure" if CURED in self._texts else "Show the fixes"
+        more: dict[str, Any] = {"editable": True, "draft": self._draft, "buttons": [["reveal", words]]}
+        return {**more, "wrong": self._draft_line} if self._draft else more
+
+
+def _rows(outcome: LoopOutcome) -> list[Any]:
+    """Return the updates of the optimizer that steps first."""
+    record = outcome.record
+    return record.of(record.optimizers[0]) if record.rows else []
+
+
+def _numbers(value: object) -> list[float]:
+    some = value if isinstance(value, list) else []
+    return [float(one) for one in some if isinstance(one, (int, float))]
+
+
+def _run_words(which: str, outcome: LoopOutcome) -> str:
+    rows = _rows(outcome)
+    if not rows:
+        return f"{which.capitalize()}: no update was seen."
+    named = f" of {rows[0].optimizer}" if rows[0].optimizer else ""
+    first, last = rows[0], rows[-1]
+    many = f"{len(rows):,} update{'s' * (len(rows) != 1)}{named}"
+    return (
+        f"{which.capitalize()}: {many}. The loss goes from {short(first.loss)} to {short(last.loss)}, "
+        f"the norm of .grad from {short(first.norm)} to {short(last.norm)}."
+    )
+
+
+def _gradient_words(record: LoopRecord, number: int) -> str:
+    if number not in record.gradients:
+        return ""
+    scene = record.gradients[number]
+    if not scene.holds:
+        return f"At update {number:,} .grad holds no batch."
+    stale = sum(arrow.share for arrow in scene.arrows if arrow.stale)
+    had = any(arrow.stale for arrow in scene.arrows)
+    used = f"; {stale:.0%} of it is from batches that a step had applied already" if had else "; all of it is fresh"
+    return f"At update {number:,} .grad holds {spans(list(scene.holds))}{used}."
+
+
+def _finding_words(finding: Finding) -> str:
+    where = f", line {finding.line}" if finding.line else ""
+    return f"The doctor ({finding.severity}{where}): {finding.message} Seen: {finding.evidence}."

@@ -1,0 +1,129 @@
+"""Each patient: the cured loop passes, the sick one and the typical wrong cures do not, and are told why."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import pytest
+import torch
+
+from gradlab.course.patients.case import patient_case, patient_names
+from gradlab.course.patients.cures import CureVerdict, judge
+from gradlab.course.patients.run_loop import LoopOutcome, run_loop
+from gradlab.doctor import watch
+
+from .wrong_cures import RIGHT, WRONG, edited
+
+HEALTHY = "three-mistakes"
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@cache
+def run(name: str, text: str) -> LoopOutcome:
+    case = patient_case(name)
+    return run_loop(case.loop(text), case.definition.limits)
+
+
+def verdict(name: str, text: str) -> CureVerdict:
+    case = patient_case(name)
+    return judge(case, run(name, text), run(name, case.cured))
+
+
+def test_there_is_a_patient_for_each_loop_of_the_notebook_and_the_first_visit() -> None:
+    assert len(patient_names()) == 9
+    assert set(WRONG) == set(patient_names())
+    assert all(len(wrong) >= 3 for wrong in WRONG.values())
+
+
+@pytest.mark.parametrize("name", patient_names())
+def test_the_cure_cures_with_room_to_spare(name: str) -> None:
+    case = patient_case(name)
+    found = verdict(name, case.cured)
+    assert found, found.words
+    assert found.loss < 0.95 * case.definition.bound
+
+
+@pytest.mark.parametrize("name", patient_names())
+def test_the_sick_loop_is_told_why_it_is_sick(name: str) -> None:
+    case = patient_case(name)
+    found = verdict(name, case.sick)
+    assert bool(found) == (name == HEALTHY)
+    assert bool(found.reasons) != bool(found)
+
+
+@pytest.mark.parametrize(("name", "wrong"), [(name, wrong) for name in WRONG for wrong in WRONG[name]])
+def test_a_wrong_cure_is_told_why(name: str, wrong: str) -> None:
+    edits, words = WRONG[name][wrong]
+    found = verdict(name, edited(patient_case(name).sick, edits))
+    assert not found
+    assert words in found.words
+
+
+@pytest.mark.parametrize(("name", "number"), [(name, n) for name in RIGHT for n in range(len(RIGHT[name]))])
+def test_another_right_cure_passes(name: str, number: int) -> None:
+    found = verdict(name, edited(patient_case(name).sick, RIGHT[name][number]))
+    assert found, found.words
+
+
+@pytest.mark.parametrize("name", patient_names())
+def test_findings_point_at_lines_of_the_loop(name: str) -> None:
+    outcome = run(name, patient_case(name).sick)
+    assert bool(outcome.wrong) == (name != HEALTHY)
+    for finding in outcome.wrong:
+        assert finding.file.startswith("<loop")
+        assert 1 <= finding.line <= len(outcome.text.splitlines())
+
+
+@pytest.mark.parametrize("name", patient_names())
+def test_the_instruments_change_no_bit(name: str) -> None:
+    case = patient_case(name)
+    names = dict(case.loop(case.cured).names)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        exec(case.cured, names)
+    plain, seen = (
+        torch.cat([p.detach().flatten() for p in found["model"].parameters()])
+        for found in (names, run(name, case.cured).names)
+    )
+    assert torch.equal(plain, seen)
+
+
+@pytest.mark.parametrize("name", ["the-swinging-loss", "four-times-the-work", "flat-in-half-precision"])
+def test_losses_and_norms_are_those_of_a_plain_loop(name: str) -> None:
+    case = patient_case(name)
+    lines = [
+        line
+        for text in case.sick.splitlines()
+        for line in (
+            [f"{' ' * (len(text) - len(text.lstrip()))}note(model, loss)", text] if "step(" in text else [text]
+        )
+    ]
+    losses, norms = [], []
+
+    def note(model: torch.nn.Module, loss: torch.Tensor) -> None:
+        scale = float(names["scaler"].get_scale()) if "scaler" in names else 1.0
+        losses.append(loss.item())
+        norms.append(math.hypot(*(float(p.grad.norm()) for p in model.parameters())) / scale)
+
+    names = {**case.loop(case.sick).names, "note": note}
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        exec("\n".join(lines), names)
+    rows = run(name, case.sick).record.rows
+    assert [row.loss for row in rows] == pytest.approx(losses)
+    assert [row.norm for row in rows] == pytest.approx(norms, rel=1e-3)
+
+
+def test_the_doctor_is_not_needed_for_the_verdict_of_what_it_does_not_see() -> None:
+    # A cured loop that only runs half of the batches: the doctor is content, the check is not.
+    case = patient_case("the-flat-loss")
+    text = case.cured.replace("batches * 4", "batches * 2")
+    with watch() as report:
+        exec(text, dict(case.loop(text).names))
+    assert not report.wrong
+    assert "48 updates; the loop is meant to make 96" in verdict("the-flat-loss", text).words

@@ -1,0 +1,119 @@
+"""The checklists of notebooks 03 and 10: no rule fires on a healthy run, and each fires on what it is for."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from gradlab import Recipe, tasks
+from gradlab.course.checklist import RULES, check_symptoms
+from gradlab.course.patients.case import patient_case
+from gradlab.course.patients.learner_loop import loop_of
+from gradlab.course.patients.loop_record import LoopRecord
+from gradlab.course.patients.run_loop import Limits, run_loop
+
+UPDATES = 60
+WAYS = {
+    "plain": {},
+    "window of 4": {"accumulate": 4},
+    "fp16, clipped": {"amp": "fp16", "clip": 1.0},
+    "zeros": {"set_to_none": False},
+}
+# A rate at which each optimizer learns each task; the task's own is for plain SGD.
+SHARE = {"sgd": 1.0, "momentum": 0.1}
+ADAM = {"bowl": 0.05, "line": 0.05, "spiral": 0.01, "digits": 0.003, "text": 0.003}
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def record_of(task_name: str, recipe: Recipe, updates: int = UPDATES) -> LoopRecord:
+    task = tasks.get(task_name)
+    names = {"model": task.build(seed=0), "loss_fn": task.loss_fn, "batches": task.batches, "device": task.device}
+    return run_loop(loop_of(recipe.source(), {**names, "epochs": 10**6}), Limits(updates, 60.0)).record
+
+
+def healthy(task: str, optimizer: str, **more: object) -> Recipe:
+    lr = tasks.get(task).lr * SHARE[optimizer] if optimizer in SHARE else ADAM[task]
+    return Recipe(optimizer=optimizer, lr=lr, **more)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw"])
+@pytest.mark.parametrize("task", tasks.names())
+def test_no_rule_fires_on_a_healthy_run(task: str, optimizer: str, way: str) -> None:
+    record = record_of(task, healthy(task, optimizer, **WAYS[way]))
+    assert record.updates >= UPDATES
+    assert check_symptoms(record).fired == []
+
+
+@pytest.mark.parametrize("name", ["three-mistakes", "learned-by-heart", "the-new-head", "four-times-the-work"])
+def test_no_rule_fires_on_a_cured_patient(name: str) -> None:
+    case = patient_case(name)
+    assert check_symptoms(run_loop(case.loop(case.cured), case.definition.limits).record).fired == []
+
+
+def test_a_loop_that_looks_odd_is_healthy_too() -> None:
+    case = patient_case("three-mistakes")
+    assert check_symptoms(run_loop(case.loop(case.sick), case.definition.limits).record).fired == []
+
+
+SICK = {
+    "the-swinging-loss": {"full-before-backward", "longer-than-its-batches", "fast-then-worse"},
+    "the-flat-loss": {"no-gradient"},
+    "the-new-head": {"no-gradient"},
+    "killed-at-night": {"graph-kept"},
+    "learned-by-heart": {"evaluation-mode"},
+}
+
+
+@pytest.mark.parametrize("name", SICK)
+def test_the_rules_tell_the_patients_apart(name: str) -> None:
+    case = patient_case(name)
+    assert set(check_symptoms(run_loop(case.loop(case.sick), case.definition.limits).record).fired) == SICK[name]
+
+
+LOOP = """w = torch.nn.Parameter(torch.ones(2))
+optimizer = torch.optim.SGD([w], lr={lr})
+for _ in range(12):
+    optimizer.zero_grad()
+    loss = {loss}
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("lr", "loss", "rule"),
+    [
+        ("1e30", "w.pow(4).sum()", "loss-first"),
+        ("0.1", "w.sub(1).abs().sqrt().sum()", "gradient-first"),
+        ("1e-9", "w.square().sum()", "not-moved"),
+    ],
+)
+def test_the_other_rules_fire_on_what_they_are_for(lr: str, loss: str, rule: str) -> None:
+    record = run_loop(loop_of(LOOP.format(lr=lr, loss=loss), {}), Limits()).record
+    assert rule in check_symptoms(record).fired
+
+
+def test_every_rule_is_seen_to_fire_somewhere() -> None:
+    tried = set().union(*SICK.values()) | {"loss-first", "gradient-first", "not-moved"}
+    assert tried == {rule.name for rule in RULES}
+
+
+def test_the_norm_that_grows_while_the_loss_falls_is_no_sign_of_a_pile() -> None:
+    """What notebook 03 said before: on healthy digits both happen at once."""
+    rows = record_of("digits", healthy("digits", "sgd"), 240).rows
+    assert rows[-1].loss < 0.7 * rows[0].loss
+    assert rows[-1].norm > 2 * rows[0].norm
+
+
+def test_a_checklist_reads_as_words() -> None:
+    checklist = check_symptoms(record_of("digits", Recipe(lr=0.05, zero_grad=False), 20), "03")
+    assert "! Is .grad full just before" in repr(checklist)
+    assert "update 2, 1 batch that a step had applied" in repr(checklist)
+    assert "It was not cleared" in checklist._repr_mimebundle_()["text/html"]
+    with pytest.raises(ValueError, match="03, 10"):
+        check_symptoms(LoopRecord(), "04")

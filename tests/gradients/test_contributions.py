@@ -1,0 +1,282 @@
+"""Contributions to ``.grad`` against an independent account: one backward a batch on a copy of the model."""
+
+from __future__ import annotations
+
+import copy
+import math
+import random
+from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from gradlab import Recipe, Run, tasks
+from gradlab.gradients import Contributions, Provenance
+from gradlab.gradients.contributions import MOST_KEPT, number_to_keep
+
+TASKS = ("line", "spiral", "digits", "text")
+
+
+def random_recipe(chance: random.Random) -> Recipe:
+    return Recipe(
+        zero_grad=chance.random() < 0.6,
+        set_to_none=chance.random() < 0.5,
+        accumulate=chance.choice([1, 1, 2, 4, 7]),
+        divide_loss=chance.random() < 0.7,
+        amp=chance.choice(["off", "off", "bf16", "fp16"]),
+        clip=chance.choice([None, None, 0.1, 1.0]),
+        optimizer=chance.choice(["sgd", "momentum", "adam", "adamw"]),
+        lr=chance.choice([0.003, 0.01]),
+    )
+
+
+class Account:
+    """What each batch has put into ``.grad``, worked out beside a run that goes statement by statement."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.number = 0
+        self.inside: dict[int, Tensor] = {}
+
+    def follow(self, updates: int) -> None:
+        """Run some updates and keep the account."""
+        run = self.run
+        while run.updates < updates:
+            scale = run.loss_scale
+            run.step()
+            label = run.statement.label
+            if label == "zero_grad":
+                self.inside.clear()
+            elif label == "backward":
+                self.number += 1
+                self.inside[self.number] = self.gradient() * (1.0 if scale is None else scale)
+            elif scale is not None and (label == "unscale_" or (label == "step" and run.recipe.clip is None)):
+                self.multiply(1.0 / scale)  # step() unscales where nothing has
+            elif label == "clip_grad_norm_":
+                norm = sum(self.inside.values()).norm()
+                self.multiply(min(1.0, run.recipe.clip / (float(norm) + 1e-6)))
+
+    def multiply(self, factor: float) -> None:
+        self.inside = {number: vector * factor for number, vector in self.inside.items()}
+
+    def gradient(self) -> Tensor:
+        """Return the gradient of the newest batch by itself, from a copy of the model."""
+        run, recipe, names = self.run, self.run.recipe, self.run.namespace
+        model = copy.deepcopy(run.model)
+        for param in model.parameters():
+            param.grad = None
+        types = {"bf16": torch.bfloat16, "fp16": torch.float16}
+        with nullcontext() if recipe.amp == "off" else torch.autocast("cpu", dtype=types[recipe.amp]):
+            loss = run.task.loss_fn(model(names["x"]), names["y"])
+        if recipe.accumulate > 1 and recipe.divide_loss:
+            loss = loss / len(names["window"])
+        # The scale of the loss does not commute with fp16, so it is there in the backward, and taken out again.
+        scale = run.loss_scale or 1.0
+        (loss * scale).backward()
+        return torch.cat([p.grad.double().flatten() for p in model.parameters()]) / scale
+
+    def check(self) -> None:
+        measured = self.run.provenance.contributions()
+        assert measured is not None
+        whole = sum(self.inside.values())
+        if not torch.isfinite(torch.as_tensor(whole)).all():
+            assert not math.isfinite(measured.norm)
+            return
+        assert measured.norm == pytest.approx(float(torch.as_tensor(whole).norm()), rel=1e-3, abs=1e-12)
+        if not measured.norm:
+            return
+        lengths = sum(float(vector.norm()) for vector in self.inside.values())
+        tolerance = 1e-3 * lengths / measured.norm  # rounding of the parts, seen from the sum
+        expected = {number: float(vector @ whole / (whole @ whole)) for number, vector in self.inside.items()}
+        found = {part.batches: part for part in measured.parts}
+        older = expected.keys() - {first for first, last in filter(None, found) if first == last}
+        for span, part in found.items():
+            assert span is not None, "something that came from no backward"
+            if span[0] == span[1]:
+                assert part.share == pytest.approx(expected[span[0]], abs=tolerance)
+            else:
+                assert part.share == pytest.approx(sum(expected[number] for number in older), abs=tolerance)
+        assert sum(part.share for part in measured.parts) == pytest.approx(1.0, abs=tolerance)
+        assert sum(part.across for part in measured.parts) == pytest.approx(0.0, abs=tolerance * measured.norm)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_shares_are_those_of_an_independent_sum(seed: int) -> None:
+    chance = random.Random(seed)
+    task, recipe = getattr(tasks, TASKS[seed % len(TASKS)])(), random_recipe(chance)
+    run = Run(task, recipe, seed)
+    run.watch_gradients = True
+    account = Account(run)
+    account.follow(chance.randint(1, 4))
+    account.check()
+    account.follow(run.updates + chance.randint(1, 4))
+    account.check()
+
+
+def test_with_a_scaler_and_no_zero_grad_nearly_all_is_fresh() -> None:
+    run = Run(tasks.digits(), Recipe(lr=0.05, amp="fp16", zero_grad=False))
+    run.watch_gradients = True
+    run.advance(updates=60)
+    measured = run.provenance.contributions(run.scale_in_grad)
+    assert measured is not None
+    assert measured.fresh > 0.95
+    assert len(measured.parts) == 60
+
+
+def measured(book: Provenance) -> Contributions:
+    found = book.contributions()
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def model() -> nn.Linear:
+    return nn.Linear(2, 1, bias=False)
+
+
+def add(model: nn.Module, *numbers: float) -> None:
+    """One backward whose gradient is exactly (a, b)."""
+    model(torch.tensor([numbers])).sum().backward()
+
+
+@pytest.fixture
+def book(model: nn.Linear) -> Iterator[Provenance]:
+    book = Provenance(model.named_parameters())
+    book.keeps_contributions = True
+    yield book
+    book.close()
+
+
+def places(book: Provenance) -> list[Any]:
+    vectors = book.vectors()
+    assert vectors is not None
+    return list(zip(vectors.spans, vectors.rows.tolist(), strict=True))
+
+
+def test_a_part_that_points_backwards_has_a_negative_share(model: nn.Linear, book: Provenance) -> None:
+    add(model, 3, 0)
+    add(model, -1, 2)
+    parts = measured(book).parts
+    assert measured(book).norm == pytest.approx(math.sqrt(8))
+    assert [part.share for part in parts] == pytest.approx([6 / 8, 2 / 8])
+    add(model, -4, -1)  # the sum is (-2, 1)
+    assert [part.share for part in measured(book).parts] == pytest.approx([-6 / 5, 4 / 5, 7 / 5])
+    assert all(part.across * math.copysign(1, parts[-1].across) for part in parts)
+    assert measured(book).parts[-1].across >= 0
+
+
+def test_a_single_batch_is_the_whole_sum(model: nn.Linear, book: Provenance) -> None:
+    add(model, 3, 4)
+    (part,) = measured(book).parts
+    assert (part.batches, part.stale, part.share, part.along, part.across) == ((1, 1), False, 1.0, 5.0, 0.0)
+
+
+def test_nothing_inside_is_no_part(model: nn.Linear, book: Provenance) -> None:
+    assert measured(book) == Contributions((), 0.0)
+    add(model, 1, 1)
+    model.zero_grad(set_to_none=False)
+    assert measured(book) == Contributions((), 0.0)
+
+
+def test_what_is_clipped_is_scaled_with_all_before_it(model: nn.Linear, book: Provenance) -> None:
+    add(model, 6, 8)
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    add(model, 1, 0)
+    assert places(book) == [((1, 1), pytest.approx([0.6, 0.8], rel=1e-4)), ((2, 2), [1.0, 0.0])]
+    nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+    assert sum(row[0] for _, row in places(book)) == pytest.approx(float(model.weight.grad[0, 0]), rel=1e-5)
+
+
+def test_what_somebody_writes_into_grad_is_told_apart(model: nn.Linear, book: Provenance) -> None:
+    add(model, 1, 0)
+    model.weight.grad += torch.tensor([[0.0, 1.0]])
+    spans = [part.batches for part in measured(book).parts]
+    assert spans == [None, (1, 1)]
+
+
+def test_what_is_older_than_the_kept_ones_is_one_part(model: nn.Linear, book: Provenance) -> None:
+    for number in range(1, 101):
+        add(model, number, 2 * number)
+    found = places(book)
+    assert found[0][0] == (1, 100 - MOST_KEPT)
+    assert found[0][1] == pytest.approx([sum(range(1, 37)), 2 * sum(range(1, 37))])
+    assert [span for span, _ in found[1:]] == [(n, n) for n in range(37, 101)]
+    assert all(row == [span[0], 2 * span[0]] for span, row in found[1:])
+
+
+def test_keeping_may_begin_late(model: nn.Linear) -> None:
+    book = Provenance(model.named_parameters())
+    add(model, 1, 0)
+    add(model, 2, 0)
+    book.keeps_contributions = True
+    add(model, 0, 1)
+    assert places(book) == [((1, 2), [3.0, 0.0]), ((3, 3), [0.0, 1.0])]
+
+
+def test_a_gradient_that_is_only_asked_for_is_no_contribution(model: nn.Linear, book: Provenance) -> None:
+    add(model, 1, 0)
+    torch.autograd.grad(model(torch.ones(1, 2)).sum(), model.parameters())
+    add(model, 0, 1)
+    assert places(book) == [((1, 1), [1.0, 0.0]), ((2, 2), [0.0, 1.0])]
+
+
+def test_parameters_may_be_cleared_one_by_one() -> None:
+    model = nn.Linear(1, 1)
+    book = Provenance(model.named_parameters())
+    book.keeps_contributions = True
+    for number in (1.0, 2.0):
+        model(torch.tensor([[number]])).sum().backward()
+        if number == 1:
+            model.bias.grad = None
+    assert places(book) == [((1, 1), [1.0, 0.0]), ((2, 2), [2.0, 1.0])]
+
+
+def test_a_large_model_is_told_in_two_parts(model: nn.Linear, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradlab.gradients.provenance.number_to_keep", lambda elements: 0)
+    book = Provenance(model.named_parameters())
+    book.keeps_contributions = book.measure = True
+    assert book.vectors() is None
+    add(model, 3, 0)
+    assert [part.share for part in measured(book).parts] == [1.0]
+    add(model, 1, 0)
+    add(model, -1, 2)
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    older, newest = measured(book).parts
+    assert (older.batches, newest.batches) == ((1, 2), (3, 3))
+    assert (older.share, newest.share) == pytest.approx((12 / 13, 1 / 13))
+    assert measured(book).norm == pytest.approx(1.0, rel=1e-4)
+    assert newest.across == pytest.approx(math.sqrt(5 / 13 - 1 / 169), rel=1e-4)
+    assert (older.across, older.along) == pytest.approx((-newest.across, 1 - newest.along), rel=1e-4)
+    book.measure = False
+    add(model, 1, 1)
+    assert book.contributions() is None
+
+
+@pytest.mark.parametrize(("elements", "kept"), [(2, 64), (65_536, 64), (500_000, 8), (600_000, 0), (10**9, 0)])
+def test_how_many_are_kept_is_bounded_in_bytes(elements: int, kept: int) -> None:
+    assert number_to_keep(elements) == kept
+
+
+@pytest.mark.parametrize("task", ["bowl", "digits", "text"])
+def test_weights_are_the_same_with_and_without(task: str) -> None:
+    runs = [Run(getattr(tasks, task)(), Recipe(lr=0.02, accumulate=2, clip=1.0, amp="fp16")) for _ in range(2)]
+    runs[0].watch_gradients = True
+    for run in runs:
+        for _ in range(5):
+            run.advance(updates=2)
+            run.provenance.contributions(run.scale_in_grad)
+    for one, other in zip(*(run.model.parameters() for run in runs), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_reset_keeps_on_watching() -> None:
+    run = Run(tasks.digits(), Recipe(lr=0.02, accumulate=3))
+    run.watch_gradients = True
+    run.reset()
+    run.advance(updates=2)
+    assert len(measured(run.provenance).parts) == 3
+    run.watch_gradients = False
+    assert run.provenance.vectors() is None
