@@ -25,6 +25,15 @@ def test_a_forecast_from_click_to_picture(lab_page: Callable[..., Notebook]) -> 
     first = page.pictures()
     page.turn("optimizer", "sgd")
     page.wait_for_words("settings have changed")
+    page.wait_until_painted()
+    faint = page.pictures()
+    assert all(one != other for one, other in zip(faint, first, strict=True))
+    page.turn("optimizer", "adamw")
+    page.wait_for_words("adamw, AMP bf16 needs")
+    page.wait_until_painted()
+    assert page.pictures() == first
+    page.turn("optimizer", "sgd")
+    page.wait_for_words("settings have changed")
     page.button("Forecast").click()
     page.wait_for_words("sgd, AMP bf16 needs .* fits an H100")
     assert page.pictures()[0] != first[0]

@@ -76,3 +76,11 @@ def test_sums_keep_clear_of_the_lines_of_cards(width: int) -> None:
         for id, box in texts(drawing):
             if id.startswith("sum "):
                 assert not any(box.top < y < box.bottom for y in lines), (id, total)
+
+
+def test_bytes_between_two_updates_are_not_called_a_peak() -> None:
+    scene = Memory(["now"], [0], {"weights": [2048, 2048], "gradients": [1024, 1024]}, [], ["", ""])
+    drawing = draw(scene, 400, 260)
+    assert drawing.words == "3 KiB at rest, between two updates"
+    assert "3 KiB at rest, between two updates" in drawing.texts()
+    assert not any("peak" in text for text in drawing.texts())

@@ -281,3 +281,11 @@ def test_at_peak_follows_the_controls() -> None:
     instrument = peak()
     instrument.turn("batch", 8)
     assert sum(instrument.at_peak.values()) == measure(PeakSettings(batch=8)).peak
+
+
+def test_the_hint_comes_with_the_switches_of_clearing() -> None:
+    instrument = peak()
+    instrument.turn("amp", "bf16")
+    assert "minGPT#106" not in instrument.frame()["note"]
+    instrument.turn("place", "before backward")
+    assert "minGPT#106" in instrument.frame()["note"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 from ....formatting import bytes_text
 from ....widgets import Instrument, Knob, View
-from .effects import draw_effects, effects, effects_text
+from .effects import Effect, draw_effects, effects, effects_text
 from .measuring import measure
 from .mountain import draw_mountain, parts_text
 from .settings import AFTER_STEP, BEFORE_BACKWARD, BEFORE_FORWARD, PeakSettings, loop_text
@@ -19,6 +19,7 @@ _NOTE = (
     "Outline and bars compare with the settings at the start. A bar is the peak now against the peak with that one "
     "switch put back; together they need not add up."
 )
+_HINT = "How far set_to_none moves the peak depends on where zero_grad stands: try it in all three places (minGPT#106)."
 
 
 class Peak(Instrument):
@@ -58,7 +59,7 @@ class Peak(Instrument):
                 "effects": lambda width, height: draw_effects(found, total, width, height),
             },
             state=f"{state} {effects_text(found, total)}" if found else state,
-            note=_NOTE if found else "",
+            note=" ".join([_NOTE, *[_HINT] * _about_clearing(found)]) if found else "",
             code=loop_text(settings),
             lit=now.lines,
         )
@@ -73,6 +74,10 @@ class Peak(Instrument):
         yield from super().recorded()
         for optimizer, place, clear, batch in product(("sgd", "adam"), _PLACES, (True, False), (4, 128)):
             yield {"optimizer": optimizer, "place": place, "set_to_none": clear, "batch": batch}
+
+
+def _about_clearing(found: Sequence[Effect]) -> bool:
+    return any(effect.name in ("set_to_none", "place") for effect in found)
 
 
 def peak(**start: Any) -> Peak:
