@@ -105,7 +105,7 @@ PRIVATE_NAMES: dict[str, Name] = {
         "torch._C._len_torch_dispatch_stack", "gradients loop", "every look at a gradient costs more", lambda: lambda: 1
     ),
     "dispatch_mode_stack": Name("torch.utils._python_dispatch._get_current_dispatch_mode_stack", "memory", _LEDGER),
-    "TorchDispatchMode": Name("torch.utils._python_dispatch.TorchDispatchMode", "memory", _LEDGER),
+    "TorchDispatchMode": Name("torch.utils._python_dispatch.TorchDispatchMode", "memory course", _LEDGER),
     "is_traceable_wrapper_subclass": Name(
         "torch.utils._python_dispatch.is_traceable_wrapper_subclass",
         "memory",

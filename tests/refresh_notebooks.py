@@ -1,7 +1,8 @@
 """Run the notebooks from top to bottom and store their pictures: ``python tests/refresh_notebooks.py [names]``.
 
 A stored notebook is read where no kernel runs: on GitHub, in nbviewer, in a pull request. So the live widgets are taken
-out (without a kernel they show as an error), and what stands beside them stays: the picture and the words.
+out (without a kernel they show as an error), and what stands beside them stays: the picture and the words. The outcome
+of each question is folded.
 """
 
 from __future__ import annotations

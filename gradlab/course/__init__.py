@@ -28,20 +28,31 @@ if TYPE_CHECKING:
     from .claims import ClaimLog as ClaimLog
     from .doctor_command import doctor_command as doctor_command
     from .exercises import exercise as exercise
+    from .fact_check import OperationLog as OperationLog
+    from .fact_check import flat_weights as flat_weights
+    from .fact_check import is_deprecated as is_deprecated
+    from .fact_check import linear_stack as linear_stack
+    from .fact_check import peak_bytes as peak_bytes
+    from .fact_check import race_clearing as race_clearing
+    from .fact_check import small_batch as small_batch
+    from .fact_check import small_net as small_net
     from .figures.curves import curves as curves
     from .figures.graph import draw_graph as draw_graph
     from .figures.headtail import head_to_tail as head_to_tail
-    from .figures.orders import Trial as Trial
-    from .figures.orders import orders_figure as orders_figure
     from .grad_traffic import traffic as traffic
     from .instruments.loss_scale.instrument import loss_scale as loss_scale
+    from .instruments.peak.instrument import peak as peak
+    from .instruments.ring.instrument import ring_of_orders as ring_of_orders
+    from .instruments.ring.instrument import run_order as run_order
     from .instruments.swing import swing as swing
     from .line_times import time_lines as time_lines
+    from .instruments.two_ranks.instrument import two_ranks as two_ranks
     from .patients.case import patient_names as patient_names
     from .patients.patient import Patient as Patient
     from .plain_run import weights_after as weights_after
     from .processes import launch as launch
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun
+    from .real_peak import real_peak as real_peak
 
 load_lazily(__name__)

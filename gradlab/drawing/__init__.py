@@ -7,16 +7,23 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .arrows import arrow_outline as arrow_outline
     from .axes import SUPERSCRIPTS as SUPERSCRIPTS
     from .axes import Axes as Axes
     from .axes import Scale as Scale
     from .axes import Side as Side
     from .axes import make_axes as make_axes
+    from .batches import BATCH_STYLES as BATCH_STYLES
+    from .batches import add_key as add_key
     from .builder import PanelBuilder as PanelBuilder
     from .builder import make_box as make_box
     from .comparison import draw_comparison as draw_comparison
+    from .fade import fade as fade
+    from .labels import Box as Box
     from .labels import Spot as Spot
+    from .lettering import shorten as shorten
     from .lettering import text_width as text_width
+    from .limits import from_zero as from_zero
     from .limits import value_limits as value_limits
     from .look import own_look as own_look
     from .marks import Axis as Axis
@@ -50,6 +57,10 @@ if TYPE_CHECKING:
     from .palette import tint as tint
     from .panels import draw as draw
     from .stack import CATEGORY_STYLES as CATEGORY_STYLES
+    from .stack import area_look as area_look
+    from .stack import spread_labels as spread_labels
+    from .stack import stacked as stacked
+    from .stack import text_role as text_role
     from .wire import Encoder as Encoder
 
 load_lazily(__name__)

@@ -6,7 +6,7 @@ from ..formatting import bytes_text
 from ..scenes import Fit, share_of_gpu, which_fit
 from .axes import Axes, Side, byte_ticks, make_axes
 from .builder import MARGIN, PanelBuilder, make_box
-from .labels import Spot
+from .labels import Box, Spot
 from .lettering import shorten, text_width
 from .limits import Numbers, from_zero
 from .marks import Drawing, Path
@@ -19,6 +19,7 @@ _MOST_CARDS = 8
 _CARDS = 60.0  # CSS pixels at the left of the axes for the names of the cards
 _HEAD = 18.0  # and above the highest bar for what it adds up to
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 142.0, 46.0, 24.0
+_ABOVE = (9.0, 12.0, 15.0, 18.0, 21.0, 24.0)  # CSS pixels above a bar: where its sum keeps clear of the lines of cards
 _SMALL = 0.001  # of a bar: what is less has no label
 
 Labelled = tuple[str, dict[str, int]]
@@ -46,6 +47,9 @@ def draw_fit(scene: Fit, width: int, height: int) -> Drawing:
     said = _fits(bars, cards, len(seen))
     panel.label("told", [Spot(shorten(said, width - 2 * MARGIN), MARGIN, 34)])
     panel.axes(axes)
+    panel.placer.take(
+        Box(axes.left + _CARDS, axes.y.at(holds) - 1, axes.right, axes.y.at(holds) + 1) for _, holds in seen
+    )
     _add_bars(panel, axes, edges, bars, total)
     _add_cards(panel, axes, seen)
     _add_names(panel, axes, edges, float(total[-1]) if len(bars) else 0.0)
@@ -67,12 +71,12 @@ def _add_bars(
                 words = f"{label}: {name} {bytes_text(float(high[at] - low[at]))}"
                 below, above = axes.y.at(float(low[at])), axes.y.at(float(high[at]))
                 panel.add(make_box(f"{name} {at}", a, above, b, below, width=1.2, words=words, **area_look(name)))
-        middle, up = (a + b) / 2, axes.y.at(float(total[at])) - 9
+        middle, top = (a + b) / 2, axes.y.at(float(total[at]))
         whole = bytes_text(float(total[at]))
         amount, own = whole.split() if " " in whole else (whole, unit)
         for text, size in ((whole, 13.0), (whole, 11.0), (amount if own == unit else "", 11.0)):
             if text_width(text, size) <= room and panel.label(
-                f"sum {at}", [Spot(text, middle, up, "middle")], size=size, backed=True
+                f"sum {at}", [Spot(text, middle, top - up, "middle") for up in _ABOVE], size=size
             ):
                 break
         name = shorten(label, room - 2)

@@ -13,7 +13,7 @@ from ..formatting import bytes_text
 from ..scenes import Memory, peak_location, share_of_gpu
 from .axes import Axes, Side, make_axes
 from .builder import MARGIN, PanelBuilder, make_box
-from .labels import Spot
+from .labels import Box, Spot
 from .lettering import shorten, text_width
 from .limits import Numbers, from_zero
 from .marks import Band, Dots, Drawing, Path
@@ -26,10 +26,11 @@ SIGHT = {"capacity": 2.0, "allocated": 1.5, "reserved": 1.5}
 _LEVEL_DASHES = {"capacity": "dashdot", "allocated": "dashed", "reserved": "dotted"}
 _MOST_UPDATES = 3
 _NUMBER, _VALUE = 22, 16  # CSS pixels above the peak for the number of its update, and for its bytes
-_LEFT, _RIGHT, _TOP, _BOTTOM, _ROW = 62.0, 88.0, 44.0, 62.0, 17.0  # CSS pixels
+_LEFT, _RIGHT, _TOP, _BOTTOM, _ROW = 62.0, 98.0, 44.0, 62.0, 17.0  # CSS pixels
 _CAUSE_Y = 34.0
 _VISIBLE = 3.0  # CSS pixels: a statement that is narrower cannot be pointed at
-_LETTERS = 16.0  # CSS pixels: an area that is lower has no room for its name
+_PATCH = 9.0  # CSS pixels: of a category's area, beside its name
+_COLUMN = 6.0  # CSS pixels: how finely labels are kept off the areas
 
 Edges = dict[str, tuple[Numbers, Numbers]]
 bytes_words = lru_cache(maxsize=4096)(bytes_text)
@@ -66,8 +67,11 @@ def draw_memory(scene: Memory, width: int, height: int) -> Drawing:
     panel.add(*words)
     panel.placer.take(boxes)
     cause = _add_words(panel, scene, total, newest, far, levels)
-    _add_peaks(panel, axes, total, where, [dict(scene.updates).get(at) for at in first])
-    _add_levels(panel, axes, scene, levels)
+    if scene.updates:
+        _add_peaks(panel, axes, total, where, [dict(scene.updates).get(at) for at in first])
+    if levels:
+        panel.placer.take(_covered(axes, total, where))
+        _add_levels(panel, axes, scene, levels)
     _add_names(panel, axes, edges, where)
     return panel.finish(". ".join(part for part in (cause, far, scene.note) if part) or "No memory was watched yet")
 
@@ -147,29 +151,22 @@ def _add_peaks(
 
 
 def _add_names(panel: PanelBuilder, axes: Axes, edges: Edges, where: StatementLayout) -> None:
-    """Write each category on its area where it is gone at the end, else beside its right end."""
+    """Write each category beside its right end with a patch of its area; those that are gone by then above them."""
     stop, (begin, end) = where.updates[-1][1], where.points[-1]
     beside: dict[str, float] = {}
     per_byte = (axes.bottom - axes.top) / axes.y.high
-    widths = where.right[begin:end] - where.left[begin:end]
     for name, (low, high) in edges.items():
         thick = (high - low)[begin:end] * per_byte
-        if not len(thick) or thick.max() < 1.0:
-            continue
-        at = int(thick.argmax())
-        half = text_width(name, 11.0) / 2
-        room = float(widths[thick > thick.max() / 2].sum())
-        if thick[-1] < 1 and thick[at] >= _LETTERS and room > 1.2 * half:
-            middle = axes.left + float(where.left[begin + at] + where.right[begin + at]) / 2
-            x = min(max(middle, axes.left + half), max(axes.left + stop - half, axes.left + half))
-            y = axes.y.at(float(low[begin + at] * 0.6 + high[begin + at] * 0.4))
-            look = {"size": 11.0, "role": text_role(name), "backed": True}
-            panel.label(f"name {name}", [Spot(name, x, y, "middle"), Spot(name, x, y + 14, "middle")], **look)
-        else:
-            beside[name] = float(low[end - 1] + high[end - 1]) / 2 * per_byte
+        if len(thick) and thick.max() >= 1.0:
+            at = -1 if thick[-1] >= 1 else int(thick.argmax())
+            beside[name] = float(low[begin:end][at] + high[begin:end][at]) / 2 * per_byte
+    x = axes.left + stop + 5
     for name, up in spread_labels(beside, 15, axes.bottom - axes.top).items():
-        spot = Spot(name, axes.left + stop + 5, axes.bottom - up)
-        panel.label(f"name {name}", [spot], role=text_role(name))
+        y = axes.bottom - up
+        said = shorten(name, panel.width - x - _PATCH - 6)
+        if panel.label(f"name {name}", [Spot(said, x + _PATCH + 4, y)], role=text_role(name)):
+            look = area_look(name)
+            panel.add(make_box(f"patch {name}", x, y - _PATCH / 2, x + _PATCH, y + _PATCH / 2, width=1.0, **look))
 
 
 def _levels(scene: Memory, peak: float) -> dict[str, float]:
@@ -192,9 +189,26 @@ def _add_levels(panel: PanelBuilder, axes: Axes, scene: Memory, levels: dict[str
         line = (axes.left, y, axes.right, y)
         panel.add(Path(f"level {name}", line, stroke="ink", width=1.4, dash=_LEVEL_DASHES[name], words=said))
         text = shorten(said, axes.right - axes.left - 8, 11.0)
-        spots = [Spot(text, axes.left + 4, y - 8 - up) for up in (0.0, -16.0, 14.0, -30.0, 28.0)]
-        spots += [Spot(text, axes.right - 4, y - 8 - up, "end") for up in (0.0, -16.0, 14.0)]
-        panel.label(f"level name {name}", spots, size=11.0, backed=True)
+        middle = (axes.left + axes.right) / 2
+        across = ((axes.left + 4, "start"), (axes.right - 4, "end"), (middle, "middle"))
+        spots = [Spot(text, x, y - 8 - up, anchor) for x, anchor in across for up in (0.0, -16.0, 14.0)]
+        panel.label(f"level name {name}", spots, size=11.0)  # left out where it would cover an area
+
+
+def _covered(axes: Axes, total: Numbers, where: StatementLayout) -> list[Box]:
+    """Return boxes that hold all that is drawn of the areas, a few pixels wide each."""
+    columns = max(int((axes.right - axes.left) / _COLUMN), 1)
+    first = np.clip((where.left / _COLUMN).astype(int), 0, columns)
+    last = np.clip((where.right / _COLUMN).astype(int), 0, columns)
+    tops = np.zeros(columns + 1)
+    for begin, end in where.points:
+        for ends in (first, last):
+            np.maximum.at(tops, ends[begin:end], total[begin:end])
+        for at in np.flatnonzero(last[begin:end] - first[begin:end] > 1) + begin:
+            tops[first[at] : last[at]] = np.maximum(tops[first[at] : last[at]], total[at])
+    ys = axes.y.place(tops)
+    lefts = axes.left + _COLUMN * np.arange(columns + 1)
+    return [Box(x, y, x + _COLUMN, axes.bottom) for x, y in zip(lefts.tolist(), ys.tolist(), strict=True)]
 
 
 def _add_words(
@@ -209,6 +223,10 @@ def _add_words(
     said = ""
     if peak > 0:
         statement, module = _at(scene, begin + int(total[begin:end].argmax()), len(total))
+        if not scene.updates:  # no update was watched: what is there between two of them is no peak
+            said = f"{bytes_words(peak)} at rest, between two updates"
+            panel.label("cause", [Spot(said, MARGIN, _CAUSE_Y)])
+            return said
         whole = f"peak {bytes_words(peak)} {peak_location(statement, module)}"
         cuts = (module, *(f"\u2026{module[at:]}" for at in range(2, len(module), 2)), "")
         options = (f"\u25bc peak {bytes_words(peak)} {peak_location(statement, cut)}" for cut in cuts)

@@ -82,7 +82,7 @@ export class Bet {
   /** Show the outcome without a choice, on request. */
   showAnyway() {
     this.outcome?.show();
-    this.buttons[0].focus();
+    this.buttons[0].focus({ preventScroll: true }); // the button that was pressed is gone
   }
 
   /** Leave the page. */

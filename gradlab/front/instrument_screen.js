@@ -34,7 +34,7 @@ export class InstrumentScreen {
     const above = addElement("div", root);
     const body = addElement("div", root, "gl-body");
     const side = addElement("div", body, "gl-side");
-    this.pane = addElement("div", side);
+    this.pane = addElement("div", side, "gl-pane");
     this.code = new CodePane(this.pane, { ask });
     this.words = new Words(side, above);
     const say = (/** @type {string} */ words) => this.words.announce(words);

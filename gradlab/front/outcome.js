@@ -78,7 +78,7 @@ function codeCellsAfter(own) {
 
 /** Has a cell put out something, other than that it has written a file? @param {Element} cell */
 function tellsSomething(cell) {
-  const source = cell.querySelector(".jp-InputArea, .input_area")?.textContent ?? "";
+  const source = cell.querySelector(".jp-InputArea-editor, .input_area")?.textContent ?? "";
   if (source.trimStart().startsWith("%%")) return false;
   if (cell.querySelector(FOLDED)) return true;
   if (cell.classList.contains("jp-mod-noOutputs")) return false;

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -50,6 +51,9 @@ class Contributions:
 
     parts: tuple[Contribution, ...]
     norm: float
+    """The length of the sum, ``.grad`` itself."""
+    vectors: Tensor | None = field(default=None, compare=False, repr=False)
+    """The parts in full, a row for each of ``parts`` over all elements of all parameters, where they are kept."""
 
     @property
     def fresh(self) -> float:
@@ -69,94 +73,104 @@ class Vectors:
     total: Tensor
 
 
-def number_to_keep(elements: int) -> int:
+def number_to_keep(elements: int, element_size: int = 4) -> int:
     """Return the number of contributions to keep of a model of so many elements; 0 where two parts must do."""
-    count = min(MOST_KEPT, _MOST_BYTES // (4 * max(elements, 1)))
+    count = min(MOST_KEPT, _MOST_BYTES // (element_size * max(elements, 1)))
     return count if count >= _FEWEST_KEPT else 0
 
 
+class _Change(NamedTuple):
+    upto: int  # the newest backward when .grad was looked at
+    after: list[Tensor]  # 1-norm of each .grad then ...
+    before: list[Tensor]  # ... and as that backward had left it
+
+
 class KeptContributions:
-    """The newest contributions to the ``.grad`` of some parameters; only ``vectors`` waits for the device."""
+    """The newest contributions to the ``.grad`` of some parameters; only ``vectors`` waits for the device.
+
+    They are the rows of a ring, as they came. ``.grad`` may have been multiplied since, by clipping or by the scaler's
+    ``unscale_``. So before each backward, a ``.grad`` that was written to is compared with what it held before.
+    """
 
     def __init__(self, params: Sequence[Tensor], most: int, begun: int) -> None:
-        """Keep those after the backward ``begun``, so many at most."""
-        sizes = [param.numel() for param in params]
-        self._begun, self._params = begun, params
+        """Keep those after the backward ``begun``, ``most`` of them at most."""
+        self._params = params
+        self._begun = self._newest = begun
+        self._sizes = [param.numel() for param in params]
         # One row more than is told: the row of the pass under way may turn out to be no contribution.
-        self._ring = torch.zeros(most + 1, sum(sizes), device=params[0].device if params else "cpu")
+        self._ring = torch.zeros(most + 1, sum(self._sizes), dtype=params[0].dtype, device=params[0].device)
         self._rows = [
-            [part.view(param.shape) for part, param in zip(row.split(sizes), params, strict=True)] for row in self._ring
+            [part.view(param.shape) for part, param in zip(row.split(self._sizes), params, strict=True)]
+            for row in self._ring
         ]
         self._under_way = 0  # the row of the pass under way
-        self._none = self._ring.new_zeros(())
-        self._norms = [self._none] * len(params)  # 1-norm of each .grad when it was looked at last
-        self._ratios: deque[tuple[int, Tensor]] = deque(maxlen=most)  # (up to which backward, how .grad was scaled)
+        self._held = self._grads()  # before that pass
+        self._changes: deque[_Change] = deque(maxlen=most)
 
-    def begin(self, newest: int) -> None:
-        """A backward pass is about to add to ``.grad``, in which ``newest`` is the newest so far."""
-        norms = self._look()
-        self._ratios.append((newest, torch.stack(norms) / torch.stack(self._norms)))
-        self._norms = norms
-        self._under_way = (newest + 1) % len(self._ring)
+    def begin(self, newest: int, *, changed: bool) -> None:
+        """A backward pass is about to add to ``.grad``, in which ``newest`` is the newest so far.
+
+        ``changed`` says whether anything but that backward may have written into it since.
+        """
+        if not changed:
+            if newest != self._newest:
+                self._held += self._ring[self._under_way]
+        elif any(param.grad is not None for param in self._params):
+            grads = self._grads()
+            self._changes.append(self._change(newest, grads))
+            self._held = grads
+        else:
+            self._held.zero_()
+        self._newest, self._under_way = newest, (newest + 1) % len(self._ring)
         self._ring[self._under_way].zero_()
 
     def take(self, index: int, grad: Tensor) -> None:
         """Keep what comes in for a parameter."""
         self._rows[self._under_way][index].copy_(grad)
 
-    def added(self, index: int, grad: Tensor) -> None:
-        """Look at a ``.grad`` that has just been added to."""
-        self._norms[index] = torch.linalg.vector_norm(grad, 1)
-
     def vectors(self, inside: Sequence[Sequence[Span]], newest: int) -> Vectors:
         """Return what ``.grad`` holds; ``inside`` are the batches of each parameter, ``newest`` the newest backward."""
-        total = torch.cat(
-            [
-                (p.new_zeros(p.numel()) if p.grad is None else plain(p.grad).flatten()).to(self._ring)
-                for p in self._params
-            ]
-        )
+        grads = self._grads()
         first = max(newest - len(self._ring) + 2, self._begun + 1)
         numbers = [n for n in range(first, newest + 1) if any(within(n, spans) for spans in inside)]
-        factors = self._factors(inside, numbers)
-        rows = self._ring[[n % len(self._ring) for n in numbers]]
-        if all(row == [1.0] * len(row) for row in factors):
-            pass
-        elif all(row == row[:1] * len(row) for row in factors):
-            rows *= rows.new_tensor([row[:1] for row in factors])
-        else:
-            sizes = torch.tensor([param.numel() for param in self._params], device=rows.device)
+        rows = self._ring[[n % len(self._ring) for n in numbers]].float()
+        factors = self._factors(inside, numbers, self._change(newest, grads)) if numbers else []
+        if any(factor != 1.0 for row in factors for factor in row):
+            sizes = torch.tensor(self._sizes, device=rows.device)
             rows *= rows.new_tensor(factors).repeat_interleave(sizes, dim=1)
         spans: list[Span | None] = [(n, n) for n in numbers]
+        total = grads.float()
         rest = total - rows.sum(0)
-        if float(rest.norm()) > _ROUNDING * (float(rows.norm(dim=1).sum()) + float(total.norm())):
+        rounding = max(_ROUNDING, 4 * torch.finfo(grads.dtype).eps)
+        if float(rest.norm()) > rounding * (float(rows.norm(dim=1).sum()) + float(total.norm())):
             oldest = min((spans[0][0] for spans in inside if spans), default=newest + 1)
             before = (numbers[0] if numbers else newest + 1) - 1
             spans.insert(0, (oldest, before) if oldest <= before else None)
             rows = torch.cat([rest[None], rows])
         return Vectors(tuple(spans), rows, total)
 
-    def _look(self) -> list[Tensor]:
-        there = [(at, plain(p.grad)) for at, p in enumerate(self._params) if p.grad is not None]
-        norms = [self._none] * len(self._params)
-        if there:
-            for (at, _), norm in zip(there, _torch.foreach_norm([grad for _, grad in there], 1), strict=True):
-                norms[at] = norm
-        return norms
+    def _grads(self) -> Tensor:
+        """Return every ``.grad`` as one vector, zeros for None."""
+        grads = [p.new_zeros(p.numel()) if p.grad is None else plain(p.grad).flatten() for p in self._params]
+        return torch.cat(grads).to(self._ring)
 
-    def _factors(self, inside: Sequence[Sequence[Span]], numbers: Sequence[int]) -> list[list[float]]:
-        """Return what each contribution (a row) has been scaled by since, in each parameter; 0 where it is not in."""
-        if not numbers:
-            return []
-        now = numbers[-1], torch.stack(self._look()) / torch.stack(self._norms)
-        known = [each for each in (*self._ratios, now) if each[0] >= numbers[0]]
-        ratios = [_sound(row) for row in torch.stack([ratio for _, ratio in known]).tolist()]
+    def _change(self, newest: int, grads: Tensor) -> _Change:
+        """Compare what every ``.grad`` holds with what the newest backward left in it."""
+        held = self._held if newest == self._newest else self._held + self._ring[self._under_way]
+        norms = _torch.foreach_norm([*grads.split(self._sizes), *held.split(self._sizes)], 1)
+        return _Change(newest, norms[: len(self._sizes)], norms[len(self._sizes) :])
+
+    def _factors(self, inside: Sequence[Sequence[Span]], numbers: Sequence[int], now: _Change) -> list[list[float]]:
+        """Return what each contribution (a row) has been multiplied by in each parameter; 0 where it is not inside."""
+        changes = [change for change in (*self._changes, now) if change.upto >= numbers[0]]
+        after = torch.stack([torch.stack(change.after) for change in changes])
+        before = torch.stack([torch.stack(change.before) for change in changes])
+        ratios = [_sound(row) for row in (after / before).tolist()]
         products = [*accumulate(reversed(ratios), lambda a, b: [x * y for x, y in zip(a, b, strict=True)])][::-1]
         out = []
         for number in numbers:
-            at = next(at for at, (upto, _) in enumerate(known) if upto >= number)
-            row = zip(products[at], inside, strict=True)
-            out.append([factor if within(number, spans) else 0.0 for factor, spans in row])
+            since = products[next(at for at, change in enumerate(changes) if change.upto >= number)]
+            out.append([f if within(number, spans) else 0.0 for f, spans in zip(since, inside, strict=True)])
         return out
 
 
@@ -166,7 +180,7 @@ def lay_in_plane(vectors: Vectors, stale: Sequence[bool], scale: float = 1.0) ->
     known = list(zip(vectors.spans, stale, strict=True))
     if not known or not norm or not math.isfinite(norm):
         places = [(math.nan, math.nan)] * (len(known) if norm else 0)
-        return _told(known, places, norm, scale)
+        return _told(known, places, norm, scale, vectors.rows)
     unit = vectors.total / norm
     along = rows @ unit
     beside = rows - along[:, None] * unit
@@ -175,7 +189,7 @@ def lay_in_plane(vectors: Vectors, stale: Sequence[bool], scale: float = 1.0) ->
     at = -1 if float(lengths[-1]) > 1e-5 * norm else int(lengths.argmax())
     length = float(lengths[at])
     across = beside @ (beside[at] / length) if length > 1e-5 * norm else torch.zeros_like(along)
-    return _told(known, list(zip(along.tolist(), across.tolist(), strict=True)), norm, scale)
+    return _told(known, list(zip(along.tolist(), across.tolist(), strict=True)), norm, scale, vectors.rows)
 
 
 def two_parts(older: Span, newest: int, stale: bool, sums: tuple[float, float, float], norm: float) -> Contributions:
@@ -195,13 +209,17 @@ def two_parts(older: Span, newest: int, stale: bool, sums: tuple[float, float, f
 
 
 def _told(
-    known: Sequence[tuple[Span | None, bool]], places: Sequence[tuple[float, float]], norm: float, scale: float
+    known: Sequence[tuple[Span | None, bool]],
+    places: Sequence[tuple[float, float]],
+    norm: float,
+    scale: float,
+    rows: Tensor | None = None,
 ) -> Contributions:
     parts = (
         Contribution(span, stale, along / norm, along / scale, across / scale)
         for (span, stale), (along, across) in zip(known, places, strict=False)
     )
-    return Contributions(tuple(parts), norm / scale)
+    return Contributions(tuple(parts), norm / scale, rows / scale if rows is not None and places else None)
 
 
 def _sound(ratios: list[float]) -> list[float]:

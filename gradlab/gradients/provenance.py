@@ -26,7 +26,6 @@ from .contributions import (
     Contribution,
     Contributions,
     KeptContributions,
-    Vectors,
     lay_in_plane,
     number_to_keep,
     plain,
@@ -55,6 +54,8 @@ class Provenance:
         # Gets the gradients of every fourth step, and of each while ``measure`` is on: all would cost 7 % of an update.
         self.on_step: Callable[[list[Tensor]], None] | None = None
         self._kept: KeptContributions | None = None
+        self._written = True  # was any .grad written to since the newest backward, by anything else?
+        self._has_scaler = False
         self._tracked = list(zip(self.histories, self.params, strict=True))
         self._by_id = {id(param): history for history, param in self._tracked}
         self._added = (GradEvent.ADDED, 0)
@@ -67,8 +68,13 @@ class Provenance:
             self._handles.append(param.register_hook(_before_adding(provenance, at, param)))
             self._handles.append(param.register_post_accumulate_grad_hook(_after_adding(provenance, at)))
 
-    def watch(self, optimizers: Iterable[torch.optim.Optimizer]) -> None:
-        """Note the steps of these optimizers, and no longer those of earlier ones; a skipped step is none."""
+    def watch(self, optimizers: Iterable[torch.optim.Optimizer], *, has_scaler: bool = False) -> None:
+        """Note the steps of these optimizers, and no longer those of earlier ones; a skipped step is none.
+
+        ``has_scaler`` says that a GradScaler unscales ``.grad``, which no version counts: contributions that are kept
+        then cost a little more.
+        """
+        self._has_scaler = has_scaler
         provenance = weakref.ref(self)
 
         def before_step(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
@@ -97,7 +103,8 @@ class Provenance:
 
     @keeps_contributions.setter
     def keeps_contributions(self, on: bool) -> None:
-        most = number_to_keep(sum(param.numel() for param in self.params))
+        size = max((param.element_size() for param in self.params), default=4)
+        most = number_to_keep(sum(param.numel() for param in self.params), size) if self.params else 0
         if on and most and self._kept is None:
             self._kept = KeptContributions(self.params, most, self.backwards)
         elif not on:
@@ -112,8 +119,9 @@ class Provenance:
         """
         self.sync()
         leftover = union(span for history in self.histories for span in history.leftover())
-        vectors = self.vectors()
-        if vectors is not None:
+        if self._kept is not None:
+            with outside_dispatch_modes():
+                vectors = self._kept.vectors([history.batches for history in self.histories], self.backwards)
             stale = [span is not None and within(span[1], leftover) for span in vectors.spans]
             return lay_in_plane(vectors, stale, scale)
         norm = self.contents().norm / scale
@@ -127,14 +135,6 @@ class Provenance:
         return (
             None if sums is None else two_parts((first, newest - 1), newest, within(newest - 1, leftover), sums, norm)
         )
-
-    def vectors(self) -> Vectors | None:
-        """Return the contributions inside ``.grad`` as vectors, or None where they are not kept."""
-        if self._kept is None:
-            return None
-        self.sync()
-        with outside_dispatch_modes():
-            return self._kept.vectors([history.batches for history in self.histories], self.backwards)
 
     def _sums(self, newest: int) -> tuple[float, float, float] | None:
         """Add up over all parameters what was taken as the newest contribution came; None if it was not taken."""
@@ -177,6 +177,7 @@ class Provenance:
             history.applied_to, history.applied_before = old.applied_to, old.applied_before
             history.events.clear()
             history.last_grad_ref = None
+        self._written = True
         if self._kept is not None:  # what was added since is no longer inside
             self.keeps_contributions = False
             self.keeps_contributions = True
@@ -187,7 +188,8 @@ class Provenance:
         self._detect_changes([(history, param.grad) for history, param in self._tracked])
         if self._kept is not None:
             with outside_dispatch_modes():
-                self._kept.begin(self.backwards)
+                self._kept.begin(self.backwards, changed=self._written or self._has_scaler)
+        self._written = False
 
     def _detect_changes(self, tracked: list[tuple[ParameterHistory, Tensor | None]]) -> None:
         doubtful, grads = [], []
@@ -195,9 +197,10 @@ class Provenance:
             history.had_grad = grad is not None
             if grad is None:
                 if history.last_grad_ref is not None:
-                    history.last_grad_ref = None
+                    self._written, history.last_grad_ref = True, None
                     history.events.append(_CLEAR)
             elif history.changed(grad):
+                self._written = True
                 history.remember(grad)
                 if history.events or history.batches:
                     doubtful.append(history)
@@ -264,9 +267,6 @@ def _after_adding(provenance: weakref.ref[Provenance], at: int) -> Callable[[Ten
         history.was_added, history.newest = history.had_grad, history.incoming if alive.measure else None
         history.remember(grad)
         history.events.append(alive._added)
-        if alive._kept is not None:
-            with outside_dispatch_modes():
-                alive._kept.added(at, plain(grad))
 
     return hook
 

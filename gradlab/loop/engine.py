@@ -131,7 +131,7 @@ class Engine:
         self.done = False
         self.statements_since_update = 0
         self._provenance.on_backward = loop.on_backward
-        self._provenance.watch(loop.optimizers.values())
+        self._provenance.watch(loop.optimizers.values(), has_scaler=bool(loop.scalers))
 
     def _recover(self) -> None:
         """Go back to the last boundary as far as there is a copy of it, and be ready to run on from there."""

@@ -24,5 +24,5 @@ def forecast_scene(points: Sequence[MemoryPoint], card: tuple[str, int] | None =
         [(0, 2)],
         [module for point in points for module in (point.module, point.module)],
         card,
-        note="foretold",
+        note="forecast",
     )

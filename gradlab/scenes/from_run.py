@@ -175,14 +175,13 @@ class RunScenes:
 
     def _arrows_on_contours(self) -> Arrows:
         provenance, scale = self.run.provenance, self.run.scale_in_grad
-        measured, vectors = provenance.contributions(scale), provenance.vectors()
+        measured = provenance.contributions(scale)
         holds = union(span for history in provenance.histories for span in history.batches)
         arrows = []
-        if measured is not None and vectors is not None:
-            places = (vectors.rows / scale).tolist()
+        if measured is not None and measured.vectors is not None:
             arrows = [
                 Arrow(part.batches, x, y, part.share, part.stale)
-                for part, (x, y) in zip(measured.parts, places, strict=False)
+                for part, (x, y) in zip(measured.parts, measured.vectors.tolist(), strict=False)
             ]
         flat = torch.cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.flatten() for p in provenance.params])
         total_x, total_y = (flat.float() / scale).tolist()

@@ -106,7 +106,7 @@ def suggestions(
     if both > holds:
         return f"Weights and gradients alone are {bytes_text(both)}, more than one such card can hold."
     smaller = ["checkpointing"] * (not checkpoint) + ["AMP"] * (recipe.amp == "off")
-    smaller.append("a smaller batch with a longer window" if batch > 1 else "a shorter context")
+    smaller.append("a smaller batch and a larger accumulate" if batch > 1 else "a shorter context")
     ideas = {"activations": f"{join_words(smaller, 'or')} (activations: {{}})"}
     if recipe.optimizer != "sgd":
         ideas["optimizer"] = "sgd, which keeps no state (optimizer: {})"

@@ -87,7 +87,7 @@ def _suggestions(run: Run, alive: dict[str, int]) -> str:
     """Propose the switches that make the largest categories smaller."""
     recipe = run.recipe
     ideas = {
-        "activations": ("AMP or " if recipe.amp == "off" else "") + "smaller batches, more of them in a window",
+        "activations": ("AMP or " if recipe.amp == "off" else "") + "smaller batches and a larger accumulate",
         "gradients": "" if recipe.zero_grad and recipe.set_to_none else "zero_grad with set_to_none",
         "optimizer": "" if recipe.optimizer == "sgd" else "sgd, which keeps no state",
     }

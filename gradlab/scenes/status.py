@@ -10,13 +10,13 @@ from ..loop import Run
 
 
 def status_line(run: Run) -> str:
-    """Say where the run is: update, loss, what ``.grad`` holds, bytes, and what has gone wrong."""
+    """Say where the run is: update, loss, what ``.grad`` holds, bytes between updates, and what has gone wrong."""
     parts = [f"update {run.updates:,}", _loss(run), _gradient(run)]
     if run.loss_scale is not None:
         skips = run.record.skips
         words = f", {skips:,} step{'' if skips == 1 else 's'} skipped" if skips else ""
         parts.append(f"loss scale {run.loss_scale:,.6g}{words}")
-    parts.append(bytes_text(sum(run.footprint().values())))
+    parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # the peak of an update is more
     return " · ".join(part for part in parts if part)
 
 

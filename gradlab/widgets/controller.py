@@ -63,6 +63,7 @@ class LabController:
         self._last_settings: dict[str, Any] = {}
         self._scenes = RunScenes(runner)
         self.screen = PanelDrawings(self._scenes)
+        self._watch_gradients()
         self._writer = FrameWriter()
 
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -285,6 +286,9 @@ class LabController:
             self.screen.draw_next(PanelName.MEMORY)
         looked_at = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
         self.runner.watch_memory = PanelName.MEMORY in self.panels() and looked_at
+
+    def _watch_gradients(self) -> None:
+        """Have a run keep contributions to ``.grad`` from its first update on, if a panel shows them."""
         self.runner.watch_gradients = PanelName.GRADIENT in self.panels()
 
     @property
@@ -382,6 +386,7 @@ class LabController:
         runner = Run(task, self.runner.recipe.replace(lr=task.lr))
         self.runner.close()
         self.runner, self._task_text = runner, repr(name)
+        self._watch_gradients()
         self._start_showing(f"{task.title}. A new run, with lr {task.lr:g} for this task.")
 
     def _start_showing(self, words: str, *, keep_scenes: bool = False) -> None:

@@ -39,9 +39,9 @@ def lab_controls(names: Iterable[str], tasks: Sequence[str], own: str, recipe: R
     return [make() for name, make in makers.items() if name in asked]
 
 
-def switch_control(name: str, switch: Switch, value: Any, label: str = "") -> Control:
+def switch_control(name: str, switch: Switch, value: Any) -> Control:
     """Describe the control of a switch."""
-    label = label or switch.label or name
+    label = switch.label or name
     if isinstance(switch, OnOff):
         return {"name": name, "label": label, "kind": "tick"}
     if isinstance(switch, Choice):

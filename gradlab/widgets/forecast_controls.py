@@ -68,7 +68,7 @@ class ForecastSettings:
         """The settings in words, the usual ones left out."""
         recipe = self.recipe
         parts = [f"batch {self.batch:,}", f"context {self.context:,}"]
-        parts += [f"window {recipe.accumulate}"] * (recipe.accumulate > 1) + [recipe.optimizer]
+        parts += [f"accumulate {recipe.accumulate}"] * (recipe.accumulate > 1) + [recipe.optimizer]
         parts += [f"AMP {recipe.amp}"] * (recipe.amp != "off") + ["zero_grad off"] * (not recipe.zero_grad)
         parts += ["set_to_none off"] * (not recipe.set_to_none) + ["checkpointing"] * self.checkpoint
         return f"{self.model} with {', '.join(parts)}"
@@ -88,12 +88,11 @@ def answer(asked: ForecastSettings, found: Any, cards: Sequence[tuple[str, int]]
 def forecast_controls(settings: ForecastSettings) -> list[Control]:
     """Describe the controls of the ForecastLab, the contexts as far as the model reads."""
     reach = sorted({*(n for n in _CONTEXTS if n <= model_size(settings.model).max_context), settings.context})
-    labels = {"accumulate": "window"}
     return [
         choice_control("model", "model", _same(model_sizes())),
         whole_control("batch", "batch", 1, _LARGEST_BATCH),
         choice_control("context", "context", [(f"{n:,}", n) for n in reach]),
-        *(switch_control(n, SWITCHES[n], getattr(settings.recipe, n), labels.get(n, "")) for n in _SWITCHES),
+        *(switch_control(n, SWITCHES[n], getattr(settings.recipe, n)) for n in _SWITCHES),
         {"name": "checkpoint", "label": "checkpointing", "kind": "tick"},
         choice_control("card", "card", _same([*GPUS, EVERY_CARD])),
     ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .._process import lock
-from ..drawing import Drawing, draw, to_png, to_svg
+from ..drawing import Drawing, draw, fade, to_png, to_svg
 from ..forecast import forecast, report_progress_to
 from ..loop import Recipe
 from ..scenes import Fit, Scene, forecast_scene, with_article
@@ -19,11 +19,12 @@ from .frames import SIZE, FrameWriter
 from .requests import panel_size
 
 _KEPT = 64  # forecasts
+_OUT_OF_DATE = "settings have changed"
 _TOLD_EVERY = 0.2  # seconds between two moves of the progress bar
 
 
 class ForecastLab:
-    """Move model, batch, window and switches, press Forecast, and see the peak against a card.
+    """Move model, batch and switches, press Forecast, and see the peak against a card.
 
     ``model`` is a published size ("gpt2-1.5b", "llama-8b", "llama-70b", "llama-405b"), ``batch`` counts rows,
     ``context`` tokens in a row, ``checkpoint`` computes activations again in backward, ``card`` is the name of a card
@@ -115,14 +116,17 @@ class ForecastLab:
         return target
 
     def drawings(self, size: tuple[int, int] = SIZE) -> list[Drawing]:
-        """Return what is shown now: the peaks against the cards and, once there is a result, its timeline."""
-        return [draw(scene, *size) for scene in self._scenes().values()]
+        """Return what is shown now: the peaks against the cards and, once there is a result, its timeline.
+
+        As long as the result is about other settings than those chosen now, all of it is faint and marked.
+        """
+        return list(self._drawings(size).values())
 
     def frame(self) -> dict[str, Any]:
         """Return what has changed since the frame before."""
         settings = self.settings
         return self._writer.write(
-            {name: draw(scene, *self._size) for name, scene in self._scenes().items()},
+            self._drawings(self._size),
             state=self._state(),
             alarm=self._alarm,
             note=" ".join(part for part in (self._extra, getattr(self.result, "covers", "")) if part),
@@ -136,8 +140,16 @@ class ForecastLab:
         if self.result is None or self._asked is None:
             return f"{self.settings.words}: press Forecast."
         said = answer(self._asked, self.result, self.settings.cards)
-        changed = self._asked.question != self.settings.question
-        return f"{said} The settings have changed since: press Forecast." if changed else said
+        return f"{said} The settings have changed since: press Forecast." if self._out_of_date else said
+
+    @property
+    def _out_of_date(self) -> bool:
+        """Whether the result is about other settings than those chosen now."""
+        return self._asked is not None and self._asked.question != self.settings.question
+
+    def _drawings(self, size: tuple[int, int]) -> dict[str, Drawing]:
+        drawn = {name: draw(scene, *size) for name, scene in self._scenes().items()}
+        return {name: fade(each, _OUT_OF_DATE) for name, each in drawn.items()} if self._out_of_date else drawn
 
     def _scenes(self) -> dict[str, Scene]:
         bars = [("before", self._before), ("now", self.result)]

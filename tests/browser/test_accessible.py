@@ -16,11 +16,10 @@ CASES = {
     "lab": (LABS + "Lab('digits', Recipe(zero_grad=False)).run(5)", ".gradlab"),
     "two weights": (LABS + "Lab('bowl', Recipe(amp='fp16', accumulate=2)).run(5)", ".gradlab"),
     "forecast": (LABS + "ForecastLab('llama-8b', context=128).run()", ".gradlab"),
-    "predict": (
-        "from gradlab import predict\n"
-        "asked = predict('What does `backward()` do?', ['It writes', 'It adds'], 'It adds', 'So.')\n"
-        "asked.choose('It writes')\nasked",
-        ".gradlab-predict",
+    "predict": ("from gradlab import predict\npredict('03/where-do-the-weights-go')", ".gl-bet"),
+    "predict, chosen": (
+        "from gradlab import predict\nasked = predict('03/a-quarter-of-lr')\nasked.choose(asked.options[0])\nasked",
+        ".gl-bet[data-settled]",
     ),
     "exercise": (
         "from gradlab import exercise\n"

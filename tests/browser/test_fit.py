@@ -11,7 +11,7 @@ from .driving import Notebook
 from .test_layout import VIEWPORT, boxes, contrast
 
 FIT = "from gradlab.widgets.forecast_lab import ForecastLab\nlab = ForecastLab('llama-8b', context=128{})\nlab"
-NAMES = ("model", "batch", "context", "window", "set_to_none", "AMP", "optimizer", "checkpointing", "card")
+NAMES = ("model", "batch", "context", "accumulate", "set_to_none", "AMP", "optimizer", "checkpointing", "card")
 
 
 def test_a_forecast_from_click_to_picture(lab_page: Callable[..., Notebook]) -> None:
@@ -23,6 +23,15 @@ def test_a_forecast_from_click_to_picture(lab_page: Callable[..., Notebook]) -> 
     assert "What would help" in page.words()
     assert len(page.pictures()) == 2
     first = page.pictures()
+    page.turn("optimizer", "sgd")
+    page.wait_for_words("settings have changed")
+    page.wait_until_painted()
+    faint = page.pictures()
+    assert all(one != other for one, other in zip(faint, first, strict=True))
+    page.turn("optimizer", "adamw")
+    page.wait_for_words("adamw, AMP bf16 needs")
+    page.wait_until_painted()
+    assert page.pictures() == first
     page.turn("optimizer", "sgd")
     page.wait_for_words("settings have changed")
     page.button("Forecast").click()

@@ -18,7 +18,7 @@ from gradlab.formatting import bytes_text
 from gradlab.scenes import Memory, peak_location, percent, share_of_gpu
 
 MIB = 2**20
-LEFT, RIGHT = 62.0, 312.0  # the axes in a panel that is 400 pixels wide
+LEFT, RIGHT = 62.0, 302.0  # the axes in a panel that is 400 pixels wide
 
 
 def update(window: int = 1, blocks: int = 3, peak: int = 8 * MIB) -> tuple[list[str], list[int], list[int], list[str]]:

@@ -134,10 +134,10 @@ def epochs_of(name: str) -> int:
     return 1 if name == "digits" else 2
 
 
-def by_run(task: Task, recipe: Recipe, epochs: int, *, watch_memory: bool = False) -> tuple[End, Run]:
+def by_run(task: Task, recipe: Recipe, epochs: int, *, watched: bool = False) -> tuple[End, Run]:
     task, losses = keeping_losses(task)
     run = Run(task, recipe, seed=SEED)
-    run.watch_memory = watch_memory
+    run.watch_memory = run.watch_gradients = watched
     wanted = updates_of(task, recipe, epochs)
     for size in (1, 0, 2, wanted):  # in several slices, as a player would
         run.advance(updates=min(size, wanted - run.updates))
@@ -268,7 +268,7 @@ class ClosedBook(Provenance):
         super().__init__(*args, **kwargs)
         self.close()
 
-    def watch(self, optimizers: Any) -> None:
+    def watch(self, optimizers: Any, **more: Any) -> None:
         pass
 
 
@@ -281,8 +281,9 @@ def test_everything_on_and_everything_off_end_in_the_same_bits(
     case: tuple[str, Recipe], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, recipe = case
-    on, run = by_run(TASKS[name], recipe, epochs_of(name), watch_memory=True)
+    on, run = by_run(TASKS[name], recipe, epochs_of(name), watched=True)
     run.provenance.contents()
+    run.provenance.contributions()
     assert hooks(run.model) == 2 * len(list(run.model.parameters()))
     assert run.timeline
     monkeypatch.setattr("gradlab.loop.run.Provenance", ClosedBook)

@@ -12,7 +12,15 @@ NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "09_gpu_memory.ip
 
 @pytest.mark.parametrize(
     "words",
-    ["128 rows   False", "before backward", "4 x 32", "bf16", "inside backward", "2 x 16 rows", "H100s, at least"],
+    [
+        "128 rows, set_to_none=False",
+        "zero_grad() before backward",
+        "4 x  32 rows",
+        "8 rows, AMP bf16",
+        "step after backward",
+        "2 x 16 rows",
+        "H100s, at least",
+    ],
 )
 def test_each_table_is_stored(words: str) -> None:
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]

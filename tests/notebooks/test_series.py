@@ -187,7 +187,7 @@ def computed(path: Path) -> set[float]:
             for output in cell["outputs"]:
                 data = output.get("data", {})
                 shown = "".join(data.get("text/html", ""))  # its words; sizes and colours are evidence of nothing
-                texts.append(re.sub(r"<style.*?</style>|<[^>]+>", " ", shown, flags=re.S))
+                texts.append(re.sub(r"<(style|script).*?</\1>|<[^>]+>", " ", shown, flags=re.S))
                 texts += ["".join(part) for part in (output.get("text", ""), data.get("text/plain", ""))]
     found = set()
     for text in re.findall(r"\d[\d,_]*(?:\.\d+)?(?:e[+-]?\d+)?", "\n".join(texts)):

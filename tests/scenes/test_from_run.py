@@ -148,10 +148,10 @@ def test_old_arrows_are_put_together_and_a_window_never_is() -> None:
     (older, *newest) = RunScenes(forgot).gradient().arrows
     assert (older.batches, older.stale, len(newest)) == ((1, 22), True, 8)
     assert older.share + sum(arrow.share for arrow in newest) == pytest.approx(1.0, abs=1e-3)
-    window = Run(tasks.digits(), Recipe(lr=0.01, accumulate=20))
+    window = Run(tasks.digits(), Recipe(lr=0.01, accumulate=16))
     window.watch_gradients = True
     window.advance(updates=1)
-    assert [arrow.batches for arrow in RunScenes(window).gradient().arrows] == [(n, n) for n in range(1, 21)]
+    assert [arrow.batches for arrow in RunScenes(window).gradient().arrows] == [(n, n) for n in range(1, 17)]
 
 
 def test_the_slice_is_the_loss_along_the_step() -> None:

@@ -143,6 +143,41 @@ def test_every_control_changes_what_is_asked_once(stand_in: StandIn, name: str, 
     assert len(stand_in.bars()) == 2
 
 
+def test_what_is_out_of_date_is_faint_and_says_so_until_it_belongs_to_the_settings_again(stand_in: StandIn) -> None:
+    lab = ForecastLab("llama-8b").run()
+    page = Page(lab)
+    fresh = {drawing.title: drawing for drawing in lab.drawings()}
+    page.turn("accumulate", "4")
+    for old in lab.drawings():
+        assert old.find("out of date").text == "settings have changed"
+        assert old.words.startswith("settings have changed. ")
+        strong = {mark.id: mark for mark in fresh[old.title].marks}
+        for mark in old.marks:
+            fill = getattr(mark, "fill", "")
+            if fill and fill != "paper" and mark.id in strong:
+                assert strength(fill) < 0.5 * strength(strong[mark.id].fill)
+        assert [m for m in old.marks if getattr(m, "fill", "") and m.id in strong]
+    assert "settings have changed" in page.panels["fit"].all_words()
+    page.turn("accumulate", "1")
+    assert [drawing.text for drawing in lab.drawings()] == [fresh[title].text for title in fresh]
+    assert "settings have changed" not in page.panels["fit"].all_words()
+    page.turn("card", "T4")  # which has no part in the forecast
+    assert "settings have changed" not in page.panels["fit"].all_words()
+
+
+def strength(role: str) -> float:
+    """The part of its colour that is left of a role."""
+    return float(role.partition("/")[2] or 100)
+
+
+def test_the_window_is_called_what_the_lab_calls_it(stand_in: StandIn) -> None:
+    lab = ForecastLab("llama-8b", Recipe(optimizer="adamw", accumulate=4, lr=1e-4), batch=8, card="T4").run()
+    labels = {control["name"]: control["label"] for control in lab.frame()["controls"]}
+    assert labels["accumulate"] == "accumulate"
+    assert "accumulate 4" in lab.text
+    assert "window" not in lab.text
+
+
 def test_a_known_answer_shows_at_once_and_the_one_before_stays_beside_it(stand_in: StandIn) -> None:
     lab = ForecastLab("llama-8b").run().run(batch=2).run(batch=8)
     page = Page(lab)
@@ -322,7 +357,12 @@ RECIPE = Recipe(optimizer="adamw", lr=1e-4)
             {},
             r"help: checkpointing, AMP or a shorter context \(activations: 60 GiB\); sgd, .*\(optimizer: 40 GiB\)\.$",
         ),
-        (amounts(20, 20, 0, 60), Recipe(amp="bf16"), {"checkpoint": True, "batch": 8}, r"help: a smaller batch with"),
+        (
+            amounts(20, 20, 0, 60),
+            Recipe(amp="bf16"),
+            {"checkpoint": True, "batch": 8},
+            r"help: a smaller batch and a larger accumulate",
+        ),
         (
             amounts(20, 20, 0, 60),
             Recipe(set_to_none=False, amp="bf16"),
@@ -359,7 +399,7 @@ def test_what_is_said_to_help_does_help() -> None:
     for words, changes in (
         ("checkpointing", {"checkpoint": True}),
         ("AMP", {"amp": "bf16"}),
-        ("a smaller batch with a longer window", {"batch": 4, "accumulate": 2}),
+        ("a smaller batch and a larger accumulate", {"batch": 4, "accumulate": 2}),
         ("sgd", {"optimizer": "sgd"}),
     ):
         assert words in lab.text

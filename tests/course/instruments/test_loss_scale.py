@@ -203,6 +203,15 @@ def test_the_mark_is_dragged_to_the_scale_below_the_pointer() -> None:
     assert instrument.values["scale"] == 1
 
 
+def test_a_conversion_is_told_where_it_differs() -> None:
+    exact = gradient(subject("weighted").model, 1e-5, 1.0, None)
+    view = loss_scale(model="weighted").look(loss_scale(model="weighted").values)
+    assert f"would make {int((exact[exact != 0].half() == 0).sum()):,} of them 0 and none inf" in view.state
+    assert "16 bits wide" in view.note
+    same = loss_scale(model="weighted", dtype="bf16")
+    assert "Converting" not in same.look(same.values).state
+
+
 def test_the_walk_shows_what_has_happened_by_an_update() -> None:
     instrument = loss_scale(model="digits", growth_interval=5)
     run = walk(subject("digits"), "fp16", 65536.0, 5)

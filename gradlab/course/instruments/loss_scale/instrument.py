@@ -12,7 +12,7 @@ from .gradients import DTYPES, Outcome, gradients_of, measure, number_line
 from .panels import draw_gradients, draw_walk
 from .subjects import SUBJECTS, Subject, make_subject
 from .walk import WALK_UPDATES, Walk, walk
-from .words import code_text, conversion_words, outcome_words, scale_text, walk_words
+from .words import CONVERSION_NOTE, code_text, conversion_words, outcome_words, scale_text, walk_words
 
 _SCALES = [2**power for power in range(25)]
 _INIT_SCALES = [1, 256, 65536, 2**24]
@@ -50,14 +50,15 @@ class LossScale(Instrument):
         model, dtype, scale, update = at["model"], at["dtype"], at["scale"], at["update"]
         init_scale, growth_interval = at["init_scale"], at["growth_interval"]
         outcome = self._outcome(model, dtype, scale)
+        converted = conversion_words(outcome)
         run = self._walk(model, dtype, init_scale, growth_interval)
         return View(
             panels={
                 "gradients": lambda width, height: draw_gradients(outcome, self._lines, width, height),
                 "scaler": lambda width, height: draw_walk(run, update, width, height),
             },
-            state=f"{outcome_words(outcome)} {walk_words(run, update)}",
-            note=conversion_words(outcome),
+            state=f"{outcome_words(outcome)} {converted}{walk_words(run, update)}",
+            note=CONVERSION_NOTE if converted else "",
             code=code_text(self._subject(model), dtype, scale, init_scale, growth_interval),
         )
 

@@ -51,13 +51,17 @@ def outcome_words(outcome: Outcome) -> str:
 
 def conversion_words(outcome: Outcome) -> str:
     """Say what converting the finished fp32 gradients would lose, where the backward pass loses another number."""
-    lost = [(outcome.count(fate), outcome.by_conversion[fate]) for fate in ("zero", "overflow")]
-    if all(measured == converted for measured, converted in lost):
+    zero, overflow = (outcome.by_conversion[fate] for fate in ("zero", "overflow"))
+    if (zero, overflow) == (outcome.count("zero"), outcome.count("overflow")):
         return ""
-    return (
-        f"Converting the finished fp32 gradients would make {lost[0][1]:,} of them 0 and {lost[1][1]:,} inf. The "
-        "backward pass gives other numbers because the gradients between its layers are 16 bits wide, too."
-    )
+    infinite = f"{overflow:,}" if overflow else "none"
+    return f"Converting the finished fp32 gradients would make {zero:,} of them 0 and {infinite} inf. "
+
+
+CONVERSION_NOTE = (
+    "Converting the finished gradients gives other numbers than the backward pass: there the gradients between the "
+    "layers are 16 bits wide, too."
+)
 
 
 def walk_words(walk: Walk, update: int) -> str:

@@ -1,0 +1,151 @@
+"""What the experiments of notebook 12 share: a small network and its data, and instruments that count."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint_sequential
+
+from .. import _torch
+from ..memory import Ledger
+from ..tasks import Task
+
+Make = Callable[..., torch.optim.Optimizer]
+
+
+def small_net(device: str = "cpu") -> nn.Sequential:
+    """Return the same network each time: 4 inputs, 8 hidden units, 1 output; the random numbers go on as they were."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).to(device)
+
+
+def small_batch(device: str = "cpu") -> tuple[Tensor, Tensor]:
+    """Return the same 12 samples each time: inputs (12, 4) and targets (12, 1)."""
+    generator = torch.Generator().manual_seed(1)
+    inputs, targets = torch.randn(12, 4, generator=generator), torch.randn(12, 1, generator=generator)
+    return inputs.to(device), targets.to(device)
+
+
+def linear_stack(width: int, depth: int, device: str = "cpu") -> nn.Sequential:
+    """Return ``depth`` square layers of this width, with a ReLU behind each."""
+    layers = [nn.Sequential(nn.Linear(width, width), nn.ReLU()) for _ in range(depth)]
+    return nn.Sequential(*layers).to(device)
+
+
+def flat_weights(model: nn.Module) -> Tensor:
+    """Return all weights in one row, as a copy."""
+    return nn.utils.parameters_to_vector(model.parameters()).detach().clone()
+
+
+def peak_bytes(
+    model: nn.Sequential,
+    x: Tensor,
+    make: Make = torch.optim.SGD,
+    window: int = 1,
+    set_to_none: bool = True,
+    cut: int = 0,
+) -> int:
+    """Return the most bytes alive in the second of two updates; the loss is the mean square of the output.
+
+    window: into how many micro-batches ``x`` is cut.
+    cut: segments of which only the first input is kept for backward; 0 for no checkpointing.
+    """
+    optimizer = make(model.parameters(), lr=0.001)
+    for _ in range(2):
+        with Ledger(model=model, optimizers=[optimizer], inputs=[x]) as ledger:
+            optimizer.zero_grad(set_to_none=set_to_none)
+            for part in x.chunk(window):
+                y = checkpoint_sequential(model, cut, part, use_reentrant=False) if cut else model(part)
+                (y.square().mean() / window).backward()
+            optimizer.step()
+    return ledger.peak
+
+
+class OperationLog(_torch.TorchDispatchMode):
+    """Notes, for every operation within, on which devices its tensors are; views compute nothing and do not count."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[set[str]] = []
+
+    @property
+    def transfers(self) -> int:
+        """How many operations had tensors on more than one device."""
+        return sum(len(devices) > 1 for devices in self.seen)
+
+    def __torch_dispatch__(self, call: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = call(*args, **(kwargs or {}))
+        if call.namespace == "aten" and not call.is_view:
+            self.seen.append({each.device.type for each in _tensors([args, kwargs, result])})
+        return result
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """Yield the tensors in a value, a list, a tuple or a dictionary of values."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(each)
+
+
+def is_deprecated(call: Callable[[], object]) -> bool:
+    """Return whether a call is gone, or warns that it will be."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            call()
+        except AttributeError:
+            return True
+    return any(issubclass(each.category, (FutureWarning, DeprecationWarning)) for each in caught)
+
+
+@dataclass(frozen=True)
+class ClearingRace:
+    """The same training twice: cleared to None, and filled with zeros."""
+
+    same_weights: bool
+    """Whether both end with the same weights, to the last bit."""
+    seconds: tuple[float, float]
+    """Of one update: with None, with zeros; the lower quartile, which little else on the machine disturbs."""
+    operations: tuple[int, int]
+    """Of one update: with None, with zeros."""
+    kept: int
+    """Bytes of ``.grad`` that stay where they are filled with zeros."""
+
+
+def race_clearing(task: Task, updates: int = 200, lr: float = 0.05) -> ClearingRace:
+    """Train a task both ways with SGD, taking turns, and compare."""
+    device = task.device
+    batches = [(x.to(device), y.to(device)) for x, y in task.batches]
+    models = {way: task.build(seed=0) for way in (True, False)}
+    optimizers = {way: torch.optim.SGD(model.parameters(), lr=lr) for way, model in models.items()}
+
+    def update(way: bool, x: Tensor, y: Tensor) -> float:
+        began = time.perf_counter()
+        optimizers[way].zero_grad(set_to_none=way)
+        task.loss_fn(models[way](x), y).backward()
+        optimizers[way].step()
+        next(models[way].parameters()).flatten()[0].item()  # waits for a GPU
+        return time.perf_counter() - began
+
+    took: dict[bool, list[float]] = {True: [], False: []}
+    for turn in range(updates):
+        for way in (True, False) if turn % 2 else (False, True):
+            took[way].append(update(way, *batches[turn % len(batches)]))
+    counts = {}
+    for way in models:
+        with OperationLog() as log:
+            update(way, *batches[0])
+        counts[way] = len(log.seen)
+    quartile = {way: sorted(times)[len(times) // 4] for way, times in took.items()}
+    kept = sum(p.grad.nbytes for p in models[False].parameters() if p.grad is not None)
+    same = torch.equal(flat_weights(models[True]), flat_weights(models[False]))
+    return ClearingRace(same, (quartile[True], quartile[False]), (counts[True], counts[False]), kept)

@@ -1,0 +1,85 @@
+"""The peak as an instrument: one update's memory as a mountain, what made its peak, and which switch moved it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any
+
+from ....formatting import bytes_text
+from ....widgets import Instrument, Knob, View
+from .effects import Effect, draw_effects, effects, effects_text
+from .measuring import measure
+from .mountain import draw_mountain, parts_text
+from .settings import AFTER_STEP, BEFORE_BACKWARD, BEFORE_FORWARD, PeakSettings, loop_text
+
+_START = PeakSettings()
+_PLACES = (BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP)
+_NOTE = (
+    "Outline and bars compare with the settings at the start. A bar is the peak now against the peak with that one "
+    "switch put back; together they need not add up."
+)
+_HINT = "How far set_to_none moves the peak depends on where zero_grad stands: try it in all three places (minGPT#106)."
+
+
+class Peak(Instrument):
+    """One update of a stack of layers, measured as its loop runs.
+
+    ``width``, ``depth`` and ``batch`` are the model's and the rows of one micro-batch; ``optimizer``, ``set_to_none``,
+    ``place`` (of ``zero_grad``), ``accumulate``, ``amp`` and ``checkpoint`` are how it is trained. Keyword arguments
+    set the start, with which later settings are compared.
+    """
+
+    title = "The peak"
+
+    def knobs(self) -> list[Knob]:
+        """Return the model's size, then the switches of the loop."""
+        return [
+            Knob.slider("width", "width", _START.width, [16, 32, 64, 128]),
+            Knob.slider("depth", "depth", _START.depth, [1, 2, 4, 6, 8]),
+            Knob.slider("batch", "batch", _START.batch, [2**power for power in range(10)]),
+            Knob.slider("accumulate", "accumulate", _START.accumulate, [1, 2, 4]),
+            Knob.choice("optimizer", "optimizer", _START.optimizer, ["sgd", "momentum", "adam"]),
+            Knob.choice("place", "zero_grad", _START.place, _PLACES),
+            Knob.tick("set_to_none", "set_to_none", _START.set_to_none),
+            Knob.choice("amp", "AMP", _START.amp, ["off", "bf16", "fp16"]),
+            Knob.tick("checkpoint", "checkpointing", _START.checkpoint),
+        ]
+
+    def look(self, at: Mapping[str, Any]) -> View:
+        """Measure these settings and, for the comparison, each with one switch put back to the start."""
+        settings = PeakSettings(**at)
+        first = PeakSettings(**{name: knob.start for name, knob in self._knobs.items()})
+        now, start = measure(settings), measure(first)
+        found, total = effects(settings, first, measure), now.peak - start.peak
+        state = f"Peak {bytes_text(now.peak)} in {now.where}: {parts_text(now)}."
+        return View(
+            panels={
+                "memory": lambda width, height: draw_mountain(now, start, width, height),
+                "effects": lambda width, height: draw_effects(found, total, width, height),
+            },
+            state=f"{state} {effects_text(found, total)}" if found else state,
+            note=" ".join([_NOTE, *[_HINT] * _about_clearing(found)]) if found else "",
+            code=loop_text(settings),
+            lit=now.lines,
+        )
+
+    @property
+    def at_peak(self) -> Mapping[str, int]:
+        """Bytes by category at the peak of the settings chosen now."""
+        return measure(PeakSettings(**self.values)).at_peak
+
+    def recorded(self) -> Iterable[Mapping[str, Any]]:
+        """Return each switch by itself, and the switches of ``zero_grad`` with a large and a small batch."""
+        yield from super().recorded()
+        for optimizer, place, clear, batch in product(("sgd", "adam"), _PLACES, (True, False), (4, 128)):
+            yield {"optimizer": optimizer, "place": place, "set_to_none": clear, "batch": batch}
+
+
+def _about_clearing(found: Sequence[Effect]) -> bool:
+    return any(effect.name in ("set_to_none", "place") for effect in found)
+
+
+def peak(**start: Any) -> Peak:
+    """Return the peak; keyword arguments set its start: ``peak(optimizer="sgd", batch=8)``."""
+    return Peak(**start)

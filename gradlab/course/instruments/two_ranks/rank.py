@@ -1,0 +1,96 @@
+"""What each of the two processes runs: every loop of ``loops.json`` under DDP, and what it saw of each.
+
+A script in plain PyTorch; ``measure.py`` copies it into a folder of its own and launches it. It changes nothing of a
+loop: the gradients come from a hook on the weights, bytes and messages from DDP's communication hook, and the rest is
+read where the loop asks for its next window or micro-batch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch.nn.functional import mse_loss
+from torch.nn.parallel import DistributedDataParallel
+
+
+class Watched:
+    """One loop and what this rank sees of it."""
+
+    def __init__(self, loop: dict[str, Any], inputs: torch.Tensor, targets: torch.Tensor) -> None:
+        """Prepare the model: two weights, which start at 0. Inputs and targets are micro-batches x samples x ..."""
+        self.loop, self.inputs, self.targets, self.rank = loop, inputs, targets, dist.get_rank()
+        self.updates: list[dict[str, Any]] = []
+        self.own: list[list[float]] = []
+        self.sent: list[dict[str, Any]] = []
+        self.model = torch.nn.Linear(2, 1, bias=False)
+        torch.nn.init.zeros_(self.model.weight)
+        self.model.weight.register_hook(lambda gradient: self.own.append(gradient.flatten().tolist()))
+
+    def grad(self) -> list[float] | None:
+        """Return what ``.grad`` holds, None where there is none."""
+        grad = self.model.weight.grad
+        return None if grad is None else grad.flatten().tolist()
+
+    def reduce(self, bucket: Any) -> Any:
+        """All-reduce a bucket as DDP does by itself, to the mean over the ranks, and note what is sent."""
+        buffer = bucket.buffer()
+        self.sent.append({"bytes": buffer.nbytes, "before": buffer.tolist()})
+        work: Any = dist.all_reduce(buffer.div_(2), async_op=True)
+        return work.get_future().then(lambda done: done.value()[0])
+
+    def wrap(self, model: torch.nn.Module) -> DistributedDataParallel:
+        """Return DDP of the model, whose all-reduces are counted."""
+        ddp = DistributedDataParallel(model)
+        ddp.register_comm_hook(None, lambda state, bucket: self.reduce(bucket))
+        return ddp
+
+    def windows(self) -> Iterator[Iterator[tuple[torch.Tensor, torch.Tensor]]]:
+        """Yield the windows, and note the weights after each."""
+        for update in range(self.loop["updates"]):
+            self.updates.append({"micros": []})
+            yield self.window(update)
+            self.updates[-1]["weights"] = self.model.weight.flatten().tolist()
+
+    def window(self, update: int) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """Yield this rank's share of each micro-batch, and note ``.grad`` before the first and after each."""
+        self.updates[-1]["cleared"] = self.grad()
+        first = self.loop["split"][0]
+        mine = slice(0, first) if self.rank == 0 else slice(first, None)
+        for micro in range(update * self.loop["accumulate"], (update + 1) * self.loop["accumulate"]):
+            self.sent.clear()
+            yield self.inputs[micro, mine], self.targets[micro, mine]
+            after = self.grad()
+            self.updates[-1]["micros"].append(
+                {
+                    "own": self.own[-1],
+                    "before": self.sent[0]["before"] if self.sent else after,
+                    "after": after,
+                    "sent": [message["bytes"] for message in self.sent],
+                }
+            )
+
+    def run(self) -> list[dict[str, Any]]:
+        """Run the loop's text as it stands."""
+        names = {"torch": torch, "mse_loss": mse_loss, "nullcontext": nullcontext, "rank": self.rank}
+        exec(self.loop["source"], {**names, "DDP": self.wrap, "model": self.model, "windows": self.windows()})
+        return self.updates
+
+
+def _work() -> None:
+    """Run all loops, and leave what was seen beside the script."""
+    dist.init_process_group("gloo")
+    given = json.loads(Path("loops.json").read_text())
+    inputs, targets = torch.tensor(given["inputs"]), torch.tensor(given["targets"])
+    seen = [Watched(loop, inputs, targets).run() for loop in given["loops"]]
+    Path(f"seen-{dist.get_rank()}.json").write_text(json.dumps(seen))
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    _work()

@@ -1,0 +1,291 @@
+"""The peak against a loop written here and the allocator's own events; pictures and words show the same numbers."""
+
+from __future__ import annotations
+
+import ast
+import gc
+import itertools
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn.functional import cross_entropy
+from torch.profiler import ProfilerActivity, profile, record_function
+from torch.utils.checkpoint import checkpoint_sequential
+
+from gradlab.course import peak
+from gradlab.course.instruments.peak.effects import effects
+from gradlab.course.instruments.peak.measuring import measure
+from gradlab.course.instruments.peak.settings import PeakSettings, loop_text
+from gradlab.drawing import Text
+from gradlab.drawing.labels import text_box
+from gradlab.formatting import bytes_text
+from gradlab.memory import CATEGORIES
+
+DTYPES = {"off": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+SLACK = 64
+"""Bytes: numbers that a loop keeps for itself, as the loss before and the scale, which are nobody's category."""
+CASES = [
+    {},
+    {"optimizer": "sgd"},
+    {"optimizer": "momentum", "batch": 1},
+    {"batch": 4},
+    {"width": 128, "depth": 2, "batch": 256},
+    {"set_to_none": False},
+    {"place": "before backward"},
+    {"place": "before backward", "set_to_none": False},
+    {"place": "after step"},
+    {"place": "after step", "set_to_none": False, "optimizer": "sgd"},
+    {"accumulate": 4, "batch": 32},
+    {"accumulate": 2, "place": "before backward"},
+    {"amp": "bf16"},
+    {"amp": "fp16", "batch": 8},
+    {"amp": "bf16", "accumulate": 2, "optimizer": "sgd"},
+    {"checkpoint": True},
+    {"checkpoint": True, "depth": 8, "batch": 256, "optimizer": "sgd"},
+]
+
+
+def plain_peak(at: PeakSettings) -> int:
+    """The most bytes that the allocator gave out during the second update of a loop written by hand."""
+    gc.collect()
+    with (
+        torch.backends.mkldnn.flags(enabled=False),
+        profile(activities=[ProfilerActivity.CPU], profile_memory=True) as told,
+    ):
+        torch.manual_seed(1)
+        modules: list[nn.Module] = []
+        for _ in range(at.depth):
+            modules += [nn.Linear(at.width, at.width), nn.ReLU()]
+        model = nn.Sequential(*modules, nn.Linear(at.width, 10))
+        optimizers: dict[str, Any] = {
+            "sgd": lambda: torch.optim.SGD(model.parameters(), lr=0.1),
+            "momentum": lambda: torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9),
+            "adam": lambda: torch.optim.Adam(model.parameters()),
+        }
+        optimizer = optimizers[at.optimizer]()
+        scaler = torch.amp.GradScaler("cpu", init_scale=256.0, enabled=at.amp == "fp16")
+        window = [(torch.randn(at.batch, at.width), torch.randint(10, (at.batch,))) for _ in range(at.accumulate)]
+        for update in (1, 2):
+            with record_function(f"update {update}"):
+                pass
+            if at.place == "before forward":
+                optimizer.zero_grad(at.set_to_none)
+            for micro, (x, y) in enumerate(window):
+                with torch.autocast("cpu", dtype=DTYPES[at.amp], enabled=at.amp != "off"):
+                    if at.checkpoint:
+                        cut = round((2 * at.depth + 1) ** 0.5)
+                        kept = {"use_reentrant": False, "preserve_rng_state": False}
+                        loss = cross_entropy(checkpoint_sequential(model, cut, x, **kept), y)
+                    else:
+                        loss = cross_entropy(model(x), y)
+                if at.place == "before backward" and micro == 0:
+                    optimizer.zero_grad(at.set_to_none)
+                scaler.scale(loss / at.accumulate if at.accumulate > 1 else loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            if at.place == "after step":
+                optimizer.zero_grad(at.set_to_none)
+    now = highest = 0
+    for event in sorted(told.profiler.kineto_results.events(), key=lambda event: event.start_ns()):
+        if event.name() == "[memory]":
+            now += event.nbytes()
+            highest = max(highest, now)
+        elif event.name() == "update 2":
+            highest = now
+    return highest
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_peak_is_that_of_a_plain_loop(case: dict[str, Any]) -> None:
+    at = PeakSettings(**case)
+    assert abs(measure(at).peak - plain_peak(at)) <= SLACK
+
+
+@pytest.mark.parametrize(("optimizer", "kept"), [("sgd", 0), ("momentum", 1), ("adam", 2)])
+def test_gradients_and_optimizer_state_are_counted_to_the_byte(optimizer: str, kept: int) -> None:
+    at = PeakSettings(optimizer=optimizer, width=32, depth=4, batch=16)
+    weights = 4 * (4 * (32 * 32 + 32) + 32 * 10 + 10)
+    last = measure(at).phases[-1].moments[-1]
+    assert last["weights"] == last["gradients"] == weights
+    counters = 4 * 10 if optimizer == "adam" else 0  # a step for each of the ten tensors
+    assert last["optimizer"] == kept * weights + counters
+    assert last["inputs"] == 16 * 32 * 4 + 16 * 8
+
+
+def test_activations_are_what_each_relu_and_the_loss_save() -> None:
+    at = PeakSettings(width=64, depth=6, batch=128)
+    forward = next(phase for phase in measure(at).phases if phase.name == "forward")
+    outputs, log_softmax, total_weight = 6 * 128 * 64 * 4, 128 * 10 * 4, 4
+    assert abs(max(moment["activations"] for moment in forward.moments) - outputs - log_softmax) <= total_weight
+
+
+def test_the_parts_of_the_peak_add_up_and_its_place_is_a_line_of_the_text() -> None:
+    for case in CASES:
+        at = PeakSettings(**case)
+        now = measure(at)
+        assert sum(now.at_peak.values()) == now.peak == max(phase.top for phase in now.phases)
+        first, last = now.lines
+        ran = "\n".join(loop_text(at).splitlines()[first - 1 : last])
+        words = {"forward": "cross_entropy(", "backward": "backward()", "step": "step(", "zero_grad": "zero_grad("}
+        assert words[now.phase] in ran
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_text_is_a_whole_program(case: dict[str, Any]) -> None:
+    names: dict[str, Any] = {}
+    text = loop_text(PeakSettings(**case))
+    exec(compile(text, "text", "exec"), names)
+    assert all(torch.isfinite(p).all() for p in names["model"].parameters())
+    assert max(map(len, text.splitlines())) <= 120
+    assert not any(isinstance(node, ast.NamedExpr) for node in ast.walk(ast.parse(text)))
+
+
+@pytest.mark.parametrize("amp", ["bf16", "fp16"])
+def test_steps_are_taken_under_amp(amp: str) -> None:
+    """A scaler that skipped the first step would leave the optimizer without state."""
+    for batch, width in itertools.product((1, 256), (16, 128)):
+        now = measure(PeakSettings(amp=amp, batch=batch, width=width))
+        assert now.phases[0].moments[0]["optimizer"] > 1.99 * now.phases[0].moments[0]["weights"]
+
+
+def test_none_helps_by_where_zero_grad_stands() -> None:
+    """As in minGPT's pull request 106: after the forward pass, None comes too late."""
+    sgd = PeakSettings(optimizer="sgd")
+    gradients = 4 * (6 * (64 * 64 + 64) + 64 * 10 + 10)
+
+    def less(place: str) -> int:
+        at = replace(sgd, place=place)
+        return measure(replace(at, set_to_none=False)).peak - measure(at).peak
+
+    assert less("before forward") == less("after step") == gradients - 4 * (64 * 10 + 10)
+    assert less("before backward") < gradients / 2
+
+
+def test_an_effect_is_the_peak_against_the_same_with_one_switch_put_back() -> None:
+    start = PeakSettings()
+    now = replace(start, amp="bf16", batch=32, place="before backward")
+    found = {effect.name: effect.moved for effect in effects(now, start, measure)}
+    here = plain_peak(now)
+    for name in ("amp", "batch", "place"):
+        there = plain_peak(replace(now, **{name: getattr(start, name)}))
+        assert abs(found[name] - (here - there)) <= 2 * SLACK
+    assert set(found) == {"amp", "batch", "place"}
+
+
+def test_random_numbers_and_threads_are_left_as_they_were() -> None:
+    measure.cache_clear()
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    threads = torch.get_num_threads()
+    measure(PeakSettings())
+    assert torch.equal(torch.rand(3), expected)
+    assert torch.get_num_threads() == threads
+
+
+# Pictures and words ---------------------------------------------------------------------------------------------------
+
+
+def heights(drawing: Any, prefix: str) -> dict[str, float]:
+    """The height in pixels of each part of the bar at the peak."""
+    found = {}
+    for name in CATEGORIES:
+        marks = [mark for mark in drawing.marks if mark.id == f"{prefix} {name}"]
+        if marks:
+            found[name] = max(marks[0].points[1::2]) - min(marks[0].points[1::2])
+    return found
+
+
+@pytest.mark.parametrize(("width", "height"), [(300, 260), (400, 260), (900, 340)])
+def test_the_picture_is_as_high_as_the_bytes(width: int, height: int) -> None:
+    instrument = peak(optimizer="sgd")
+    instrument.turn("set_to_none", False)
+    instrument.turn("accumulate", 4)
+    now = measure(PeakSettings(optimizer="sgd", set_to_none=False, accumulate=4))
+    start = measure(PeakSettings(optimizer="sgd"))
+    panel = instrument._now().panels["memory"](width, height)
+    bars = heights(panel, "peak")
+    per_byte = sum(bars.values()) / now.peak
+    for name, size in now.at_peak.items():
+        assert bars.get(name, 0.0) == pytest.approx(size * per_byte, abs=0.5)
+    ground = max(panel.find("weights").points[:, 1])
+    assert ground - min(panel.find("peak line").points[1::2]) == pytest.approx(now.peak * per_byte, abs=0.5)
+    tops = [band.points[:, 2].min() for band in panel.marks if band.id in CATEGORIES]
+    assert ground - min(tops) == pytest.approx(now.peak * per_byte, abs=0.5)
+    outline = panel.find("start").points[1::2]
+    assert ground - min(outline) == pytest.approx(start.peak * per_byte, abs=0.5)
+    mark = panel.find("peak mark").points
+    assert mark[1] < min(tops)
+    assert panel.find("peak line").points[0] <= mark[0] <= panel.find("peak line").points[2]
+
+
+def test_words_and_picture_tell_the_same_numbers() -> None:
+    instrument = peak(batch=32)
+    instrument.turn("amp", "bf16")
+    instrument.turn("optimizer", "sgd")
+    now = measure(PeakSettings(batch=32, amp="bf16", optimizer="sgd"))
+    said = bytes_text(now.peak)
+    assert f"Peak {said} in {now.where}" in instrument.text
+    memory, moved = instrument.drawings()
+    assert f"▼ peak {said} in {now.where}" in memory.texts()
+    for name, size in now.at_peak.items():
+        if size > 0.01 * now.peak:
+            assert f"{name} {bytes_text(size)}" in memory.texts()
+            assert f"{name} {bytes_text(size)}" in instrument.text
+    for effect in effects(PeakSettings(batch=32, amp="bf16", optimizer="sgd"), PeakSettings(batch=32), measure):
+        assert effect.text in instrument.text
+        assert effect.words in moved.texts()
+        assert effect.text.split(": ")[1] in moved.texts()
+    lit = instrument.frame()["lit"]
+    assert lit == list(now.lines)
+
+
+def test_labels_stay_inside_and_apart_at_every_width() -> None:
+    instrument = peak()
+    for name, value in (("accumulate", 4), ("place", "before backward"), ("checkpoint", True), ("amp", "fp16")):
+        instrument.turn(name, value)
+        for width in (300, 400, 640, 900):
+            for panel in instrument._now().panels.values():
+                texts = [mark for mark in panel(width, 260).marks if isinstance(mark, Text)]
+                boxes = [text_box(t.text, t.x, t.y, t.anchor, t.size, t.bold, t.angle) for t in texts]
+                assert all(b.left >= 0 and b.right <= width and b.top >= 0 and b.bottom <= 260 for b in boxes)
+                for a, b in itertools.combinations(boxes, 2):
+                    across = min(a.right, b.right) - max(a.left, b.left)
+                    assert across <= 0 or min(a.bottom, b.bottom) - max(a.top, b.top) <= 0
+
+
+def test_nothing_is_compared_before_anything_is_changed() -> None:
+    assert "Against" not in peak().text
+    instrument = peak(amp="bf16")
+    instrument.turn("amp", "off")
+    assert re.search(r"AMP bf16 → off: \+[\d.]+ KiB", instrument.text)
+
+
+def test_a_value_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ValueError, match="depth must be one of"):
+        peak(depth=9)
+    with pytest.raises(ValueError, match="no control 'layers'"):
+        peak(layers=3)
+
+
+def test_the_page_without_a_kernel_is_small(tmp_path: Path) -> None:
+    assert peak().save(tmp_path / "peak.html").stat().st_size < 500_000
+
+
+def test_at_peak_follows_the_controls() -> None:
+    instrument = peak()
+    instrument.turn("batch", 8)
+    assert sum(instrument.at_peak.values()) == measure(PeakSettings(batch=8)).peak
+
+
+def test_the_hint_comes_with_the_switches_of_clearing() -> None:
+    instrument = peak()
+    instrument.turn("amp", "bf16")
+    assert "minGPT#106" not in instrument.frame()["note"]
+    instrument.turn("place", "before backward")
+    assert "minGPT#106" in instrument.frame()["note"]

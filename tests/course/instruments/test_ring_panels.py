@@ -1,0 +1,160 @@
+"""The ring's pictures and words: the same numbers in both, and a page without a kernel that holds all orders."""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import cache
+from typing import Any
+
+import pytest
+
+from gradlab.course import ring_of_orders
+from gradlab.course.instruments.ring.instrument import RingOfOrders
+from gradlab.course.instruments.ring.verdict import OrderRun
+from gradlab.drawing import Dots, Drawing, Path
+from gradlab.formatting import short
+from gradlab.widgets import View
+
+USUAL = "zero_grad forward backward step"
+FORGOTTEN = "forward backward step"
+STILL = "forward backward zero_grad step"
+LATE = "step zero_grad forward backward"
+CRASH = "forward step zero_grad backward"
+ORDERS = [USUAL, FORGOTTEN, STILL, LATE, CRASH, "step", "step step step step step step step step"]
+SIZES = [(300, 220), (400, 300), (460, 300), (900, 340)]
+
+
+@cache
+def ring() -> RingOfOrders:
+    return ring_of_orders()  # one for all tests: it runs each loop once
+
+
+def look(order: str, **options: Any) -> View:
+    return ring().look({**ring().values, "order": order, **options})
+
+
+def ran(order: str) -> OrderRun:
+    return ring().ran({**ring().values, "order": order})
+
+
+def panels(order: str, width: int = 460, height: int = 300, **options: Any) -> dict[str, Drawing]:
+    return {name: draw(width, height) for name, draw in look(order, **options).panels.items()}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("size", SIZES)
+def test_every_panel_can_be_drawn_at_every_size_and_call(order: str, size: tuple[int, int]) -> None:
+    for call in range(13):
+        for drawing in panels(order, *size, call=call).values():
+            ids = [mark.id for mark in drawing.marks]
+            assert len(ids) == len(set(ids))
+            assert drawing.words
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_words_and_pictures_tell_the_same(order: str) -> None:
+    tried, drawn, said = ran(order), panels(order), look(order).state
+    assert said.lower().startswith(tried.verdict)
+    assert any(text.endswith(tried.verdict) for text in drawn["ring"].texts())
+    assert f"usual {short(tried.usual.losses[-1])}" in drawn["loss"].texts()
+    if tried.verdict == "error":
+        assert f"Turn {tried.trial.turns + 1}, line" in said
+        assert f"stops in turn {tried.trial.turns + 1}" in drawn["loss"].texts()
+    else:
+        loss = short(tried.trial.losses[-1])
+        assert f"loss {loss}" in said
+        assert f"this order {loss}" in drawn["loss"].texts()
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_there_is_a_box_for_each_backward_in_grad(order: str) -> None:
+    calls = ran(order).trial.calls[:12]
+    drawing = panels(order)["grad"]
+    boxes: dict[int, dict[int, str]] = {}
+    for mark in drawing.marks:
+        if isinstance(mark, Path) and (found := re.fullmatch(r"box (\d+)\.(\d+)", mark.id)):
+            boxes.setdefault(int(found[1]), {})[int(found[2])] = mark.fill
+            assert (mark.fill, mark.hatch) in (("fresh", ""), ("stale", "//"))
+    for at, call in enumerate(calls):
+        stale = {n for first, last in call.after.stale for n in range(first, last + 1)}
+        held = {n for first, last in call.after.holds for n in range(first, last + 1)}
+        assert boxes.get(at, {}) == {number: "stale" if number in stale else "fresh" for number in held}
+    shapes = {mark.id: mark.shape for mark in drawing.marks if isinstance(mark, Dots)}
+    for at, call in enumerate(calls):
+        if call.piece == "step" and not call.failed:
+            assert shapes[f"step {at}"] == ("triangle" if call.moved else "cross")
+
+
+def test_the_loss_curves_lie_where_the_losses_are() -> None:
+    tried = ran(FORGOTTEN)
+    drawing = panels(FORGOTTEN)["loss"]
+    usual, loss = drawing.find("usual").points[1::2], drawing.find("loss").points[1::2]
+    zero = max(y for y in drawing.find("axes").points[1::2] if y < 300 - 37)  # the x axis
+    per_unit = (zero - usual[0]) / tried.usual.losses[0]
+    for ys, losses in ((usual, tried.usual.losses), (loss, tried.trial.losses)):
+        for y, value in zip(ys, losses, strict=True):
+            assert zero - y == pytest.approx(per_unit * min(value, 2.875 * tried.usual.losses[0]), abs=0.01)
+    assert f"beyond the panel: up to {short(max(tried.trial.losses))}" in drawing.texts()
+
+
+def test_a_call_is_lit_in_the_ring_in_the_columns_and_in_the_code() -> None:
+    for call in range(1, 13):
+        piece = USUAL.split()[(call - 1) % 4]
+        view, drawn = look(USUAL, call=call), panels(USUAL, call=call)
+        assert [mark.id for mark in drawn["ring"].marks if mark.id.startswith("frame")] == [f"frame {(call - 1) % 4}"]
+        assert drawn["grad"].find("now")
+        line = view.code.splitlines()[view.lit[0] - 1]
+        assert {"forward": "model(x)"}.get(piece, f"{piece}()") in line
+        assert f"Turn {(call + 3) // 4}, {piece}:" in view.note
+    assert look(USUAL, call=0).lit == (0, 0)
+
+
+def test_in_the_ring_a_forgotten_step_tells_what_it_applies_again() -> None:
+    texts = panels(FORGOTTEN, call=9)["ring"].texts()
+    assert "applies 1\u20133 (1\u20132 again)" in texts
+    assert "turn 3" in texts
+    assert "clears 2" in panels(USUAL, call=9)["ring"].texts()
+    assert "raises an error" in panels(CRASH, call=8)["ring"].texts()
+    assert "does nothing" in panels(STILL, call=4)["ring"].texts()
+    one = panels(CRASH, layers=1, call=10)["ring"].texts()
+    assert "applies 2 (outdated)" in one
+    zeros = {"set_to_none": False, "optimizer": "SGD with momentum"}
+    assert "applies zeros" in panels("zero_grad forward step backward", layers=1, call=7, **zeros)["ring"].texts()
+    coasting = panels("zero_grad step forward backward step", call=7, **zeros)["ring"].texts()
+    assert "applies zeros and moves on" in coasting
+
+
+@pytest.mark.parametrize("order", [USUAL, "step", "step step step step step step step step"])
+@pytest.mark.parametrize("width", [340, 460])
+def test_the_turn_and_all_calls_have_room(order: str, width: int) -> None:
+    texts = panels(order, width, 230)["ring"].texts()
+    assert [text for text in texts if text in ("zero_grad", "forward", "backward", "step")] == order.split()
+    assert any(text.startswith("turn ") for text in texts)
+    assert ".grad" in texts
+
+
+def test_the_forward_before_the_loop_is_off_where_it_changes_nothing() -> None:
+    assert look(USUAL).off == ("first_loss",)
+    turned = "backward step zero_grad forward"
+    assert look(turned).off == ()
+    assert look(turned).state.startswith("Error")
+    assert look(turned, first_loss=True).state.startswith("Right")
+
+
+def test_a_known_order_is_answered_at_once() -> None:
+    one = ring_of_orders()
+    for order in (FORGOTTEN, LATE):
+        one.handle({"do": "turn", "name": "order", "value": order})
+    took = []
+    for order in (USUAL, FORGOTTEN, LATE, USUAL, FORGOTTEN, LATE):
+        began = time.perf_counter()
+        one.handle({"do": "turn", "name": "order", "value": order})
+        took.append(time.perf_counter() - began)
+    assert min(took) < 0.1
+
+
+def test_a_page_without_a_kernel_holds_each_order_call_by_call() -> None:
+    settings = list(ring_of_orders().recorded())
+    for order in (USUAL, FORGOTTEN, CRASH, LATE):
+        assert {at["call"] for at in settings if at["order"] == order} == set(range(13))

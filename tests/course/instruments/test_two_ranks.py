@@ -1,0 +1,271 @@
+"""Two ranks: what the two real processes saw equals a plain loop in one process, and words and pictures tell it."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import time
+
+import pytest
+import torch
+from torch.nn.functional import mse_loss
+
+from gradlab.course import two_ranks
+from gradlab.course.instruments.two_ranks import measure
+from gradlab.course.instruments.two_ranks.loop import LoopSettings, all_settings
+from gradlab.course.instruments.two_ranks.measure import make_data, run_ranks
+from gradlab.course.instruments.two_ranks.moments import Moment, moments_of
+from gradlab.course.processes.report import LaunchResult
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
+ALL = list(all_settings())
+
+
+def moments(**settings: object) -> list[Moment]:
+    each = LoopSettings(**settings)  # type: ignore[arg-type]
+    return moments_of(each, run_ranks()[each])
+
+
+def pair(tensor: torch.Tensor) -> list[float]:
+    return tensor.flatten().tolist()
+
+
+def plain_loop(settings: LoopSettings) -> list[tuple[str, list[list[float] | None], list[list[float]], int]]:
+    """Both ranks in one process, by torch.autograd.grad and a mean: (statement, .grad, weights, messages) each time."""
+    inputs, targets = make_data()
+    first = 12 if settings.batches.startswith("12") else 8
+    parts = [slice(0, first), slice(first, 16)]
+    weights = [torch.zeros(1, 2), torch.zeros(1, 2)]
+    grads: list[torch.Tensor | None] = [None, None]
+    messages, micro, seen = 0, 0, []
+
+    def note(statement: str) -> None:
+        held = [None if grad is None else pair(grad) for grad in grads]
+        seen.append((statement, held, [pair(each) for each in weights], messages))
+
+    note("start")
+    for _ in range(24 // (2 + 2 * settings.accumulate)):
+        if settings.forgets != "both":
+            grads[0] = None
+        if settings.forgets == "none":
+            grads[1] = None
+        note("zero_grad")
+        for turn in range(settings.accumulate):
+            for rank, part in enumerate(parts):
+                w = weights[rank].clone().requires_grad_()
+                loss = mse_loss(inputs[micro, part] @ w.T, targets[micro, part])
+                if settings.batches.endswith("weighted"):
+                    loss = loss * (12, 4)[rank] / 8
+                (own,) = torch.autograd.grad(loss / settings.accumulate, w)
+                grads[rank] = own if grads[rank] is None else grads[rank] + own
+            micro += 1
+            note("backward")
+            last, opening = turn == settings.accumulate - 1, turn == 0
+            if settings.no_sync == "off" or (last if settings.no_sync == "all but the last" else opening):
+                mean = (grads[0] + grads[1]) / 2
+                grads, messages = [mean, mean], messages + 1
+            note("all-reduce")
+        weights = [w - 0.15 * grad for w, grad in zip(weights, grads, strict=True)]
+        note("step")
+    return seen
+
+
+@pytest.mark.parametrize("settings", ALL, ids=str)
+def test_the_processes_do_what_a_plain_loop_does(settings: LoopSettings) -> None:
+    found = moments_of(settings, run_ranks()[settings])
+    expected = plain_loop(settings)
+    assert [moment.statement for moment in found] == [statement for statement, *_ in expected]
+    assert len(found) == 25
+    for moment, (_, grads, weights, messages) in zip(found, expected, strict=True):
+        assert len(moment.messages) == messages
+        assert {message.bytes for message in moment.messages} <= {2 * 4}  # two weights in float32
+        for rank, grad, weight in zip(moment.ranks, grads, weights, strict=True):
+            assert rank.path[-1] == pytest.approx(weight, abs=1e-5)
+            assert (rank.grad is None) == (grad is None)
+            if grad is not None and rank.grad is not None:
+                assert rank.grad == pytest.approx(grad, abs=1e-5)
+                summed = [math.fsum(part.vector[at] for part in rank.parts) for at in (0, 1)]
+                assert summed == pytest.approx(grad, abs=1e-5)
+
+
+def test_every_combination_was_run_once() -> None:
+    assert len(set(ALL)) == len(ALL) == 9 * (1 + 2 * 3)
+    assert set(run_ranks()) == set(ALL)
+
+
+@pytest.mark.parametrize(("forgets", "beta"), [("none", 0.0), ("rank 1", 0.5), ("both", 1.0)])
+@pytest.mark.parametrize("accumulate", [1, 2, 3])
+def test_a_rank_that_forgets_makes_momentum(forgets: str, beta: float, accumulate: int) -> None:
+    inputs, targets = make_data()
+    w = torch.zeros(1, 2, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.15, momentum=beta)
+    for window in range(6 if accumulate == 1 else 4 if accumulate == 2 else 3):
+        optimizer.zero_grad()
+        part = slice(window * accumulate, (window + 1) * accumulate)
+        mse_loss(inputs[part].flatten(0, 1) @ w.T, targets[part].flatten(0, 1)).backward()
+        optimizer.step()
+    last = moments(accumulate=accumulate, forgets=forgets)[-1]
+    assert last.ranks[0].path[-1] == last.ranks[1].path[-1]
+    assert last.ranks[0].path[-1] == pytest.approx(pair(w.detach()), abs=1e-5)
+    if forgets == "none":
+        assert last.alone[-1] == pytest.approx(pair(w.detach()), abs=1e-5)
+
+
+def test_what_is_stale_was_used_by_a_step() -> None:
+    found = moments(forgets="rank 1")
+    second = [moment for moment in found if moment.update == 2]
+    assert [[part.stale for part in moment.ranks[1].parts] for moment in second] == [
+        [True, True],  # zero_grad is forgotten: half of each rank's first batch is left
+        [True, True, False],
+        [True, True, False, False],
+        [True, True, False, False],
+    ]
+    assert [len(moment.ranks[0].parts) for moment in second] == [0, 1, 4, 4]  # the mean brings it to rank 0 as well
+    assert {part.share for part in second[-1].ranks[0].parts if part.stale} == {0.25}
+    assert not any(part.stale for moment in moments() for rank in moment.ranks for part in rank.parts)
+
+
+def test_unequal_shares_are_off_and_weights_mend_them() -> None:
+    complete = {
+        batches: [moment.ranks[0].off for moment in moments(batches=batches) if moment.complete]
+        for batches in ("8 and 8", "12 and 4", "12 and 4, weighted")
+    }
+    assert max(complete["8 and 8"] + complete["12 and 4, weighted"]) < 1e-3
+    assert min(complete["12 and 4"]) > 0.1
+
+
+def test_no_sync_saves_messages_and_its_mistake_lets_the_ranks_drift() -> None:
+    ends = {no_sync: moments(accumulate=3, no_sync=no_sync)[-1] for no_sync in ("off", "all but the last")}
+    assert [len(end.messages) for end in ends.values()] == [9, 3]
+    assert ends["off"].ranks[0].path[-1] == pytest.approx(ends["all but the last"].ranks[0].path[-1], abs=1e-5)
+    assert [end.apart for end in ends.values()] == [0.0, 0.0]
+    drifted = moments(accumulate=3, no_sync="all but the first")[-1]
+    assert len(drifted.messages) == 3
+    assert drifted.apart > 0.3
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"forgets": "rank 1"},
+        {"forgets": "both", "accumulate": 2},
+        {"batches": "12 and 4"},
+        {"accumulate": 3, "no_sync": "all but the first"},
+    ],
+)
+def test_words_and_picture_tell_the_same_numbers(settings: dict[str, object]) -> None:
+    instrument = two_ranks(**settings)
+    for moment in range(25):
+        instrument.turn("moment", moment)
+        zero, one, messages, weights = instrument.drawings()
+        for drawing in (zero, one):
+            corner = drawing.find("corner").text
+            assert corner in drawing.words
+        told = re.findall(r"\.grad is (\(.*?\)|None) in rank 0 and (\(.*?\)|None) in rank 1", instrument.text)
+        if told:
+            assert told == [(zero.find("corner").text, one.find("corner").text)]
+        mean = re.findall(r"both get the mean: \.grad is (\(.*?\))", instrument.text)
+        if mean:
+            assert zero.find("corner").text == one.find("corner").text == mean[0]
+        if ", step:" in instrument.text:
+            assert messages.find("corner").text in instrument.text
+            apart = re.findall(r"([\d.]+) apart", instrument.text)
+            said = "the ranks are equal" if not apart else f"the ranks are {apart[0]} apart"
+            assert weights.find("corner").text == said
+
+
+def test_the_arrows_end_where_the_sum_ends() -> None:
+    for moment in (3, 6, 15):
+        zero, one, *_ = two_ranks(forgets="rank 1", moment=moment).drawings()
+        for drawing in (zero, one):
+            arrows = [mark for mark in drawing.marks if re.fullmatch(r"arrow \d+", mark.id)]
+            tip = [3 * 2, 3 * 2 + 1]  # the fourth corner of an arrow is its tip
+            assert [arrows[-1].points[at] for at in tip] == pytest.approx(
+                [drawing.find("sum").points[at] for at in tip], abs=0.3
+            )
+
+
+def test_a_name_stands_beside_its_own_arrow() -> None:
+    named = 0
+    for settings in ({"forgets": "rank 1"}, {"accumulate": 3, "no_sync": "off"}, {"batches": "12 and 4"}):
+        for moment in range(25):
+            for drawing in two_ranks(**settings, moment=moment).drawings()[:2]:
+                shafts = {}
+                for mark in drawing.marks:
+                    if re.fullmatch(r"arrow \d+", mark.id):
+                        corners = torch.tensor(mark.points).view(7, 2)
+                        tail, tip = (corners[0] + corners[6]) / 2, corners[3]
+                        shafts[mark.id] = tail + torch.linspace(0, 1, 200).view(-1, 1) * (tip - tail)
+                for mark in drawing.marks:
+                    if mark.id.startswith("arrow name"):
+                        label = torch.tensor([mark.x, mark.y])
+                        far = {id: (points - label).norm(dim=1).min().item() for id, points in shafts.items()}
+                        assert min(far, key=far.__getitem__) == mark.id.replace(" name", "")
+                        named += 1
+    assert named > 100
+
+
+def test_messages_are_drawn_as_many_as_there_were() -> None:
+    for no_sync, count in (("off", 9), ("all but the last", 3)):
+        messages = two_ranks(accumulate=3, no_sync=no_sync, moment=24).drawings()[2]
+        assert messages.texts().count("8 B") == count
+        assert f"{count} all-reduces, {8 * count} bytes from each rank" in messages.texts()
+
+
+@pytest.mark.parametrize("size", [(320, 260), (400, 300), (900, 420)])
+def test_every_state_can_be_drawn_at_every_size(size: tuple[int, int]) -> None:
+    for settings in ALL[::5]:
+        instrument = two_ranks(
+            accumulate=settings.accumulate,
+            no_sync=settings.no_sync,
+            forgets=settings.forgets,
+            batches=settings.batches,
+            moment=23,
+        )
+        instrument.size = size
+        for drawing in instrument.drawings():
+            assert len({mark.id for mark in drawing.marks}) == len(drawing.marks)
+
+
+def test_the_shown_loop_is_lit_where_it_is() -> None:
+    instrument = two_ranks(accumulate=2, no_sync="all but the last")
+    frames = [instrument.look({**instrument.values, "moment": moment}) for moment in range(7)]
+    lit = [frame.code.splitlines()[frame.lit[0] - 1].strip() if frame.lit[0] else "" for frame in frames]
+    assert lit == ["", "optimizer.zero_grad()", *["loss.backward()"] * 4, "optimizer.step()"]
+
+
+def test_it_answers_at_once_and_its_page_is_small(tmp_path: object) -> None:
+    instrument = two_ranks()
+    assert instrument.text
+    times = []
+    for moment in range(25):
+        began = time.perf_counter()
+        instrument.handle({"do": "turn", "name": "moment", "value": moment})
+        times.append(time.perf_counter() - began)
+    assert sorted(times)[-3] < 0.1
+    page = instrument.save(f"{tmp_path}/ranks.html")
+    assert page.stat().st_size < 500_000
+
+
+@pytest.mark.parametrize("failure", ["refused", "no processes"])
+def test_where_processes_cannot_run_it_says_so(monkeypatch: pytest.MonkeyPatch, failure: str) -> None:
+    from gradlab.course.instruments.two_ranks import instrument as shown
+
+    def refuse(*_: object, **__: object) -> LaunchResult:
+        if failure == "refused":
+            return LaunchResult((), "The processes could not meet.\nNo process is left.")
+        raise PermissionError("Operation not permitted")
+
+    measure.run_ranks.cache_clear()
+    shown._loop.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(measure, "launch", refuse)
+        instrument = two_ranks()
+        words = "could not meet. No process" if failure == "refused" else "could not be started here: Operation not"
+        assert words in instrument.text
+        (drawing,) = instrument.drawings()
+        assert words.split()[-1] in drawing.words
+        assert "Traceback" not in repr(instrument)
+    assert "Update 1" in two_ranks().text

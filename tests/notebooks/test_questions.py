@@ -1,0 +1,147 @@
+"""The questions of the series: complete, each asked in one place, and never answered where they are asked."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import re
+import runpy
+from collections import Counter
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbconvert import HTMLExporter
+
+from gradlab import predict
+from gradlab.formatting import inline_html
+from gradlab.widgets.question import Question, find_question, notebook_numbers, question_names
+
+ROOT = Path(__file__).resolve().parents[2]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+ASKED = re.compile(r'\bpredict\(\s*"([^"]+)"\s*\)')
+VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+def questions_of(path: Path) -> list[Question]:
+    return [find_question(name) for name in question_names() if name.startswith(path.stem[:2])]
+
+
+def sources(path: Path) -> list[str]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+
+
+def plain(text: str) -> str:
+    """A text without tags, entities, escapes and the marks of code, so that it is found however it was written."""
+    text = html.unescape(re.sub(r"<[^>]+>", "", text)).replace('\\"', '"').replace("\\n", " ")
+    return re.sub(r"[`\s]+", " ", text)
+
+
+def answers_in(text: str, questions: list[Question]) -> list[str]:
+    """The reasons and remarks that stand in a text, in clear or as base64 of it."""
+    seen = plain(text)
+    found = []
+    for question in questions:
+        for secret in (question.why, *(option.remark for option in question.options if option.remark)):
+            packed = [base64.b64encode(each.encode())[:24].decode() for each in (secret, inline_html(secret))]
+            if plain(secret).strip() in seen or any(each in text for each in packed):
+                found.append(secret)
+    return found
+
+
+def test_each_question_is_asked_in_one_cell_and_each_cell_asks_one_that_there_is() -> None:
+    asked = Counter(name for path in NOTEBOOKS for source in sources(path) for name in ASKED.findall(source))
+    assert asked == Counter(question_names())
+    assert notebook_numbers() == tuple(path.stem[:2] for path in NOTEBOOKS)
+    for path in NOTEBOOKS:
+        for source in sources(path):
+            assert all(name.startswith(f"{path.stem[:2]}/") for name in ASKED.findall(source))
+
+
+@EACH
+def test_a_cell_that_asks_does_nothing_else(path: Path) -> None:
+    for source in sources(path):
+        if "predict(" in source:
+            assert re.fullmatch(r'predict\("[^"]+"\)|(\w+) = predict\("[^"]+"\)\n\1', source), source
+
+
+@pytest.mark.parametrize("name", question_names())
+def test_a_question_is_complete_and_its_words_are_its_own(name: str) -> None:
+    question = find_question(name)  # which checks the number of options, the one answer, and that no text is empty
+    assert re.fullmatch(r"\d\d/[a-z0-9]+(-[a-z0-9]+){0,5}", name)
+    wrong = [option for place, option in enumerate(question.options) if place != question.answer]
+    assert len({option.remark for option in wrong}) == len(wrong)
+    for text in (question.why, *(option.remark for option in wrong)):
+        assert len(text.split()) >= 6, text
+        assert re.search(r"[.!?)]$", text), text
+        assert text.count("`") % 2 == 0, text
+        assert not re.search(r"\b(TODO|[Nn]obody|[Ss]omebody|shall|upon|comes to grief)\b", text), text
+
+
+def test_no_remark_is_used_twice() -> None:
+    remarks = Counter(
+        option.remark for name in question_names() for option in find_question(name).options if option.remark
+    )
+    assert [remark for remark, times in remarks.items() if times > 1] == []
+
+
+@EACH
+def test_no_notebook_holds_an_answer_in_clear(path: Path) -> None:
+    assert answers_in(path.read_text(encoding="utf-8"), questions_of(path)) == []
+    assert not any("answer=" in source for source in sources(path) if "predict(" in source)
+
+
+@EACH
+def test_no_page_made_of_a_notebook_holds_an_answer_in_clear(path: Path) -> None:
+    """The outputs are those that running the notebook would store now."""
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        asked = ASKED.search(cell.source) if cell.cell_type == "code" else None
+        if asked:
+            data = dict(predict(asked[1])._repr_mimebundle_())
+            data.pop(VIEW)
+            cell.outputs = [nbformat.v4.new_output("execute_result", data=data, execution_count=1)]
+        elif cell.cell_type == "code":
+            cell.outputs = []  # long, and looked through above
+    page, _ = HTMLExporter().from_notebook_node(notebook)
+    text = nbformat.writes(notebook)
+    for question in questions_of(path):
+        assert inline_html(question.text) in page
+    assert answers_in(page, questions_of(path)) == []
+    assert answers_in(text, questions_of(path)) == []
+
+
+def test_an_answer_in_clear_is_found() -> None:
+    question = find_question("03/where-do-the-weights-go")
+    for text in (question.why, inline_html(question.why), json.dumps(inline_html(question.why))):
+        assert answers_in(f"x {text} y", [question]) == [question.why]
+    assert answers_in(base64.b64encode(question.why.encode()).decode(), [question]) == [question.why]
+
+
+@EACH
+def test_the_outcome_of_each_question_is_folded(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    before = [cell.metadata.get("jupyter", {}).get("outputs_hidden", False) for cell in notebook.cells]
+    runpy.run_path(str(ROOT / "tests" / "refresh_notebooks.py"))["fold_outcomes"](notebook)
+    after = [cell.metadata.get("jupyter", {}).get("outputs_hidden", False) for cell in notebook.cells]
+    assert before == after
+
+
+def test_what_is_folded_is_the_first_output_after_a_question() -> None:
+    def code(source: str, outputs: int = 0) -> nbformat.NotebookNode:
+        cell = nbformat.v4.new_code_cell(source)
+        cell.outputs = [nbformat.v4.new_output("stream", text="1\n")] * outputs
+        return cell
+
+    asks, other = 'predict("03/a-quarter-of-lr")', 'predict("12/how-many-claims-hold")'
+    words, heading = nbformat.v4.new_markdown_cell("Now run it."), nbformat.v4.new_markdown_cell("Well\n\n## Next")
+    cells = [code("a", 1), code(asks, 1), words, code("def f(): ..."), code("%%writefile x.py", 1), code("f()", 1)]
+    cells += [code("g()", 1), code(asks), heading, code("h()", 1), code(other), code("i()", 1)]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    cells[6].metadata["jupyter"] = {"outputs_hidden": True, "source_hidden": True}
+    runpy.run_path(str(ROOT / "tests" / "refresh_notebooks.py"))["fold_outcomes"](notebook)
+    assert [cell.source for cell in cells if cell.metadata.get("jupyter", {}).get("outputs_hidden")] == ["f()"]
+    assert cells[6].metadata["jupyter"] == {"source_hidden": True}
