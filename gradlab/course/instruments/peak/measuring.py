@@ -72,7 +72,7 @@ class Mountain:
 
 
 @lru_cache(maxsize=1024)
-def measure(settings: PeakSettings) -> Mountain:
+def measure_peak(settings: PeakSettings) -> Mountain:
     """Run the loop of these settings and return the memory of its second update, when the optimizer has its state."""
     program = Program(loop_text(settings))
     names: dict[str, Any] = {}
