@@ -20,7 +20,7 @@ from torch.utils.checkpoint import checkpoint_sequential
 from gradlab.course import peak
 from gradlab.course.instruments.peak.effects import effects
 from gradlab.course.instruments.peak.measuring import measure_peak
-from gradlab.course.instruments.peak.settings import PeakSettings, loop_text
+from gradlab.course.instruments.peak.settings import PeakSettings, peak_source
 from gradlab.drawing import Text
 from gradlab.drawing.labels import text_box
 from gradlab.formatting import bytes_text
@@ -130,7 +130,7 @@ def test_the_parts_of_the_peak_add_up_and_its_place_is_a_line_of_the_text() -> N
         now = measure_peak(at)
         assert sum(now.at_peak.values()) == now.peak == max(phase.top for phase in now.phases)
         first, last = now.lines
-        ran = "\n".join(loop_text(at).splitlines()[first - 1 : last])
+        ran = "\n".join(peak_source(at).splitlines()[first - 1 : last])
         words = {"forward": "cross_entropy(", "backward": "backward()", "step": "step(", "zero_grad": "zero_grad("}
         assert words[now.phase] in ran
 
@@ -138,7 +138,7 @@ def test_the_parts_of_the_peak_add_up_and_its_place_is_a_line_of_the_text() -> N
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_text_is_a_whole_program(case: dict[str, Any]) -> None:
     names: dict[str, Any] = {}
-    text = loop_text(PeakSettings(**case))
+    text = peak_source(PeakSettings(**case))
     exec(compile(text, "text", "exec"), names)
     assert all(torch.isfinite(p).all() for p in names["model"].parameters())
     assert max(map(len, text.splitlines())) <= 120
