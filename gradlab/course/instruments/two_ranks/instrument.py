@@ -10,8 +10,9 @@ from ....drawing import Drawing, draw_message
 from ....widgets import Instrument, Knob, Settings, View
 from .loop import ACCUMULATE, BATCHES, FORGETS, MOMENTS, NO_SYNC, LoopSettings
 from .measure import CannotStartError, best_weights, run_ranks
+from .message_panel import draw_messages
 from .moments import Moment, moments_of
-from .panels import Extent, draw_gradient, draw_messages, draw_weights, gradient_extent, weights_extent
+from .panels import Extent, draw_gradient, draw_weights, gradient_extent, weights_extent
 from .words import note_text, state_text
 
 _BETWEEN = 900  # milliseconds from one statement to the next while it plays

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from ....formatting import short
 from .loop import SAMPLES_EACH, LoopSettings
+from .message_panel import count_text
 from .moments import Moment
-from .panels import count_text, vector_text
+from .panels import vector_text
 
 
 def state_text(moment: Moment, settings: LoopSettings) -> str:
