@@ -70,6 +70,11 @@ export class CodePane {
     this._showField(this._editor.shown);
   }
 
+  /** Close the field, as another loop is to be seen; the text in it is kept for the next time. */
+  leave() {
+    if (this._editor.shown) this._close();
+  }
+
   // The lines ----------------------------------------------------------------------------------------------------------
 
   /** @param {string[]} html */

@@ -74,7 +74,12 @@ export class InstrumentScreen {
   /** @param {[string, string][]} buttons what each asks for, and the words on it */
   offer(buttons) {
     for (const button of this.buttons) button.remove();
-    this.buttons = buttons.map(([what, words]) => addButton(this.bar, words, () => this.ask({ do: what })));
+    this.buttons = buttons.map(([what, words]) =>
+      addButton(this.bar, words, () => {
+        this.code.leave();
+        this.ask({ do: what });
+      })
+    );
     this.bar.prepend(...this.buttons);
     this.bar.hidden = !buttons.length;
   }

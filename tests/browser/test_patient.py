@@ -40,8 +40,10 @@ def test_by_mouse_edit_run_and_be_cured(lab_page: Callable[..., Notebook]) -> No
     page.button("Run this loop").click()
     page.wait_for_words("Cured: the doctor finds nothing")
     assert page.lines("wrong") == []
-    page.button("Show the cure").click()
+    page.button("Edit the loop").click()
+    page.button("Show the cure").click()  # it closes the field, so that the cured loop is seen
     page.wait_for_words("nowhere between them")
+    assert not field(page).is_visible()
 
 
 def test_by_keys_with_a_mistake_on_the_way(lab_page: Callable[..., Notebook]) -> None:

@@ -264,11 +264,11 @@ class _OptimizerWatch:
         lines = {line for number, line, _ in self._passes if number in numbers} or {at for _, at, _ in self._passes}
         losses = [loss for _, line, loss in self._passes if line in lines]
         grads = [param.grad.detach() for param in self.params if param.grad is not None]
-        vectors = self.provenance.vectors() if closely else None
+        found = self.provenance.contributions() if closely else None
         alone = math.nan
-        if vectors is not None:
-            parts = zip(vectors.spans, vectors.rows, strict=True)
-            alone = math.fsum(float(row.norm()) for span, row in parts if span is not None and span[1] in numbers)
+        if found is not None and found.vectors is not None:
+            rows = zip((part.batches for part in found.parts), found.vectors, strict=True)
+            alone = math.fsum(float(row.norm()) for span, row in rows if span is not None and span[1] in numbers)
         row = UpdateRow(
             optimizer=name,
             loss=math.fsum(losses) if losses else math.nan,

@@ -208,7 +208,7 @@ class Patient(Instrument):
             lines.append(verdict.words if verdict else " ".join(["Not cured yet.", *doctor]))
         if outcome.printed:
             lines.append("It prints: " + " \u23ce ".join(outcome.printed.splitlines()[-3:]))
-        return "\n".join(lines)
+        return "\n".join(lines).replace("`", "")
 
     def _panels(self, which: str, number: int) -> dict[str, Any]:
         outcomes = {which: self.outcome(which)}

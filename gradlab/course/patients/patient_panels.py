@@ -74,10 +74,12 @@ def draw_curves(
         if not math.isfinite(curve.values[-1]):
             end = "then inf or NaN"
         said.append(f"{curve.name}: {short(float(y[0]))} at first, {short(float(y[-1]))} at the end")
-        spots = [Spot(f"{curve.name} {end}", axes.right + 8, float(places[-1]) + down) for down in _ASIDE]
-        if len(curve.values) < last:
-            spots = [Spot(f"{curve.name} {end}", float(places[-2]) + 8, float(places[-1]) + down) for down in _ASIDE]
-        panel.label(f"name {curve.name}", spots, size=12.0, bold=True, role=f"{role}-text" if role == "wrong" else role)
+        x_name = axes.right + 8 if len(curve.values) == last else float(places[-2]) + 8
+        role = f"{role}-text" if role == "wrong" else role
+        for text in (f"{curve.name} {end}", end, curve.name):  # the first that has room
+            spots = [Spot(text, x_name, float(places[-1]) + down) for down in _ASIDE]
+            if panel.label(f"name {curve.name}", spots, size=12.0, bold=True, role=role):
+                break
     if at is not None and kept:
         curve, _, _ = kept[-1]
         value = curve.values[at - 1] if 1 <= at <= len(curve.values) else math.nan

@@ -11,7 +11,7 @@ from ....widgets import Instrument, Knob, View
 from .effects import Effect, draw_effects, effects, effects_text
 from .measuring import measure_peak
 from .mountain import draw_mountain, parts_text
-from .settings import AFTER_STEP, BEFORE_BACKWARD, BEFORE_FORWARD, PeakSettings, loop_text
+from .settings import AFTER_STEP, BEFORE_BACKWARD, BEFORE_FORWARD, PeakSettings, peak_source
 
 _START = PeakSettings()
 _PLACES = (BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP)
@@ -60,7 +60,7 @@ class Peak(Instrument):
             },
             state=f"{state} {effects_text(found, total)}" if found else state,
             note=" ".join([_NOTE, *[_HINT] * _about_clearing(found)]) if found else "",
-            code=loop_text(settings),
+            code=peak_source(settings),
             lit=now.lines,
         )
 
