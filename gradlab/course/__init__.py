@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from .instruments.ring.instrument import ring_of_orders as ring_of_orders
     from .instruments.ring.instrument import run_order as run_order
     from .instruments.swing import swing as swing
-    from .line_times import time_lines as time_lines
     from .instruments.two_ranks.instrument import two_ranks as two_ranks
+    from .line_times import time_lines as time_lines
     from .patients.case import patient_names as patient_names
     from .patients.patient import Patient as Patient
     from .plain_run import weights_after as weights_after
