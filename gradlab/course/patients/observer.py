@@ -222,9 +222,10 @@ class _OptimizerWatch:
         self.provenance = Provenance((f"parameter {at}", param) for at, param in enumerate(self.params))
         self.provenance.keeps_contributions = self.provenance.measure = True
         if optimizer is not None:
-            self.provenance.watch([optimizer])
+            self.provenance.watch([optimizer], has_scaler=True)
         self._passes: list[tuple[int, int, float]] = []  # since the newest step: number, line of the loop, loss
         self._full = self._full_before = False
+        self._measured: Contributions | None = None
         self._seen = 0
 
     def before_backward(self) -> None:
@@ -264,11 +265,11 @@ class _OptimizerWatch:
         lines = {line for number, line, _ in self._passes if number in numbers} or {at for _, at, _ in self._passes}
         losses = [loss for _, line, loss in self._passes if line in lines]
         grads = [param.grad.detach() for param in self.params if param.grad is not None]
-        found = self.provenance.contributions() if closely else None
+        self._measured = self.provenance.contributions() if closely else None
         alone = math.nan
-        if found is not None and found.vectors is not None:
-            rows = zip((part.batches for part in found.parts), found.vectors, strict=True)
-            alone = math.fsum(float(row.norm()) for span, row in rows if span is not None and span[1] in numbers)
+        if self._measured is not None and self._measured.vectors is not None:
+            parts = zip(self._measured.parts, self._measured.vectors.norm(dim=1).tolist(), strict=False)
+            alone = math.fsum(norm for part, norm in parts if part.batches is not None and part.batches[1] in numbers)
         row = UpdateRow(
             optimizer=name,
             loss=math.fsum(losses) if losses else math.nan,
@@ -287,8 +288,8 @@ class _OptimizerWatch:
         return row
 
     def arrows(self) -> Arrows:
-        """Return what ``.grad`` holds as the gradient panel of a lab draws it."""
-        measured = self.provenance.contributions()
+        """Return what ``.grad`` held at the row that was looked at closely, as the gradient panel of a lab draws it."""
+        measured = self._measured
         spans = sorted({span for history in self.provenance.histories for span in history.batches})
         if measured is None:
             return Arrows([], (self.provenance.contents().norm, 0.0), spans, measured=False)
