@@ -45,14 +45,16 @@ def test_another_task_is_measured_too() -> None:
 
 
 def test_status_picture_and_words_tell_the_same_share() -> None:
-    lab = Lab("digits", Recipe(lr=0.05, zero_grad=False)).run(12)
+    lab = Lab("digits", Recipe(lr=0.3, zero_grad=False)).run(8)
     measured = lab.runner.provenance.contributions(lab.runner.scale_in_grad)
     assert measured is not None
     share = share_text(measured.parts[-1].share)
+    assert share != share_text(measured.parts[-2].share)
+    assert share != share_text(measured.parts[0].share)
     drawing = next(d for d in lab.controller.drawings() if d.title == "gradient in .grad")
     assert f"the newest is {share} of the sum" in status_line(lab.runner)
-    assert f"batch 12: {share} of the sum" in drawing.words
-    assert f"12: {share}" in drawing.texts()
+    assert f"batch 8: {share} of the sum" in drawing.words
+    assert f"8: {share}" in drawing.texts()
 
 
 def test_without_the_panel_nothing_is_kept() -> None:
