@@ -5,9 +5,9 @@ keeps the numbers that are inside ``.grad`` now and the newest one that an optim
 all that is in ``.grad``, so "already applied" is always "up to this number", and a step used a batch twice exactly when
 it found one of those numbers again.
 
-Nothing waits for the device, and no gradient is copied unless contributions are kept. Two hooks a parameter write events into its history. Whether an
-in-place change of ``.grad`` was a clearing (``zero_()``) or not (clipping) is left on the device as a norm until
-somebody asks: a gradient of nothing but zeros holds no batch.
+Nothing waits for the device, and no gradient is copied unless contributions are kept. Two hooks a parameter write
+events into its history. Whether an in-place change of ``.grad`` was a clearing (``zero_()``) or not (clipping) is left
+on the device as a norm until somebody asks: a gradient of nothing but zeros holds no batch.
 """
 
 from __future__ import annotations
