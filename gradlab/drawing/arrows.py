@@ -15,7 +15,7 @@ from ..scenes import Arrow, Arrows
 from .axes import Axes, Side, make_axes
 from .batches import BATCH_STYLES, add_key, batches_text, span_text
 from .builder import PanelBuilder
-from .labels import Spot
+from .labels import Box, Spot
 from .limits import LARGEST_DRAWN, Numbers, nice_step, numbers
 from .marks import Dots, Drawing, Path
 from .surface import add_surface, surface_of
@@ -25,8 +25,11 @@ NAMED = 9
 STEPS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
 REACH = 0.6
 """On contours the arrows together reach at most across this share of the picture."""
+THINNEST, THICKEST = 5.0, 18.0
+"""CSS pixels across an arrow."""
 _KEY = 92.0  # CSS pixels at the right of the contours for the key
 _GRID = 40.0  # CSS pixels by which the plane moves at a time, so that it moves rarely
+_LADDER = (1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _TOLD = 4  # arrows in the words of the panel
 
 
@@ -42,8 +45,8 @@ def draw_arrows(scene: Arrows, width: int, height: int) -> Drawing:
         ends = np.clip(np.cumsum([(0.0, 0.0), *steps], axis=0), -LARGEST_DRAWN, LARGEST_DRAWN)
     if scene.contours is None:
         start, unit = _add_plane(panel, np.vstack([ends, total[None]]))
-        said = () if sound else ("inf or NaN", "in .grad")
-        add_key(panel, ("fresh", "stale", "sum"), 54.0, 41.0, 74.0)
+        said = [] if sound else ["inf or NaN in .grad"]
+        said += [] if scene.measured else ["not measured batch by batch"]
     else:
         start, unit, said = _add_contours(panel, scene, np.vstack([ends, total[None]]), sound)
     # arrows beyond the panel say no more than that they leave it
@@ -51,16 +54,20 @@ def draw_arrows(scene: Arrows, width: int, height: int) -> Drawing:
     places = start + np.clip(ends * unit, -limit, limit)
     tip = start + np.clip(total * unit, -limit, limit)
     held = f"what .grad holds: |grad| {short(math.hypot(*scene.total))}"
-    _add_arrow(panel, "sum", start, tip, 14.0, "sum", held)
+    longest = float(np.hypot(*np.diff([start, *places, start, tip], axis=0).T).max())
+    thick = max(min(min(width, height) / 32, longest / 8, THICKEST), THINNEST)
+    _add_arrow(panel, "sum", start, tip, 2.2 * thick, "sum", held)
     for number, (arrow, tail, head) in enumerate(zip(scene.arrows, places[:-1], places[1:], strict=True)):
         kind = "other" if arrow.batches is None else "stale" if arrow.stale else "fresh"
         press = f"batch {arrow.batches[0]}" if arrow.batches and arrow.batches[0] == arrow.batches[1] else ""
-        _add_arrow(panel, f"arrow {number}", tail, head, 7.0, kind, arrow_words(arrow), press)
+        _add_arrow(panel, f"arrow {number}", tail, head, thick, kind, arrow_words(arrow), press)
     if scene.contours is not None:
         panel.add(Dots("weights", start, size=11.0, fill="weights", stroke="paper", width=1.5, words=_place(scene)))
     for at, line in enumerate(said):
-        panel.label(f"scale {at}", [Spot(line, width - _KEY + 8, 112.0 + 16 * at)])
-    _add_names(panel, scene, places)
+        y = 112.0 + 16 * at
+        spot = Spot(line, width / 2, y, "middle") if scene.contours is None else Spot(line, width - _KEY + 8, y)
+        panel.label(f"scale {at}", [spot])
+    _add_names(panel, scene, places, thick)
     return panel.finish(_words(scene))
 
 
@@ -68,8 +75,14 @@ def _add_plane(panel: PanelBuilder, points: Numbers) -> tuple[Numbers, Numbers]:
     """Add axes that hold the points; return the origin's place, and pixels a unit along both."""
     axes = plane_axes(panel.width, panel.height, points)
     panel.axes(axes)
+    _keep_names_inside(panel, axes)
+    add_key(panel, ("fresh", "stale", "sum"), axes.left, 40.0, axes.right)
     per_unit = (axes.right - axes.left) / (axes.x.high - axes.x.low)
     return np.array([axes.x.at(0.0), axes.y.at(0.0)]), np.array([per_unit, -per_unit])
+
+
+def _keep_names_inside(panel: PanelBuilder, axes: Axes) -> None:
+    panel.placer.take([Box(0, axes.top, axes.left, axes.bottom), Box(axes.left, axes.bottom, axes.right, panel.height)])
 
 
 def plane_axes(width: float, height: float, points: Numbers) -> Axes:
@@ -78,34 +91,31 @@ def plane_axes(width: float, height: float, points: Numbers) -> Axes:
     low = np.minimum(points.min(axis=0, initial=0.0), 0.0)
     high = np.maximum(points.max(axis=0, initial=0.0), 0.0)
     need = max((high[0] - low[0]) / (right - left - _GRID), (high[1] - low[1]) / (bottom - top - _GRID))
-    unit = nice_step(need) if need > 0 else 1.0 / (right - left)  # of the gradient, a pixel
+    unit = nice_step(need, _LADDER) if need > 0 else 1.0 / (right - left)  # of the gradient, a pixel
     x = -math.ceil(-low[0] / (unit * _GRID)) * unit * _GRID
-    tall = unit * (bottom - top)
-    y = -tall / 2
-    while y > low[1] and y > -tall:
-        y -= unit * _GRID / 2
-    while y + tall < high[1] and y < 0:
-        y += unit * _GRID / 2
+    tall, grid = unit * (bottom - top), unit * _GRID / 2
+    y = round(((low[1] + high[1]) / 2 - tall / 2) / grid) * grid  # what is drawn lies in the middle
     along = Side(x, x + unit * (right - left), words="along the sum")
     return make_axes((width, height), left, top, right, bottom, along, Side(y, y + tall, words="across"))
 
 
 def _add_contours(
     panel: PanelBuilder, scene: Arrows, points: Numbers, sound: bool
-) -> tuple[Numbers, Numbers, tuple[str, str]]:
+) -> tuple[Numbers, Numbers, list[str]]:
     """Add the contours and the key; return the weights' place, pixels a unit, and how the arrows are scaled."""
     assert scene.contours is not None
     factor = fit_factor(scene, points)
     here = np.clip(np.nan_to_num(numbers(scene.weights)), -LARGEST_DRAWN, LARGEST_DRAWN)
     tips = np.clip(here + points * factor, -LARGEST_DRAWN, LARGEST_DRAWN)
     axes = add_surface(panel, scene.contours, np.vstack([tips, here]), _KEY)
+    _keep_names_inside(panel, axes)
     unit = np.array(
         [(axes.right - axes.left) / (axes.x.high - axes.x.low), -(axes.bottom - axes.top) / (axes.y.high - axes.y.low)]
     )
     add_key(panel, ("fresh", "stale", "sum"), max(axes.right + 12.0, panel.width - _KEY + 8), 42.0)
-    said = (
-        ("arrows", "true length" if factor == 1 else f"\u00d7 {short(factor)}") if sound else ("inf or NaN", "in .grad")
-    )
+    said = ["arrows", "true length" if factor == 1 else f"\u00d7 {short(factor)}"]
+    if not sound:
+        said = ["inf or NaN", "in .grad"]
     return np.array([axes.x.at(here[0]), axes.y.at(here[1])]), unit * factor, said
 
 
@@ -117,7 +127,7 @@ def fit_factor(scene: Arrows, reach: Numbers) -> float:
     if not 0 < longest < math.inf:
         return 1.0
     best = min(REACH / longest, LARGEST_DRAWN)
-    if 1 <= best < 8:
+    if 1 <= best < 2.5:
         return 1.0
     power = 10.0 ** math.floor(math.log10(best))
     return next((power * step for step in STEPS if power * step <= best), power)
@@ -158,9 +168,20 @@ def _add_arrow(
     corners = arrow_outline(tail, head, width)
     if len(corners):
         panel.add(Path(id, corners.ravel(), words=words, press=press, **BATCH_STYLES[kind]))
+        panel.placer.take([_cover(tail, head, width)])
 
 
-def _add_names(panel: PanelBuilder, scene: Arrows, places: Numbers) -> None:
+def _cover(tail: Numbers, head: Numbers, width: float) -> Box:
+    """Return what an arrow covers: a slanted box as wide as its tip."""
+    (x0, y0), (x1, y1) = tail.tolist(), head.tolist()
+    length = math.hypot(x1 - x0, y1 - y0)
+    ax, ay = (x1 - x0) / length * width * 0.9, (y1 - y0) / length * width * 0.9
+    corners = ((x0 - ay, y0 + ax), (x1 - ay, y1 + ax), (x1 + ay, y1 - ax), (x0 + ay, y0 - ax))
+    across, down = zip(*corners, strict=True)
+    return Box(min(across), min(down), max(across), max(down), corners)
+
+
+def _add_names(panel: PanelBuilder, scene: Arrows, places: Numbers, thick: float) -> None:
     if len(scene.arrows) > NAMED:
         return
     for number, (arrow, tail, head) in reversed(
@@ -170,20 +191,22 @@ def _add_names(panel: PanelBuilder, scene: Arrows, places: Numbers) -> None:
             continue
         name = "other" if arrow.batches is None else span_text(arrow.batches, short=True)
         texts = (f"{name}: {share_text(arrow.share)}", name)
-        panel.label(f"arrow name {number}", [spot for text in texts for spot in _aside(text, tail, head)])
+        panel.label(f"arrow name {number}", [spot for text in texts for spot in _aside(text, tail, head, thick)])
 
 
-def _aside(text: str, tail: Numbers, head: Numbers) -> list[Spot]:
-    """Return spots beside the middle of an arrow, on its right and on its left."""
+def _aside(text: str, tail: Numbers, head: Numbers, thick: float) -> list[Spot]:
+    """Return spots beside an arrow: near its middle first, on its right and on its left, then farther away."""
     (x0, y0), (x1, y1) = tail.tolist(), head.tolist()
     length = math.hypot(x1 - x0, y1 - y0) or 1.0
     across, down = -(y1 - y0) / length, (x1 - x0) / length
-    middle = (x0 + x1) / 2, (y0 + y1) / 2
     spots = []
-    for far in (15.0, -15.0, 26.0, -26.0):
-        right = far * across
-        anchor = "start" if right > 5 else "end" if right < -5 else "middle"
-        spots.append(Spot(text, middle[0] + right, middle[1] + far * down, anchor))
+    for far in (thick + 9, 2.2 * thick + 10, 3.5 * thick + 12):
+        for along in (0.5, 0.3, 0.7):
+            x, y = x0 + along * (x1 - x0), y0 + along * (y1 - y0)
+            for right in (far, -far):
+                beside = right * across
+                anchor = "start" if beside > 5 else "end" if beside < -5 else "middle"
+                spots.append(Spot(text, x + beside, y + right * down, anchor))
     return spots
 
 

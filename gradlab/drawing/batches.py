@@ -7,26 +7,37 @@ from typing import Any
 
 from ..gradients import Span
 from .builder import PanelBuilder, make_box
-from .labels import Spot
+from .labels import Box, Spot
+from .lettering import text_width
 
 BATCH_STYLES: dict[str, dict[str, Any]] = {
     "fresh": {"fill": "fresh", "stroke": "ink", "width": 1.0},
     "stale": {"fill": "stale", "stroke": "ink", "width": 1.0, "hatch": "//", "dash": "dashed"},
     "other": {"fill": "paper", "stroke": "grey", "width": 1.2, "dash": "dashed"},
-    "sum": {"fill": "paper", "stroke": "gradients", "width": 2.2},
+    "sum": {"fill": "faint", "stroke": "ink", "width": 2.2},
 }
 """How a contribution to ``.grad`` is drawn. Stale: an optimizer step has already used it."""
-_IN_FULL = {"stale": "stale (already used)"}
+_IN_FULL = {"stale": "stale (already used)", "sum": "their sum, .grad"}
+_SWATCH, _GAP = 23.0, 16.0  # CSS pixels from a swatch to the end of it, and between two entries in a row
 
 
-def add_key(panel: PanelBuilder, looks: Sequence[str], left: float, top: float, across: float = 0.0) -> None:
-    """Add a swatch with its words for each look, below each other or ``across`` pixels apart."""
-    for at, look in enumerate(looks):
-        x, y = left + at * across, top + (0.0 if across else at * 20.0)
-        # side by side there is room to say more, if the panel is wide enough
-        words = [_IN_FULL[look], look] if across and look in _IN_FULL else [look]
-        if panel.label(f"key {look} word", [Spot(word, x + 23, y) for word in words]):
-            panel.add(make_box(f"key {look}", x, y - 6, x + 18, y + 6, **BATCH_STYLES[look]))
+def add_key(panel: PanelBuilder, looks: Sequence[str], left: float, top: float, right: float | None = None) -> None:
+    """Add a swatch with its words for each look, below each other; in a row if it may reach to ``right``."""
+    words = list(looks)
+    if right is not None:
+        in_full = [_IN_FULL.get(look, look) for look in looks]
+        if left + sum(_SWATCH + text_width(word, 12.0) + _GAP for word in in_full) - _GAP <= right:
+            words = in_full
+    x, y = left, top
+    for look, word in zip(looks, words, strict=True):
+        if panel.label(f"key {look} word", [Spot(word, x + _SWATCH, y)]):
+            box = make_box(f"key {look}", x, y - 6, x + 18, y + 6, **BATCH_STYLES[look])
+            panel.add(box)
+            panel.placer.take([Box(x, y - 6, x + 18, y + 6)])
+        if right is None:
+            y += 20.0
+        else:
+            x += _SWATCH + text_width(word, 12.0) + _GAP
 
 
 def batches_text(spans: Sequence[Span]) -> str:

@@ -11,14 +11,14 @@ import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from .. import _torch
-from .spans import Span, within
+from .spans import Span, union, within
 
 MOST_KEPT = 64
 """Contributions that are kept at most; what is older is told as one."""
@@ -132,7 +132,7 @@ class KeptContributions:
         """Return what ``.grad`` holds; ``inside`` are the batches of each parameter, ``newest`` the newest backward."""
         grads = self._grads()
         first = max(newest - len(self._ring) + 2, self._begun + 1)
-        numbers = [n for n in range(first, newest + 1) if any(within(n, spans) for spans in inside)]
+        numbers = [n for begin, end in union(chain(*inside)) for n in range(max(begin, first), end + 1)]
         rows = self._ring[[n % len(self._ring) for n in numbers]].float()
         factors = self._factors(inside, numbers, self._change(newest, grads)) if numbers else []
         if any(factor != 1.0 for row in factors for factor in row):

@@ -5,9 +5,9 @@ keeps the numbers that are inside ``.grad`` now and the newest one that an optim
 all that is in ``.grad``, so "already applied" is always "up to this number", and a step used a batch twice exactly when
 it found one of those numbers again.
 
-No gradient is copied and nothing waits for the device. Two hooks a parameter write events into its history. Whether an
-in-place change of ``.grad`` was a clearing (``zero_()``) or not (clipping) is left on the device as a norm until
-somebody asks: a gradient of nothing but zeros holds no batch.
+Nothing waits for the device, and no gradient is copied unless contributions are kept. Two hooks a parameter write
+events into its history. Whether an in-place change of ``.grad`` was a clearing (``zero_()``) or not (clipping) is left
+on the device as a norm until somebody asks: a gradient of nothing but zeros holds no batch.
 """
 
 from __future__ import annotations
@@ -92,13 +92,13 @@ class Provenance:
         self._handles, self._on_optimizers = [], []
 
     def contents(self) -> GradContents:
-        """Say what is in ``.grad`` now; this is the only call that waits for the device."""
+        """Return what is in ``.grad`` now; this waits for the device."""
         self.sync()
         return read_contents(self._tracked)
 
     @property
     def keeps_contributions(self) -> bool:
-        """Keep each contribution from now on, where the model is small enough for it? It costs a little."""
+        """Whether each contribution is kept from now on; False for a model that is too large for it."""
         return self._kept is not None
 
     @keeps_contributions.setter
@@ -111,11 +111,21 @@ class Provenance:
             self._kept = None
 
     def contributions(self, scale: float = 1.0) -> Contributions | None:
-        """Return how much each batch contributed to ``.grad``, lengths divided by ``scale``; this waits for the device.
+        """Return how much each batch contributed to ``.grad``: its shares, and its place beside the sum.
+
+        With c_k what backward k added, over all parameters and scaled by what has scaled ``.grad`` since (clipping,
+        unscaling), and g = c_1 + ... + c_n what ``.grad`` holds:
+
+        - ``share`` = (c_k . g) / (g . g), no unit. All add up to 1; one that points backwards is negative.
+        - ``along`` = (c_k . g) / |g| and ``across``, at a right angle to g on the side of the newest one, and ``norm``
+          = |g|: in units of the gradient, divided by ``scale`` (Run.scale_in_grad, while a scaler has not unscaled).
 
         Of a model of up to half a million elements, while ``keeps_contributions`` is on, there is a part for each of
         the newest 64 batches, and one for those before. Otherwise there are two parts, the newest and all the older
         ones; they were measured if ``measure`` was on as the newest one came, and if not the answer is None.
+
+        Keeping them costs up to 65 copies of ``.grad`` (16 MiB at most) and about a tenth of an update of a small
+        model. A call waits for the device; it takes 0.2 to 1 ms on a CPU.
         """
         self.sync()
         leftover = union(span for history in self.histories for span in history.leftover())

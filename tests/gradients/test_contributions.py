@@ -234,6 +234,20 @@ def test_parameters_may_be_cleared_one_by_one() -> None:
     assert places(book) == [((1, 1), [1.0, 0.0]), ((2, 2), [2.0, 1.0])]
 
 
+def test_a_pass_that_misses_a_parameter_leaves_nothing_of_an_earlier_one_there() -> None:
+    model = nn.Linear(1, 1)
+    book = Provenance(model.named_parameters())
+    book.keeps_contributions = True
+    x = torch.ones(1, 1)
+    model(x).sum().backward()
+    torch.autograd.grad(10 * model(x).sum(), model.parameters())
+    (model.weight * x).sum().backward()
+    model(x).sum().backward()  # .grad is (3, 2)
+    for param in model.parameters():
+        param.grad *= 0.5
+    assert places(book) == [((1, 1), [0.5, 0.5]), ((2, 2), [0.5, 0.0]), ((3, 3), [0.5, 0.5])]
+
+
 def test_a_large_model_is_told_in_two_parts(model: nn.Linear, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradlab.gradients.provenance.number_to_keep", lambda elements, element_size: 0)
     book = Provenance(model.named_parameters())

@@ -1,0 +1,68 @@
+"""The gradient panel of a lab: measured from the first update on, and the same shares in picture, words and status."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+import torch
+
+from gradlab import Lab, Recipe
+from gradlab.formatting import share_text
+from gradlab.scenes import PanelName, status_line
+
+torch.set_num_threads(1)
+
+
+def gradient(lab: Lab) -> str:
+    """The words of the gradient panel."""
+    return next(drawing for drawing in lab.controller.drawings() if drawing.title == "gradient in .grad").words
+
+
+@pytest.mark.parametrize("task", ["bowl", "line", "spiral", "digits", "text"])
+def test_all_is_measured_from_the_first_update_on(task: str) -> None:
+    for drive in ("run", "step", "update"):
+        lab = Lab(task, Recipe(lr=0.01, accumulate=3), panels=["loss", "gradient"])
+        if drive == "run":
+            lab.run(2)
+        elif drive == "step":
+            while lab.runner.updates < 2:
+                lab.step()
+        else:
+            lab.controller.handle({"do": "update"})
+            lab.controller.handle({"do": "update"})
+        words = gradient(lab)
+        assert "not measured" not in words
+        assert len(re.findall(r"batch \d+: ", words)) == 3, words
+
+
+def test_another_task_is_measured_too() -> None:
+    lab = Lab("bowl", Recipe(lr=0.01))
+    lab.controller.turn("task", "digits")
+    lab.switch(accumulate=3)
+    lab.runner.advance(updates=1)
+    assert len(re.findall(r"batch \d+: ", gradient(lab))) == 3
+
+
+def test_status_picture_and_words_tell_the_same_share() -> None:
+    lab = Lab("digits", Recipe(lr=0.3, zero_grad=False)).run(8)
+    measured = lab.runner.provenance.contributions(lab.runner.scale_in_grad)
+    assert measured is not None
+    share = share_text(measured.parts[-1].share)
+    assert share != share_text(measured.parts[-2].share)
+    assert share != share_text(measured.parts[0].share)
+    drawing = next(d for d in lab.controller.drawings() if d.title == "gradient in .grad")
+    assert f"the newest is {share} of the sum" in status_line(lab.runner)
+    assert f"batch 8: {share} of the sum" in drawing.words
+    assert f"8: {share}" in drawing.texts()
+
+
+def test_without_the_panel_nothing_is_kept() -> None:
+    lab = Lab("digits", panels=["loss"]).run(2)
+    assert not lab.runner.watch_gradients
+    assert PanelName.GRADIENT not in lab.controller.panels()
+
+
+def test_a_recording_draws_measured_contributions() -> None:
+    recording = Lab("digits", Recipe(lr=0.05, accumulate=2), panels=["loss", "gradient"]).record(6)
+    assert "not measured" not in str(recording.tracks)
