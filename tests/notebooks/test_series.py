@@ -76,6 +76,7 @@ def test_the_set_up_cell_is_the_same_everywhere(path: Path) -> None:
     code = next(cell for cell in stored(path) if cell["cell_type"] == "code")
     assert code["source"] == of(NOTEBOOKS[0], "code")[0]
     assert code["id"] == "setup"
+    assert code["metadata"]["jupyter"]["source_hidden"] is True, "it is no lesson: folded"
     assert code["outputs"] == []
 
 
