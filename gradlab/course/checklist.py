@@ -77,10 +77,10 @@ class Checklist:
 
 def check_symptoms(record: LoopRecord, notebook: str = "") -> Checklist:
     """Try the rules of a notebook, "03" or "10", or all of them, on a run."""
-    numbers = sorted({rule.notebook for rule in RULES})
+    numbers = sorted({rule.notebook for rule in CHECKLIST_RULES})
     if notebook not in ("", *numbers):
         raise ValueError(f"check_symptoms: notebook must be one of {', '.join(numbers)}, got {notebook!r}")
-    rules = [rule for rule in RULES if notebook in ("", rule.notebook)]
+    rules = [rule for rule in CHECKLIST_RULES if notebook in ("", rule.notebook)]
     return Checklist(tuple(ChecklistResult(rule, rule.find(record)) for rule in rules))
 
 
@@ -164,7 +164,7 @@ def _gradient_broken(record: LoopRecord) -> str:
     return ""
 
 
-RULES: tuple[ChecklistRule, ...] = (
+CHECKLIST_RULES: tuple[ChecklistRule, ...] = (
     ChecklistRule(
         "full-before-backward",
         "03",

@@ -20,7 +20,7 @@ from .marks import Drawing, Path, Readout
 
 # A curve is told by its colour, its dashes and the name at its end. The colours keep their meaning: stale for a loop
 # that applies gradients again, and none of weights, gradients or memory for those that do not.
-LINES = (
+FRESH_LINES = (
     ("loss", ""),
     ("grey", "dashed"),
     ("loss", "dotted"),
@@ -57,7 +57,7 @@ def draw_comparison(
     axes = make_axes((width, height), 54.0, 34.0, right, height - 38.0, across, Side(low, high, log))
     panel.axes(axes)
     ends, words = [], []
-    looks = {True: cycle(STALE_LINES), False: cycle(LINES)}
+    looks = {True: cycle(STALE_LINES), False: cycle(FRESH_LINES)}
     for at, (name, (x, y)) in enumerate(lines.items()):
         role, dash = next(looks[name in stale])
         columns = by_column(axes.x.place(x), y, y, y)

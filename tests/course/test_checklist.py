@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from gradlab import Recipe, tasks
-from gradlab.course.checklist import RULES, check_symptoms
+from gradlab.course.checklist import CHECKLIST_RULES, check_symptoms
 from gradlab.course.patients.case import patient_case
 from gradlab.course.patients.learner_loop import loop_of
 from gradlab.course.patients.loop_record import LoopRecord
@@ -100,7 +100,7 @@ def test_the_other_rules_fire_on_what_they_are_for(lr: str, loss: str, rule: str
 
 def test_every_rule_is_seen_to_fire_somewhere() -> None:
     tried = set().union(*SICK.values()) | {"loss-first", "gradient-first", "not-moved"}
-    assert tried == {rule.name for rule in RULES}
+    assert tried == {rule.name for rule in CHECKLIST_RULES}
 
 
 def test_the_norm_that_grows_while_the_loss_falls_is_no_sign_of_a_pile() -> None:

@@ -13,7 +13,7 @@ from page import Page
 import gradlab.course as course
 from gradlab.widgets import Instrument
 
-NAMES = ("swing", "loss_scale", "peak", "ring_of_orders")
+NAMES = ("swing", "loss_scale", "peak", "ring_of_orders", "two_ranks")
 MAKERS: list[Callable[[], Instrument]] = [getattr(course, name) for name in NAMES]
 EACH = pytest.mark.parametrize("make", MAKERS, ids=NAMES)
 SIZES = [(260, 200), (400, 260), (900, 420)]

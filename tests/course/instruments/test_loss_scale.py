@@ -14,11 +14,11 @@ from torch import Tensor, nn
 
 from gradlab import tasks
 from gradlab.course import loss_scale
-from gradlab.course.instruments.loss_scale.gradients import FIRST, LAST, gradients_of, measure, number_line
+from gradlab.course.instruments.loss_scale.gradients import FIRST, LAST, compare_gradients, gradients_of, number_line
 from gradlab.course.instruments.loss_scale.panels import draw_gradients
 from gradlab.course.instruments.loss_scale.subjects import SUBJECTS, Subject, make_subject
 from gradlab.course.instruments.loss_scale.walk import walk
-from gradlab.course.instruments.loss_scale.words import scale_text, share_text
+from gradlab.course.instruments.loss_scale.words import scale_text, share_of_all
 
 TASK = tasks.digits(device="cpu")
 TYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
@@ -60,7 +60,7 @@ def test_fates_are_those_of_a_plain_backward_pass(name: str, power: int) -> None
     exact = gradient(seen.model, seen.weight, 1.0, None)
     got = gradient(seen.model, seen.weight, scale, torch.float16)
     there = exact != 0
-    found = measure(gradients_of(seen, None, 1.0), gradients_of(seen, "fp16", scale), "fp16", scale)
+    found = compare_gradients(gradients_of(seen, None, 1.0), gradients_of(seen, "fp16", scale), "fp16", scale)
     assert {fate: found.count(fate) for fate in found.counts} == tally(got[there])
     assert found.by_conversion == tally((exact[there] * scale).half().float())
     assert found.total == int(there.sum())
@@ -72,13 +72,13 @@ def test_bf16_loses_none_of_them() -> None:
     for name in SUBJECTS:
         seen = subject(name)
         for scale in (1.0, 2.0**24):
-            found = measure(gradients_of(seen, None, 1.0), gradients_of(seen, "bf16", scale), "bf16", scale)
+            found = compare_gradients(gradients_of(seen, None, 1.0), gradients_of(seen, "bf16", scale), "bf16", scale)
             assert found.count("normal") == found.total > 10_000
 
 
 def test_the_backward_pass_loses_more_than_a_conversion() -> None:
     seen = subject("weighted")
-    found = measure(gradients_of(seen, None, 1.0), gradients_of(seen, "fp16", 1.0), "fp16", 1.0)
+    found = compare_gradients(gradients_of(seen, None, 1.0), gradients_of(seen, "fp16", 1.0), "fp16", 1.0)
     assert found.count("zero") > found.by_conversion["zero"] + 500
 
 
@@ -86,7 +86,7 @@ def test_the_backward_pass_loses_more_than_a_conversion() -> None:
 def test_the_histogram_moves_with_the_scale(power: int) -> None:
     seen = subject("digits")
     exact = gradients_of(seen, None, 1.0)
-    one, other = (sum(measure(exact, exact, "fp16", 2.0**k).counts.values()) for k in (0, power))
+    one, other = (sum(compare_gradients(exact, exact, "fp16", 2.0**k).counts.values()) for k in (0, power))
     assert one.sum() == other.sum()  # type: ignore[union-attr]
     assert (one[:-power] == other[power:]).all()  # type: ignore[index]
     sizes = exact.abs()
@@ -177,10 +177,10 @@ def test_words_and_picture_show_the_same_numbers(model: str, size: tuple[int, in
     total = sum(counts.values())
     for fate, count in counts.items():
         written = drawing.find(f"zone share {fate}").text
-        assert written.endswith(share_text(count, total))
+        assert written.endswith(share_of_all(count, total))
         assert f"{count:,}" in drawing.words
         if count and fate != "normal":
-            assert f"{count:,} ({share_text(count, total)})" in view.state
+            assert f"{count:,} ({share_of_all(count, total)})" in view.state
     assert f"{total:,} gradients" in view.state
 
 
@@ -253,19 +253,19 @@ def test_a_value_that_there_is_not_is_told() -> None:
 
 
 def test_shares_never_say_none_or_all_of_what_is_neither() -> None:
-    assert [share_text(count, 10_000) for count in (0, 1, 2, 9_999, 10_000)] == [
+    assert [share_of_all(count, 10_000) for count in (0, 1, 2, 9_999, 10_000)] == [
         "0%",
         "0.01%",
         "0.02%",
         "99.99%",
         "100%",
     ]
-    assert not re.search(r"\b(0|100)(\.0+)?%", share_text(1, 13_000) + share_text(12_999, 13_000))
+    assert not re.search(r"\b(0|100)(\.0+)?%", share_of_all(1, 13_000) + share_of_all(12_999, 13_000))
 
 
 def test_a_narrow_panel_has_all_its_words() -> None:
     seen = subject("weighted")
-    found = measure(gradients_of(seen, None, 1.0), gradients_of(seen, "fp16", 1.0), "fp16", 1.0)
+    found = compare_gradients(gradients_of(seen, None, 1.0), gradients_of(seen, "fp16", 1.0), "fp16", 1.0)
     lines = [number_line(format) for format in ("fp16", "bf16")]
     for width, height in ((300, 260), (360, 280), (400, 300), (900, 400)):
         drawing = draw_gradients(found, lines, width, height)

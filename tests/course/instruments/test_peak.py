@@ -19,8 +19,8 @@ from torch.utils.checkpoint import checkpoint_sequential
 
 from gradlab.course import peak
 from gradlab.course.instruments.peak.effects import effects
-from gradlab.course.instruments.peak.measuring import measure
-from gradlab.course.instruments.peak.settings import PeakSettings, loop_text
+from gradlab.course.instruments.peak.measuring import measure_peak
+from gradlab.course.instruments.peak.settings import PeakSettings, peak_source
 from gradlab.drawing import Text
 from gradlab.drawing.labels import text_box
 from gradlab.formatting import bytes_text
@@ -103,14 +103,14 @@ def plain_peak(at: PeakSettings) -> int:
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_peak_is_that_of_a_plain_loop(case: dict[str, Any]) -> None:
     at = PeakSettings(**case)
-    assert abs(measure(at).peak - plain_peak(at)) <= SLACK
+    assert abs(measure_peak(at).peak - plain_peak(at)) <= SLACK
 
 
 @pytest.mark.parametrize(("optimizer", "kept"), [("sgd", 0), ("momentum", 1), ("adam", 2)])
 def test_gradients_and_optimizer_state_are_counted_to_the_byte(optimizer: str, kept: int) -> None:
     at = PeakSettings(optimizer=optimizer, width=32, depth=4, batch=16)
     weights = 4 * (4 * (32 * 32 + 32) + 32 * 10 + 10)
-    last = measure(at).phases[-1].moments[-1]
+    last = measure_peak(at).phases[-1].moments[-1]
     assert last["weights"] == last["gradients"] == weights
     counters = 4 * 10 if optimizer == "adam" else 0  # a step for each of the ten tensors
     assert last["optimizer"] == kept * weights + counters
@@ -119,7 +119,7 @@ def test_gradients_and_optimizer_state_are_counted_to_the_byte(optimizer: str, k
 
 def test_activations_are_what_each_relu_and_the_loss_save() -> None:
     at = PeakSettings(width=64, depth=6, batch=128)
-    forward = next(phase for phase in measure(at).phases if phase.name == "forward")
+    forward = next(phase for phase in measure_peak(at).phases if phase.name == "forward")
     outputs, log_softmax, total_weight = 6 * 128 * 64 * 4, 128 * 10 * 4, 4
     assert abs(max(moment["activations"] for moment in forward.moments) - outputs - log_softmax) <= total_weight
 
@@ -127,10 +127,10 @@ def test_activations_are_what_each_relu_and_the_loss_save() -> None:
 def test_the_parts_of_the_peak_add_up_and_its_place_is_a_line_of_the_text() -> None:
     for case in CASES:
         at = PeakSettings(**case)
-        now = measure(at)
+        now = measure_peak(at)
         assert sum(now.at_peak.values()) == now.peak == max(phase.top for phase in now.phases)
         first, last = now.lines
-        ran = "\n".join(loop_text(at).splitlines()[first - 1 : last])
+        ran = "\n".join(peak_source(at).splitlines()[first - 1 : last])
         words = {"forward": "cross_entropy(", "backward": "backward()", "step": "step(", "zero_grad": "zero_grad("}
         assert words[now.phase] in ran
 
@@ -138,7 +138,7 @@ def test_the_parts_of_the_peak_add_up_and_its_place_is_a_line_of_the_text() -> N
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_the_text_is_a_whole_program(case: dict[str, Any]) -> None:
     names: dict[str, Any] = {}
-    text = loop_text(PeakSettings(**case))
+    text = peak_source(PeakSettings(**case))
     exec(compile(text, "text", "exec"), names)
     assert all(torch.isfinite(p).all() for p in names["model"].parameters())
     assert max(map(len, text.splitlines())) <= 120
@@ -149,7 +149,7 @@ def test_the_text_is_a_whole_program(case: dict[str, Any]) -> None:
 def test_steps_are_taken_under_amp(amp: str) -> None:
     """A scaler that skipped the first step would leave the optimizer without state."""
     for batch, width in itertools.product((1, 256), (16, 128)):
-        now = measure(PeakSettings(amp=amp, batch=batch, width=width))
+        now = measure_peak(PeakSettings(amp=amp, batch=batch, width=width))
         assert now.phases[0].moments[0]["optimizer"] > 1.99 * now.phases[0].moments[0]["weights"]
 
 
@@ -160,7 +160,7 @@ def test_none_helps_by_where_zero_grad_stands() -> None:
 
     def less(place: str) -> int:
         at = replace(sgd, place=place)
-        return measure(replace(at, set_to_none=False)).peak - measure(at).peak
+        return measure_peak(replace(at, set_to_none=False)).peak - measure_peak(at).peak
 
     assert less("before forward") == less("after step") == gradients - 4 * (64 * 10 + 10)
     assert less("before backward") < gradients / 2
@@ -169,7 +169,7 @@ def test_none_helps_by_where_zero_grad_stands() -> None:
 def test_an_effect_is_the_peak_against_the_same_with_one_switch_put_back() -> None:
     start = PeakSettings()
     now = replace(start, amp="bf16", batch=32, place="before backward")
-    found = {effect.name: effect.moved for effect in effects(now, start, measure)}
+    found = {effect.name: effect.moved for effect in effects(now, start, measure_peak)}
     here = plain_peak(now)
     for name in ("amp", "batch", "place"):
         there = plain_peak(replace(now, **{name: getattr(start, name)}))
@@ -178,12 +178,12 @@ def test_an_effect_is_the_peak_against_the_same_with_one_switch_put_back() -> No
 
 
 def test_random_numbers_and_threads_are_left_as_they_were() -> None:
-    measure.cache_clear()
+    measure_peak.cache_clear()
     torch.manual_seed(5)
     expected = torch.rand(3)
     torch.manual_seed(5)
     threads = torch.get_num_threads()
-    measure(PeakSettings())
+    measure_peak(PeakSettings())
     assert torch.equal(torch.rand(3), expected)
     assert torch.get_num_threads() == threads
 
@@ -206,8 +206,8 @@ def test_the_picture_is_as_high_as_the_bytes(width: int, height: int) -> None:
     instrument = peak(optimizer="sgd")
     instrument.turn("set_to_none", False)
     instrument.turn("accumulate", 4)
-    now = measure(PeakSettings(optimizer="sgd", set_to_none=False, accumulate=4))
-    start = measure(PeakSettings(optimizer="sgd"))
+    now = measure_peak(PeakSettings(optimizer="sgd", set_to_none=False, accumulate=4))
+    start = measure_peak(PeakSettings(optimizer="sgd"))
     panel = instrument._now().panels["memory"](width, height)
     bars = heights(panel, "peak")
     per_byte = sum(bars.values()) / now.peak
@@ -228,7 +228,7 @@ def test_words_and_picture_tell_the_same_numbers() -> None:
     instrument = peak(batch=32)
     instrument.turn("amp", "bf16")
     instrument.turn("optimizer", "sgd")
-    now = measure(PeakSettings(batch=32, amp="bf16", optimizer="sgd"))
+    now = measure_peak(PeakSettings(batch=32, amp="bf16", optimizer="sgd"))
     said = bytes_text(now.peak)
     assert f"Peak {said} in {now.where}" in instrument.text
     memory, moved = instrument.drawings()
@@ -237,7 +237,7 @@ def test_words_and_picture_tell_the_same_numbers() -> None:
         if size > 0.01 * now.peak:
             assert f"{name} {bytes_text(size)}" in memory.texts()
             assert f"{name} {bytes_text(size)}" in instrument.text
-    for effect in effects(PeakSettings(batch=32, amp="bf16", optimizer="sgd"), PeakSettings(batch=32), measure):
+    for effect in effects(PeakSettings(batch=32, amp="bf16", optimizer="sgd"), PeakSettings(batch=32), measure_peak):
         assert effect.text in instrument.text
         assert effect.words in moved.texts()
         assert effect.text.split(": ")[1] in moved.texts()
@@ -280,7 +280,7 @@ def test_the_page_without_a_kernel_is_small(tmp_path: Path) -> None:
 def test_at_peak_follows_the_controls() -> None:
     instrument = peak()
     instrument.turn("batch", 8)
-    assert sum(instrument.at_peak.values()) == measure(PeakSettings(batch=8)).peak
+    assert sum(instrument.at_peak.values()) == measure_peak(PeakSettings(batch=8)).peak
 
 
 def test_the_hint_comes_with_the_switches_of_clearing() -> None:

@@ -64,7 +64,7 @@ def gradients_of(subject: Subject, format: str | None, scale: float) -> Tensor:
     return row
 
 
-def measure(exact: Tensor, got: Tensor, format: str, scale: float) -> Outcome:
+def compare_gradients(exact: Tensor, got: Tensor, format: str, scale: float) -> Outcome:
     """Compare the gradients of a 16-bit backward pass with the fp32 ones of the same loss, not scaled."""
     there = exact != 0
     exact, got = exact[there], got[there]

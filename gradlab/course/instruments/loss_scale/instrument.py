@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from ....widgets import Instrument, Knob, Settings, View
-from .gradients import DTYPES, Outcome, gradients_of, measure, number_line
+from .gradients import DTYPES, Outcome, compare_gradients, gradients_of, number_line
 from .panels import draw_gradients, draw_walk
 from .subjects import SUBJECTS, Subject, make_subject
 from .walk import WALK_UPDATES, Walk, walk
@@ -81,7 +81,9 @@ class LossScale(Instrument):
         if model not in self._exact:
             self._exact[model] = gradients_of(subject, None, 1.0)
         if key not in self._outcomes:
-            self._outcomes[key] = measure(self._exact[model], gradients_of(subject, dtype, scale), dtype, scale)
+            self._outcomes[key] = compare_gradients(
+                self._exact[model], gradients_of(subject, dtype, scale), dtype, scale
+            )
         return self._outcomes[key]
 
     def _walk(self, model: str, dtype: str, init_scale: int, growth_interval: int) -> Walk:

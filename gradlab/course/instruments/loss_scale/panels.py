@@ -24,7 +24,7 @@ from ....drawing import (
 )
 from .gradients import FATES, FIRST, LAST, NumberLine, Outcome
 from .walk import Walk
-from .words import ZONES, scale_text, share_text
+from .words import ZONES, scale_text, share_of_all
 
 _Row = npt.NDArray[np.float64]
 
@@ -75,7 +75,7 @@ def _add_zones(panel: PanelBuilder, axes: Axes, line: NumberLine, outcome: Outco
         if fate != "normal":
             panel.add(make_box(f"zone {fate}", x0, axes.top, x1, axes.bottom, fill=_ZONE_FILLS[fate]))
         role = "wrong" if count and fate in ("zero", "overflow") else "ink"
-        share = share_text(count, outcome.total)
+        share = share_of_all(count, outcome.total)
         for id, y, texts in (
             (f"zone word {fate}", axes.top - 24, ZONES[fate]),
             (f"zone share {fate}", axes.top - 9, (f"{count:,} = {share}", share)),

@@ -25,7 +25,7 @@ def scale_text(scale: float) -> str:
     return f"2{str(power - 1).translate(SUPERSCRIPTS)}" if large else f"{scale:,g}"
 
 
-def share_text(count: int, total: int) -> str:
+def share_of_all(count: int, total: int) -> str:
     """Write a share in percent; what is neither none nor all is never written as 0% or 100%."""
     share = count / total
     if count in (0, total):
@@ -36,7 +36,7 @@ def share_text(count: int, total: int) -> str:
 def outcome_words(outcome: Outcome) -> str:
     """Say how many gradients are lost, and how far off the whole gradient is."""
     zero, fewer, overflow = (
-        f"{count:,} ({share_text(count, outcome.total)})" if (count := outcome.count(fate)) else "none"
+        f"{count:,} ({share_of_all(count, outcome.total)})" if (count := outcome.count(fate)) else "none"
         for fate in ("zero", "subnormal", "overflow")
     )
     said = (

@@ -9,9 +9,9 @@ from typing import Any
 from ....formatting import bytes_text
 from ....widgets import Instrument, Knob, View
 from .effects import Effect, draw_effects, effects, effects_text
-from .measuring import measure
+from .measuring import measure_peak
 from .mountain import draw_mountain, parts_text
-from .settings import AFTER_STEP, BEFORE_BACKWARD, BEFORE_FORWARD, PeakSettings, loop_text
+from .settings import AFTER_STEP, BEFORE_BACKWARD, BEFORE_FORWARD, PeakSettings, peak_source
 
 _START = PeakSettings()
 _PLACES = (BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP)
@@ -50,8 +50,8 @@ class Peak(Instrument):
         """Measure these settings and, for the comparison, each with one switch put back to the start."""
         settings = PeakSettings(**at)
         first = PeakSettings(**{name: knob.start for name, knob in self._knobs.items()})
-        now, start = measure(settings), measure(first)
-        found, total = effects(settings, first, measure), now.peak - start.peak
+        now, start = measure_peak(settings), measure_peak(first)
+        found, total = effects(settings, first, measure_peak), now.peak - start.peak
         state = f"Peak {bytes_text(now.peak)} in {now.where}: {parts_text(now)}."
         return View(
             panels={
@@ -60,14 +60,14 @@ class Peak(Instrument):
             },
             state=f"{state} {effects_text(found, total)}" if found else state,
             note=" ".join([_NOTE, *[_HINT] * _about_clearing(found)]) if found else "",
-            code=loop_text(settings),
+            code=peak_source(settings),
             lit=now.lines,
         )
 
     @property
     def at_peak(self) -> Mapping[str, int]:
         """Bytes by category at the peak of the settings chosen now."""
-        return measure(PeakSettings(**self.values)).at_peak
+        return measure_peak(PeakSettings(**self.values)).at_peak
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
         """Return each switch by itself, and the switches of ``zero_grad`` with a large and a small batch."""

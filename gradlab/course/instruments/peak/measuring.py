@@ -15,7 +15,7 @@ from torch import nn
 from ...._process import lock, preserving_rng
 from ....loop import Program
 from ....memory import Ledger, MemoryPoint
-from .settings import PeakSettings, loop_text
+from .settings import PeakSettings, peak_source
 
 PHASES = {
     "loss": "forward",
@@ -72,9 +72,9 @@ class Mountain:
 
 
 @lru_cache(maxsize=1024)
-def measure(settings: PeakSettings) -> Mountain:
+def measure_peak(settings: PeakSettings) -> Mountain:
     """Run the loop of these settings and return the memory of its second update, when the optimizer has its state."""
-    program = Program(loop_text(settings))
+    program = Program(peak_source(settings))
     names: dict[str, Any] = {}
     with lock, preserving_rng(), _one_thread(), torch.enable_grad():
         torch.manual_seed(0)

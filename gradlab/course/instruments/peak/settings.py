@@ -52,7 +52,7 @@ class PeakSettings:
         return max(2, round(math.sqrt(2 * self.depth + 1)))
 
 
-def loop_text(settings: PeakSettings) -> str:
+def peak_source(settings: PeakSettings) -> str:
     """Return the program that is measured: the text that is shown is the text that runs."""
     return "\n".join([*_imports(settings), "", *_setup(settings), "", *_updates(settings)]) + "\n"
 

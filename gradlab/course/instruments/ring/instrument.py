@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 from ....widgets import Instrument, Knob, View
 from .loop_text import OPTIMIZERS, PIECES, USUAL, Setup, needs_loss
-from .ring_panel import MOMENTS, Moment, draw_ring
+from .ring_panel import CALLS_SHOWN, CallSeen, draw_ring
 from .time_panels import draw_contents, draw_losses
-from .trial import Trial, run_loop
-from .verdict import OrderRun, judge, usual_setup
+from .trial import Trial, run_trial
+from .verdict import OrderRun, judge_order, usual_setup
 
 _KEPT = 128  # trials
 
@@ -31,7 +31,7 @@ class RingOfOrders(Instrument):
         """Return the controls: the order, what else decides the run, and the call to look at."""
         return [
             Knob.order("order", "order of the calls", USUAL, PIECES),
-            Knob.slider("call", "call", MOMENTS, range(MOMENTS + 1), plays=700),
+            Knob.slider("call", "call", CALLS_SHOWN, range(CALLS_SHOWN + 1), plays=700),
             Knob.choice("optimizer", "optimizer", "SGD", list(OPTIMIZERS)),
             Knob.tick("set_to_none", "set_to_none", start=True),
             Knob.choice("layers", "model", 3, [("three layers", 3), ("one layer", 1)]),
@@ -41,7 +41,7 @@ class RingOfOrders(Instrument):
     def look(self, at: Mapping[str, Any]) -> View:
         """Return the ring, what ``.grad`` holds and the losses, with the verdict in words and the text that ran."""
         ran = self.ran(at)
-        moment = Moment(ran, at["call"])
+        moment = CallSeen(ran, at["call"])
         line = moment.call.line if moment.call else 0
         return View(
             panels={
@@ -60,17 +60,17 @@ class RingOfOrders(Instrument):
         """Return the order at these settings with the usual loop beside it; each is run once."""
         setup = Setup(at["order"], at["optimizer"], at["set_to_none"], at["first_loss"], at["layers"])
         trial, usual = self._trial(setup), self._trial(usual_setup(setup))
-        return OrderRun(trial, usual, judge(trial, usual))
+        return OrderRun(trial, usual, judge_order(trial, usual))
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
         """Return all orders of the four calls, and the usual one with a call left out or doubled, call by call."""
         for order in all_orders():
             for first_loss in (False, True) if needs_loss(order) else (False,):
-                for call in range(MOMENTS, -1, -1):
+                for call in range(CALLS_SHOWN, -1, -1):
                     yield {"order": order, "first_loss": first_loss, "call": call}
 
     def _trial(self, setup: Setup) -> Trial:
-        trial = self._trials.pop(setup, None) or run_loop(setup)
+        trial = self._trials.pop(setup, None) or run_trial(setup)
         self._trials[setup] = trial
         while len(self._trials) > _KEPT:
             self._trials.popitem(last=False)

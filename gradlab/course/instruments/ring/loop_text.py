@@ -45,7 +45,7 @@ def needs_loss(order: str) -> bool:
     return "backward" in pieces and "forward" not in pieces[: pieces.index("backward")]
 
 
-def loop_text(setup: Setup) -> str:
+def order_source(setup: Setup) -> str:
     """Return the program: it needs only ``torch``, ``model``, ``loss_fn`` and ``batches``."""
     clear = "optimizer.zero_grad()" if setup.set_to_none else "optimizer.zero_grad(set_to_none=False)"
     lines = {"zero_grad": clear, "forward": _FORWARD, "backward": "loss.backward()", "step": "optimizer.step()"}

@@ -10,7 +10,7 @@ from ....formatting import short
 from .trial import Grad, LoopCall
 from .verdict import OrderRun, call_text, grad_text, spans_text
 
-MOMENTS = 12
+CALLS_SHOWN = 12
 """So many calls can be looked at one by one: three turns of four calls."""
 CALL_STYLES: dict[str, dict[str, str]] = {
     "zero_grad": {"fill": "paper", "stroke": "grey", "dash": "dashed"},
@@ -26,7 +26,7 @@ _MOST_BOXES = 4
 
 
 @dataclass(frozen=True)
-class Moment:
+class CallSeen:
     """An order that was run, right after one of its first calls; 0 is before the loop."""
 
     ran: OrderRun
@@ -56,7 +56,7 @@ class Moment:
         return f"Turn {call.turn}, `{call.piece}`: {call_text(call)}. `.grad`: {grad_text(self.grad)}."
 
 
-def draw_ring(moment: Moment, width: int, height: int) -> Drawing:
+def draw_ring(moment: CallSeen, width: int, height: int) -> Drawing:
     """Draw the ring with the call of this moment in a frame, and below each call what it did the last time it ran."""
     panel = PanelBuilder("the ring", width, height)
     word = moment.ran.verdict

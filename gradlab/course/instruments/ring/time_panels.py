@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ....drawing import BATCH_STYLES, Axes, Dots, Drawing, PanelBuilder, Path, Side, Spot, add_key, make_axes, make_box
 from ....formatting import short
-from .ring_panel import CALL_STYLES, MOMENTS, Moment
+from .ring_panel import CALL_STYLES, CALLS_SHOWN, CallSeen
 from .trial import TURNS, LoopCall
 from .verdict import OrderRun, call_text, grad_text, is_broken
 
@@ -16,11 +16,11 @@ _TALLEST = 34.0  # a box
 _MARGIN = 112.0  # at the right of the curves, for their names
 
 
-def draw_contents(moment: Moment, width: int, height: int) -> Drawing:
+def draw_contents(moment: CallSeen, width: int, height: int) -> Drawing:
     """Draw a column for each of the first calls: what is in ``.grad`` after it, one box a backward."""
     panel = PanelBuilder("what .grad holds", width, height)
-    calls = moment.ran.trial.calls[:MOMENTS]
-    wide = (width - 2 * _LEFT) / MOMENTS
+    calls = moment.ran.trial.calls[:CALLS_SHOWN]
+    wide = (width - 2 * _LEFT) / CALLS_SHOWN
     bottom = height - _NAMES
     most = max(3, max((call.after.count for call in calls), default=0))
     tall = min(_TALLEST, (bottom - _TOP - 18) / most)

@@ -14,7 +14,7 @@ from ...._process import lock
 from ....gradients import Provenance, Span
 from ....loop import LoopError, Program
 from ....tasks import Task, digits
-from .loop_text import Setup, loop_text
+from .loop_text import Setup, order_source
 
 TURNS = 60
 """Of the loop: one batch each."""
@@ -126,7 +126,7 @@ def namespace(setup: Setup) -> dict[str, Any]:
     return {"torch": torch, "model": build(setup.layers), "loss_fn": digits_task().loss_fn, "batches": batches}
 
 
-def run_loop(setup: Setup) -> Trial:
+def run_trial(setup: Setup) -> Trial:
     """Run the text of a setup from the same weights on the same batches; an error ends it and is kept."""
     with lock, torch.enable_grad():
         observer = _Observer(setup)
@@ -140,7 +140,7 @@ class _Observer:
     """Runs a text statement by statement, and writes down what each call has done."""
 
     def __init__(self, setup: Setup) -> None:
-        self.setup, self.text = setup, loop_text(setup)
+        self.setup, self.text = setup, order_source(setup)
         self.names = namespace(setup)
         self.model: nn.Module = self.names["model"]
         self.provenance = Provenance(self.model.named_parameters())

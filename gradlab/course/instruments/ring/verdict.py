@@ -83,7 +83,7 @@ def usual_setup(setup: Setup) -> Setup:
     return replace(setup, order=USUAL, first_loss=False)
 
 
-def judge(trial: Trial, usual: Trial) -> OrderVerdict:
+def judge_order(trial: Trial, usual: Trial) -> OrderVerdict:
     """Hold the weights of a trial, turn by turn, against those of the usual loop on the same batches."""
     if trial.error is not None:
         raised = trial.error.problem.partition(":")[0]
