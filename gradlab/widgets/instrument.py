@@ -25,6 +25,7 @@ from .requests import RequestError, cut_words, panel_size, read_number
 Settings = Mapping[str, Any]
 DrawPanel = Callable[[int, int], Drawing]
 _KEPT = 64  # views
+_NO_EFFECT = ("to_line", "press", "zoom")  # a panel and a loop ask for them, and only a lab can do them
 _KINDS = (".png", ".svg", ".html")
 
 
@@ -159,7 +160,7 @@ class Instrument(ABC):
             self._turn(name, self._knob(name).nearest(read_number(request, "x")))
         elif do == "size":
             self._size = panel_size(request)
-        else:
+        elif do not in _NO_EFFECT:
             raise RequestError(f"{type(self).__name__} knows no request {do!r}")
 
     def _knob(self, name: str) -> Knob:

@@ -90,6 +90,12 @@ def test_nonsense_from_the_page_is_answered_in_words(request_: dict[str, Any]) -
     assert answer["frames"][0]["alarm"]
 
 
+@pytest.mark.parametrize("do", ["to_line", "press", "zoom"])
+def test_what_only_a_lab_can_do_is_no_mistake(do: str) -> None:
+    page = Page(Adder()).ask(do, line=1, what="batch 3")
+    assert page.alarm == ""
+
+
 def test_start_values_are_set_by_name_and_a_slider_takes_in_a_number_between_its_own() -> None:
     adder = Adder(a=3.5, twice=True)
     assert adder.text == "The sum is 9.0."
