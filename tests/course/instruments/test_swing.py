@@ -116,3 +116,12 @@ def test_the_code_that_is_shown_is_what_was_run() -> None:
     names: dict[str, Any] = {"torch": torch, "path": []}
     exec(Page(lab).shown["code"]["source"], names)
     assert tuple(names["path"]) == numbers.run_swing(0.2, 1.0, 0.5, False).weights[1:][: len(names["path"])]
+
+
+def test_momentum_and_no_zero_grad_run_away_at_every_lr() -> None:
+    for lr in (0.01, 0.1, 1.0, 4.0):
+        for momentum in (0.3, 0.9, 0.99):
+            assert numbers.run_swing(lr, 1.0, momentum, False).fate == "runs away"
+            path = [abs(weight) for weight in by_hand(lr, 1.0, momentum, False, 4000)]
+            assert max(path[3000:]) > 10 * max(path[:100])
+    assert "it runs away at every lr" in swing(momentum=0.9).text
