@@ -116,3 +116,15 @@ def test_the_code_that_is_shown_is_what_was_run() -> None:
     names: dict[str, Any] = {"torch": torch, "path": []}
     exec(Page(lab).shown["code"]["source"], names)
     assert tuple(names["path"]) == numbers.run_swing(0.2, 1.0, 0.5, False).weights[1:][: len(names["path"])]
+
+
+def test_a_swing_that_stays_bounded_is_drawn_whole() -> None:
+    """At lr 3.9 it swings for ever, far but never away: every weight is in the picture, and none is said to be gone."""
+    lab = swing(lr=3.9)
+    weight = Page(lab).panels["weight"]
+    assert len(weight.points("weights")) == numbers.UPDATES + 1
+    assert not any("out of the picture" in text for text in weight.texts())
+    lab.turn("lr", 4.0)
+    drawn = by_hand(4.0, 1.0, 0.0, False)
+    gone = next(at for at in range(len(drawn)) if all(abs(w) > 3.75 for w in drawn[at:]))
+    assert f"out of the picture from update {gone}" in Page(lab).panels["weight"].texts()
