@@ -221,12 +221,11 @@ def _add_words(
     begin, end = newest
     peak = float(total[begin:end].max()) if end > begin else 0.0
     said = ""
-    if peak > 0:
+    if peak > 0 and not scene.updates:  # no update was watched: what is there between two of them is no peak
+        said = f"{bytes_words(peak)} at rest, between two updates"
+        panel.label("cause", [Spot(said, MARGIN, _CAUSE_Y)])
+    elif peak > 0:
         statement, module = _at(scene, begin + int(total[begin:end].argmax()), len(total))
-        if not scene.updates:  # no update was watched: what is there between two of them is no peak
-            said = f"{bytes_words(peak)} at rest, between two updates"
-            panel.label("cause", [Spot(said, MARGIN, _CAUSE_Y)])
-            return said
         whole = f"peak {bytes_words(peak)} {peak_location(statement, module)}"
         cuts = (module, *(f"\u2026{module[at:]}" for at in range(2, len(module), 2)), "")
         options = (f"\u25bc peak {bytes_words(peak)} {peak_location(statement, cut)}" for cut in cuts)

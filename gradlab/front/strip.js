@@ -68,7 +68,8 @@ export class PanelStrip {
     const first = this.root.firstElementChild;
     const wide = first ? Math.round(first.getBoundingClientRect().width / 10) * 10 : 0;
     if (!wide) return; // not on screen
-    const [share, most] = this.panels.size === 1 ? [0.4, 420] : [0.62, 340];
+    // Few panels get more room each.
+    const [share, most] = { 1: [0.4, 420], 2: [0.8, 400] }[this.panels.size] ?? [0.62, 340];
     const width = Math.min(Math.max(wide, 260), 1300);
     const height = Math.min(Math.max(Math.round(width * share), 220), most);
     if (this.size === `${width} ${height}`) return;

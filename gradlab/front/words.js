@@ -15,6 +15,7 @@ export class Words {
     this._state = addElement("div", words, "gl-state");
     this._chip.hidden = true;
     this._note = addElement("div", words, "gl-note");
+    this._note.hidden = true; // until there is one; from then on it keeps its room
     this._live = addElement("div", words, "gl-hidden");
     this._live.setAttribute("role", "status");
     this._live.setAttribute("aria-live", "polite");
@@ -30,6 +31,7 @@ export class Words {
   show({ state, alarm, note }) {
     if (state !== undefined) this._state.textContent = state;
     if (note !== undefined) this._note.textContent = note;
+    if (note) this._note.hidden = false;
     if (alarm === undefined) return;
     this._chip.hidden = !alarm;
     this._chip.textContent = alarm && `⚠ ${alarm}`;

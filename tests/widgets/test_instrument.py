@@ -55,6 +55,19 @@ def test_a_turn_changes_picture_words_and_code() -> None:
     assert adder.values["a"] == 2.0
 
 
+def test_a_bad_turn_before_anything_was_shown_keeps_its_words() -> None:
+    adder = Adder()
+    adder.turn("a", "bad")
+    said = "Adder: a must be one of 0.0, 1.0, 2.0, 4.0, got 'bad'"
+    assert adder.text == f"The sum is 2.0. {said}"
+    page = Page(adder)
+    assert page.shown["alarm"] == said
+    page.ask("size", width=400, height=300)
+    assert page.shown["alarm"] == said
+    page.turn("a", 4.0)
+    assert (page.shown["alarm"], adder.text) == ("", "The sum is 5.0.")
+
+
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [

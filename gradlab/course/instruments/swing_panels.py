@@ -13,7 +13,7 @@ from . import swing_numbers as numbers
 
 HIGHEST = 4.6
 """lr times curvature up to which the map reaches."""
-_REACH = 3.0  # of the weight's axis, which starts at 1
+_REACH = 3.0  # of the weight's axis for a path that runs away; it starts at 1
 _COLUMNS, _ROWS = 92, 40
 
 
@@ -57,7 +57,7 @@ def draw_weight(path: numbers.SwingPath, zero_grad: bool, width: int, height: in
     )
     panel.corner(*_corner(path))
     if not kept.all():
-        first = int(np.argmin(kept))
+        first = int(np.flatnonzero(kept)[-1]) + 1  # it may have come back before
         panel.label(
             "gone",
             [Spot(f"out of the picture from update {first}", axes.right - 4, axes.top + 12, "end")],
@@ -163,7 +163,7 @@ def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, widt
             "here",
             place,
             size=15.0,
-            fill="weights",
+            fill=role(zero_grad),
             stroke="paper",
             width=2.0,
             words=f"here: lr × curvature = {short(s)}, momentum {momentum:g}. Drag it to turn lr.",
@@ -191,7 +191,7 @@ def _fates(zero_grad: bool) -> np.ndarray:
 def _name_regions(panel: PanelBuilder, axes: Axes, zero_grad: bool) -> None:
     """Write the fates where their regions are, which follows from the stability limit s < 2 (1 + momentum)."""
     if zero_grad:
-        spots = [("settles", 0.62, 0.07), ("settles, swinging", 1.5, 0.6), ("runs away", 3.55, 0.3)]
+        spots = [("settles", 0.36, 0.06), ("settles, swinging", 1.5, 0.6), ("runs away", 3.55, 0.3)]
     else:
         spots = [("runs away", 2.3, 0.55)]
         panel.label(
@@ -208,7 +208,8 @@ def _read_as_lr(axes: Axes, curvature: float) -> Axis:
 
 
 def _reach(path: numbers.SwingPath) -> float:
-    return 1.25 * max(1.0, min(_REACH, max(abs(weight) for weight in path.weights)))
+    most = max(abs(weight) for weight in path.weights)
+    return 1.25 * max(1.0, min(_REACH, most) if path.fate == "runs away" else most)
 
 
 def _corner(path: numbers.SwingPath) -> list[str]:

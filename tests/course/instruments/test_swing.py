@@ -125,3 +125,15 @@ def test_momentum_and_no_zero_grad_run_away_at_every_lr() -> None:
             path = [abs(weight) for weight in by_hand(lr, 1.0, momentum, False, 4000)]
             assert max(path[3000:]) > 10 * max(path[:100])
     assert "it runs away at every lr" in swing(momentum=0.9).text
+
+
+def test_a_swing_that_stays_bounded_is_drawn_whole() -> None:
+    """At lr 3.9 it swings for ever, far but never away: every weight is in the picture, and none is said to be gone."""
+    lab = swing(lr=3.9)
+    weight = Page(lab).panels["weight"]
+    assert len(weight.points("weights")) == numbers.UPDATES + 1
+    assert not any("out of the picture" in text for text in weight.texts())
+    lab.turn("lr", 4.0)
+    drawn = by_hand(4.0, 1.0, 0.0, False)
+    gone = next(at for at in range(len(drawn)) if all(abs(w) > 3.75 for w in drawn[at:]))
+    assert f"out of the picture from update {gone}" in Page(lab).panels["weight"].texts()

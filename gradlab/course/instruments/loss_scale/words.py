@@ -54,8 +54,8 @@ def conversion_words(outcome: Outcome) -> str:
     zero, overflow = (outcome.by_conversion[fate] for fate in ("zero", "overflow"))
     if (zero, overflow) == (outcome.count("zero"), outcome.count("overflow")):
         return ""
-    infinite = f"{overflow:,}" if overflow else "none"
-    return f"Converting the finished fp32 gradients would make {zero:,} of them 0 and {infinite} inf. "
+    zeros, infinite = (f"{count:,}" if count else "none" for count in (zero, overflow))
+    return f"Converting the finished fp32 gradients would make {zeros} of them 0 and {infinite} inf. "
 
 
 CONVERSION_NOTE = (

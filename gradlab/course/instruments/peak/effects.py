@@ -82,13 +82,15 @@ def draw_effects(found: Sequence[Effect], total: int, width: int, height: int) -
     return panel.finish(effects_text(found, total))
 
 
-def effects_text(found: Sequence[Effect], total: int) -> str:
-    """Say what each switch did, and all of them together."""
+def effects_text(found: Sequence[Effect], total: int, most: int | None = None) -> str:
+    """Say what all switches did together, and each by itself: the ``most`` largest, the others are counted."""
     if not found:
         return "Nothing is changed yet."
     if len(found) == 1:
         return f"Against the start: {found[0].text}."
-    each = "; ".join(effect.text for effect in found)
+    each = "; ".join(effect.text for effect in found[:most])
+    more = len(found) - len(found[:most])
+    each += f"; {more} more in the bars" * bool(more)
     return f"Against the start {signed(total)}. Each switch by itself, the others as they are: {each}."
 
 

@@ -19,6 +19,7 @@ _NOTE = (
     "Outline and bars compare with the settings at the start. A bar is the peak now against the peak with that one "
     "switch put back; together they need not add up."
 )
+_TOLD = 3  # effects in words; the bars show them all
 _HINT = "How far set_to_none moves the peak depends on where zero_grad stands: try it in all three places (minGPT#106)."
 
 
@@ -58,7 +59,7 @@ class Peak(Instrument):
                 "memory": lambda width, height: draw_mountain(now, start, width, height),
                 "effects": lambda width, height: draw_effects(found, total, width, height),
             },
-            state=f"{state} {effects_text(found, total)}" if found else state,
+            state=f"{state} {effects_text(found, total, _TOLD)}" if found else state,
             note=" ".join([_NOTE, *[_HINT] * _about_clearing(found)]) if found else "",
             code=peak_source(settings),
             lit=now.lines,

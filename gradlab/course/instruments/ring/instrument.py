@@ -54,6 +54,7 @@ class RingOfOrders(Instrument):
             code=ran.code,
             off=() if needs_loss(at["order"]) else ("first_loss",),
             lit=(line, line),
+            wrong=line if moment.call and moment.call.failed else 0,
         )
 
     def ran(self, at: Mapping[str, Any]) -> OrderRun:

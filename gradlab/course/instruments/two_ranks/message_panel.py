@@ -79,7 +79,7 @@ def _add_statement(
             panel.add(make_box(f"{name} {rank}", x - half, y - half, x + half, y + half, words=words, **look))
         elif moment.statement == "step":
             at = (x, y)
-            panel.add(Dots(f"{name} {rank}", at, shape="diamond", size=2 * half, fill="weights" + pale, words=words))
+            panel.add(Dots(f"{name} {rank}", at, shape="diamond", size=2 * half, fill="optimizer" + pale, words=words))
         elif settings.clears(rank):
             at = (x, y)
             panel.add(
@@ -95,7 +95,7 @@ def _add_statement(
 
 
 def _add_key(panel: PanelBuilder, axes: Axes, settings: LoopSettings) -> None:
-    x, y = axes.left, 38.0
+    x, y = 14.0, 38.0
     panel.add(Dots("key clear", (x + 5, y), shape="ring", size=10.0, stroke="grey", width=1.6))
     panel.label("key clear word", [Spot("zero_grad", x + 14, y)])
     panel.add(make_box("key backward", x + 84, y - 6, x + 96, y + 6, fill="fresh", stroke="ink", width=1.0))
@@ -104,7 +104,7 @@ def _add_key(panel: PanelBuilder, axes: Axes, settings: LoopSettings) -> None:
         make_box("key reduce", x + 166, y - 6, x + 174, y + 6, fill="gradients", hatch="//", stroke="ink", width=1.0)
     )
     panel.label("key reduce word", [Spot("all-reduce", x + 179, y)])
-    panel.add(Dots("key step", (x + 254, y), shape="diamond", size=12.0, fill="weights"))
+    panel.add(Dots("key step", (x + 254, y), shape="diamond", size=12.0, fill="optimizer"))
     panel.label("key step word", [Spot("step", x + 264, y)])
     if settings.forgets != "none" and panel.label("key forgotten word", [Spot("forgotten", x + 315, y)]):
         panel.add(Dots("key forgotten", (x + 305, y), shape="cross", size=11.0, stroke="wrong", width=2.2))
