@@ -29,13 +29,20 @@ if TYPE_CHECKING:
     from .doctor_command import doctor_command as doctor_command
     from .exercises import exercise as exercise
     from .fact_check import OperationLog as OperationLog
+    from .fact_check import batch_grads as batch_grads
+    from .fact_check import fails as fails
+    from .fact_check import flat_grads as flat_grads
     from .fact_check import flat_weights as flat_weights
+    from .fact_check import grad_of as grad_of
     from .fact_check import is_deprecated as is_deprecated
     from .fact_check import linear_stack as linear_stack
+    from .fact_check import losses_of as losses_of
     from .fact_check import peak_bytes as peak_bytes
+    from .fact_check import peak_ledger as peak_ledger
     from .fact_check import race_clearing as race_clearing
     from .fact_check import small_batch as small_batch
     from .fact_check import small_net as small_net
+    from .fact_check import two_weights as two_weights
     from .figures.curves import curves as curves
     from .figures.graph import draw_graph as draw_graph
     from .figures.headtail import head_to_tail as head_to_tail

@@ -19,18 +19,26 @@ from ..tasks import Task
 Make = Callable[..., torch.optim.Optimizer]
 
 
-def small_net(device: str = "cpu") -> nn.Sequential:
-    """Return the same network each time: 4 inputs, 8 hidden units, 1 output; the random numbers go on as they were."""
+def _usual_device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def small_net(device: str = "") -> nn.Sequential:
+    """Return the same network each time: 4 inputs, 8 hidden units, 1 output; the random numbers go on as they were.
+
+    Without a device it goes to the GPU if there is one, as ``small_batch`` does.
+    """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).to(device)
+        return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)).to(device or _usual_device())
 
 
-def small_batch(device: str = "cpu") -> tuple[Tensor, Tensor]:
+def small_batch(device: str = "") -> tuple[Tensor, Tensor]:
     """Return the same 12 samples each time: inputs (12, 4) and targets (12, 1)."""
     generator = torch.Generator().manual_seed(1)
     inputs, targets = torch.randn(12, 4, generator=generator), torch.randn(12, 1, generator=generator)
-    return inputs.to(device), targets.to(device)
+    place = device or _usual_device()
+    return inputs.to(place), targets.to(place)
 
 
 def linear_stack(width: int, depth: int, device: str = "cpu") -> nn.Sequential:
@@ -44,15 +52,76 @@ def flat_weights(model: nn.Module) -> Tensor:
     return nn.utils.parameters_to_vector(model.parameters()).detach().clone()
 
 
-def peak_bytes(
+def flat_grads(model: nn.Module) -> Tensor:
+    """Return ``.grad`` of all weights in one row, as a copy."""
+    return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+
+def batch_grads(model: nn.Module, x: Tensor, y: Tensor, reduction: str = "mean") -> Tensor:
+    """Return the gradient of the squared error of this batch alone, in one row; ``.grad`` stays as it is."""
+    loss = nn.functional.mse_loss(model(x), y, reduction=reduction)
+    return nn.utils.parameters_to_vector(torch.autograd.grad(loss, list(model.parameters())))
+
+
+def grad_of(tensor: Tensor) -> Tensor | None:
+    """Return ``.grad``, without the warning that PyTorch gives for a tensor that is no leaf."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The .grad attribute")
+        return tensor.grad
+
+
+def fails(call: Callable[..., object], *args: Any) -> bool:
+    """Return whether a call raises an error."""
+    try:
+        call(*args)
+    except (AttributeError, RuntimeError, TypeError):
+        return True
+    return False
+
+
+def losses_of(
+    loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer, updates: int, zero_grad: bool = True
+) -> list[float]:
+    """Make updates with the gradient of ``loss()``, with or without clearing, and return the loss before each."""
+    losses = []
+    for _ in range(updates):
+        if zero_grad:
+            optimizer.zero_grad()
+        now = loss()
+        now.backward()
+        optimizer.step()
+        losses.append(now.item())
+    return losses
+
+
+def two_weights(
+    make: Make, set_to_none: bool = True, pause: bool = False, clear: bool = True, **options: Any
+) -> list[float]:
+    """Return two weights after nine updates that pull them to 0; the options are those of the optimizer.
+
+    pause: whether the three updates in the middle do not use the second weight.
+    clear: whether ``zero_grad(set_to_none)`` is called before each update.
+    """
+    weights = [nn.Parameter(torch.full((1,), value)) for value in (1.0, 2.0)]
+    optimizer = make(weights, lr=0.1, **options)
+    for update in range(9):
+        if clear:
+            optimizer.zero_grad(set_to_none=set_to_none)
+        used = weights[:1] if pause and update in (3, 4, 5) else weights
+        torch.stack([w.square().sum() for w in used]).sum().backward()
+        optimizer.step()
+    return [w.item() for w in weights]
+
+
+def peak_ledger(
     model: nn.Sequential,
     x: Tensor,
     make: Make = torch.optim.SGD,
     window: int = 1,
     set_to_none: bool = True,
     cut: int = 0,
-) -> int:
-    """Return the most bytes alive in the second of two updates; the loss is the mean square of the output.
+) -> Ledger:
+    """Return the bytes of the second of two updates, counted; the loss is the mean square of the output.
 
     window: into how many micro-batches ``x`` is cut.
     cut: segments of which only the first input is kept for backward; 0 for no checkpointing.
@@ -65,7 +134,12 @@ def peak_bytes(
                 y = checkpoint_sequential(model, cut, part, use_reentrant=False) if cut else model(part)
                 (y.square().mean() / window).backward()
             optimizer.step()
-    return ledger.peak
+    return ledger
+
+
+def peak_bytes(model: nn.Sequential, x: Tensor, make: Make = torch.optim.SGD, window: int = 1, **options: Any) -> int:
+    """Return the most bytes alive in the second of two updates; the options are those of ``peak_ledger``."""
+    return peak_ledger(model, x, make, window, **options).peak
 
 
 class OperationLog(_torch.TorchDispatchMode):

@@ -11,13 +11,19 @@ from torch import nn
 from gradlab import tasks
 from gradlab.course import (
     OperationLog,
+    batch_grads,
+    fails,
+    flat_grads,
     flat_weights,
+    grad_of,
     is_deprecated,
     linear_stack,
+    losses_of,
     peak_bytes,
     race_clearing,
     small_batch,
     small_net,
+    two_weights,
 )
 
 
@@ -37,6 +43,53 @@ def test_flat_weights_are_a_copy() -> None:
     nn.init.zeros_(model[0].weight)
     assert kept.numel() == 4 * 8 + 8 + 8 + 1
     assert not torch.equal(kept, flat_weights(model))
+
+
+def test_gradients_of_a_batch_alone_and_those_in_grad() -> None:
+    model, (x, y) = small_net(), small_batch()
+    alone = batch_grads(model, x, y)
+    assert all(p.grad is None for p in model.parameters())
+    for _ in range(2):
+        (model(x) - y).square().mean().backward()
+    assert torch.allclose(flat_grads(model), 2 * alone)
+    assert torch.allclose(batch_grads(model, x, y, "sum"), y.numel() * alone, atol=1e-5)
+    kept = flat_grads(model)
+    model.zero_grad(set_to_none=False)
+    assert kept.any()
+
+
+def test_the_gradient_of_a_tensor_that_is_no_leaf_is_read_in_silence() -> None:
+    w = torch.ones(2, requires_grad=True)
+    double = w * 2
+    double.sum().backward()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert grad_of(double) is None
+    assert grad_of(w) is w.grad
+
+
+def test_what_fails() -> None:
+    assert fails(gone)
+    assert fails(torch.zeros(2).view, 3)
+    assert not fails(abs, -1)
+
+
+@pytest.mark.parametrize(("clear", "weights"), [(True, [2.0, 1.6, 1.28]), (False, [2.0, 1.6, 0.88])])
+def test_losses_of_some_updates(clear: bool, weights: list[float]) -> None:
+    """By hand: lr 0.1, the loss w squared; without clearing the second step applies the first gradient again."""
+    w = torch.tensor(2.0, requires_grad=True)
+    losses = losses_of(lambda: w**2, torch.optim.SGD([w], lr=0.1), 3, clear)
+    assert losses == pytest.approx([weight**2 for weight in weights])
+
+
+def test_two_weights_one_of_them_unused_for_a_while() -> None:
+    """SGD with lr 0.1 takes a fifth off a weight at each of its updates; momentum goes on only where zeros are."""
+    assert two_weights(torch.optim.SGD) == pytest.approx([0.8**9, 2 * 0.8**9])
+    assert two_weights(torch.optim.SGD, pause=True) == pytest.approx([0.8**9, 2 * 0.8**6])
+    none, zeros = (two_weights(torch.optim.SGD, way, pause=True, momentum=0.9) for way in (True, False))
+    assert none[0] == zeros[0]
+    assert none[1] != zeros[1]
+    assert two_weights(torch.optim.SGD, clear=False) != two_weights(torch.optim.SGD)
 
 
 def test_a_transfer_is_noticed_and_its_absence_too() -> None:
