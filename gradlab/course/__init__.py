@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..drawing import WEIGHTS as WEIGHTS
     from ..drawing import WRONG as WRONG
     from ..widgets import ForecastLab as ForecastLab
+    from .attempt import attempt as attempt
     from .autograd_graph import graph_of as graph_of
     from .autograd_graph import record_gradients as record_gradients
     from .cheat_sheet import cheat_sheet as cheat_sheet
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from .fact_check import two_weights as two_weights
     from .figures.curves import curves as curves
     from .figures.graph import draw_graph as draw_graph
-    from .figures.headtail import head_to_tail as head_to_tail
     from .grad_traffic import traffic as traffic
     from .instruments.loss_scale.instrument import loss_scale as loss_scale
     from .instruments.peak.instrument import peak as peak

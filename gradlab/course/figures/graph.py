@@ -17,7 +17,8 @@ from PIL import Image
 from ...drawing import ACTIVATIONS, GRADIENTS, GREY, INK, WEIGHTS, own_look, small_png, tint
 from ..autograd_parts import ACCUMULATE, Graph, Node, shape_text
 from .graph_layout import Layers, layers
-from .headtail import Point
+
+Point = tuple[float, float]
 
 MOST_NODES = 40
 """A picture of more nodes says nothing."""
