@@ -17,7 +17,7 @@ from ..loop import SWITCHES, LoopError, Program, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .answers import answer_request
 from .code import changed_lines, coloured
-from .controls import SPEEDS, lab_controls, switch_values, without_effect
+from .controls import SPEEDS, USUAL_SPEED, lab_controls, switch_values, without_effect
 from .frames import Frame, FrameWriter, PanelDrawings
 from .python_state import python_state
 from .requests import RequestError, cut_words, read_number
@@ -38,6 +38,8 @@ class LabController:
         """
         self.runner = runner
         self.controls = controls
+        self.speed = USUAL_SPEED
+        """The words of SPEEDS at which Play begins, until the learner chooses another."""
         self.interrupted = False
         """Set when the kernel is interrupted between two requests; the next request for frames ends the playing."""
         self.playing = False
@@ -258,6 +260,7 @@ class LabController:
                 "values": {**switch_values(runner.recipe), "task": runner.task.name, "card": self._card},
                 "off": without_effect(runner.recipe),
                 "speeds": [list(speed) for speed in SPEEDS] if "speed" in self.controls else [],
+                "speed": dict(SPEEDS)[self.speed],
                 "editable": "edit" in self.controls,
             }
         return self._last_settings
