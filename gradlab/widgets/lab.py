@@ -49,6 +49,10 @@ class Lab:
             raise ValueError(f"Lab: panels of the task {runner.task.name!r} can be any but 'picture', got 'picture'")
         if not isinstance(speed, str) or speed not in dict(switches.SPEEDS):
             raise ValueError(f"Lab: speed must be one of {', '.join(dict(switches.SPEEDS))}, got {speed!r}")
+        if shown and PanelName.HELD_OUT in shown and runner.task.held_out is None:
+            raise ValueError(
+                f"Lab: panels of the task {runner.task.name!r} can be any but 'held-out loss', got 'held-out loss'"
+            )
         self.controller = LabController(runner, chosen, shown, named=task is None or isinstance(task, str))
         self.controller.speed = speed
         """What each request of the browser does, and the frames that answer it."""
