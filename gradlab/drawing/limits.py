@@ -14,7 +14,8 @@ COARSE = (1.0, 2.0, 3.0, 5.0, 10.0)
 """For numbers that rise and fall."""
 LARGEST_DRAWN = 1e300
 """Beyond this, margins and tick steps would overflow a double."""
-_LOG_FROM = 300.0  # an axis is logarithmic when its largest value is more than so many times its smallest
+LOG_FROM = 300.0
+"""An axis is logarithmic when its largest value is more than so many times its smallest."""
 _DECADES = 12.0  # that a logarithmic axis reaches down at most
 
 Numbers = npt.NDArray[np.float64]
@@ -53,7 +54,7 @@ def around(low: float, high: float, ladder: tuple[float, ...] = FINE) -> tuple[f
 
 
 def value_limits(
-    values: Numbers, room: float = 1.0, ladder: tuple[float, ...] = FINE, log_from: float = _LOG_FROM
+    values: Numbers, room: float = 1.0, ladder: tuple[float, ...] = FINE, log_from: float = LOG_FROM
 ) -> tuple[float, float, bool]:
     """Return the limits for finite values, and whether the axis is logarithmic: where they lie too far apart.
 

@@ -13,7 +13,7 @@ from .axes import Axes, Side, make_axes
 from .builder import PanelBuilder, make_box
 from .labels import Spot
 from .lettering import text_width
-from .limits import Numbers, from_zero, numbers, value_limits
+from .limits import LOG_FROM, Numbers, from_zero, numbers, value_limits
 from .marks import Band, Dots, Drag, Drawing, Path, Readout
 
 NEWEST = 6
@@ -25,7 +25,7 @@ _BROKEN = 13.0  # size of the words about a loss that is lost
 
 def draw_loss(scene: Curve, width: int, height: int, zoom: tuple[float, float] | None = None) -> Drawing:
     """Draw the curve up to where it breaks; ``zoom`` shows the updates between two numbers only."""
-    panel = PanelBuilder("loss", width, height)
+    panel = PanelBuilder(scene.title, width, height)
     x, mean, low, high = (numbers(part) for part in (scene.updates, scene.mean, scene.low, scene.high))
     kept = np.isfinite(x) & np.isfinite(mean)
     if scene.broken is not None:
@@ -74,7 +74,9 @@ def by_column(x: Numbers, mean: Numbers, low: Numbers, high: Numbers) -> Numbers
 
 
 def _axes(scene: Curve, x: Numbers, values: Numbers, width: int, height: int, zoom: tuple[float, float] | None) -> Axes:
-    low, high, log = value_limits(values, 1.3 if scene.switches else 1.0)
+    low, high, log = value_limits(
+        values, 1.3 if scene.switches else 1.0, log_from=math.inf if scene.linear else LOG_FROM
+    )
     if zoom is not None and zoom[1] > zoom[0]:
         across = zoom
     else:
@@ -131,9 +133,9 @@ def _add_broken(panel: PanelBuilder, axes: Axes, said: str) -> None:
 
 def _words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
     if scene.broken is not None:
-        end = f"The loss is inf or NaN from update {scene.broken:,}."
+        end = f"The {scene.title} is inf or NaN from update {scene.broken:,}."
     elif math.isfinite(scene.now):
-        end = f"The loss is {short(scene.now)} now."
+        end = f"The {scene.title} is {short(scene.now)} now."
     else:
         end = ""
     if not len(x):

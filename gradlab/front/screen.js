@@ -71,6 +71,8 @@ export class Screen {
     this.speedLabel = speedLabel;
     /** @type {(number | null)[]} */
     this.rates = [];
+    this.toldRate = /** @type {number | null} */ (60);
+    this.setRate = speed;
     this.copyText = "";
     this.copyButton = addButton(bar, "Copy this state", () => this.copy());
     more?.(bar);
@@ -115,6 +117,7 @@ export class Screen {
       this.words.show({ state: shown.state, alarm: shown.alarm, note: this.told || this.note });
     }
     if (some("speeds")) this.offer(shown.speeds);
+    if (some("speed")) this.begin(shown.speed);
     if (this.ending) {
       this.ending = false;
       this.strip.describe();
@@ -132,11 +135,19 @@ export class Screen {
 
   /** @param {[string, number | null][]} speeds */
   offer(speeds) {
+    const chosen = this.rates.length ? this.rates[this.speed.selectedIndex] : this.toldRate;
     this.speedLabel.hidden = !speeds.length;
     this.rates = speeds.map(([, rate]) => rate);
     this.speed.replaceChildren(...speeds.map(([words]) => new Option(words)));
-    const usual = this.rates.indexOf(60);
-    this.speed.selectedIndex = Math.max(usual, 0);
+    this.speed.selectedIndex = Math.max(this.rates.indexOf(chosen), 0);
+  }
+
+  /** Go over to the speed that the lab begins with; told again, it leaves what the reader chose. @param {number | null} rate */
+  begin(rate) {
+    if (rate === this.toldRate) return;
+    this.toldRate = rate;
+    this.speed.selectedIndex = Math.max(this.rates.indexOf(rate), 0);
+    this.setRate(rate);
   }
 
   async copy() {

@@ -6,7 +6,7 @@ import math
 import sys
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from ..gradients import Provenance
 from ..memory import Ledger, MemoryPoint, footprint
+from .bound_program import BoundProgram
 from .engine import MOST_STATEMENTS, Engine
 from .history import History
 from .history_writer import HistoryWriter
@@ -45,6 +46,8 @@ class Run:
         self.recipe = _checked(Recipe(lr=getattr(task, "lr", 0.1)) if recipe is None else recipe)
         self.watch_memory = False
         """Count bytes with a Ledger during the last update of every ``advance``, into ``watched``."""
+        self.after_update: Callable[[], None] | None = None
+        """Called after each complete update; it must change neither the model nor random numbers."""
         self._watch_gradients = False
         self.start_weights: tuple[float, ...] | None = None
         """The weights that the run began with, where ``reset`` was given some."""
@@ -249,7 +252,7 @@ class Run:
             engine = Engine(program, self.task, model, provenance, self.seed, is_edited=is_edited)
         except (Exception, SystemExit) as error:
             raise program.explain(error) from error
-        engine.on_update = lambda loop: recorder.updated(*loop.pop_update())
+        engine.on_update = self._note_update
         self.model: nn.Module = model
         self.provenance = provenance
         self._recorder, self._engine, self._loop = recorder, engine, engine.loop
@@ -262,6 +265,11 @@ class Run:
         self.all_loops_known = True
         """False when the loop was changed so often that not every change is kept in ``loops``."""
         self._pending = None
+
+    def _note_update(self, loop: BoundProgram) -> None:
+        self._recorder.updated(*loop.pop_update())
+        if self.after_update is not None:
+            self.after_update()
 
     def _checked_weights(self, weights: Sequence[float]) -> tuple[float, ...]:
         count = sum(param.numel() for param in self.model.parameters())

@@ -15,6 +15,7 @@ from ..loop import History, Run
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
 from ..tasks import ClassRegions, HeldOutImages, Task
 from .evaluate import evaluating, loss_at
+from .held_out import HeldOutLoss
 from .kinds import (
     Arrow,
     Arrows,
@@ -43,6 +44,7 @@ class RunScenes:
         self.run = run
         self.card: tuple[str, int] | None = None
         """Name and usable bytes of the card that memory is held against, where one was chosen."""
+        self._held_out: HeldOutLoss | None = None
         self._plane: LossSurface | None = None
         self._grid: DecisionGrid | None = None
 
@@ -51,6 +53,8 @@ class RunScenes:
         names = [PanelName.LOSS, PanelName.GRADIENT, PanelName.LANDSCAPE, PanelName.MEMORY]
         if shows_predictions(self.run.task):
             names.insert(2, PanelName.PICTURE)
+        if self.run.task.held_out is not None:
+            names.append(PanelName.HELD_OUT)
         if self.run.loss_scale is not None:
             names.append(PanelName.SCALER)
         return names
@@ -59,6 +63,7 @@ class RunScenes:
         """Return the scene of a panel."""
         scenes: dict[PanelName, Callable[[], Scene]] = {
             PanelName.LOSS: self.loss,
+            PanelName.HELD_OUT: self.held_out,
             PanelName.GRADIENT: self.gradient,
             PanelName.LANDSCAPE: self.landscape,
             PanelName.MEMORY: self.memory,
@@ -70,6 +75,16 @@ class RunScenes:
     def loss(self) -> Curve:
         """The loss over updates."""
         return loss_curve(self.run.record)
+
+    def held_out(self) -> Curve:
+        """The loss of examples that no batch contains, over the updates since ``watch_held_out``."""
+        return self.watch_held_out().curve()
+
+    def watch_held_out(self) -> HeldOutLoss:
+        """Have the held-out examples evaluated after each update from now on."""
+        if self._held_out is None:
+            self._held_out = HeldOutLoss(self.run)
+        return self._held_out
 
     def gradient(self) -> Arrows:
         """What each batch contributed to ``.grad``, as far as ``Run.watch_gradients`` kept it."""

@@ -19,6 +19,8 @@ class PanelName(StrEnum):
     """The panels that there are."""
 
     LOSS = "loss"
+    HELD_OUT = "held-out loss"
+    """The loss of examples that no batch contains, on a linear axis; not shown unless it is asked for."""
     GRADIENT = "gradient"
     PICTURE = "picture"
     """What the task has to show: a decision boundary, or digits with predictions."""
@@ -59,6 +61,9 @@ class Curve:
     """The first update whose loss was inf or NaN; the curve ends there."""
     now: float = math.nan
     """The loss of the newest update, which the status line tells too; its bucket may not be full yet."""
+    title: str = "loss"
+    linear: bool = False
+    """Keep to a linear axis, however far apart the losses lie."""
 
 
 @dataclass(frozen=True)

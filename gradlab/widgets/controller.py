@@ -17,7 +17,7 @@ from ..loop import SWITCHES, LoopError, Program, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .answers import answer_request
 from .code import changed_lines, coloured
-from .controls import SPEEDS, lab_controls, switch_values, without_effect
+from .controls import SPEEDS, USUAL_SPEED, lab_controls, switch_values, without_effect
 from .frames import Frame, FrameWriter, PanelDrawings
 from .python_state import python_state
 from .requests import RequestError, cut_words, read_number
@@ -38,6 +38,8 @@ class LabController:
         """
         self.runner = runner
         self.controls = controls
+        self.speed = USUAL_SPEED
+        """The words of SPEEDS at which Play begins, until the learner chooses another."""
         self.interrupted = False
         """Set when the kernel is interrupted between two requests; the next request for frames ends the playing."""
         self.playing = False
@@ -63,7 +65,7 @@ class LabController:
         self._last_settings: dict[str, Any] = {}
         self._scenes = RunScenes(runner)
         self.screen = PanelDrawings(self._scenes)
-        self._watch_gradients()
+        self._watch_run()
         self._writer = FrameWriter()
 
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -258,6 +260,7 @@ class LabController:
                 "values": {**switch_values(runner.recipe), "task": runner.task.name, "card": self._card},
                 "off": without_effect(runner.recipe),
                 "speeds": [list(speed) for speed in SPEEDS] if "speed" in self.controls else [],
+                "speed": dict(SPEEDS)[self.speed],
                 "editable": "edit" in self.controls,
             }
         return self._last_settings
@@ -287,9 +290,12 @@ class LabController:
         looked_at = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
         self.runner.watch_memory = PanelName.MEMORY in self.panels() and looked_at
 
-    def _watch_gradients(self) -> None:
-        """Have a run keep contributions to ``.grad`` from its first update on, if a panel shows them."""
-        self.runner.watch_gradients = PanelName.GRADIENT in self.panels()
+    def _watch_run(self) -> None:
+        """Have a run keep from its first update on what its panels show: contributions, the loss of held-out data."""
+        panels = self.panels()
+        self.runner.watch_gradients = PanelName.GRADIENT in panels
+        if PanelName.HELD_OUT in panels:
+            self._scenes.watch_held_out()
 
     @property
     def warning(self) -> str:
@@ -386,7 +392,6 @@ class LabController:
         runner = Run(task, self.runner.recipe.replace(lr=task.lr))
         self.runner.close()
         self.runner, self._task_text = runner, repr(name)
-        self._watch_gradients()
         self._start_showing(f"{task.title}. A new run, with lr {task.lr:g} for this task.")
 
     def _start_showing(self, words: str, *, keep_scenes: bool = False) -> None:
@@ -397,5 +402,6 @@ class LabController:
             self._scenes.card = card
             size, self.screen = self.screen.size, PanelDrawings(self._scenes)
             self.screen.size = size
+            self._watch_run()
         self.screen.zoom = None
         self.say(words)

@@ -21,6 +21,8 @@ SPEEDS = (
     ("full speed", None),
 )
 """Words and updates a second: 0 for a statement at a time, None for as fast as it goes."""
+USUAL_SPEED = "60 updates/s"
+"""At which a Lab plays unless it is asked for another."""
 
 Control = dict[str, Any]
 

@@ -46,7 +46,7 @@ class PanelDrawings:
         self.size = SIZE
         self.pace = LIVE
         self.zoom: tuple[float, float] | None = None
-        """The updates that the loss panel shows, None for all."""
+        """The updates that the panels of losses show, None for all."""
         self._drawings: dict[PanelName, Drawing] = {}
         self._due: dict[PanelName, float] = {}
         self._words_due = 0.0
@@ -89,7 +89,7 @@ class PanelDrawings:
                 raise
             old = self._drawings.get(name)
             return old or Drawing(str(name), [], "There is no memory left for this picture.", *self.size)
-        return draw(scene, *self.size, zoom=self.zoom if name == PanelName.LOSS else None)
+        return draw(scene, *self.size, zoom=self.zoom)
 
 
 class FrameWriter:

@@ -27,8 +27,8 @@ class Lab:
     """An interactive training loop: switches, the loop's text, and pictures of what it does.
 
     ``task`` is a Task or the name of one (None: digits), ``recipe`` a Recipe (None: the default at the task's ``lr``).
-    ``controls`` and ``panels`` are lists of names, to show only what a lesson needs. Raises TypeError or ValueError
-    that names the field, the value and what is allowed.
+    ``controls`` and ``panels`` are lists of names, to show only what a lesson needs; ``speed`` is the one at which Play
+    begins, such as "10 updates/s". Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
 
     def __init__(
@@ -37,6 +37,7 @@ class Lab:
         recipe: Recipe | None = None,
         controls: Sequence[str] | None = None,
         panels: Sequence[str] | None = None,
+        speed: str = switches.USUAL_SPEED,
     ) -> None:
         """Build the run and its widgets."""
         chosen = switches.DEFAULT if controls is None else _names("controls", controls, switches.CONTROLS)
@@ -46,7 +47,14 @@ class Lab:
             raise ValueError(f"Lab: panels must be one or more names out of {', '.join(PanelName)}, got {panels!r}")
         if shown and PanelName.PICTURE in shown and not shows_predictions(runner.task):
             raise ValueError(f"Lab: panels of the task {runner.task.name!r} can be any but 'picture', got 'picture'")
+        if not isinstance(speed, str) or speed not in dict(switches.SPEEDS):
+            raise ValueError(f"Lab: speed must be one of {', '.join(dict(switches.SPEEDS))}, got {speed!r}")
+        if shown and PanelName.HELD_OUT in shown and runner.task.held_out is None:
+            raise ValueError(
+                f"Lab: panels of the task {runner.task.name!r} can be any but 'held-out loss', got 'held-out loss'"
+            )
         self.controller = LabController(runner, chosen, shown, named=task is None or isinstance(task, str))
+        self.controller.speed = speed
         """What each request of the browser does, and the frames that answer it."""
         self._view: LiveView | None = None
         self._heeds_interrupts = False
@@ -57,7 +65,7 @@ class Lab:
         if not isinstance(name, str) or name not in PRESETS:
             raise ValueError(f"Lab.preset: name must be one of {', '.join(map(repr, PRESETS))}, got {name!r}")
         preset = PRESETS[name]
-        lab = cls(preset.task, preset.recipe, controls=preset.controls)
+        lab = cls(preset.task, preset.recipe, controls=preset.controls, speed=preset.speed)
         lab.controller.say(preset.say)
         return lab
 
@@ -162,7 +170,7 @@ class Lab:
             turns = recording_turns(switches, runner.recipe)
             loops = [(at, loop) for at, loop in runner.loops if at < updates or at == 0]
             shown = self.controller.controls, self.controller.chosen_panels
-            recorder = Recorder(runner.task, runner.seed, runner.start_weights, *shown)
+            recorder = Recorder(runner.task, runner.seed, runner.start_weights, *shown, self.controller.speed)
             tracks = recorder.record(loops, updates, turns, every)
             title = f"{runner.task.name}, {updates:,} updates"
             return Recording(title, tracks, self.text, to_png(self.controller.drawings()))

@@ -13,6 +13,7 @@ from typing import Any
 from ..loop import SWITCHES, OnOff, Recipe, Run
 from ..scenes import PanelName
 from .controller import LabController
+from .controls import USUAL_SPEED
 from .frames import RECORDED, Frame
 from .replay_page import replay_page
 
@@ -65,6 +66,7 @@ class Recorder:
     start_weights: tuple[float, ...] | None
     controls: Sequence[str]
     panels: Sequence[PanelName] | None
+    speed: str = USUAL_SPEED
 
     def record(
         self, loops: Loops, updates: int, turns: Mapping[str, Sequence[Any]], marks: Sequence[int]
@@ -101,6 +103,7 @@ class Recorder:
         if self.start_weights is not None or isinstance(first, str):
             run.reset(self.start_weights)
         controller = LabController(run, self.controls, self.panels)
+        controller.speed = self.speed
         controller.screen.pace, controller.playing = RECORDED, True
         waiting = list(later)
         frames: list[Frame] = []

@@ -563,6 +563,29 @@ def test_keys_stay_inside(page: Any) -> None:
     assert page.evaluate("() => heard") == ["d"]
 
 
+def test_a_lab_begins_at_its_speed_and_keeps_the_one_that_is_chosen(page: Any) -> None:
+    page.evaluate(
+        """() => {
+          window.rates = [];
+          const nothing = () => {};
+          const speed = (rate) => rates.push(rate);
+          window.screen1 = new Screen(root, {ask: nothing, play: nothing, onPlay: nothing, speed});
+          window.tell = (speed) => {
+            const speeds = [["statements", 0], ["10 updates/s", 10], ["60 updates/s", 60], ["full speed", null]];
+            const shown = {...nothingShown(), speeds, speed};
+            screen1.show(shown, new Set(["speeds", "speed"]), new Set());
+          };
+          tell(10);
+        }"""
+    )
+    choice = page.locator(".gl-speed select")
+    assert choice.evaluate("field => field.selectedOptions[0].text") == "10 updates/s"
+    choice.select_option("full speed")
+    page.evaluate("() => tell(10)")  # a whole frame tells it again
+    assert choice.evaluate("field => field.selectedOptions[0].text") == "full speed"
+    assert page.evaluate("() => rates") == [10, None]
+
+
 def test_the_focus_ring_can_be_seen_in_every_theme(page: Any) -> None:
     page.evaluate("() => { addButton(root, 'Play', () => {}); }")
     page.keyboard.press("Tab")

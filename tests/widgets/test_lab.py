@@ -229,8 +229,25 @@ def test_every_preset_runs(name: str) -> None:
     lab = Lab.preset(name).run(20)
     assert lab.runner.updates == 20
     page = Page(lab)
-    assert set(page.names()) == set(PRESETS[name].controls)
+    assert {*page.names(), "speed"} == set(PRESETS[name].controls)
     assert page.note == PRESETS[name].say
+    assert [page.shown["speed"]] == [rate for words, rate in page.shown["speeds"] if words == PRESETS[name].speed]
+
+
+def test_a_preset_plays_as_slowly_as_its_name_can_be_seen() -> None:
+    speeds = {name: Page(Lab.preset(name)).shown["speed"] for name in PRESETS}
+    assert speeds["healthy"] == Page(Lab("line")).shown["speed"] == 60
+    assert speeds["accumulation"] == 0  # an arrow comes with each backward
+    # lr 0.2 on a curvature of at least 1: a swing takes 14 updates at most, which is under a quarter second at 60
+    assert speeds["swing in a bowl"] == speeds["forgot zero_grad"] == 10
+    assert speeds["fp16 overflow"] == 1  # the scale is halved at each update
+
+
+def test_a_speed_is_told_with_the_choice_of_speeds_and_without() -> None:
+    assert Page(Lab("line", speed="full speed")).shown["speed"] is None
+    assert Page(Lab("line", controls=["zero_grad"], speed="1 update/s")).shown["speed"] == 1
+    first = Lab("line", speed="10 updates/s").run(3).record(3).tracks[0].frames[0]
+    assert first["speed"] == 10
 
 
 def test_the_overflow_preset_shows_an_overflow() -> None:
@@ -256,6 +273,8 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: Lab("line", controls=["zerograd"]), r"controls must be names out of .*got 'zerograd'"),
     (lambda: Lab("line", controls=7), r"controls must be a list .*got 7"),
     (lambda: Lab("line", panels=["los"]), r"panels must be names out of loss, .*got 'los'"),
+    (lambda: Lab("line", speed="fast"), r"speed must be one of statements, 1 update/s, .*got 'fast'"),
+    (lambda: Lab("line", speed=[60]), r"speed must be one of .*got \[60\]"),
     (lambda: Lab("line", panels=[]), r"panels must .*got \[\]"),
     (lambda: Lab("line", panels=[float("inf")]), r"panels must be names out of .*got inf"),
     (lambda: Lab("line", panels=["picture"]), r"panels .*line.*picture"),
