@@ -21,6 +21,7 @@ def test_a_forecast_from_click_to_picture(lab_page: Callable[..., Notebook]) -> 
     page.wait_for_words(r"llama-8b with batch 1, context 128, adamw, AMP bf16 needs [\d.]+ GiB at its peak")
     assert "does not fit an H100" in page.words()
     assert "What would help" in page.words()
+    page.wait_until_painted()  # at the size that two panels have
     assert len(page.pictures()) == 2
     first = page.pictures()
     page.turn("optimizer", "sgd")

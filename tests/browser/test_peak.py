@@ -60,7 +60,8 @@ def test_every_control_by_mouse(lab_page: Callable[..., Notebook]) -> None:
         assert value(page, name) == other
     page.wait_for_words("Against the start .* Each switch by itself")
     for word in ("width 64 → 128", "accumulate 1 → 2", "set_to_none on → off", "AMP off → bf16", "→ after step"):
-        assert word in page.words()
+        assert word in str(page.panel("effects").get_attribute("aria-label"))
+    assert re.search(r"; \d+ more in the bars\.", page.words())
 
 
 def test_every_control_by_keys(lab_page: Callable[..., Notebook]) -> None:

@@ -292,7 +292,8 @@ def _gradient_words(record: LoopRecord, number: int) -> str:
         return f"At update {number:,} .grad holds no batch."
     stale = sum(arrow.share for arrow in scene.arrows if arrow.stale)
     had = any(arrow.stale for arrow in scene.arrows)
-    used = f"; {stale:.0%} of it is from batches that a step had applied already" if had else "; all of it is fresh"
+    much = "over 99%" if 0.995 <= stale < 1 else f"{stale:.0%}"  # what is nearly all is not written as all
+    used = f"; {much} of it is from batches that a step had applied already" if had else "; all of it is fresh"
     return f"At update {number:,} .grad holds {spans(list(scene.holds))}{used}."
 
 
