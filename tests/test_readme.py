@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -44,3 +45,17 @@ def test_every_public_name_is_in_the_table() -> None:
 
     for name in gradlab.__all__:
         assert re.search(rf"^\| `{name}\b", README, re.M), name
+
+
+def test_the_words_around_the_picture_tell_what_it_shows() -> None:
+    with Image.open(ROOT / "notebooks" / "images" / "lab.png") as picture:
+        loss, gradient, digits, memory = picture.text["Description"].splitlines()  # the words of its panels
+    words = README[README.index("![The lab") : README.index("The code you see")]
+    losses = re.findall(r"(?:at|is) (\d+\.\d+)(?: now|;)", words)
+    assert len(losses) == 2
+    assert all(f"The held-out loss is {now} now." in loss for now in losses)
+    shares = re.findall(r"(?:newest batch is )?(\d+%)(?: of the sum| is the newest)", words)
+    assert len(shares) == 2
+    assert all(f"batch 287: {share} of the sum" in gradient for share in shares)
+    assert re.search(r"\d+% of the held-out digits", words)[0] in digits
+    assert re.findall(r"peaks at (\S+ KiB)", words) == 2 * [re.search(r"Peak (\S+ KiB)", memory)[1]]
