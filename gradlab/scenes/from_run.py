@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -79,6 +79,12 @@ class RunScenes:
     def held_out(self) -> Curve:
         """The loss of examples that no batch contains, over the updates since ``watch_held_out``."""
         return self.watch_held_out().curve()
+
+    def watch_for(self, panels: Collection[PanelName]) -> None:
+        """Have the run keep from now on what these panels show: contributions to ``.grad``, the held-out loss."""
+        self.run.watch_gradients = PanelName.GRADIENT in panels
+        if PanelName.HELD_OUT in panels:
+            self.watch_held_out()
 
     def watch_held_out(self) -> HeldOutLoss:
         """Have the held-out examples evaluated after each update from now on."""

@@ -65,7 +65,7 @@ class LabController:
         self._last_settings: dict[str, Any] = {}
         self._scenes = RunScenes(runner)
         self.screen = PanelDrawings(self._scenes)
-        self._watch_run()
+        self._scenes.watch_for(self.panels())
         self._writer = FrameWriter()
 
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -290,13 +290,6 @@ class LabController:
         looked_at = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
         self.runner.watch_memory = PanelName.MEMORY in self.panels() and looked_at
 
-    def _watch_run(self) -> None:
-        """Have a run keep from its first update on what its panels show: contributions, the loss of held-out data."""
-        panels = self.panels()
-        self.runner.watch_gradients = PanelName.GRADIENT in panels
-        if PanelName.HELD_OUT in panels:
-            self._scenes.watch_held_out()
-
     @property
     def warning(self) -> str:
         """What is wrong with the run, and with a loop of the learner's own; "" if nothing is."""
@@ -402,6 +395,6 @@ class LabController:
             self._scenes.card = card
             size, self.screen = self.screen.size, PanelDrawings(self._scenes)
             self.screen.size = size
-            self._watch_run()
+            self._scenes.watch_for(self.panels())
         self.screen.zoom = None
         self.say(words)
