@@ -8,6 +8,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+import numpy.typing as npt
 from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -46,6 +47,7 @@ _DASHES: dict[str, Any] = {
     "dashdot": (0, (6, 2, 1.2, 2)),
 }
 _COLOURS = 256
+_ROWS = 64  # of pixels that are counted at once
 
 
 def to_png(drawings: Sequence[Drawing], columns: int = 2, density: float = 2.0) -> bytes:
@@ -73,18 +75,27 @@ def to_svg(drawings: Sequence[Drawing], columns: int = 2) -> str:
 
 def small_png(picture: Picture.Image) -> bytes:
     """Return an RGB picture as a PNG of at most 256 colours, its most frequent ones exactly, never dithered."""
-    pixels = np.asarray(picture, dtype=np.uint32)
-    codes = pixels[..., 0] << 16 | pixels[..., 1] << 8 | pixels[..., 2]
-    found, inverse, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    pixels = np.asarray(picture)
+    blocks = [pixels[at : at + _ROWS] for at in range(0, len(pixels), _ROWS)]  # a sheet at once would take 100 MB
+    found = np.unique(np.concatenate([np.unique(_codes(block)) for block in blocks]))
+    counts = np.zeros(len(found), dtype=np.int64)
+    for block in blocks:
+        counts += np.bincount(np.searchsorted(found, _codes(block)).ravel(), minlength=len(found))
     kept = found[np.argsort(-counts.astype(np.int64), kind="stable")[:_COLOURS]]
     every, known = (np.stack([c >> 16, c >> 8 & 255, c & 255], 1).astype(np.float32) for c in (found, kept))
     # |a - b|^2 without its part |a|^2, which no choice of b changes
     nearest = ((known**2).sum(axis=1) - 2 * every @ known.T).argmin(axis=1).astype(np.uint8)
-    few = Picture.fromarray(nearest[inverse].reshape(codes.shape))
+    few = Picture.fromarray(np.concatenate([nearest[np.searchsorted(found, _codes(block))] for block in blocks]))
     few.putpalette(known.astype(np.uint8).tobytes())
     out = io.BytesIO()
     few.save(out, "PNG", optimize=True)
     return out.getvalue()
+
+
+def _codes(pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.integer[Any]]:
+    """Return one number for the colour of each pixel."""
+    red, green, blue = (pixels[..., channel].astype(np.uint32) for channel in range(3))
+    return red << 16 | green << 8 | blue
 
 
 def _figure(drawings: Sequence[Drawing], columns: int, density: float) -> Figure:
