@@ -13,6 +13,7 @@ export class Instrument {
   /** @param {any} model @param {HTMLElement} root */
   constructor(model, root) {
     this.model = model;
+    this.root = root;
     this.client = Math.random().toString(36).slice(2, 10);
     this.count = 0;
     /** @type {Waiting | null} */
@@ -49,6 +50,7 @@ export class Instrument {
 
   send() {
     const [first] = this.next;
+    this.root.ariaBusy = this.asked || first ? "true" : "false";
     if (this.asked || !first) return;
     const [kind, waiting] = first;
     this.next.delete(kind);
@@ -66,6 +68,7 @@ export class Instrument {
       this.model.send({ ...waiting.request, n: this.count, client: this.client });
     } catch { // the kernel was restarted, or has died
       this.asked = null;
+      this.root.ariaBusy = "false";
       clearTimeout(this.timer);
       waiting.done();
       this.tell("The kernel is gone. Run this cell again for one that lives.");

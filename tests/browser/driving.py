@@ -345,7 +345,13 @@ class Notebook:
         assert self.code() == source
 
     def wait_until_still(self, seconds: float = 0.5) -> float:
-        """Wait until the words have not changed for so long; return the seconds after which they did so last."""
+        """Wait until the words have not changed for so long; return the seconds after which they did so last.
+
+        An instrument that waits for an answer says so; what is dragged is told 50 ms later.
+        """
+        if self.root.get_attribute("aria-busy") is not None:
+            self.page.wait_for_timeout(100)
+            self.wait_for("lab => lab.ariaBusy !== 'true'")
         return float(self.page.evaluate(_STILL, [self.number, seconds * 1000])) / 1000
 
     def wait_for(self, script: str, argument: Any = None) -> None:

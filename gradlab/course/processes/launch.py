@@ -86,7 +86,7 @@ def torchrun(script: str | Path, processes: int = 2, seconds: float = 60.0) -> L
             starter.terminate()  # it ends its workers, and kills those that do not listen
             starter.communicate()
     if starter.returncode:
-        raised = re.findall(r"^(?:\[rank\d+\]: ?)?\w*(?:Error|Exception)\b.*", errors, re.M)
+        raised = re.findall(r"^(?:\[rank\d+\]: ?)?[\w.]*(?:Error|Exception)\b.*", errors, re.M)
         killed = re.findall(r"\bSIG[A-Z]+\b", errors)
         why = (raised or killed or [f"exit code {starter.returncode}"])[0]
         error = f"torchrun ended with an error: {why}"
