@@ -41,3 +41,25 @@ def test_torchrun_that_fails_and_torchrun_that_is_late(tmp_path: Path) -> None:
 def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
     path = hanging(tmp_path)
     interrupt_when_begun(lambda: torchrun(path, seconds=200), tmp_path)
+
+
+def test_a_port_that_another_program_has_taken_is_no_end(tmp_path: Path) -> None:
+    """The second time finds another port; an error that stays is told by its name, not by the signal that followed."""
+    text = """
+    import os
+    from pathlib import Path
+    from torch.distributed import DistNetworkError
+    tries = Path(f"tries-{os.environ['RANK']}")
+    tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
+    if os.environ["RANK"] == "0" and len(tries.read_text()) <= FAILS:
+        raise DistNetworkError("The server socket has failed to listen. code: -98, name: EADDRINUSE")
+    """
+    once = torchrun(script(tmp_path, text.replace("FAILS", "1"), meet=False))
+    assert once, once
+    assert (tmp_path / "tries-0").read_text() == "xx"
+    for left in tmp_path.glob("tries-*"):
+        left.unlink()
+    always = torchrun(script(tmp_path, text.replace("FAILS", "9"), meet=False))
+    assert always.error.startswith("torchrun ended with an error: ")
+    assert "DistNetworkError: The server socket has failed to listen" in always.error
+    assert (tmp_path / "tries-0").read_text() == "xx"

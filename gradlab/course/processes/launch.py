@@ -66,6 +66,14 @@ def launch(
 def torchrun(script: str | Path, processes: int = 2, seconds: float = 60.0) -> LaunchResult:
     """Run a script under PyTorch's own starter, ``python -m torch.distributed.run``, in a process of its own."""
     path = _checked(script, processes, seconds)
+    result, port_was_taken = _torchrun_once(path, processes, seconds)
+    if port_was_taken:
+        result, _ = _torchrun_once(path, processes, seconds)
+    return result
+
+
+def _torchrun_once(path: Path, processes: int, seconds: float) -> tuple[LaunchResult, bool]:
+    """Run it; say also whether another program took the port that torchrun had found free, before its workers did."""
     began, error = time.perf_counter(), ""
     starter = subprocess.Popen(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", path.name],
@@ -80,7 +88,7 @@ def torchrun(script: str | Path, processes: int = 2, seconds: float = 60.0) -> L
         printed, errors = starter.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         words = f"torchrun was not done after {seconds:g} seconds, and was ended."
-        return LaunchResult((), words, time.perf_counter() - began)
+        return LaunchResult((), words, time.perf_counter() - began), False
     finally:  # also when the learner interrupts
         if starter.poll() is None:
             starter.terminate()  # it ends its workers, and kills those that do not listen
@@ -90,7 +98,7 @@ def torchrun(script: str | Path, processes: int = 2, seconds: float = 60.0) -> L
         killed = re.findall(r"\bSIG[A-Z]+\b", errors)
         why = (raised or killed or [f"exit code {starter.returncode}"])[0]
         error = f"torchrun ended with an error: {why}"
-    return LaunchResult((printed,), error, time.perf_counter() - began)
+    return LaunchResult((printed,), error, time.perf_counter() - began), bool(error) and "EADDRINUSE" in errors
 
 
 def local_store() -> tuple[TCPStore, int]:
