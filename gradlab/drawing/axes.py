@@ -132,6 +132,11 @@ def make_axes(
     return Axes(left, top, right, bottom, across, up, marks, tuple(placer.boxes))
 
 
+def panel_axes(width: float, height: float, x: Side, y: Side) -> Axes:
+    """Return axes that fill a panel but for its title, and for words and ticks at the left and below."""
+    return make_axes((width, height), 54.0, 30.0, width - 16.0, height - 38.0, x, y)
+
+
 def byte_ticks(top: float) -> list[float]:
     """Return up to six places from 0 to ``top`` on round numbers of KiB, MiB, GiB or TiB."""
     unit = max((unit for unit in (1024.0**power for power in range(6)) if unit <= top / 1.5), default=1.0)

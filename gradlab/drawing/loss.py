@@ -9,7 +9,7 @@ import numpy as np
 
 from ..formatting import short
 from ..scenes import Curve
-from .axes import Axes, Side, make_axes
+from .axes import Axes, Side, panel_axes
 from .builder import PanelBuilder, make_box
 from .labels import Spot
 from .lettering import text_width
@@ -83,7 +83,7 @@ def _axes(scene: Curve, x: Numbers, values: Numbers, width: int, height: int, zo
         ends = [*x[-1:].tolist(), *(float(at) for at, _ in scene.switches[-1:]), float(scene.broken or 0)]
         across = (0.0, from_zero(max(ends, default=0.0)))
     updates = Side(float(across[0]), float(across[1]), words="updates", ticks="updates")
-    return make_axes((width, height), 54.0, 30.0, width - 16.0, height - 38.0, updates, Side(low, high, log))
+    return panel_axes(width, height, updates, Side(low, high, log))
 
 
 @lru_cache(maxsize=16)

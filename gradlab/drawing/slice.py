@@ -8,7 +8,7 @@ import numpy as np
 
 from ..formatting import short
 from ..scenes import Slice
-from .axes import Side, make_axes
+from .axes import Side, panel_axes
 from .builder import PanelBuilder
 from .labels import Spot
 from .limits import around, numbers, value_limits
@@ -31,7 +31,7 @@ def draw_slice(scene: Slice, width: int, height: int) -> Drawing:
     if across[1] - across[0] <= 1e-12 * max(map(abs, across)):
         across = around(*across)
     along = Side(*across, words="t  in  weights \u2212 t \u00b7 .grad")
-    axes = make_axes((width, height), 54.0, 30.0, width - 16.0, height - 38.0, along, Side(low, high, log))
+    axes = panel_axes(width, height, along, Side(low, high, log))
     panel.axes(axes)
     readout = Readout("t about {x}: loss {y}", axes.x.axis, axes.y.axis)
     panel.add(Path("loss", axes.places(t, loss), stroke="loss", width=1.8, readout=readout))

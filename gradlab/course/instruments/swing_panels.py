@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from ...drawing import Axes, Axis, Dots, Drag, Drawing, Image, PanelBuilder, Path, Side, Spot, make_axes
+from ...drawing import Axes, Axis, Dots, Drag, Drawing, Image, PanelBuilder, Path, Side, Spot, panel_axes
 from ...formatting import short
 from . import swing_numbers as numbers
 
@@ -21,15 +21,7 @@ def draw_weight(path: numbers.SwingPath, zero_grad: bool, width: int, height: in
     """Draw the weight before each update, with the predicted envelope dashed."""
     panel = PanelBuilder("the weight, update by update", width, height)
     reach = _reach(path)
-    axes = make_axes(
-        (width, height),
-        54.0,
-        30.0,
-        width - 16.0,
-        height - 38.0,
-        Side(0, numbers.UPDATES, words="updates", ticks="updates"),
-        Side(-reach, reach),
-    )
+    axes = panel_axes(width, height, Side(0, numbers.UPDATES, words="updates", ticks="updates"), Side(-reach, reach))
     panel.axes(axes)
     middle = axes.y.at(0)
     panel.add(
@@ -72,14 +64,8 @@ def draw_valley(path: numbers.SwingPath, curvature: float, zero_grad: bool, widt
     """Draw the loss over the weight, and the path in it: older places paler."""
     panel = PanelBuilder("the same path in the valley of the loss", width, height)
     reach = _reach(path)
-    axes = make_axes(
-        (width, height),
-        54.0,
-        30.0,
-        width - 16.0,
-        height - 38.0,
-        Side(-reach, reach, words="weight"),
-        Side(0, curvature / 2 * reach**2 * 1.05, words="loss"),
+    axes = panel_axes(
+        width, height, Side(-reach, reach, words="weight"), Side(0, curvature / 2 * reach**2 * 1.05, words="loss")
     )
     panel.axes(axes)
     along = np.linspace(-reach, reach, 81)
@@ -117,15 +103,7 @@ def draw_valley(path: numbers.SwingPath, curvature: float, zero_grad: bool, widt
 def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, width: int, height: int) -> Drawing:
     """Draw what becomes of the swing for each lr times curvature and momentum; the dot can be dragged."""
     panel = PanelBuilder("what becomes of it", width, height)
-    axes = make_axes(
-        (width, height),
-        54.0,
-        30.0,
-        width - 16.0,
-        height - 38.0,
-        Side(0, HIGHEST, words="lr × curvature"),
-        Side(0, 1, words="momentum"),
-    )
+    axes = panel_axes(width, height, Side(0, HIGHEST, words="lr × curvature"), Side(0, 1, words="momentum"))
     cells = _fates(zero_grad)
     across, down = axes.right - axes.left, axes.bottom - axes.top
     fills = ("grey/10", "grey/38", "wrong/25")
