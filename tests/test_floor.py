@@ -80,6 +80,7 @@ def test_a_torch_without_a_description_says_its_version_when_it_is_imported(tmp_
         (f"{OLDEST}.1+cpu", True),
         ("2.100.0+cu130", True),
         ("3.0", True),
+        ("2.9.1", False),  # as text it is more than 2.11
         ("2.8.0+cpu", False),
         ("2.5.0a0+872d972e41.nv24.08", False),
         ("1.13.1", False),
