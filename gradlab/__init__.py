@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ._floor import check_torch as check_torch
 from ._lazy import load_lazily
 
 __version__ = "0.2.0"

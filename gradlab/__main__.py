@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from . import __version__
+from ._floor import UnsupportedTorchError
 from .commands import BAD_INPUT, add_all
 
 
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         return int(options.run(options))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, UnsupportedTorchError) as error:
         print(f"{parser.prog} {options.command}: {_one_line(error)}", file=sys.stderr)
         return BAD_INPUT
     except KeyboardInterrupt:
