@@ -226,6 +226,11 @@ class LearnerRecord:
             return f"{path} cannot be written: what you do is kept only as long as this kernel runs."
         return f"It is kept in {path}, on this machine only. Delete that file to start again."
 
+    @property
+    def kept(self) -> bool:
+        """Whether what was done is in the file; False where it could not be written, or is not to be."""
+        return self._path() is not None and not self._refused
+
 
 # A kernel is one learner. A cell that is run again makes a new Prediction or Exercise, which must find the record:
 # so this outlives them. It holds what could not be written.

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...formatting import html_box, inline_html
+from ...widgets import CHECK, RECORD
 from .definition import Definition
-from .verdict import Verdict
+from .verdict import NOT_ATTEMPTED, Verdict
 
 
 @dataclass(frozen=True)
@@ -42,10 +43,16 @@ class Exercise:
     definition: Definition
 
     def check(self, answer: object) -> Verdict:
-        """Try an answer on random cases and return the Verdict; a wrong one is a verdict, never an exception."""
+        """Try an answer on random cases and return the Verdict; a wrong one is a verdict, never an exception.
+
+        Whether it passed goes into the learner's record, the answer does not.
+        """
         from .checking import check
 
-        return check(self, answer)
+        verdict = check(self, answer)
+        if verdict.state != NOT_ATTEMPTED:
+            RECORD.add(CHECK, self.name, right=bool(verdict))
+        return verdict
 
     def __repr__(self) -> str:
         left = f"Hints: {len(self.hints)}, in .hints" if self.hints else ""
