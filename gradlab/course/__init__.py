@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..drawing import WEIGHTS as WEIGHTS
     from ..drawing import WRONG as WRONG
     from ..widgets import ForecastLab as ForecastLab
+    from .answer_key import AnswerKey as AnswerKey
     from .attempt import attempt as attempt
     from .autograd_graph import graph_of as graph_of
     from .autograd_graph import record_gradients as record_gradients

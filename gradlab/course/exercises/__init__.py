@@ -10,12 +10,11 @@ import difflib
 import importlib
 from pathlib import Path
 
-from ...widgets import RECORD
 from .base import Exercise, Mistake
 from .text import EXERCISE_LEVELS, ExerciseText, read_text
 from .verdict import Verdict
 
-__all__ = ["Exercise", "Mistake", "Verdict", "exercise", "exercise_names", "exercise_notebooks"]
+__all__ = ["Exercise", "Mistake", "Verdict", "exercise", "exercise_names", "exercise_notebooks", "exercise_texts"]
 
 _HERE = Path(__file__).parent
 
@@ -28,6 +27,11 @@ def exercise_names() -> tuple[str, ...]:
 def exercise_notebooks() -> dict[str, str]:
     """Return the notebook in which each exercise stands: ``"03_forgetting_zero_grad"``."""
     return {path.stem: path.parent.name.removeprefix("nb") for path in _paths()}
+
+
+def exercise_texts() -> dict[str, ExerciseText]:
+    """Return the words of every exercise by its name, in the order of ``exercise_names``; imports no PyTorch."""
+    return {name: text for name, (_, text) in _texts().items()}
 
 
 def exercise(name: str) -> Exercise:
@@ -46,7 +50,6 @@ def exercise(name: str) -> Exercise:
     if list(definition.mistakes) != list(text.remarks):
         both = f"{list(definition.mistakes)} in the .py, {list(text.remarks)} in the .md"
         raise ValueError(f"exercise {name}: the mistakes and their remarks must be the same, in one order: {both}")
-    RECORD.visit(folder.removeprefix("nb")[:2])
     return Exercise(
         name=name,
         notebook=folder.removeprefix("nb"),
@@ -57,6 +60,7 @@ def exercise(name: str) -> Exercise:
         stub=text.stub,
         hints=text.hints,
         mistakes=tuple(Mistake(key, text.remarks[key], wrong) for key, wrong in definition.mistakes.items()),
+        solution=text.solution,
         definition=definition,
     )
 

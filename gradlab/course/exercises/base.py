@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...formatting import html_box, inline_html
@@ -40,6 +40,8 @@ class Exercise:
     hints: tuple[str, ...]
     """From a nudge to nearly the answer."""
     mistakes: tuple[Mistake, ...]
+    solution: str = field(repr=False)
+    """A right answer, for teachers: ``python -m gradlab answers`` prints it."""
     definition: Definition
 
     def check(self, answer: object) -> Verdict:
@@ -59,6 +61,7 @@ class Exercise:
         return f"{self.title} ({self.level}, {self.minutes} minutes)\n{self.spec}\n{left}".rstrip()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        RECORD.visit(self.notebook[:2])
         ladder = ""
         for number, hint in reversed(list(enumerate(self.hints, 1))):
             more = f"<summary>Hint {number} of {len(self.hints)}</summary><div>{inline_html(hint)}</div>"

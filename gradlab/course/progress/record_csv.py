@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from ...widgets import CHECK, GUESS, RecordEvent, find_question, question_names
-from ..exercises import exercise, exercise_notebooks
+from ..exercises import exercise_notebooks, exercise_texts
 from .tally import notebook_tallies
 
 COLUMNS = ("event", "notebook", "name", "asked", "answer", "right", "at")
@@ -37,7 +37,7 @@ def _row(event: RecordEvent) -> tuple[str, ...]:
         asked = find_question(event.name).text
     elif event.kind == CHECK:
         notebook = exercise_notebooks().get(event.name, "")[:2]
-        asked = exercise(event.name).title if notebook else ""
+        asked = exercise_texts()[event.name].title if notebook else ""
     right = "yes" if event.right else "no"
     return event.kind, notebook, event.name, asked, event.choice, right, event.at.astimezone(UTC).isoformat()
 
