@@ -64,17 +64,17 @@ def test_nothing_tells_to_install_the_package_of_somebody_else() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        "pip INSTALL gradlab",
-        "`pip INSTALL -q 'gradlab'`",
-        "INSTALL gradlab with pip",
-        "gradlab==0.2.0",
-        "gradlab[lab]>=0.2",
+        "pip INSTALL NAME",
+        "`pip INSTALL -q 'NAME'`",
+        "INSTALL NAME with pip",
+        "NAME==0.2.0",
+        "NAME[lab]>=0.2",
     ],
 )
 def test_such_words_are_found(words: str) -> None:
     words = words.replace("INSTALL", "install")
-    assert misleading(words)
-    assert not misleading(words.replace("gradlab", f"{NAME} ") if "=" not in words else words.replace("gradlab", NAME))
+    assert misleading(words.replace("NAME", "gradlab"))
+    assert not misleading(words.replace("NAME", NAME))
 
 
 def test_the_name_in_the_set_up_cell_and_the_readme_is_the_distribution_s() -> None:
