@@ -117,7 +117,8 @@ _PAGE = """<!DOCTYPE html>
 <title>gradlab: answers</title>
 <style>
 :root { color-scheme: light dark; }
-body { font: 16px/1.45 system-ui, sans-serif; max-width: 54rem; margin: 1rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
+body { font: 16px/1.45 system-ui, sans-serif; max-width: 54rem; margin: 1rem auto; padding: 0 1rem; }
+body { overflow-wrap: anywhere; }
 h2 { border-top: 2px solid #767676; padding-top: .6rem; }
 h3 { font-size: 1rem; margin: 1.4rem 0 .3rem; }
 p, ul { margin: .3rem 0; }

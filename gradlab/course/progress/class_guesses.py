@@ -127,10 +127,9 @@ def _section(each: QuestionCount) -> str:
         count = each.counts.get(option, 0)
         right = option == each.answer
         share = 100 * count / each.learners
-        mark = ' class="right"' if right else ""
-        sign = "\u2713 the answer" if right else ""
+        mark, sign = (' class="right"', "\u2713 ") if right else ("", "")
         rows += (
-            f'<tr{mark}><td>{inline_html(option)}</td><td class="sign">{sign}</td>'
+            f"<tr{mark}><td>{sign}{inline_html(option)}</td>"
             f'<td class="bar"><div style="width:{share:.1f}%"></div></td><td>{count}</td></tr>'
         )
     asked = inline_html(each.asked) or "This version of gradlab does not ask it."
@@ -153,11 +152,10 @@ body {{ font: 16px/1.4 system-ui, sans-serif; max-width: 60rem; margin: 1rem aut
 h1 {{ font-size: 1.4rem; }}
 h2 {{ font-size: 1rem; margin: 1.6rem 0 0; }}
 p {{ margin: .2rem 0 .4rem; }}
-table {{ width: 100%; border-collapse: collapse; }}
+table {{ width: 100%; table-layout: fixed; border-collapse: collapse; }}
 td {{ padding: 2px 6px 2px 0; vertical-align: top; overflow-wrap: anywhere; }}
-td:first-child {{ width: 45%; }}
+td:first-child {{ width: 55%; }}
 td:last-child {{ width: 3rem; text-align: right; }}
-.sign {{ width: 7rem; }}
 .bar div {{
   height: 1.1em;
   border: 1px solid #767676;
@@ -166,7 +164,6 @@ td:last-child {{ width: 3rem; text-align: right; }}
 .bar div[style="width:0.0%"] {{ border: 0; }}
 .right .bar div {{ border-color: #009e73; background: #009e73; }}
 .right td:first-child {{ font-weight: bold; }}
-@media (max-width: 30rem) {{ .sign {{ width: 1rem; }} td:first-child {{ width: 40%; }} }}
 section {{ break-inside: avoid; }}
 </style>
 <h1>What the class guessed</h1>
