@@ -6,6 +6,7 @@ What is asked for badly is told in one line, and the exit code is 2; the other c
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -24,6 +25,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; ``arguments`` are those of the command line unless given."""
     parser = _Parser(prog="python -m gradlab", description="What happens to .grad, and to memory, in a training loop.")
     add_all(parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=_Parser))
+    if isinstance(sys.stdout, io.TextIOWrapper):  # on Windows a pipe or a file takes 250 characters only
+        sys.stdout.reconfigure(errors="replace")
     options = parser.parse_args(arguments)
     try:
         return int(options.run(options))

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from .processes import launch as launch
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun
+    from .processes import work_in_temporary_folder as work_in_temporary_folder
     from .real_peak import real_peak as real_peak
 
 load_lazily(__name__)
