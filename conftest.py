@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """With ``--all`` and no path, look for tests in the notebooks, too."""
+    """With ``--all`` and no path, look for tests in the notebooks, too; keep all temporary files in one folder."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # a worker has it from who starts it
+        # nbval kills its kernels, and tests kill processes: what these leave goes with the folder.
+        folder = tempfile.TemporaryDirectory(prefix="gradlab-", ignore_cleanup_errors=True)
+        os.environ["TMPDIR"] = tempfile.tempdir = folder.name
+        config.add_cleanup(folder.cleanup)
     if config.getoption("--all") and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         config.args.append("notebooks")
 

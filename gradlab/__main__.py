@@ -8,6 +8,7 @@ What is asked for badly is told in one line, and the exit code is 2; the other c
 from __future__ import annotations
 
 import argparse
+import io
 import platform
 import sys
 from collections.abc import Sequence
@@ -33,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _Parser(prog=called, description="What happens to .grad, and to memory, in a training loop.")
     parser.add_argument("--version", action="version", version=_versions())
     add_all(parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=_Parser))
+    if isinstance(sys.stdout, io.TextIOWrapper):  # on Windows a pipe or a file takes 250 characters only
+        sys.stdout.reconfigure(errors="replace")
     options = parser.parse_args(arguments)
     try:
         return int(options.run(options))
