@@ -61,10 +61,10 @@ if TYPE_CHECKING:
     from .processes import launch as launch
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun
+    from .processes import work_in_temporary_folder as work_in_temporary_folder
     from .progress.class_guesses import class_guesses as class_guesses
     from .progress.my_record import my_record as my_record
     from .progress.series_map import series_map as series_map
-    from .processes import work_in_temporary_folder as work_in_temporary_folder
     from .real_peak import real_peak as real_peak
 
 load_lazily(__name__)
