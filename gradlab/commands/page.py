@@ -36,13 +36,14 @@ def add_page(parsers: Parsers[argparse.ArgumentParser]) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    paths = [found for path in options.notebooks for found in _matching(path)]
     one = options.output is not None and options.output.suffix == ".html"
-    if one and len(options.notebooks) > 1:
-        raise ValueError(f"-o must be a folder for {len(options.notebooks)} notebooks, got {str(options.output)!r}")
+    if one and len(paths) > 1:
+        raise ValueError(f"-o must be a folder for {len(paths)} notebooks, got {str(options.output)!r}")
     folder = options.output or Path()
-    targets = [options.output if one else folder / f"{path.stem}.html" for path in options.notebooks]
-    neighbours = {path.stem: target.name for path, target in zip(options.notebooks, targets, strict=True)}
-    for path, target in zip(options.notebooks, targets, strict=True):
+    targets = [options.output if one else folder / f"{path.stem}.html" for path in paths]
+    neighbours = {path.stem: target.name for path, target in zip(paths, targets, strict=True)}
+    for path, target in zip(paths, targets, strict=True):
         page = notebook_page(path, neighbours)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -53,6 +54,11 @@ def _run(options: argparse.Namespace) -> int:
         for address in outside_addresses(page):
             print(f"{target} needs the network for {address}", file=sys.stderr)
     return 0
+
+
+def _matching(path: Path) -> list[Path]:
+    """Return the notebooks that a name with a star stands for; the shells of Windows leave that to the program."""
+    return ("*" in path.name and sorted(path.parent.glob(path.name))) or [path]
 
 
 def notebook_page(path: Path, neighbours: Mapping[str, str] | None = None) -> str:

@@ -137,6 +137,13 @@ def test_links_lead_to_the_pages_that_are_written_too(tmp_path: Path, capsys: py
     assert "<title>Title &amp; more</title>" in page
 
 
+def test_a_star_is_understood_where_the_shell_leaves_it(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        write(tmp_path / f"{name}.ipynb", words(name))
+    assert main(["page", str(tmp_path / "*.ipynb"), "-o", str(tmp_path / "pages")]) == 0
+    assert sorted(path.name for path in (tmp_path / "pages").iterdir()) == ["a.html", "b.html"]
+
+
 def test_folded_code_is_folded_and_a_picture_has_its_words(tmp_path: Path) -> None:
     png = base64.b64encode(b"\x89PNG and so on").decode()
     output = {
