@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import tempfile
 from pathlib import Path
@@ -29,7 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
         # nbval kills its kernels, and tests kill processes: what these leave goes with the folder.
         folder = tempfile.TemporaryDirectory(prefix="gradlab-", ignore_cleanup_errors=True)
         os.environ["TMPDIR"] = tempfile.tempdir = folder.name
-        config.add_cleanup(folder.cleanup)
+        atexit.register(folder.cleanup)  # after multiprocessing, which has a folder of its own in it
     if config.getoption("--all") and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         config.args.append("notebooks")
 
