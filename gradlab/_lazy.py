@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
+from ._floor import require_torch
+
 _DECLARED = re.compile(r"^    from (\.[\w.]*) import (\w+) as \2$", re.MULTILINE)
 
 
@@ -20,10 +22,13 @@ class LazyPackage(ModuleType):
     """
 
     _homes: Mapping[str, str]
+    _needs_torch: bool
 
     def __getattr__(self, name: str) -> Any:
         if name not in self._homes:
             raise AttributeError(f"{self.__name__} has no name {name!r}; it has {', '.join(sorted(self._homes))}")
+        if self._needs_torch:
+            require_torch()
         home = self._homes[name]
         if home == ".":  # a module of the package itself
             value: Any = importlib.import_module(f".{name}", self.__name__)
@@ -41,14 +46,15 @@ class LazyPackage(ModuleType):
         return sorted({*self.__dict__, *self._homes})
 
 
-def load_lazily(package: str) -> None:
+def load_lazily(package: str, needs_torch: bool = True) -> None:
     """Make public, and load when first used, what a package imports for type checkers.
 
     These are the lines ``from .module import Name as Name`` below ``if TYPE_CHECKING:`` in its ``__init__.py``: the one
-    list of its public names.
+    list of its public names. Asking for one raises ImportError if PyTorch is missing or too old, unless ``needs_torch``
+    is False: some rooms have names that do without torch.
     """
     module = sys.modules[package]
     source = module.__spec__.loader.get_source(package)  # type: ignore[union-attr]  # every package of ours has both
     homes = {name: home for home, name in _DECLARED.findall(source)}
-    module.__dict__.update(_homes=homes, __all__=sorted(homes))
+    module.__dict__.update(_homes=homes, _needs_torch=needs_torch, __all__=sorted(homes))
     module.__class__ = LazyPackage

@@ -1,4 +1,4 @@
-"""The commands of ``python -m gradlab``: a module each, found by being here."""
+"""The commands of ``gradlab``: a module each, found by being here."""
 
 from __future__ import annotations
 
@@ -10,4 +10,4 @@ if TYPE_CHECKING:
     from .found import BAD_INPUT as BAD_INPUT
     from .found import add_all as add_all
 
-load_lazily(__name__)
+load_lazily(__name__, needs_torch=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from .._floor import require_torch
 from ..forecast import GPUS, model_sizes, usable_bytes
 from ..loop import LONGEST_WINDOW, SWITCHES, Choice, OnOff, Positive, Recipe, Whole
 
@@ -45,6 +46,7 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError("--largest needs a card: --on H100")
     usable = None if card is None else usable_bytes(card)
 
+    require_torch()
     from ..forecast import forecast  # torch, at last
 
     device = None if card is None else "cuda"

@@ -64,4 +64,4 @@ if TYPE_CHECKING:
     from .stack import text_role as text_role
     from .wire import Encoder as Encoder
 
-load_lazily(__name__)
+load_lazily(__name__, needs_torch=False)

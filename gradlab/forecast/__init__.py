@@ -21,4 +21,4 @@ if TYPE_CHECKING:
     from .model_sizes import model_size as model_size
     from .model_sizes import model_sizes as model_sizes
 
-load_lazily(__name__)
+load_lazily(__name__, needs_torch=False)

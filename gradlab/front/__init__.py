@@ -14,4 +14,4 @@ if TYPE_CHECKING:
     from .widget import FrontEnd as FrontEnd
     from .widget import on_interrupt as on_interrupt
 
-load_lazily(__name__)
+load_lazily(__name__, needs_torch=False)

@@ -21,4 +21,4 @@ if TYPE_CHECKING:
     from .switches import Switch as Switch
     from .switches import Whole as Whole
 
-load_lazily(__name__)
+load_lazily(__name__, needs_torch=False)

@@ -41,4 +41,4 @@ if TYPE_CHECKING:
     from .status import status_line as status_line
     from .status import warning as warning
 
-load_lazily(__name__)
+load_lazily(__name__, needs_torch=False)

@@ -7,6 +7,6 @@ their starter is killed (1). It also replaces the notebook's handlers of four si
 """
 
 from .launch import launch as launch
-from .launch import torchrun as torchrun
 from .report import LaunchResult as LaunchResult
+from .torchrun import torchrun as torchrun
 from .workers import prepare as prepare
