@@ -142,16 +142,17 @@ def servers(count: int) -> Iterator[list[int]]:
         yield started
 
 
-def first(number: str) -> float:
-    """Return the seconds from the start of a kernel to the first lab of a notebook, its cells run one by one."""
+def first(number: str) -> tuple[float, float]:
+    """Return the seconds from the start of a kernel to the first lab of a notebook, and those of its processor."""
     began = time.perf_counter()
-    seen: list[float] = []
+    seen: list[tuple[float, float]] = []
 
-    def look(message: dict[str, Any]) -> None:
-        if "image/png" in message["content"].get("data", {}):
-            seen.append(time.perf_counter() - began)
+    with kernels(1) as [(manager, client)]:
 
-    with kernels(1) as [(_, client)]:
+        def look(message: dict[str, Any]) -> None:
+            if "image/png" in message["content"].get("data", {}):
+                seen.append((time.perf_counter() - began, used(psutil.Process(pid_of(manager)))))
+
         for cell in cells_of(notebook_called(number)):
             client.execute_interactive(cell, timeout=MOST_SECONDS, output_hook=look)
             if seen:
@@ -235,8 +236,8 @@ def main() -> None:
             tell(f"{asked.kernels} JupyterLabs", [bytes_of(pid) for pid in pids])
     elif asked.what == "first":
         for number in asked.notebooks:
-            times = [first(number) for _ in range(3)]
-            print(f"notebook {number}: first picture after " + ", ".join(f"{each:.1f}" for each in times) + " s")
+            for took, busy in (first(number) for _ in range(3)):
+                print(f"notebook {number}: first picture after {took:.1f} s, {busy:.1f} s of them on a processor")
     else:
         playing(10)
 
