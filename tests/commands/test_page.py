@@ -15,6 +15,7 @@ from loaded import loaded_addresses
 
 from gradlab.__main__ import main
 from gradlab.commands.page import formula_html, markdown_html, notebook_page, outside_addresses
+from gradlab.formatting import lesson_address
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -124,7 +125,7 @@ def test_what_cannot_be_translated_stays_readable() -> None:
 
 
 def test_links_lead_to_the_pages_that_are_written_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lesson = "https://github.com/gradlab/gradlab/blob/main/notebooks"
+    lesson = lesson_address("two").removesuffix("/two.ipynb")
     links = f"[a](two.ipynb#There) [b](three.ipynb) [c]({lesson}/two.ipynb) [d](https://x.org/{lesson}/two.ipynb)"
     one = write(tmp_path / "one.ipynb", words(f"# Title & more\n\n{links}"))
     two = write(tmp_path / "two.ipynb", words("nothing"))
