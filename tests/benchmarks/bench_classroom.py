@@ -39,6 +39,7 @@ MIB = 2**20
 MOST_SECONDS = 300  # for one cell
 LEARNERS = 30
 AT_A_TIME = 4
+CORE = ["00", "03", "10"]
 PLAYING = """from gradlab import Lab
 import torch
 torch.set_num_threads(1)
@@ -176,10 +177,10 @@ class Sampled(threading.Thread):
             self.most = max(self.most, total)
 
 
-def each_alone() -> None:
+def each_alone(numbers: list[str]) -> None:
     """Print what a kernel takes that has run a notebook, and at most while it ran, for each notebook."""
     print("MiB          resident at the end   at most   at most with the processes it starts   seconds")
-    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+    for path in map(notebook_called, numbers):
         with kernels(1) as [(manager, client)]:
             sampled, began = Sampled(pid_of(manager)), time.perf_counter()
             sampled.start()
@@ -224,18 +225,18 @@ def main() -> None:
     """Measure what the command line asks for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("what", choices=["memory", "each", "servers", "first", "playing"])
-    parser.add_argument("notebooks", nargs="*", default=["00", "03", "10"])
+    parser.add_argument("notebooks", nargs="*")
     parser.add_argument("--kernels", type=int, default=10, help="or servers")
     asked = parser.parse_args()
     if asked.what == "memory":
-        memory(asked.notebooks, asked.kernels)
+        memory(asked.notebooks or CORE, asked.kernels)
     elif asked.what == "each":
-        each_alone()
+        each_alone(asked.notebooks or [path.name[:2] for path in sorted((ROOT / "notebooks").glob("*.ipynb"))])
     elif asked.what == "servers":
         with servers(asked.kernels) as pids:
             tell(f"{asked.kernels} JupyterLabs", [bytes_of(pid) for pid in pids])
     elif asked.what == "first":
-        for number in asked.notebooks:
+        for number in asked.notebooks or CORE:
             for took, busy in (first(number) for _ in range(3)):
                 print(f"notebook {number}: first picture after {took:.1f} s, {busy:.1f} s of them on a processor")
     else:
