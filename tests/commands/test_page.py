@@ -152,7 +152,7 @@ def test_folded_code_is_folded_and_a_picture_has_its_words(tmp_path: Path) -> No
         "metadata": {"image/png": {"width": 760}},
         "data": {
             "image/png": png,
-            "text/plain": "first <line>\n\nmore",
+            "text/plain": "first <line>\n\nmore\nand more",
             "application/vnd.jupyter.widget-view+json": {},
         },
     }
@@ -162,7 +162,7 @@ def test_folded_code_is_folded_and_a_picture_has_its_words(tmp_path: Path) -> No
     assert [("hidden" in part, "seen" in part) for part in folded] == [(True, False)]
     assert Reader(page).all("img") == [{"src": f"data:image/png;base64,{png}", "alt": "first <line>", "width": "760"}]
     assert "<figcaption>first &lt;line&gt;</figcaption>" in page
-    assert "<pre>more</pre>" in page
+    assert "<pre>more\nand more</pre>" in page
 
 
 def test_what_still_needs_the_network_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
