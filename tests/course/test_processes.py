@@ -308,3 +308,10 @@ def test_the_cause_comes_first_whatever_the_number() -> None:
         "No process is left.",
     ]
     assert describe_failure([RankExit(0, None, False)], Path("x.py"), None) == ""
+
+
+def test_a_pytorch_for_windows_without_gloo_is_told_as_that() -> None:
+    """What init_process_group raises there, in the words of pytorch's issue 150381."""
+    error = RankError("RuntimeError", "makeDeviceForHostname(): unsupported gloo device", 4, 1.0, True)
+    words = describe_failure([RankExit(1, error, False), RankExit(1, error, False)], Path("x.py"), None)
+    assert words.startswith("The processes could not meet: gloo in this version of PyTorch does not work on Windows")
