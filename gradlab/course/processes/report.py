@@ -15,6 +15,10 @@ NO_NETWORK = (
     "The processes could not meet. They talk over this machine's own network (127.0.0.1), and this place does not "
     "allow it: {}. What follows needs it; read on with the stored pictures."
 )
+_NO_GLOO = (
+    "The processes could not meet: gloo in this version of PyTorch does not work on Windows (pytorch/pytorch, "
+    "issue 150381). A newer version may. What follows needs it; read on with the stored pictures."
+)
 
 
 @dataclass(frozen=True)
@@ -100,15 +104,16 @@ def describe_failure(ranks: list[RankExit], script: Path, seconds: float | None)
     meeting = [n for n in bad if "init_process_group" in where[n] or getattr(ranks[n].raised, "meeting", False)]
     if len(meeting) == len(ranks):
         why = errors[0].words.rpartition("] ")[2][:160].rstrip(". ") if errors else "no answer"
-        return f"{NO_NETWORK.format(why)}\nNo process is left."
-    words = []
+        words = _NO_GLOO if "unsupported gloo device" in why else NO_NETWORK.format(why)
+        return f"{words}\nNo process is left."
+    said = []
     if seconds is not None:
         unit = "second" if seconds == 1 else "seconds"
-        words.append(f"Not done after {seconds:g} {unit}: what was still running has been ended.")
+        said.append(f"Not done after {seconds:g} {unit}: what was still running has been ended.")
     for place, number in enumerate(sorted(bad, key=lambda number: _order(ranks[number]))):
-        words.append(f"rank {number} {_what(ranks[number], caused=place == 0 and seconds is None)}")
-        words += [f"    at {where[number]}"] if where[number] else []
-    return "\n".join([*words, "No process is left."])
+        said.append(f"rank {number} {_what(ranks[number], caused=place == 0 and seconds is None)}")
+        said += [f"    at {where[number]}"] if where[number] else []
+    return "\n".join([*said, "No process is left."])
 
 
 def _order(rank: RankExit) -> float:

@@ -23,7 +23,7 @@ _GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
 _STOP = getattr(signal, "CTRL_BREAK_EVENT", signal.SIGTERM)
 
 
-def torchrun(script: str | Path, processes: int = 2, seconds: float = 110.0) -> LaunchResult:
+def torchrun(script: str | Path, processes: int = 2, seconds: float = 90.0) -> LaunchResult:
     """Run a script under PyTorch's own starter, ``python -m torch.distributed.run``, in a process of its own.
 
     seconds: how long it may take, with the time in which it and each process load torch: a minute on a busy machine.
