@@ -147,7 +147,8 @@ def test_a_guess_of_an_earlier_kernel_is_offered_and_its_outcome_stays_covered(
     notebook = lab_page(LAB, BEFORE, *CELLS[2:], width=390, height=844)
     page = notebook.page
     earlier = page.locator(".gl-bet-earlier")
-    assert re.match(rf"On \d+ \w+ \d{{4}} you chose: {WRONG} ", earlier.inner_text())
+    expect(earlier).to_have_text(re.compile(rf"^On \d+ \w+ \d{{4}} you chose: {WRONG} "))
+    earlier.scroll_into_view_if_needed()
     expect_covered(page)
     box = earlier.bounding_box()
     assert box["x"] + box["width"] <= 390
