@@ -212,6 +212,7 @@ def test_2000_updates_leave_no_more_behind_than_20() -> None:
     ledger = Ledger(model, optimizer, x)
     with ledger:
         train(20)
+        gc.collect()
         entries, references, now = count(StorageEntry), count(weakref.ref), ledger.current
         train(400)
         gc.collect()
