@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,8 @@ import pytest
 # One thread a process: the models are small, and two workers share the cores (addopts in pyproject.toml). Set before
 # torch is imported, and for the kernels that are started from here.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Nor do tests, and kernels that are started from here, read or write the record of the person who runs them.
+os.environ["GRADLAB_RECORD"] = "off"
 
 _LATER = ("slow", "browser", "notebook")
 """Markers of the tests that wait for ``--all``."""
@@ -21,7 +25,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """With ``--all`` and no path, look for tests in the notebooks, too."""
+    """With ``--all`` and no path, look for tests in the notebooks, too; keep all temporary files in one folder."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:  # a worker has it from who starts it
+        # nbval kills its kernels, and tests kill processes: what these leave goes with the folder.
+        folder = tempfile.TemporaryDirectory(prefix="gradlab-", ignore_cleanup_errors=True)
+        os.environ["TMPDIR"] = tempfile.tempdir = folder.name
+        atexit.register(folder.cleanup)  # after multiprocessing, which has a folder of its own in it
     if config.getoption("--all") and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         config.args.append("notebooks")
 

@@ -1,4 +1,6 @@
-"""The command line: ``python -m gradlab forecast llama-8b --on H100``, ``python -m gradlab doctor train.py``, and more.
+"""The command line: ``gradlab forecast llama-8b --on H100``, ``gradlab doctor train.py``, and more.
+
+``python -m gradlab`` is the same, for where the environment's programs are not found.
 
 What is asked for badly is told in one line, and the exit code is 2; the other codes are in the modules of ``commands``.
 """
@@ -6,10 +8,15 @@ What is asked for badly is told in one line, and the exit code is 2; the other c
 from __future__ import annotations
 
 import argparse
+import io
+import platform
 import sys
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import NoReturn
 
+from . import __version__
 from ._floor import UnsupportedTorchError
 from .commands import BAD_INPUT, add_all
 
@@ -23,8 +30,12 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; ``arguments`` are those of the command line unless given."""
-    parser = _Parser(prog="python -m gradlab", description="What happens to .grad, and to memory, in a training loop.")
+    called = "python -m gradlab" if Path(sys.argv[0]).parts[-2:] == ("gradlab", "__main__.py") else "gradlab"
+    parser = _Parser(prog=called, description="What happens to .grad, and to memory, in a training loop.")
+    parser.add_argument("--version", action="version", version=_versions())
     add_all(parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=_Parser))
+    if isinstance(sys.stdout, io.TextIOWrapper):  # on Windows a pipe or a file takes 250 characters only
+        sys.stdout.reconfigure(errors="replace")
     options = parser.parse_args(arguments)
     try:
         return int(options.run(options))
@@ -33,6 +44,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     except KeyboardInterrupt:
         return 130  # as a shell says it
+
+
+def _versions() -> str:
+    """Return the versions that a report of a problem needs, without importing torch."""
+    try:
+        torch = version("torch")
+    except PackageNotFoundError:
+        torch = "not installed"
+    return f"gradlab {__version__} (torch {torch}, Python {platform.python_version()})"
 
 
 def _one_line(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Numbers, bytes and words as text and HTML, written in one way everywhere."""
+"""Numbers, bytes, words and the addresses of lessons as text and HTML, written in one way everywhere."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import base64
 import html
 import math
 import re
+
+_LESSONS = "https://github.com/gradlab/gradlab/blob/v0.2.0/notebooks"  # tests/set_repository.py rewrites it
+
+
+def lesson_address(notebook: str) -> str:
+    """Return where ``"03_forgetting_zero_grad"`` is read: on the web, because a pip install has no notebooks."""
+    return f"{_LESSONS}/{notebook}.ipynb"
 
 
 def inline_html(text: str) -> str:

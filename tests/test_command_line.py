@@ -1,15 +1,22 @@
-"""``python -m gradlab``: what it prints, its exit codes, and one line for what it refuses."""
+"""The command ``gradlab``: what it prints, its exit codes, and one line for what it refuses."""
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
+import torch
 
+import gradlab
 from gradlab.__main__ import main
 from gradlab.forecast import forecast
 from gradlab.loop.recipe import Recipe
+
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
 def run(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -82,7 +89,7 @@ def test_bad_input_is_one_line_and_exit_code_2(capfd: pytest.CaptureFixture[str]
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1
     assert said in err
-    assert err.startswith("python -m gradlab")
+    assert err.startswith("gradlab")
 
 
 def test_help_needs_no_torch() -> None:
@@ -95,9 +102,29 @@ def test_help_needs_no_torch() -> None:
     assert result.stdout.splitlines()[-1] == "False"
 
 
+def test_the_version_comes_with_those_that_a_report_needs(capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capfd, "--version")
+    assert code == 0
+    assert out == f"gradlab {gradlab.__version__} (torch {torch.__version__}, Python {platform.python_version()})\n"
+
+
 def test_it_runs_as_a_module() -> None:
-    command = [sys.executable, "-m", "gradlab", "forecast", "bowl", "--on", "10"]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    command = [sys.executable, "-m", "gradlab", "forecast", "bowl", "--on"]
+    result = subprocess.run([*command, "10"], capture_output=True, text=True, timeout=120, check=False)
     assert result.returncode == 1
     assert "Traceback" not in result.stderr
     assert "does not fit on 10" in result.stdout
+    refused = subprocess.run([*command, "T5"], capture_output=True, text=True, timeout=120, check=False)
+    assert refused.stderr.startswith("python -m gradlab forecast: "), "it is called as it was called"
+
+
+def test_it_runs_as_a_program() -> None:
+    """As the script does that an installer writes from [project.scripts]."""
+    ((name, target),) = PROJECT["scripts"].items()
+    module, function = target.split(":")
+    script = (
+        f"import sys; sys.argv[0] = '/somewhere/bin/{name}'; from {module} import {function}; sys.exit({function}())"
+    )
+    command = [sys.executable, "-c", script, "forecast", "bowl", "--on", "T5"]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert (refused.returncode, refused.stderr.partition(": ")[0]) == (2, "gradlab forecast")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import gradlab
+
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(path for pattern in ("*.md", "gradlab/**/*.md", "tests/**/*.md") for path in ROOT.glob(pattern))
 EACH = pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -47,7 +49,7 @@ def test_hooks_before_a_commit_have_the_versions_of_the_requirements() -> None:
 
 def test_the_citation_is_of_this_version_and_address() -> None:
     citation = dict(re.findall(r"^([\w-]+): (.+)$", read("CITATION.cff"), re.M))
-    assert citation["version"] == PROJECT["version"]
+    assert citation["version"] == gradlab.__version__
     assert citation["license"] == PROJECT["license"]
     assert citation["repository-code"] == PROJECT["urls"]["Homepage"]
 

@@ -1,4 +1,4 @@
-"""The commands of ``python -m gradlab``: a module each, found by being here."""
+"""The commands of ``gradlab``: a module each, found by being here."""
 
 from __future__ import annotations
 

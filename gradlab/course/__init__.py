@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ..drawing import WEIGHTS as WEIGHTS
     from ..drawing import WRONG as WRONG
     from ..widgets import ForecastLab as ForecastLab
+    from .answer_key import AnswerKey as AnswerKey
     from .attempt import attempt as attempt
     from .autograd_graph import graph_of as graph_of
     from .autograd_graph import record_gradients as record_gradients
@@ -60,6 +61,10 @@ if TYPE_CHECKING:
     from .processes import launch as launch
     from .processes import prepare as prepare
     from .processes import torchrun as torchrun
+    from .processes import work_in_temporary_folder as work_in_temporary_folder
+    from .progress.class_guesses import class_guesses as class_guesses
+    from .progress.my_record import my_record as my_record
+    from .progress.series_map import series_map as series_map
     from .real_peak import real_peak as real_peak
 
 load_lazily(__name__)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import html
+import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -13,10 +15,11 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from ..formatting import inline_html
+from ..formatting import inline_html, lesson_address
 from ..loop import Recipe
 
 _HERE = files("gradlab.course")
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 class CallRow(NamedTuple):
@@ -55,7 +58,7 @@ class CheatSheet:
         )
         rows = "".join(
             f"<tr><td>{inline_html(it.symptom)}</td><td>{inline_html(it.cause)}</td><td>{inline_html(it.mend)}</td>"
-            f'<td><a href="{it.lesson}.ipynb">{it.lesson[:2]}</a></td></tr>'
+            f'<td><a href="{lesson_address(it.lesson)}">{it.lesson[:2]}</a></td></tr>'
             for it in self.pitfalls
         )
         head = "".join(f"<th scope=col>{word}</th>" for word in ("what you see", "why", "what mends it", "see"))
@@ -67,9 +70,19 @@ class CheatSheet:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write the page as a file of its own; open it in a browser and print it."""
+        """Write the page as a file of its own; open it in a browser and print it.
+
+        A mere file name goes beside the notebook. Where nothing can be written there, as in the read-only folder of a
+        course, it goes to the home folder or a new temporary one, and a printed line says where.
+        """
         head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>.grad on one page</title>'
-        Path(path).write_text(f"{head}<body>{self.html}</body></html>", encoding="utf-8")
+        page = f"{head}<body>{self.html}</body></html>"
+        try:
+            Path(path).write_text(page, encoding="utf-8")
+        except OSError as error:
+            if error.errno not in _READ_ONLY or Path(path).name != str(path):
+                raise
+            print(f"You cannot write in this folder. The page is in {_write_elsewhere(Path(path).name, page)}")
 
     def _repr_html_(self) -> str:
         return self.html
@@ -79,6 +92,17 @@ class CheatSheet:
         calls = "\n".join(f"{number}. {call.code}: {call.does}" for number, call in enumerate(self.calls, 1))
         pitfalls = "\n".join(f"{it.symptom}: {it.cause}. {it.mend} ({it.lesson})" for it in self.pitfalls)
         return f"{loops}\n{calls}\n\n{pitfalls}"
+
+
+def _write_elsewhere(name: str, text: str) -> Path:
+    """Write a file in the home folder, or in a temporary one, and return where."""
+    try:
+        target = Path.home() / name
+        target.write_text(text, encoding="utf-8")
+    except (OSError, RuntimeError):  # read-only as well, or there is none
+        target = Path(tempfile.mkdtemp(prefix="gradlab-")) / name
+        target.write_text(text, encoding="utf-8")
+    return target
 
 
 def cheat_sheet() -> CheatSheet:

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from ..formatting import lesson_address
+
 Severity = Literal["error", "warning", "hint"]
 """error: proven from what happened. warning: very likely a mistake. hint: worth a look, and perhaps meant so."""
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -22,8 +24,8 @@ class Code:
 
     @property
     def lesson(self) -> str:
-        """Path of the notebook."""
-        return f"notebooks/{self.notebook}.ipynb"
+        """The address of the notebook."""
+        return lesson_address(self.notebook)
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Finding:
     fix: str
     """The fix as a line of code."""
     lesson: str
-    """The notebook that explains it."""
+    """The address of the notebook that explains it."""
 
     @property
     def where(self) -> str:
@@ -124,7 +126,7 @@ def _card(finding: Finding) -> str:
         f"<code>{say(finding.where)}</code></div><div>{say(finding.message)}</div>"
         f'<div style="opacity: 0.8">Seen: {say(finding.evidence)}</div>'
         f"<div>Fix: <code>{say(finding.fix)}</code></div>"
-        f'<div style="opacity: 0.8">More: {say(finding.lesson)}</div></div>'
+        f'<div style="opacity: 0.8">More: <a href="{say(finding.lesson)}">{say(finding.lesson)}</a></div></div>'
     )
 
 

@@ -138,7 +138,8 @@ def _artists(mark: Mark, to_sheet: Any) -> list[Artist]:
         return [_dots(mark, to_sheet)]
     if isinstance(mark, Band):
         return _band(mark, to_sheet)
-    assert isinstance(mark, Path), f"no such mark: {mark!r}"
+    if not isinstance(mark, Path):
+        raise TypeError(f"no such mark: {mark!r}")
     return _path(mark, to_sheet)
 
 

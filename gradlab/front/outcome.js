@@ -1,12 +1,13 @@
 // @ts-check
 /**
- * The cell that tells the outcome of a question, covered until the choice: in JupyterLab, in Notebook 7, and in pages that
- * nbconvert or nbviewer made. Where its elements are not found, as on Colab or in VS Code, nothing is covered.
+ * The cell that tells the outcome of a question, covered until the choice: in JupyterLab, Notebook 7, nbclassic and Voila,
+ * and in pages that nbconvert or nbviewer made. Where its elements are not found, as on Colab or in VS Code, nothing is covered.
  */
 
 import { addButton, addElement } from "./events.js";
 
 const CELL = ".jp-Cell, div.cell";
+const WRAPPER = "[cell-index]"; // Voila puts one around each cell
 const CODE = ".jp-CodeCell, .code_cell";
 const HEADING = ":is(.jp-MarkdownCell, .text_cell) :is(h1, h2, h3)";
 const FOLDED = ".jp-OutputPlaceholder";
@@ -69,7 +70,9 @@ export class Outcome {
 /** Return the code cells after a cell, up to the next question or heading. @param {Element} own */
 function codeCellsAfter(own) {
   const found = [];
-  for (let cell = own.nextElementSibling; cell; cell = cell.nextElementSibling) {
+  const first = own.closest(WRAPPER) ?? own;
+  for (let place = first.nextElementSibling; place; place = place.nextElementSibling) {
+    const cell = place.matches(WRAPPER) ? place.querySelector(CELL) ?? place : place;
     if (cell.querySelector(".gl-bet") || cell.querySelector("h1, h2, h3")?.matches(HEADING)) break;
     if (cell.matches(CODE)) found.push(cell);
   }

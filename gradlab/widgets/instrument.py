@@ -252,7 +252,8 @@ class Instrument(ABC):
         return replay_page(recording, self.title, seen.state, png, entry="instrument_page", start="startInstrument")
 
     def __repr__(self) -> str:
-        return f"{self.title}. {self.text}"
+        # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.
+        return f"{self.title}\n{self.text}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""

@@ -28,6 +28,9 @@ class _Live(anywidget.AnyWidget):
     page = traitlets.Unicode("").tag(sync=True)
     guess = traitlets.Int(_NONE_YET).tag(sync=True)
     tally = traitlets.Unicode("").tag(sync=True)
+    earlier = traitlets.Int(_NONE_YET).tag(sync=True)
+    earlier_words = traitlets.Unicode("").tag(sync=True)
+    recalled = traitlets.Bool(False).tag(sync=True)
 
     def __init__(self, page: str) -> None:
         super().__init__(_esm=joined_module("bet_live"), _css=bet_style(), page=page)
@@ -37,7 +40,10 @@ class Prediction:
     """A question with its options. ``guess`` is the learner's choice, None before it; the first one counts."""
 
     def __init__(self, question: Question, guesses: Guesses) -> None:
-        """Build the widgets. A guess made before is shown at once, with its remark and the reason."""
+        """Build the widgets. A guess made in this kernel is shown at once, with its remark and the reason.
+
+        One that was made before this kernel is offered: the learner may bet again, or see it.
+        """
         self.question, self._guesses = question, guesses
         self.options = [option.text for option in question.options]
         self._page = _page(question)
@@ -51,12 +57,22 @@ class Prediction:
         self.widget = widgets.VBox([still, self._live])
         if self.guess is not None:  # the cell was run again
             self._show()
+        elif earlier := self.earlier:
+            self._live.earlier = self.options.index(earlier)
+            self._live.earlier_words = self._earlier_words()
+        guesses.visit(_notebook(question))
 
     @property
     def guess(self) -> str | None:
-        """The option that the learner chose, None before that."""
+        """The option that the learner chose in this kernel, None before that."""
         guess = self._guesses.get(self.question.name)
         return guess if guess in self.options else None  # the author may have changed the options since
+
+    @property
+    def earlier(self) -> str | None:
+        """The option that the learner chose first, in whatever kernel; None where there is none on record."""
+        event = self._guesses.earlier(self.question.name)
+        return event.choice if event and event.choice in self.options else None
 
     @property
     def right(self) -> bool | None:
@@ -72,15 +88,29 @@ class Prediction:
             self._guesses.record(self.question.name, option, right)
         self._show()
 
+    def recall(self) -> None:
+        """Take the earlier guess as that of this kernel, and show it with the answer."""
+        if self.guess is None and self.earlier is not None:
+            self._guesses.recall(self.question.name, self.earlier)
+            self._show()
+
     def _told(self, change: Any) -> None:
+        if self._live.recalled:
+            self.recall()
         if 0 <= change["new"] < len(self.options):
             self.choose(self.options[change["new"]])
+
+    def _earlier_words(self) -> str:
+        event = self._guesses.earlier(self.question.name)
+        assert event is not None
+        day = event.at.astimezone()
+        return f"On {day.day} {day:%B %Y} you chose: {inline_html(event.choice)}"
 
     def _show(self) -> None:
         """Tell the browser of the guess that counts, and of the score of this notebook."""
         assert self.guess is not None
         self._live.guess = self.options.index(self.guess)
-        self._live.tally = self._guesses.score_text
+        self._live.tally = self._guesses.score_text(_notebook(self.question))
 
     def __repr__(self) -> str:
         return "\n".join([f"Bet. {self.question.text}", *(f"  ( ) {option}" for option in self.options)])
@@ -95,10 +125,14 @@ class Prediction:
 def predict(name: str) -> Prediction:
     """Ask a question before the experiment, by its name: ``predict("03/where-do-the-weights-go")``.
 
-    The guess is kept while the kernel lives; the reason is shown after it. Raises ValueError with the names that are
-    nearest where there is no such question.
+    The guess is kept while the kernel lives, and in the learner's record; the reason is shown after it. Raises
+    ValueError with the names that are nearest where there is no such question.
     """
     return Prediction(find_question(name), GUESSES)
+
+
+def _notebook(question: Question) -> str:
+    return question.name.partition("/")[0]
 
 
 def _page(question: Question) -> str:

@@ -47,3 +47,8 @@ def test_compare_writes_the_same_loss_in_picture_and_table() -> None:
     result = compare("line", {"cleared": Recipe(lr=0.005), "forgot": Recipe(lr=0.005, zero_grad=False)}, updates=77)
     drawn = ends(draw_comparison(result.curves))
     assert sorted(drawn) == sorted(f"{row.label} {short(row.last)}" for row in result.rows)
+
+
+def test_the_first_line_of_the_text_is_the_title_alone() -> None:
+    assert repr(curves({"a": [1.0, 0.25]}, "the weight")).splitlines()[0] == "the weight"
+    assert "0.25" in repr(curves({"a": [1.0, 0.25]}, "the weight"))

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import pytest
 from rank_scripts import gone, hanging, interrupt_when_begun, pids_in, script
 
 import gradlab
-from gradlab.course.processes import launch, torchrun, workers
+from gradlab.course.processes import launch, prepare, torchrun, workers
 from gradlab.course.processes.report import RankError, RankExit, describe_failure
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
@@ -80,16 +81,39 @@ def test_one_that_fails_is_named_and_the_other_only_lost_its_partner(tmp_path: P
         "    at line 9 of script.py: dist.all_reduce(torch.ones(1))",
         "No process is left.",
     ]
-    assert run.seconds < 15
     assert gone(list(run.pids))
+
+
+def test_what_the_processes_leave_among_the_temporary_files_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, temporary = tmp_path / "work", tmp_path / "temporary"
+    work.mkdir()
+    temporary.mkdir()
+    prepare()  # multiprocessing keeps a folder as long as this Python runs
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    path = script(
+        work,
+        """
+        import tempfile
+        print(tempfile.mkdtemp())
+        sys.stdout.flush()
+        dist.all_reduce(torch.ones(1))
+        if rank == 1: os.kill(os.getpid(), 9)
+        time.sleep(3600)
+        """,
+    )
+    monkeypatch.setattr(workers, "GRACE", 0.5)
+    run = launch(path)
+    assert run.error.startswith("rank 1 was killed")
+    assert all(text.startswith(f"{temporary}{os.sep}gradlab-") for text in run.printed)
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize("does", ["time.sleep(3600)", "while True: pass"])
 def test_one_that_hangs_is_ended_and_both_say_where_they_stood(tmp_path: Path, does: str) -> None:
     path = script(tmp_path, TURNS.format(does))
-    began = time.monotonic()
     run = launch(path, seconds=1.5)
-    assert time.monotonic() - began < 15
     assert run.error.splitlines() == [
         "Not done after 1.5 seconds: what was still running has been ended.",
         "rank 0 had not finished",
@@ -111,7 +135,6 @@ def test_one_that_would_never_notice_that_its_partner_failed_is_ended(
     )
     assert run.error.splitlines()[0] == "rank 1 failed: OSError: disk full"
     assert "rank 0 had not finished" in run.error
-    assert run.seconds < 30
 
 
 @pytest.mark.parametrize("end", ["raise ValueError", "time.sleep(3600)", "pass"])
@@ -141,9 +164,11 @@ def test_when_the_starter_is_killed_the_processes_end(tmp_path: Path) -> None:
         "from gradlab.course.processes import launch\n"
         f"if __name__ == '__main__':\n    launch({str(path)!r}, seconds=600)\n"
     )
-    starter = subprocess.Popen([sys.executable, str(program)], cwd=Path(gradlab.__file__).parents[1])
+    temporary = Path(tempfile.mkdtemp(prefix="t"))  # in tmp_path the name of a socket would become too long
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    starter = subprocess.Popen([sys.executable, str(program)], cwd=Path(gradlab.__file__).parents[1], env=environment)
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + 120
         while len(pids_in(tmp_path)) < 2:
             assert time.monotonic() < until
             time.sleep(0.05)
@@ -153,6 +178,7 @@ def test_when_the_starter_is_killed_the_processes_end(tmp_path: Path) -> None:
         starter.send_signal(signal.SIGKILL)
         starter.wait()
     assert gone(family, 10)  # the process that they were forked from, too
+    assert list(temporary.glob("gradlab-*")) == []
 
 
 def test_nothing_listens_but_on_this_machines_own_address(tmp_path: Path) -> None:
@@ -282,3 +308,10 @@ def test_the_cause_comes_first_whatever_the_number() -> None:
         "No process is left.",
     ]
     assert describe_failure([RankExit(0, None, False)], Path("x.py"), None) == ""
+
+
+def test_a_pytorch_for_windows_without_gloo_is_told_as_that() -> None:
+    """What init_process_group raises there, in the words of pytorch's issue 150381."""
+    error = RankError("RuntimeError", "makeDeviceForHostname(): unsupported gloo device", 4, 1.0, True)
+    words = describe_failure([RankExit(1, error, False), RankExit(1, error, False)], Path("x.py"), None)
+    assert words.startswith("The processes could not meet: gloo in this version of PyTorch does not work on Windows")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from project_files import tree
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -20,7 +20,6 @@ WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 # The bracketed letters keep this file from finding itself.
 REGISTRY = re.compile(r"py[p]i\.org|python[h]osted\.org|ana[c]onda\.org|index-[u]rl|find-[l]inks|whl/[c]pu|pypi-[m]ore")
 BINDER = "binder/requirements.txt"
-MADE = {".git", ".venv", "__pycache__", "build", "dist", "node_modules", "shared", "test-results"}
 
 
 def cells(path: Path) -> list[dict[str, Any]]:
@@ -43,22 +42,6 @@ def texts(value: Any) -> Iterator[str]:
         for key, part in value.items():
             if not key.startswith("image/"):
                 yield from texts(part)
-
-
-def tree() -> Iterator[tuple[str, str]]:
-    """Yield the path and the text of every text file that belongs to the project."""
-    git = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
-    names = git.stdout.split("\0") if git.returncode == 0 else []
-    # Outside a clone (an unpacked archive) all is ours but what tools make.
-    for path in [ROOT / name for name in names if name] or sorted(ROOT.rglob("*")):
-        parts = path.relative_to(ROOT).parts
-        made = any(part in MADE or part.endswith(("_cache", ".egg-info", "_checkpoints")) for part in parts)
-        if made or not path.is_file():
-            continue
-        try:
-            yield "/".join(parts), path.read_text(encoding="utf-8")
-        except UnicodeDecodeError:
-            continue
 
 
 @EACH
@@ -103,10 +86,10 @@ def test_only_binder_names_a_package_registry() -> None:
 
 
 def test_binder_pins_are_those_of_the_tests() -> None:
-    def pins(name: str) -> dict[str, str]:
-        lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-        return dict(line.split("==") for line in lines if "==" in line and not line.startswith("#"))
+    def pins(name: str) -> list[tuple[str, str]]:
+        return re.findall(r"^([\w-]+)==([^\s;]+)", (ROOT / name).read_text(encoding="utf-8"), re.M)
 
-    tested = pins("requirements.txt")
-    for package, version in pins(BINDER).items():
+    tested = dict(pins("requirements.txt"))
+    assert {package for package, _ in pins(BINDER)} >= {"torch", "jupyterlab", "ipykernel"}
+    for package, version in pins(BINDER):
         assert version.removesuffix("+cpu") == tested[package]

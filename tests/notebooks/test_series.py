@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
-from set_repository import owner_and_name
+from set_repository import owner_and_name, tag
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -47,9 +47,13 @@ def test_it_opens_as_all_do(path: Path) -> None:
     for word in ("**Afterwards you can**", "**Time**", "**Builds on**", "**Contents**"):
         assert word in first, word
     assert re.search(r"\*\*Time\*\* \d+ minutes", first)
-    at = owner_and_name()
-    assert f"[Open on Binder](https://mybinder.org/v2/gh/{at}/HEAD?urlpath=lab/tree/notebooks/{path.name})" in first
-    assert f"[Open in Colab](https://colab.research.google.com/github/{at}/blob/main/notebooks/{path.name})" in first
+    at, release = owner_and_name(), tag()
+    assert (
+        f"[Open on Binder](https://mybinder.org/v2/gh/{at}/{release}?urlpath=lab/tree/notebooks/{path.name})" in first
+    )
+    assert (
+        f"[Open in Colab](https://colab.research.google.com/github/{at}/blob/{release}/notebooks/{path.name})" in first
+    )
 
 
 @EACH

@@ -8,15 +8,15 @@ import sys
 from pathlib import Path
 
 import pytest
-from set_repository import ROOT, WHERE, owner_and_name, rewrite
-from test_notebooks_clean import tree
+from project_files import tree
+from set_repository import ROOT, WHERE, owner_and_name, rewrite, tag
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     for path in (path for pattern in WHERE for path in ROOT.glob(pattern)):
         target = tmp_path / path.relative_to(ROOT)
-        target.parent.mkdir(exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, target)
     return tmp_path
 
@@ -26,17 +26,21 @@ def texts(root: Path) -> dict[Path, str]:
 
 
 def test_there_and_back_again(copy: Path) -> None:
-    before, old = texts(copy), owner_and_name(copy)
-    changed = rewrite("https://github.com/school/grad-course.git", copy)
+    before, old, release = texts(copy), owner_and_name(copy), tag(copy)
+    changed = rewrite("https://github.com/school/grad-course.git", "main", copy)
     after = texts(copy)
-    assert set(changed) == set(after)
+    assert set(changed) == {path for path in after if after[path] != before[path]}
     assert not any(f"/{old}" in text for text in after.values())
-    assert "git+https://github.com/school/grad-course" in after[copy / "README.md"]
+    assert not any(
+        f"school/grad-course{way}{release}" in text for text in after.values() for way in ("/blob/", "/", "@")
+    )
+    assert "git+https://github.com/school/grad-course@main" in after[copy / "README.md"]
+    assert "https://github.com/school/grad-course/blob/main/notebooks" in after[copy / "gradlab/formatting.py"]
     for path in copy.glob("notebooks/*.ipynb"):
-        assert f"mybinder.org/v2/gh/school/grad-course/HEAD?urlpath=lab/tree/notebooks/{path.name}" in after[path]
+        assert f"mybinder.org/v2/gh/school/grad-course/main?urlpath=lab/tree/notebooks/{path.name}" in after[path]
         assert f"colab.research.google.com/github/school/grad-course/blob/main/notebooks/{path.name}" in after[path]
-        assert 'url = \\"git+https://github.com/school/grad-course\\"' in after[path]
-    rewrite(f"https://github.com/{old}/", copy)
+        assert 'release = \\"torch-gradlab @ git+https://github.com/school/grad-course@main\\"' in after[path]
+    rewrite(f"https://github.com/{old}/", release, copy)
     assert texts(copy) == before
 
 
@@ -47,13 +51,27 @@ def test_nothing_outside_these_files_names_the_address() -> None:
     assert named <= known
 
 
+def test_without_a_branch_the_tag_stays(copy: Path) -> None:
+    release = tag(copy)
+    rewrite("https://github.com/school/grad-course", root=copy)
+    assert tag(copy) == release
+    assert f"git+https://github.com/school/grad-course@{release}" in (copy / "README.md").read_text(encoding="utf-8")
+
+
+def test_a_wrong_branch_changes_nothing(copy: Path) -> None:
+    before = texts(copy)
+    with pytest.raises(ValueError, match="tag or branch"):
+        rewrite("https://github.com/school/grad-course", "my branch", copy)
+    assert texts(copy) == before
+
+
 @pytest.mark.parametrize(
     "address", ["", "gradlab", "https://gitlab.com/a/b", "https://github.com/a", "https://github.com/a/b/c"]
 )
 def test_a_wrong_address_changes_nothing(copy: Path, address: str) -> None:
     before = texts(copy)
     with pytest.raises(ValueError, match="OWNER/NAME"):
-        rewrite(address, copy)
+        rewrite(address, root=copy)
     assert texts(copy) == before
 
 

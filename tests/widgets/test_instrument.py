@@ -55,6 +55,11 @@ def test_a_turn_changes_picture_words_and_code() -> None:
     assert adder.values["a"] == 2.0
 
 
+def test_a_saved_notebook_begins_its_text_with_the_title_alone() -> None:
+    data, _ = Adder()._repr_mimebundle_()
+    assert data["text/plain"].splitlines() == ["The adder", "The sum is 2.0."]
+
+
 def test_a_bad_turn_before_anything_was_shown_keeps_its_words() -> None:
     adder = Adder()
     adder.turn("a", "bad")

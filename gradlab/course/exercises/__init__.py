@@ -14,7 +14,7 @@ from .base import Exercise, Mistake
 from .text import EXERCISE_LEVELS, ExerciseText, read_text
 from .verdict import Verdict
 
-__all__ = ["Exercise", "Mistake", "Verdict", "exercise", "exercise_names"]
+__all__ = ["Exercise", "Mistake", "Verdict", "exercise", "exercise_names", "exercise_notebooks", "exercise_texts"]
 
 _HERE = Path(__file__).parent
 
@@ -22,6 +22,16 @@ _HERE = Path(__file__).parent
 def exercise_names() -> tuple[str, ...]:
     """Return the names of all exercises, in the order of the series and, within a notebook, from easy to harder."""
     return tuple(_texts())
+
+
+def exercise_notebooks() -> dict[str, str]:
+    """Return the notebook in which each exercise stands: ``"03_forgetting_zero_grad"``."""
+    return {path.stem: path.parent.name.removeprefix("nb") for path in _paths()}
+
+
+def exercise_texts() -> dict[str, ExerciseText]:
+    """Return the words of every exercise by its name, in the order of ``exercise_names``; imports no PyTorch."""
+    return {name: text for name, (_, text) in _texts().items()}
 
 
 def exercise(name: str) -> Exercise:
@@ -50,13 +60,18 @@ def exercise(name: str) -> Exercise:
         stub=text.stub,
         hints=text.hints,
         mistakes=tuple(Mistake(key, text.remarks[key], wrong) for key, wrong in definition.mistakes.items()),
+        solution=text.solution,
         definition=definition,
     )
 
 
 def _texts() -> dict[str, tuple[str, ExerciseText]]:
     """Return the folder and the text of every exercise by its name, in order; imports none of them."""
-    paths = [path for path in _HERE.glob("nb*/*.md") if path.with_suffix(".py").exists()]
-    found = [(path.parent.name, path.stem, read_text(path)) for path in paths]
+    found = [(path.parent.name, path.stem, read_text(path)) for path in _paths()]
     found.sort(key=lambda each: (each[0], EXERCISE_LEVELS.index(each[2].level), each[1]))
     return {name: (folder, text) for folder, name, text in found}
+
+
+def _paths() -> list[Path]:
+    """Return the texts of the exercises that have a check."""
+    return [path for path in _HERE.glob("nb*/*.md") if path.with_suffix(".py").exists()]

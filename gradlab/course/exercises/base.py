@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ...formatting import html_box, inline_html
+from ...widgets import CHECK, RECORD
 from .definition import Definition
-from .verdict import Verdict
+from .verdict import NOT_ATTEMPTED, Verdict
 
 
 @dataclass(frozen=True)
@@ -39,19 +40,28 @@ class Exercise:
     hints: tuple[str, ...]
     """From a nudge to nearly the answer."""
     mistakes: tuple[Mistake, ...]
+    solution: str = field(repr=False)
+    """A right answer, for teachers: ``python -m gradlab answers`` prints it."""
     definition: Definition
 
     def check(self, answer: object) -> Verdict:
-        """Try an answer on random cases and return the Verdict; a wrong one is a verdict, never an exception."""
+        """Try an answer on random cases and return the Verdict; a wrong one is a verdict, never an exception.
+
+        Whether it passed goes into the learner's record, the answer does not.
+        """
         from .checking import check
 
-        return check(self, answer)
+        verdict = check(self, answer)
+        if verdict.state != NOT_ATTEMPTED:
+            RECORD.add(CHECK, self.name, right=bool(verdict))
+        return verdict
 
     def __repr__(self) -> str:
         left = f"Hints: {len(self.hints)}, in .hints" if self.hints else ""
         return f"{self.title} ({self.level}, {self.minutes} minutes)\n{self.spec}\n{left}".rstrip()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        RECORD.visit(self.notebook[:2])
         ladder = ""
         for number, hint in reversed(list(enumerate(self.hints, 1))):
             more = f"<summary>Hint {number} of {len(self.hints)}</summary><div>{inline_html(hint)}</div>"

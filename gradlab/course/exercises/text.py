@@ -1,4 +1,4 @@
-"""The words of an exercise, as they stand in its ``.md`` file: title, level, minutes, spec, stub, hints, remarks."""
+"""The words of an exercise, as in its ``.md`` file: title, level, minutes, spec, stub, hints, remarks, solution."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _WHOLE = re.compile(
     r"(?P<spec>.+?)\n+"
     r"```python\n(?P<stub>.+?\n)```\n+"
     r"## Hints\n+(?P<hints>.+?)\n+"
-    r"## Mistakes\n+(?P<mistakes>.+)",
+    r"## Mistakes\n+(?P<mistakes>.+?)\n+"
+    r"## Solution\n+```python\n(?P<solution>.+?\n)```\n*",
     re.DOTALL,
 )
 _HINT = re.compile(r"^\d+\. (.+?)(?=\n\d+\. |\Z)", re.DOTALL | re.MULTILINE)
@@ -33,13 +34,15 @@ class ExerciseText:
     hints: tuple[str, ...]
     remarks: dict[str, str]
     """By the mistake's name."""
+    solution: str
+    """A right answer, as a learner may write it: for teachers."""
 
 
 def read_text(path: Path) -> ExerciseText:
     """Read the text of an exercise; raise ValueError that names the file where a part is missing or misplaced."""
     found = _WHOLE.fullmatch(path.read_text(encoding="utf-8"))
     if found is None:
-        order = "front matter with level and minutes, # title, spec, ```python stub, ## Hints, ## Mistakes"
+        order = "front matter with level and minutes, # title, spec, ```python stub, ## Hints, ## Mistakes, ## Solution"
         raise ValueError(f"{path}: the parts of an exercise are, in this order: {order}")
     if found["level"] not in EXERCISE_LEVELS:
         raise ValueError(f"{path}: level must be one of {', '.join(EXERCISE_LEVELS)}, got {found['level']!r}")
@@ -55,6 +58,7 @@ def read_text(path: Path) -> ExerciseText:
         stub=found["stub"],
         hints=hints,
         remarks=remarks,
+        solution=found["solution"],
     )
 
 

@@ -20,12 +20,13 @@ class CurvesFigure:
         self.drawing = drawing
 
     def __repr__(self) -> str:
-        return self.drawing.words
+        # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.
+        return f"{self.drawing.title}\n{self.drawing.words.removeprefix(f'{self.drawing.title}: ')}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         png = to_png([self.drawing])
         data = {"image/png": base64.b64encode(png).decode(), "text/plain": repr(self)}
-        return data, {"image/png": {"width": self.drawing.width, "alt": repr(self)}}
+        return data, {"image/png": {"width": self.drawing.width, "alt": self.drawing.words}}
 
 
 def curves(

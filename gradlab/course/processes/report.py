@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import linecache
+import multiprocessing
 import os
 import re
 import signal
@@ -14,7 +15,10 @@ NO_NETWORK = (
     "The processes could not meet. They talk over this machine's own network (127.0.0.1), and this place does not "
     "allow it: {}. What follows needs it; read on with the stored pictures."
 )
-_FRAME = re.compile(r'File "([^"]+)", line (\d+) in')
+_NO_GLOO = (
+    "The processes could not meet: gloo in this version of PyTorch does not work on Windows (pytorch/pytorch, "
+    "issue 150381). A newer version may. What follows needs it; read on with the stored pictures."
+)
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class LaunchResult:
 
     @property
     def still_running(self) -> list[int]:
-        """Those of the processes that are still there: none, whatever happened."""
+        """Those of the processes that the system still has: none, whatever happened."""
         return [pid for pid in self.pids if _is_there(pid)]
 
     def lines(self, rank: int) -> list[str]:
@@ -54,6 +58,8 @@ class LaunchResult:
 
 
 def _is_there(pid: int) -> bool:
+    if not hasattr(os, "killpg"):  # Windows, where os.kill(pid, 0) would send a Ctrl-C
+        return any(child.pid == pid for child in multiprocessing.active_children())
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, PermissionError):  # the second: the number is another's by now
@@ -81,8 +87,8 @@ class RankExit(NamedTuple):
     raised: RankError | None
     killed: bool
     """Whether ``launch`` had to end it."""
-    traceback: str = ""
-    """Where it stood then, in faulthandler's words."""
+    line: int | None = None
+    """Of the script, where it stood then."""
 
 
 def describe_failure(ranks: list[RankExit], script: Path, seconds: float | None) -> str:
@@ -98,15 +104,16 @@ def describe_failure(ranks: list[RankExit], script: Path, seconds: float | None)
     meeting = [n for n in bad if "init_process_group" in where[n] or getattr(ranks[n].raised, "meeting", False)]
     if len(meeting) == len(ranks):
         why = errors[0].words.rpartition("] ")[2][:160].rstrip(". ") if errors else "no answer"
-        return f"{NO_NETWORK.format(why)}\nNo process is left."
-    words = []
+        words = _NO_GLOO if "unsupported gloo device" in why else NO_NETWORK.format(why)
+        return f"{words}\nNo process is left."
+    said = []
     if seconds is not None:
         unit = "second" if seconds == 1 else "seconds"
-        words.append(f"Not done after {seconds:g} {unit}: what was still running has been ended.")
+        said.append(f"Not done after {seconds:g} {unit}: what was still running has been ended.")
     for place, number in enumerate(sorted(bad, key=lambda number: _order(ranks[number]))):
-        words.append(f"rank {number} {_what(ranks[number], caused=place == 0 and seconds is None)}")
-        words += [f"    at {where[number]}"] if where[number] else []
-    return "\n".join([*words, "No process is left."])
+        said.append(f"rank {number} {_what(ranks[number], caused=place == 0 and seconds is None)}")
+        said += [f"    at {where[number]}"] if where[number] else []
+    return "\n".join([*said, "No process is left."])
 
 
 def _order(rank: RankExit) -> float:
@@ -127,16 +134,14 @@ def _what(rank: RankExit, caused: bool) -> str:
             return f"left with exit code {words}"
         return f"failed: {kind}: {words if len(words) < 200 else words[:197] + '...'}"
     if rank.code is not None and rank.code < 0:
-        name = signal.Signals(-rank.code).name
+        name = next((known.name for known in signal.Signals if known == -rank.code), f"signal {-rank.code}")
         return f"was killed: {name}" + (", as the system does when memory runs out" if name == "SIGKILL" else "")
     return f"left with exit code {rank.code}"
 
 
 def _line(rank: RankExit, script: Path) -> str:
     """Return the line of the script where it stopped, with its number; empty where nobody knows."""
-    number = rank.raised.line if rank.raised else None
-    if number is None and rank.killed:
-        number = next((int(line) for file, line in _FRAME.findall(rank.traceback) if file == str(script)), None)
+    number = rank.raised.line if rank.raised else rank.line
     if number is None:
         return ""
     linecache.checkcache(str(script))

@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 import atexit
-import faulthandler
 import json
 import multiprocessing
 import os
 import runpy
+import shutil
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
 from contextlib import suppress
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from .report import RankError, RankExit
 
 # On Linux what DDP needs is loaded once, and every worker is forked from that: 0.1 s a start instead of 4. macOS does
-# not take a copy of a process that has used its libraries well, so there each worker loads torch anew.
-START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+# not take a copy of a process that has used its libraries well, and Windows cannot copy one: there each worker loads
+# torch anew.
+START_METHOD = (
+    "forkserver" if sys.platform == "linux" and "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+)
 _PRELOAD = ["torch", "torch.distributed", "torch.nn.parallel", "torch.utils.data.distributed", "torch._dynamo"]
 _STARTUP = 120.0  # seconds until the scripts begin: where nothing is forked each imports torch, on a busy machine
 GRACE = 8.0  # seconds for the others to notice a failure by themselves
-_REPLY = 3.0  # seconds at most for the processes to write where they stand
+_REPLY = 3.0  # seconds at most for the processes to say where they stand
 
 
 def prepare() -> None:
@@ -38,15 +42,18 @@ def prepare() -> None:
 
 
 class Worker:
-    """One rank: its process, and the folder in which it leaves what it prints, raises, and where it stood."""
+    """One rank: its process, the folder in which it leaves what it prints and raises, and a line to ask it."""
 
     def __init__(self, script: Path, folder: Path, settings: dict[str, str]) -> None:
         prepare()
         folder.mkdir()
         self.folder, self.killed, self._asked = folder, False, False
+        self._line: int | None = None
         context = multiprocessing.get_context(START_METHOD)
-        self.process = context.Process(target=_work, args=(script, folder, settings), daemon=True)  # type: ignore[attr-defined]
+        self._questions, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(script, folder, settings, theirs), daemon=True)  # type: ignore[attr-defined]
         self.process.start()
+        theirs.close()
 
     @property
     def started(self) -> bool:
@@ -58,37 +65,41 @@ class Worker:
         """Whether the process has ended."""
         return not self.process.is_alive()
 
-    def request_traceback(self) -> None:
-        """Have it write where it stands, if its script has begun; it is to be killed."""
+    def ask_where(self) -> None:
+        """Have it say where it stands, if its script has begun; it is to be killed."""
         self.killed, self._asked = True, self.started
         if self._asked:
-            with suppress(ProcessLookupError):
-                os.kill(self.process.pid, signal.SIGUSR1)
+            with suppress(OSError):
+                self._questions.send("where?")
 
     @property
     def replied(self) -> bool:
-        """Whether it has begun to write where it stands, or never will."""
-        return not self._asked or self.done or bool(self.read("traceback"))
+        """Whether it has said where it stands, or never will."""
+        with suppress(OSError, EOFError):
+            if self._asked and self._questions.poll():
+                self._asked, self._line = False, self._questions.recv()
+        return not self._asked or self.done
 
     def kill(self) -> None:
-        """End it, and whatever it has started."""
-        if self.process.pid:  # 0 would be our own group
+        """End it, and where the system has process groups whatever it has started."""
+        if self.process.pid and hasattr(os, "killpg"):  # 0 would be our own group
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.process.pid, signal.SIGKILL)
         if not self.done:
-            self.process.kill()  # not yet in a session of its own
+            self.process.kill()  # not in a session of its own
         self.process.join()
+        self._questions.close()
 
     def read(self, name: str) -> str:
         """Return what it has left under this name."""
         path = self.folder / name
-        return path.read_text(errors="replace") if path.exists() else ""
+        return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
     def exit(self) -> RankExit:
         """Return how it ended."""
         raised = self.read("raised")
         error = RankError(**json.loads(raised)) if raised else None
-        return RankExit(self.process.exitcode, error, self.killed, self.read("traceback"))
+        return RankExit(self.process.exitcode, error, self.killed, self._line)
 
 
 def wait_all(workers: list[Worker], seconds: float) -> bool:
@@ -106,28 +117,29 @@ def wait_all(workers: list[Worker], seconds: float) -> bool:
 
 
 def stop_all(workers: list[Worker]) -> None:
-    """End all that still run: first each writes where it stands, because the end of one is an error for the next."""
-    running = [worker for worker in workers if not worker.done]
-    for worker in running:
-        worker.request_traceback()
+    """End all that still run: first each says where it stands, because the end of one is an error for the next."""
+    waiting = [worker for worker in workers if not worker.done]
+    for worker in waiting:
+        worker.ask_where()
     deadline = time.monotonic() + _REPLY
-    while not all(worker.replied for worker in running) and time.monotonic() < deadline:
+    while waiting and time.monotonic() < deadline:
+        waiting = [worker for worker in waiting if not worker.replied]
         time.sleep(0.02)
-    if running:
-        time.sleep(0.1)  # what has been begun is written to its end
     for worker in workers:
         worker.kill()
 
 
-def _work(script: Path, folder: Path, settings: dict[str, str]) -> None:
-    """Run a script as ``python script`` would, in a session of its own that ends when the starter is gone."""
-    os.setsid()
-    threading.Thread(target=_end_with_the_starter, daemon=True).start()
-    sys.stdout = (folder / "printed").open("w", buffering=1)
+def _work(script: Path, folder: Path, settings: dict[str, str], questions: Connection[int | None, str]) -> None:
+    """Run a script as ``python script.py`` would, in a session of its own that ends when the starter is gone."""
+    if hasattr(os, "setsid"):
+        os.setsid()
+    threading.Thread(target=_answer, args=(questions, str(script), folder), daemon=True).start()
+    sys.stdout = (folder / "printed").open("w", encoding="utf-8", buffering=1)
     os.dup2(sys.stdout.fileno(), 1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    faulthandler.register(signal.SIGUSR1, (folder / "traceback").open("w"), all_threads=False)
-    os.environ.update(settings)
+    # What the script or torch leave among the temporary files goes with our folder, however this process ends.
+    os.environ.update(settings | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder)))
+    tempfile.tempdir = None
     os.chdir(script.parent)
     sys.argv, sys.path[:0] = [str(script)], [str(script.parent)]
     import torch
@@ -142,17 +154,27 @@ def _work(script: Path, folder: Path, settings: dict[str, str]) -> None:
                 raise
         atexit._run_exitfuncs()  # multiprocessing ends without them
     except BaseException as error:
-        (folder / "raised").write_text(json.dumps(_raised(error, str(script))._asdict()))
+        (folder / "raised").write_text(json.dumps(_raised(error, str(script))._asdict()), encoding="utf-8")
         sys.stdout.flush()
         os._exit(1)  # at once: after an error a process group may wait for others in its clean-up
 
 
-def _end_with_the_starter() -> None:
-    """Wait until the starter has ended, and end with all children."""
-    starter = multiprocessing.parent_process()
-    assert starter is not None
-    starter.join()
-    os.killpg(0, signal.SIGKILL)
+def _answer(questions: Connection[int | None, str], script: str, folder: Path) -> None:
+    """Tell the starter the line of the script where the main thread stands, as often as it asks; end with it.
+
+    A thread and not a signal, which Windows lacks. Code in C that never lets another thread run is not found.
+    """
+    with suppress(OSError, EOFError):  # the starter is gone
+        while questions.recv():
+            frame = sys._current_frames().get(threading.main_thread().ident or 0)
+            lines = [line for inner, line in traceback.walk_stack(frame) if inner.f_code.co_filename == script]
+            questions.send(lines[0] if lines else None)
+    shutil.rmtree(folder, ignore_errors=True)
+    with suppress(OSError):  # there are others yet
+        folder.parent.rmdir()
+    if hasattr(os, "killpg"):
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
 
 
 def _raised(error: BaseException, script: str) -> RankError:

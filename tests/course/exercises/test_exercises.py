@@ -191,6 +191,13 @@ def f(x):
 - `sum`: `a` is
   a sum.
 - `mean`: A mean.
+
+## Solution
+
+```python
+def f(x):
+    return x
+```
 """
 
 
@@ -203,6 +210,7 @@ def test_the_words_are_read_from_markdown(tmp_path: Path) -> None:
     assert text.stub == "def f(x):\n    return None  # your answer\n"
     assert text.hints == ("A hint of two lines.", "Another.")
     assert text.remarks == {"sum": "`a` is a sum.", "mean": "A mean."}
+    assert text.solution == "def f(x):\n    return x\n"
 
 
 @pytest.mark.parametrize(
@@ -214,6 +222,7 @@ def test_the_words_are_read_from_markdown(tmp_path: Path) -> None:
         ("## Hints", "## Help"),
         ("1. A hint\n   of two lines.\n2. Another.", "A hint."),
         ("## Mistakes", ""),
+        ("## Solution", ""),
         ("- `sum`: `a` is\n  a sum.\n- `mean`: A mean.", "None."),
     ],
 )

@@ -82,19 +82,19 @@ def run_ranks() -> dict[LoopSettings, TwoRanksSeen]:
         {"source": each.source, "updates": each.updates, "accumulate": each.accumulate, "split": each.split}
         for each in settings
     ]
-    with tempfile.TemporaryDirectory(prefix="gradlab-ranks-") as folder:
+    with tempfile.TemporaryDirectory(prefix="gradlab-ranks-", ignore_cleanup_errors=True) as folder:
         place = Path(folder)
         text = files(__package__).joinpath("rank.py").read_text(encoding="utf-8")
         (place / "rank.py").write_text(text, encoding="utf-8")
         given = {"inputs": inputs.tolist(), "targets": targets.tolist(), "loops": loops}
-        (place / "loops.json").write_text(json.dumps(given))
+        (place / "loops.json").write_text(json.dumps(given), encoding="utf-8")
         try:
             result = launch(place / "rank.py", processes=2, seconds=_SECONDS)
         except (OSError, RuntimeError, ValueError) as error:
             raise CannotStartError(f"Two processes could not be started here: {error}") from error
         if not result:
             raise CannotStartError(result.error)
-        seen = [json.loads((place / f"seen-{rank}.json").read_text()) for rank in (0, 1)]
+        seen = [json.loads((place / f"seen-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
     return {each: (_updates(seen[0][at]), _updates(seen[1][at])) for at, each in enumerate(settings)}
 
 

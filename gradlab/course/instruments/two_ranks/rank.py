@@ -85,10 +85,10 @@ class Watched:
 def _work() -> None:
     """Run all loops, and leave what was seen beside the script."""
     dist.init_process_group("gloo")
-    given = json.loads(Path("loops.json").read_text())
+    given = json.loads(Path("loops.json").read_text(encoding="utf-8"))
     inputs, targets = torch.tensor(given["inputs"]), torch.tensor(given["targets"])
     seen = [Watched(loop, inputs, targets).run() for loop in given["loops"]]
-    Path(f"seen-{dist.get_rank()}.json").write_text(json.dumps(seen))
+    Path(f"seen-{dist.get_rank()}.json").write_text(json.dumps(seen), encoding="utf-8")
     dist.destroy_process_group()
 
 

@@ -1,0 +1,98 @@
+"""The key for teachers: every question and exercise is in it, and its solutions pass."""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import torch
+from sampling import every
+from torch import nn
+
+from gradlab.__main__ import main
+from gradlab.course import AnswerKey, exercise
+
+ROOT = Path(__file__).resolve().parents[2]
+QUESTIONS = sorted((ROOT / "gradlab" / "widgets" / "questions").glob("*.toml"))
+EXERCISES = sorted((ROOT / "gradlab" / "course" / "exercises").glob("nb*/*.md"))
+
+
+def words_of(page: str) -> str:
+    return " ".join(html.unescape(re.sub(r"<style.*?</style>|<[^>]+>", " ", page, flags=re.S)).replace("`", "").split())
+
+
+def letters(text: str) -> str:
+    """A text without spaces and the marks of code."""
+    return re.sub(r"[\s`]", "", text)
+
+
+def test_every_question_is_in_it_with_its_answer_reason_and_remarks() -> None:
+    key, page = AnswerKey().markdown(), letters(words_of(AnswerKey().page()))
+    asked = 0
+    for path in QUESTIONS:
+        for slug, entry in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            asked += 1
+            part = key.partition(f"### Bet `{path.stem}/{slug}`\n")[2].partition("\n### ")[0]
+            assert part.startswith(f"\n{entry['question']}\n")
+            assert f"Why: {entry['why']}" in part
+            for option in entry["options"]:
+                line = (
+                    f"- **\u2713 {option['text']}**"
+                    if "right" in option
+                    else f"- {option['text']} \u2192 {option['remark']}"
+                )
+                assert line in part.splitlines()
+            assert part.count("\u2713") == 1
+            for text in (entry["question"], entry["why"], *(option.get("remark", "") for option in entry["options"])):
+                assert letters(text) in page
+    assert key.count("### Bet ") == asked > 100
+
+
+def test_every_exercise_is_in_it_with_its_mistakes() -> None:
+    key = AnswerKey().markdown()
+    for path in EXERCISES:
+        part = key.partition(f"### Exercise `{path.stem}`: ")[2].partition("\n### ")[0]
+        remarks = re.findall(r"^- `([\w-]+)`", path.read_text(encoding="utf-8").partition("## Mistakes")[2], re.M)
+        assert re.findall(r"^- `([\w-]+)` \u2192 \S", part, re.M) == remarks
+    assert key.count("### Exercise ") == len(EXERCISES) == 40
+
+
+@pytest.mark.parametrize("path", every(5, EXERCISES), ids=lambda path: path.stem)
+def test_the_solution_that_is_printed_passes(path: Path) -> None:
+    key = AnswerKey([path.parent.name[2:4]]).markdown()
+    text = key.partition(f"### Exercise `{path.stem}`: ")[2].partition("```python\n")[2].partition("```")[0]
+    names: dict[str, object] = {"math": math, "torch": torch, "nn": nn}  # as the key says
+    exec(text, names)
+    it = exercise(path.stem)
+    answer = next(value for name, value in reversed(names.items()) if name in it.stub)
+    assert it.check(answer)
+
+
+def test_the_command_prints_or_writes_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert main(["answers", "03", "13"]) == 0
+    printed = capfd.readouterr().out
+    assert re.findall(r"^## (.*)$", printed, re.M) == ["03 forgetting_zero_grad", "13 cheat_sheet"]
+    for name in ("key.md", "key.html"):
+        assert main(["answers", "-o", str(tmp_path / name)]) == 0
+    capfd.readouterr()
+    assert (tmp_path / "key.md").read_text(encoding="utf-8") == AnswerKey().markdown()
+    assert not re.search(r"https?:|src=|<script", (tmp_path / "key.html").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["answers", "14"], "a notebook is one of 00, 01, "),
+        (["answers", "-o", "key.pdf"], "the file must end in .md or .html, got 'key.pdf'"),
+        (["answers", "-o", "no such folder/key.md"], "cannot be written: No such file or directory"),
+    ],
+)
+def test_bad_input_is_one_line(capfd: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    assert main(arguments) == 2
+    errors = capfd.readouterr().err
+    assert said in errors
+    assert errors.count("\n") == 1

@@ -1,0 +1,305 @@
+"""What a learner has done: the map with ticks, minutes, CSV there and back, and a class's histograms."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+import re
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradlab.__main__ import main
+from gradlab.course import class_guesses, exercise, my_record, series_map
+from gradlab.course.exercises import exercise_notebooks
+from gradlab.course.progress.my_record import MyRecord
+from gradlab.course.progress.record_csv import record_csv, record_from_csv
+from gradlab.course.progress.series import series_notebooks, series_stages
+from gradlab.course.progress.series_map import SeriesMap
+from gradlab.course.progress.tally import LONGEST_PAUSE, notebook_tallies
+from gradlab.widgets import CHECK, GUESS, RECORD, VISIT, RecordEvent, RecordText, find_question, question_names
+from gradlab.widgets.learner_record import append_to_record
+
+ROOT = Path(__file__).resolve().parents[2]
+NOW = datetime(2026, 11, 22, 17, 20, 22, 123456, tzinfo=UTC)
+
+
+def guess(name: str, place: int, minutes: float = 0) -> RecordEvent:
+    question = find_question(name)
+    return RecordEvent(
+        GUESS, name, NOW + timedelta(minutes=minutes), question.options[place].text, place == question.answer
+    )
+
+
+def in_notebook(number: str) -> list[str]:
+    return [name for name in question_names() if name.startswith(number)]
+
+
+@pytest.fixture
+def record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A record of its own; what an earlier test could not write is not in it."""
+    path = tmp_path / "home" / "record.jsonl"
+    monkeypatch.setenv("GRADLAB_RECORD", str(path))
+    monkeypatch.setattr(RECORD, "_unwritten", [])
+    monkeypatch.setattr(RECORD, "_visits", {})
+    monkeypatch.setattr(RECORD, "_refused", False)
+    return path
+
+
+def test_the_series_is_as_the_teachers_map_has_it() -> None:
+    text = (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[(\d\d) (\w+)\]\((\S+)\) \| .* \| (\d+) \+ (\d+) \| (.*) \|$", text, re.M)
+    ours = [
+        (each.number, each.name, each.file, *map(str, each.minutes), each.needs_text) for each in series_notebooks()
+    ]
+    assert ours == rows
+    assert len(ours) == 14
+    placed = [notebook.number for _, stage in series_stages() for notebook in stage]
+    assert sorted(placed) == [each.number for each in series_notebooks()]
+    for notebook in series_notebooks():
+        for other in (*notebook.needs, *notebook.helps):
+            assert other == "the series" or placed.index(other) < placed.index(notebook.number)
+
+
+def test_the_map_counts_each_question_and_each_exercise_once() -> None:
+    first, second = in_notebook("03")[:2]
+    events = [guess(first, 0), guess(first, 1), guess(second, 0), guess("05/what-zero-grad-leaves", 1)]
+    events += [RecordEvent(CHECK, "period_of", NOW, right=right) for right in (False, True, True)]
+    events += [
+        RecordEvent(CHECK, "curvature_from", NOW, right=False),
+        RecordEvent(CHECK, "of_yesterday", NOW, right=True),
+    ]
+    found = notebook_tallies(events)
+    assert (found["03"].answered, found["03"].questions) == (2, len(in_notebook("03")))
+    assert (found["03"].solved, found["03"].exercises) == (1, 3)
+    assert (found["05"].answered, found["05"].solved) == (1, 0)
+    assert not found["04"].begun
+    lines = repr(SeriesMap(RecordText(tuple(events)))).splitlines()
+    assert re.fullmatch(r"\u25d0 03 forgetting_zero_grad +00 +2 of 8 +1 of 3 +-", lines[4])
+    assert re.fullmatch(r"  04 zero_grad +00 +0 of 8 +0 of 3 +-", lines[5])
+
+
+def test_a_notebook_is_done_when_all_is_answered_and_solved() -> None:
+    events = [guess(name, 0) for name in in_notebook("13")]
+    events += [
+        RecordEvent(CHECK, name, NOW, right=True) for name, home in exercise_notebooks().items() if home[:2] == "13"
+    ]
+    shown = SeriesMap(RecordText(tuple(events)))._repr_mimebundle_()
+    assert "\u2713 13 cheat_sheet" in shown["text/plain"]
+    tile = re.search(r'<li class="gl-map-done">.*?</li>', shown["text/html"])[0]
+    assert "13 cheat_sheet" in tile
+    assert "done: " in tile
+    assert shown["text/html"].count('<li class="gl-map-done">') == 1
+    missing_one = SeriesMap(RecordText(tuple(events[1:])))._repr_mimebundle_()
+    assert "\u25d0 13 cheat_sheet" in missing_one["text/plain"]
+
+
+def test_minutes_leave_out_long_pauses_and_other_notebooks() -> None:
+    pause = LONGEST_PAUSE.total_seconds() / 60
+    names = in_notebook("03")
+    events = [RecordEvent(VISIT, "03", NOW), guess(names[0], 0, minutes=10), guess(names[1], 0, minutes=10 + pause)]
+    events += [
+        guess(names[2], 0, minutes=100 + pause),
+        RecordEvent(CHECK, "period_of", NOW + timedelta(minutes=105 + pause)),
+    ]
+    events += [guess(in_notebook("04")[0], 0, minutes=12), guess(in_notebook("04")[1], 0, minutes=14.9)]
+    found = notebook_tallies(reversed(events))  # two tabs at once: the order of the lines does not matter
+    assert found["03"].minutes == 10 + pause + 5
+    assert found["04"].minutes == 2
+    assert found["05"].minutes == 0
+
+
+def test_the_empty_map_says_what_there_is_and_nothing_else(record: Path) -> None:
+    shown = series_map()._repr_mimebundle_()
+    assert "\u2713" not in shown["text/html"] + shown["text/plain"]
+    assert str(record) not in shown["text/html"]
+    assert not record.exists()
+    words = html.unescape(re.sub(r"<style.*?</style>|<[^>]+>", " ", shown["text/html"], flags=re.S))
+    for notebook in series_notebooks():
+        assert f"{notebook.number} {notebook.name}" in words
+    assert "<a href" not in shown["text/html"]  # there is no notebook beside this test
+
+
+def test_the_map_links_to_notebooks_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT / "notebooks")
+    page = series_map()._repr_mimebundle_()["text/html"]
+    assert sorted(re.findall(r'href="([^"]+)"', page)) == sorted(path.name for path in Path().glob("*.ipynb"))
+
+
+def test_a_check_is_recorded_without_the_answer(record: Path) -> None:
+    it = exercise("batches_in_grad")
+    assert it.check(None).state == "not attempted"
+    assert not record.exists()
+    it.check(lambda updates, accumulate, zero_grad: "a secret of mine")
+    it.check(lambda updates, accumulate, zero_grad: accumulate if zero_grad else updates * accumulate)
+    assert [(event.name, event.right) for event in RECORD.read().events] == [(it.name, False), (it.name, True)]
+    assert "secret" not in record.read_text(encoding="utf-8")
+    it._repr_mimebundle_()
+    assert (RECORD.read().events[-1].kind, RECORD.read().events[-1].name) == (VISIT, "00")
+
+
+def test_where_the_record_cannot_be_written_one_sentence_says_so(record: Path) -> None:
+    record.parent.write_text("a file where a folder is wanted")
+    it = exercise("batches_in_grad")
+    it.check(lambda updates, accumulate, zero_grad: 0)
+    for shown in (series_map(), my_record()):
+        bundle = shown._repr_mimebundle_()
+        for text in (bundle["text/plain"], html.unescape(bundle["text/html"])):
+            assert text.count("cannot be written: what you do is kept only as long as this kernel runs.") == 1
+
+
+def test_a_record_that_was_cut_off_is_told_where_the_learner_looks(record: Path) -> None:
+    append_to_record(record, [guess(in_notebook("03")[0], 0), guess(in_notebook("03")[1], 0)])
+    record.write_bytes(record.read_bytes()[:-30])
+    sentence = "Your record: Its last line, 3, is cut off; it is skipped, and everything else is read."
+    for shown in (series_map(), my_record()):
+        assert sentence in repr(shown)
+        assert sentence in html.unescape(shown._repr_mimebundle_()["text/html"])
+    assert "0 of 1 first guesses right" in repr(my_record()) or "1 of 1 first guesses right" in repr(my_record())
+
+
+WORDS = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), max_size=20)
+TRICKY = st.sampled_from(["=1+1", "'=1", "''-x", "@a", "\t=x", "-18.0", "\r\n", '"', "a;b", "'", "+"])
+
+
+@given(st.lists(st.tuples(TRICKY | WORDS, st.booleans()), max_size=6))
+def test_csv_there_and_back_and_no_cell_is_a_formula(answers: list[tuple[str, bool]]) -> None:
+    events = tuple(
+        RecordEvent(GUESS, f"03/q{at}", NOW + timedelta(seconds=at), answer, right)
+        for at, (answer, right) in enumerate(answers)
+    )
+    text = record_csv(events)
+    for row in csv.reader(io.StringIO(text, newline="")):
+        for cell in row:
+            assert not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert record_from_csv(text.encode("utf-8-sig")) == events
+
+
+def test_the_csv_tells_questions_exercises_and_minutes() -> None:
+    name = in_notebook("03")[0]
+    events = [
+        RecordEvent(VISIT, "03", NOW),
+        guess(name, 1, minutes=4),
+        RecordEvent(CHECK, "period_of", NOW, right=True),
+    ]
+    rows = list(csv.DictReader(io.StringIO(record_csv(events))))
+    question = find_question(name)
+    assert [row["event"] for row in rows] == ["guess", "check", "minutes"]
+    assert (rows[0]["asked"], rows[0]["answer"], rows[0]["notebook"]) == (question.text, question.options[1].text, "03")
+    assert (rows[1]["asked"], rows[1]["right"], rows[1]["notebook"]) == (exercise("period_of").title, "yes", "03")
+    assert (rows[2]["notebook"], rows[2]["answer"]) == ("03", "4")
+
+
+@pytest.mark.parametrize(
+    ("separator", "encoding"), [(";", "utf-8-sig"), ("\t", "utf-8"), (";", "cp1252"), (",", "utf-8")]
+)
+def test_a_csv_that_a_spreadsheet_saved_again_is_read(separator: str, encoding: str) -> None:
+    events = [guess(name, 0, minutes=at) for at, name in enumerate(in_notebook("04"))]
+    text = io.StringIO()
+    rows = [dict(row) for row in csv.DictReader(io.StringIO(record_csv(events)))]
+    out = csv.DictWriter(text, [*reversed(rows[0]), "a note"], delimiter=separator)
+    out.writeheader()
+    for row in reversed(rows):
+        out.writerow(row | {"at": "22.11.26 17:20" if encoding == "cp1252" else row["at"]})
+    found = record_from_csv(text.getvalue().encode(encoding))
+    assert {(event.name, event.choice, event.right) for event in found} == {
+        (event.name, event.choice, event.right) for event in events
+    }
+    if encoding != "cp1252":
+        assert [event.name for event in found] == [event.name for event in events]  # in the order of time again
+
+
+def classroom(folder: Path) -> list[Path]:
+    """Three learners: two files with one name, one as CSV."""
+    ask, other = in_notebook("03")[:2]
+    events = {
+        "a/record.jsonl": [guess(ask, 0), guess(ask, 3, minutes=1), guess(other, 1)],
+        "b/record.jsonl": [guess(ask, 0, minutes=0.5)],
+        "c.csv": [guess(ask, 3, minutes=2), guess(other, 1, minutes=3)],
+    }
+    for name, made in events.items():
+        path = folder / name
+        if path.suffix == ".csv":
+            MyRecord(RecordText(tuple(made)), "").save(path)
+        else:
+            append_to_record(path, made)
+    return [folder / name for name in events]
+
+
+def test_a_class_is_counted_by_first_choices(tmp_path: Path) -> None:
+    found = class_guesses(classroom(tmp_path))
+    ask, other = in_notebook("03")[:2]
+    counts = {each.name: +Counter(each.counts) for each in found.questions}
+    texts = [option.text for option in find_question(ask).options]
+    assert found.learners == 3
+    assert counts[ask] == {texts[0]: 2, texts[3]: 1}
+    assert counts[other] == {find_question(other).options[1].text: 2}
+    assert found.notes == ()
+    lines = repr(found).splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith(ask))
+    bars = [(line[2], int(line[4:8]), line[10:40].count("\u2588")) for line in lines[at + 1 : at + 5]]
+    answer = find_question(ask).answer
+    assert bars == [("\u2713" if place == answer else " ", n, 10 * n) for place, n in enumerate((2, 0, 0, 1))]
+
+
+def test_the_page_of_a_class_needs_nothing_else_and_escapes_what_it_shows(tmp_path: Path) -> None:
+    paths = classroom(tmp_path)
+    strange = tmp_path / "<script>.jsonl"
+    append_to_record(strange, [RecordEvent(GUESS, "77/<b>gone</b>", NOW, "<script>alert(1)</script>", False)])
+    strange.write_bytes(strange.read_bytes() + b"<i>cut")
+    page = class_guesses([*paths, strange]).page()
+    assert "<script" not in page
+    assert not re.search(r"https?:|src=|@import|url\(", page)
+    assert "&lt;b&gt;gone&lt;/b&gt;" in page
+    assert "This version of gradlab does not ask it." in page
+    assert page.count('class="right"') == 2  # one for each question that is known
+    assert "4 learners, 3 questions" in page
+
+
+def test_an_earlier_copy_of_a_file_is_counted_once(tmp_path: Path) -> None:
+    paths = classroom(tmp_path)
+    again = tmp_path / "handed in on Monday.csv"
+    MyRecord(RecordText((guess(in_notebook("03")[0], 0),)), "").save(again)
+    found = class_guesses([again, *paths])
+    assert found.learners == 3
+    assert found.notes == (f"{again} is left out: all its guesses are in {paths[0]}, too, made at the same moments.",)
+
+
+def told(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    return main(arguments), *capfd.readouterr()
+
+
+def test_export_and_merge_on_the_command_line(
+    record: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append_to_record(record, [guess(in_notebook("03")[0], 0)])
+    out = tmp_path / "mine.csv"
+    assert told(capfd, "guesses", "export", str(out))[0] == 0
+    assert told(capfd, "guesses", "export")[1].replace("\n", "\r\n").encode("utf-8-sig") == out.read_bytes()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.csv").write_bytes(b"\0\xff\xfe,")
+    code, shown, errors = told(capfd, "guesses", "merge", "*.csv", "no such.csv")
+    assert code == 0
+    assert shown.startswith("1 learner, 1 question.")
+    assert "broken.csv is left out" in errors
+    assert "no such.csv is left out: No such file or directory." in errors
+    code, shown, _ = told(capfd, "guesses", "merge", "mine.csv", "-o", "class.html")
+    assert (code, shown) == (0, "class.html: 1 learner, 1 question. \u2713 marks the answer.\n")
+    assert "<h1>What the class guessed</h1>" in (tmp_path / "class.html").read_text(encoding="utf-8")
+    code, _, errors = told(capfd, "guesses", "merge", "broken.csv")
+    assert code == 2
+    assert errors.count("\n") == 1
+    code, _, errors = told(capfd, "guesses", "export", str(tmp_path / "no" / "folder.csv"))
+    assert (code, "cannot be written" in errors) == (2, True)
+
+
+def test_a_record_is_deleted_by_one_command(record: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert told(capfd, "guesses", "delete")[:2] == (0, "There is no record on this machine.\n")
+    append_to_record(record, [guess(in_notebook("03")[0], 0)])
+    assert told(capfd, "guesses", "delete")[:2] == (0, f"Deleted {record}.\n")
+    assert not record.exists()

@@ -1,0 +1,44 @@
+"""What a page would load: the addresses in its tags, styles and scripts, other than those of links."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+_NAMES = "www.w3.org"  # namespaces are names; nothing is loaded from there
+
+
+class _Tags(HTMLParser):
+    """Collects the addresses in attributes, styles and scripts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.inside = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.inside = tag if tag in ("style", "script") else ""
+        for name, value in attrs:
+            if name in ("src", "srcset", "poster", "action", "formaction") or (name == "href" and tag != "a"):
+                self.addresses.append(value or "")
+            elif name == "style" or name.startswith("on"):
+                self.handle_code(value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self.inside:
+            self.handle_code(data)
+
+    def handle_code(self, code: str) -> None:
+        found = re.findall(r"((?:https?:|wss?:)//[^\s'\"`)]+)|url\(\s*['\"]?([^)'\"]+)", code)
+        self.addresses += [address or place for address, place in found]
+
+
+def loaded_addresses(page: str) -> list[str]:
+    """Return what a page loads from elsewhere, which is anything but data that it holds itself."""
+    tags = _Tags()
+    tags.feed(page)
+    inside = ("data:", "#", "about:")
+    return [it for it in tags.addresses if it and not it.startswith(inside) and _NAMES not in it]

@@ -1,0 +1,175 @@
+"""The set-up cell of the notebooks, run as it stands where it may be run: in a clone, installed, on a bare host.
+
+Each situation is a folder with made-up packages on the path and nothing else (``python -S``), so what is installed
+beside the tests plays no part. ``pip`` is a stand-in that writes down what it is asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from set_repository import ROOT, owner_and_name, tag
+
+CELL = next(
+    "".join(cell["source"])
+    for cell in json.loads((ROOT / "notebooks" / "00_start_here.ipynb").read_text(encoding="utf-8"))["cells"]
+    if cell["cell_type"] == "code"
+)
+RELEASE = f"torch-gradlab @ git+https://github.com/{owner_and_name()}@{tag()}"
+TORCH = "__version__ = '{}'\ndef manual_seed(seed): print('seed', seed)\ndef set_num_threads(n): print('threads', n)\n"
+SILENT = ["seed 0", "threads 1"]
+"""What is printed where there is nothing to say: by the torch that is made up here, and nothing of the cell's."""
+
+
+def gradlab_in(folder: Path) -> Path:
+    """As much of the package as the cell needs: its face, and the folders that tell it from others."""
+    package = folder / "gradlab"
+    package.mkdir(parents=True)
+    for path in (ROOT / "gradlab").glob("_*.py"):
+        shutil.copy(path, package)
+    (package / "course").mkdir()
+    return folder
+
+
+def module(path: Path, text: str = "") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+class Host:
+    """A machine with a torch, a pip and, unless taken away, the two packages that the labs need beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.site, self.log = folder / "site", folder / "asked.json"
+        self.notebooks = folder / "home" / "notebooks"
+        self.notebooks.mkdir(parents=True)
+        module(self.site / "torch.py", TORCH.format("2.13.0"))
+        for name in ("anywidget", "psygnal"):
+            module(self.site / f"{name}.py")
+        gradlab_in(folder / "released")
+        self.pip()
+
+    def pip(self, *, code: int = 0) -> None:
+        """Have pip end with this exit code; if it is 0 the package is there afterwards."""
+        package = self.folder / "released" / "gradlab"
+        lines = ["import json, shutil, sys", f"json.dump(sys.argv[1:], open({str(self.log)!r}, 'w'))"]
+        if code == 0:
+            lines += [f"shutil.copytree({str(package)!r}, {str(self.site / 'gradlab')!r})"]
+        module(self.site / "pip" / "__init__.py")
+        module(self.site / "pip" / "__main__.py", "\n".join([*lines, f"sys.exit({code})"]))
+
+    def run(self, after: str = "import gradlab; found = gradlab.__file__") -> subprocess.CompletedProcess[str]:
+        program = f"{CELL}\n{after}\nimport sys; print(found, file=sys.stderr)"
+        return subprocess.run(
+            [sys.executable, "-S", "-c", program],
+            cwd=self.notebooks,
+            env={**os.environ, "PYTHONPATH": str(self.site)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    @property
+    def asked(self) -> list[str] | None:
+        """What pip was asked for; None if it was not called."""
+        return json.loads(self.log.read_text(encoding="utf-8")) if self.log.exists() else None
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(tmp_path)
+
+
+def used(done: subprocess.CompletedProcess[str]) -> Path:
+    assert done.returncode == 0, done.stderr
+    return Path(done.stderr.splitlines()[-1]).parents[1]
+
+
+@pytest.mark.parametrize("clone", [".", "gradlab", "notebooks/gradlab"], ids=["around", "beside", "below"])
+@pytest.mark.parametrize("installed", ["nothing", "ours", "another"])
+def test_a_clone_is_used_whatever_is_installed(host: Host, clone: str, installed: str) -> None:
+    place = gradlab_in(host.notebooks.parent / clone)
+    if installed == "ours":
+        gradlab_in(host.site)
+    elif installed == "another":
+        module(host.site / "gradlab" / "__init__.py", "raise RuntimeError('this is a lab of another kind')")
+    done = host.run()
+    assert used(done).samefile(place)
+    assert done.stdout.splitlines() == SILENT
+    assert host.asked is None
+
+
+def test_an_installed_package_is_used_without_a_word(host: Host) -> None:
+    gradlab_in(host.site)
+    done = host.run()
+    assert used(done).samefile(host.site)
+    assert done.stdout.splitlines() == SILENT
+    assert host.asked is None
+
+
+def test_another_package_of_this_name_is_named_and_never_run(host: Host) -> None:
+    path = host.site / "gradlab" / "__init__.py"
+    module(path, "print('this is a lab of another kind')")
+    done = host.run()
+    assert done.returncode == 1
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith(f"ImportError: Another package called gradlab is in the way: {path}. ")
+    assert "%pip uninstall -y gradlab" in said
+    assert "restart the kernel" in said
+    assert done.stdout == ""
+    assert host.asked is None
+
+
+def test_a_module_of_this_name_beside_the_notebook_is_named(host: Host) -> None:
+    module(host.notebooks / "gradlab.py")
+    assert f"in the way: {host.notebooks / 'gradlab.py'}" in host.run().stderr
+
+
+def test_on_a_bare_host_the_release_is_installed_and_nothing_that_is_there(host: Host) -> None:
+    done = host.run()
+    assert used(done).samefile(host.site)
+    assert host.asked == ["install", "-q", "--no-deps", RELEASE]
+    assert done.stdout.splitlines() == [f"Installing {RELEASE}", *SILENT]
+
+
+def test_what_is_missing_is_installed_with_it(host: Host) -> None:
+    (host.site / "psygnal.py").unlink()
+    assert used(host.run()).samefile(host.site)
+    assert host.asked == ["install", "-q", "--no-deps", RELEASE, "psygnal"]
+
+
+def test_an_empty_folder_of_this_name_does_not_count(host: Host) -> None:
+    (host.notebooks / "gradlab").mkdir()
+    assert used(host.run()).samefile(host.site)
+    assert host.asked is not None
+
+
+def test_a_failed_installation_ends_the_cell(host: Host) -> None:
+    host.pip(code=1)
+    done = host.run()
+    assert done.returncode == 1
+    assert "returned non-zero exit status 1" in done.stderr
+    assert "seed" not in done.stdout
+
+
+def test_an_old_torch_is_told(host: Host) -> None:
+    module(host.site / "torch-2.4.1.dist-info" / "METADATA", "Metadata-Version: 2.1\nName: torch\nVersion: 2.4.1\n")
+    gradlab_in(host.site)
+    first, *rest = host.run().stdout.splitlines()
+    assert "this is PyTorch 2.4.1" in first
+    assert rest == SILENT
+
+
+def test_the_lines_that_are_the_lesson_stand_alone() -> None:
+    lines = CELL.splitlines()
+    for line in ("import torch", "torch.manual_seed(0)"):
+        assert line in lines
+    assert any(line.startswith("torch.set_num_threads(1)") for line in lines)
+    assert len([line for line in lines if line.strip()]) <= 25

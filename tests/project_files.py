@@ -1,0 +1,26 @@
+"""The files that belong to the project, in a clone and in an unpacked archive."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MADE = {".git", "PKG-INFO", ".venv", "__pycache__", "build", "dist", "node_modules", "shared", "test-results"}
+
+
+def tree() -> Iterator[tuple[str, str]]:
+    """Yield the path and the text of every text file that belongs to the project."""
+    git = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    names = git.stdout.split("\0") if git.returncode == 0 else []
+    # Outside a clone (an unpacked archive) all is ours but what tools make.
+    for path in [ROOT / name for name in names if name] or sorted(ROOT.rglob("*")):
+        parts = path.relative_to(ROOT).parts
+        made = any(part in MADE or part.endswith(("_cache", ".egg-info", "_checkpoints")) for part in parts)
+        if made or not path.is_file():
+            continue
+        try:
+            yield "/".join(parts), path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue

@@ -1,0 +1,65 @@
+"""What is to be copied from the page for hubs names files that exist and settings that there are."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_server.serverapp import ServerApp
+from jupyter_server.services.kernels.kernelmanager import MappingKernelManager
+from traitlets.config import Config
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / name for name in ("README.md", "notebooks/README.md", "notebooks/CLASSROOM.md")]
+HUB = (ROOT / "notebooks" / "CLASSROOM.md").read_text(encoding="utf-8")
+# What a line to copy is given: files, and folders that it copies.
+NAMED = re.compile(r"(?:-r|--file|--requirement|cp -r|jupyter lab) ([\w./-]+)")
+
+
+def written(name: str) -> Config:
+    """Return the settings that a block of the page makes."""
+    (block,) = re.findall(rf"<!-- config: {name} -->\n```python\n(.*?)```", HUB, re.S)
+    scope: dict[str, Any] = {"c": Config()}
+    exec(block, scope)
+    return scope["c"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_lines_to_copy_name_files_that_exist(page: Path) -> None:
+    lines = "\n".join(re.findall(r"```bash\n(.*?)```", page.read_text(encoding="utf-8"), re.S))
+    named = NAMED.findall(lines)
+    assert [name for name in named if not (ROOT / name).exists()] == []
+    assert page.name == "README.md" or {"binder/requirements.txt", ".devcontainer/Dockerfile"} <= set(named)
+
+
+def test_the_image_copies_what_is_there() -> None:
+    steps = (ROOT / ".devcontainer" / "Dockerfile").read_text(encoding="utf-8")
+    copied = [words for line in re.findall(r"^COPY (?:--\S+ )*(.+)", steps, re.M) for words in line.split()[:-1]]
+    assert "binder/requirements.txt" in copied
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+
+
+def test_settings_of_the_server_are_settings_of_jupyter_server() -> None:
+    known = {each.__name__: each for each in (MappingKernelManager, ServerApp)}
+    for section, values in written("jupyter_server").items():
+        for name, value in values.items():
+            known[section].class_traits(config=True)[name].validate(known[section](), value)
+
+
+def test_settings_of_the_hub_give_one_service_the_role_it_needs() -> None:
+    hub = written("jupyterhub").JupyterHub
+    assert [service["name"] for service in hub.services] == hub.load_roles[0]["services"]
+
+
+def test_the_setting_of_jupyterlab_is_one_of_its_notebook() -> None:
+    from jupyterlab.commands import get_app_dir
+
+    (block,) = re.findall(r"```json\n(.*?)```", HUB, re.S)
+    for plugin, values in json.loads(block).items():
+        extension, _, name = plugin.partition(":")
+        schema = json.loads((Path(get_app_dir()) / "schemas" / extension / f"{name}.json").read_text(encoding="utf-8"))
+        for key, value in values.items():
+            assert type(value) is type(schema["properties"][key]["default"])

@@ -1,0 +1,123 @@
+"""What is installed: one version, name and address everywhere, all files of the package, and lessons that exist."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from project_files import tree
+from set_repository import ROOT, owner_and_name, tag
+
+import gradlab
+from gradlab.course.cheat_sheet import cheat_sheet
+from gradlab.course.claims import CLAIMS
+from gradlab.doctor.known_errors import KnownErrors
+from gradlab.doctor.rules import RULES
+from gradlab.formatting import lesson_address
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+NAME = PROJECT["name"]
+FILES = dict(tree())
+ORIGINAL = owner_and_name() == "gradlab/gradlab"  # in a copy, links may lead to a branch
+
+
+def test_the_version_stands_in_one_place_that_is_read_without_running_it() -> None:
+    assert "version" in PROJECT["dynamic"]
+    face = ast.parse((ROOT / "gradlab" / "__init__.py").read_text(encoding="utf-8"))
+    values = [node.value for node in face.body if isinstance(node, ast.Assign) and node.targets[0].id == "__version__"]
+    assert [ast.literal_eval(value) for value in values] == [gradlab.__version__]
+
+
+@pytest.mark.skipif(not ORIGINAL, reason="a copy of the repository may follow a branch")
+def test_the_tag_is_that_of_the_version() -> None:
+    assert tag() == f"v{gradlab.__version__}"
+
+
+def test_every_address_with_a_tag_has_the_same() -> None:
+    at = re.escape(owner_and_name())
+    place = rf"{at}(?:/blob/|/tree/|@)([\w.-]*[\w-])|/v2/gh/{at}/([^?\s]+)"
+    found = {(name, "".join(match)) for name, text in FILES.items() for match in re.findall(place, text)}
+    assert len(found) >= 14 + 3
+    assert {(name, ref) for name, ref in found if ref != tag()} == set()
+
+
+# The name without "torch-" is somebody else's on the package index. The bracketed letters keep this file out.
+OTHERS = (
+    r"pip3? insta[l]l(?:[^`\n]*[\s'\"])?gradlab(?![\w/.-])",
+    r"\b[Ii]nsta[l]l gradlab\b",
+    r"(?<![\w/.-])grad[l]ab(?:\[\w+\])? ?(?:==|>=|~=|@ git|@git)",
+    r"pip[x ]* (?:run|show|download) gradl[a]b\b",
+)
+
+
+def misleading(text: str) -> list[str]:
+    return [found[0] for pattern in OTHERS for found in re.finditer(pattern, text)]
+
+
+def test_nothing_tells_to_install_the_package_of_somebody_else() -> None:
+    assert [(name, words) for name, text in FILES.items() for words in misleading(text)] == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "pip INSTALL NAME",
+        "`pip INSTALL -q 'NAME'`",
+        "INSTALL NAME with pip",
+        "NAME==0.2.0",
+        "NAME[lab]>=0.2",
+    ],
+)
+def test_such_words_are_found(words: str) -> None:
+    words = words.replace("INSTALL", "install")
+    assert misleading(words.replace("NAME", "gradlab"))
+    assert not misleading(words.replace("NAME", NAME))
+
+
+def test_the_name_in_the_set_up_cell_and_the_readme_is_the_distribution_s() -> None:
+    for name, text in FILES.items():
+        for called in re.findall(r"([\w-]{1,40}) @ git\+https", text):
+            assert called == NAME, name
+    assert f'"{NAME} @ git+https://github.com/{owner_and_name()}@{tag()}"' in FILES["README.md"]
+
+
+def lessons() -> set[str]:
+    """Every notebook that the package sends its readers to."""
+    codes = {code.notebook for rule in (*RULES, KnownErrors) for code in rule.codes}
+    return codes | {claim.home for claim in CLAIMS.values()} | {row.lesson for row in cheat_sheet().pitfalls}
+
+
+@pytest.mark.parametrize("notebook", sorted(lessons()))
+def test_a_lesson_s_address_is_that_of_a_notebook_in_the_repository(notebook: str) -> None:
+    start = f"{PROJECT['urls']['Homepage']}/blob/{tag()}/"
+    address = lesson_address(notebook)
+    assert address.startswith(start)
+    path, _, anchor = address.removeprefix(start).partition("#")
+    assert (ROOT / path).is_file()
+    assert not anchor or f"# {anchor.replace('-', ' ')}" in (ROOT / path).read_text(encoding="utf-8")
+
+
+def test_other_addresses_in_the_repository_exist() -> None:
+    """Links such as those in pyproject.toml and in the issue forms."""
+    place = re.compile(rf"github\.com/{re.escape(owner_and_name())}/(?:blob|tree)/{re.escape(tag())}/([\w./-]*\w)")
+    found = {(name, path) for name, text in FILES.items() for path in place.findall(text)}
+    assert ("pyproject.toml", "CHANGELOG.md") in found
+    assert {(name, path) for name, path in found if not (ROOT / path).exists()} == set()
+
+
+def test_all_files_are_shipped() -> None:
+    """A tracked folder or file that MANIFEST.in leaves out is in no archive; the release builds them and compares."""
+    lines = [line.split() for line in (ROOT / "MANIFEST.in").read_text(encoding="utf-8").splitlines()]
+    grafted = {words[1] for words in lines if words and words[0] == "graft"}
+    included = [pattern for words in lines if words and words[0] == "include" for pattern in words[1:]]
+    for name in FILES:
+        first, _, rest = name.partition("/")
+        assert first in grafted if rest else any(_matches(name, pattern) for pattern in included), name
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """As setuptools matches: a star takes no leading dot."""
+    return Path(name).match(pattern) and (pattern.startswith(".") or not name.startswith("."))

@@ -1,0 +1,123 @@
+"""What GitHub runs and shows is well-formed: workflows, the issue forms, and what Dependabot watches."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+GITHUB = ROOT / ".github"
+WORKFLOWS = {path.name: path for path in sorted((GITHUB / "workflows").glob("*.yml"))}
+FORMS = {path.name: path for path in sorted((GITHUB / "ISSUE_TEMPLATE").glob("*.yml")) if path.name != "config.yml"}
+FOLDERS = sorted(path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in (".git", ".venv", "dist"))
+ASKED = {
+    "input": {"label"},
+    "textarea": {"label"},
+    "dropdown": {"label", "options"},
+    "checkboxes": {"label", "options"},
+}
+
+
+def read(path: Path) -> dict[Any, Any]:
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def steps(workflow: dict[Any, Any]) -> Iterator[tuple[dict[Any, Any], dict[Any, Any]]]:
+    for job in workflow["jobs"].values():
+        for step in job["steps"]:
+            yield job, step
+
+
+def test_there_are_some() -> None:
+    assert {"ci.yml", "release.yml", "audit.yml"} <= set(WORKFLOWS)
+    assert {"bug.yml", "wrong_statement.yml", "false_alarm.yml"} == set(FORMS)
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_a_workflow_says_when_with_which_rights_and_for_how_long(name: str) -> None:
+    workflow = read(WORKFLOWS[name])
+    assert workflow["name"]
+    assert workflow[True], "`on` is a truth value in YAML 1.1"
+    assert workflow["permissions"] == {"contents": "read"}, "more rights belong to the job that needs them"
+    for job in workflow["jobs"].values():
+        assert {"runs-on", "timeout-minutes", "steps"} <= set(job)
+        needed = job.get("needs", [])
+        assert {needed} if isinstance(needed, str) else set(needed) <= set(workflow["jobs"])
+    for _, step in steps(workflow):
+        assert len({"uses", "run"} & set(step)) == 1
+        assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step.get("uses", "actions/checkout@v5"))
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_the_expressions_of_a_workflow_name_what_there_is(name: str) -> None:
+    for job in read(WORKFLOWS[name])["jobs"].values():
+        matrix = job.get("strategy", {}).get("matrix", {})
+        known = set(matrix) | {key for row in matrix.get("include", []) for key in row}
+        assert set(re.findall(r"\bmatrix\.(\w+)", yaml.safe_dump(job))) <= known
+        contexts = set(re.findall(r"\$\{\{\s*(\w+)", yaml.safe_dump(job)))
+        assert contexts <= {"matrix", "github"}, "no secrets"
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_the_shell_lines_of_a_workflow_are_shell_and_name_files_that_exist(name: str) -> None:
+    bash = shutil.which("bash")
+    for _, step in steps(read(WORKFLOWS[name])):
+        script = re.sub(r"\$\{\{.*?\}\}", "x", step.get("run", ""))
+        if bash and script:
+            done = subprocess.run([bash, "-n"], input=script, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+        first = "|".join(map(re.escape, FOLDERS))
+        named = re.findall(rf"(?<![\w./-])((?:{first})/[\w./-]*\w)", script)
+        named += re.findall(r"(?<![\w./-])(pyproject\.toml|requirements\.txt|[A-Z]{4,}\.(?:md|in))\b", script)
+        assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.parametrize("name", WORKFLOWS)
+def test_the_paths_that_start_a_workflow_exist(name: str) -> None:
+    for event in (read(WORKFLOWS[name])[True] or {}).values():
+        for pattern in (event or {}).get("paths", []) if isinstance(event, dict) else []:
+            assert next(ROOT.glob(pattern.replace("/**", "/**/*")), None), pattern
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_a_form_is_one_that_github_shows(name: str) -> None:
+    form = read(FORMS[name])
+    assert {"name", "description", "body"} <= set(form) <= {"name", "description", "labels", "body"}
+    ids = [field["id"] for field in form["body"]]
+    assert len(set(ids)) == len(ids)
+    for field in form["body"]:
+        assert ASKED[field["type"]] <= set(field["attributes"])
+        assert all(isinstance(option, str) for option in field["attributes"].get("options", []))
+    assert any(field.get("validations", {}).get("required") for field in form["body"])
+
+
+def test_dependabot_watches_folders_that_hold_something_to_watch() -> None:
+    holds = {"pip": "requirements.txt", "github-actions": ".github/workflows/*.yml", "docker": "Dockerfile"}
+    updates = read(GITHUB / "dependabot.yml")["updates"]
+    assert {update["package-ecosystem"] for update in updates} == set(holds)
+    for update in updates:
+        for folder in update.get("directories", [update.get("directory")]):
+            assert next((ROOT / folder.strip("/")).glob(holds[update["package-ecosystem"]]), None), folder
+
+
+def test_the_notes_of_a_release_are_the_newest_section_of_the_changelog() -> None:
+    """The line of the workflow, word for word, on the changelog as it is."""
+    awk = shutil.which("awk")
+    if awk is None:
+        pytest.skip("needs awk")
+    newest = re.search(r"^## (\d\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    assert newest is not None
+    (run,) = [step["run"] for _, step in steps(read(WORKFLOWS["release.yml"])) if "awk" in step.get("run", "")]
+    program = re.search(r"awk -v version=\S+ '([^']+)'", run)
+    assert program is not None
+    command = [awk, "-v", f"version={newest[1]}", program[1], "CHANGELOG.md"]
+    notes = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert "### " in notes
+    assert not re.search(r"^## ", notes, re.M)

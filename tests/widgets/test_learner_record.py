@@ -1,0 +1,308 @@
+"""The record of a learner: what is written is there again, whoever else writes, and however the file was cut."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import platform
+import socket
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradlab.widgets import learner_record
+from gradlab.widgets.learner_record import (
+    CHECK,
+    GUESS,
+    VISIT,
+    LearnerRecord,
+    RecordEvent,
+    append_to_record,
+    delete_record,
+    read_record_text,
+    record_event,
+)
+
+NOW = datetime(2026, 11, 22, 17, 20, 22, 123456, tzinfo=UTC)
+EVENTS = (
+    RecordEvent(VISIT, "03", NOW),
+    RecordEvent(GUESS, "03/where-do-the-weights-go", NOW + timedelta(seconds=5), "Off to \u221e\u2026\n", False),
+    RecordEvent(CHECK, "period_of", NOW + timedelta(minutes=2), right=True),
+    RecordEvent(GUESS, "01/which-are-leaves", NOW + timedelta(days=1), 'only "w"', True),
+)
+
+
+def started(code: str, path: Path) -> subprocess.Popen[str]:
+    """Another Python, as each kernel is one."""
+    environment = os.environ | {"GRADLAB_RECORD": str(path)}
+    return subprocess.Popen(
+        [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def said(process: subprocess.Popen[str]) -> str:
+    out, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    return out
+
+
+def at(path: Path) -> LearnerRecord:
+    return LearnerRecord(lambda: path)
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "new folder" / "record.jsonl"
+    for event in EVENTS:
+        append_to_record(path, [event])
+    found = read_record_text(path.read_bytes())
+    assert found.events == EVENTS
+    assert found.trouble == ""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert json.loads(lines[0]) == {"gradlab record": 1}
+    assert len(lines) == 1 + len(EVENTS)
+    if os.name == "posix":
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    code = """
+from gradlab.widgets import RECORD
+import sys
+sys.stdin.readline()
+for number in range(300):
+    RECORD.add("guess", f"03/NAME-{number}", "x" * (number % 90), number % 2 == 0)
+print(RECORD.kept)
+"""
+    environment = os.environ | {"GRADLAB_RECORD": str(path)}
+    tabs = [
+        subprocess.Popen(
+            [sys.executable, "-c", code.replace("NAME", name)],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in ("one", "other")
+    ]
+    for tab in tabs:  # both have loaded by the time that the second is told to begin
+        assert tab.stdin is not None
+        tab.stdin.write("go\n")
+        tab.stdin.flush()
+    assert [tab.communicate(timeout=120)[0] for tab in tabs] == ["True\n", "True\n"]
+    found = read_record_text(path.read_bytes())
+    assert found.trouble == ""
+    assert [event.name for event in found.events if "/one-" in event.name] == [f"03/one-{n}" for n in range(300)]
+    assert [event.name for event in found.events if "/other-" in event.name] == [f"03/other-{n}" for n in range(300)]
+    assert all(len(event.choice) == int(event.name.rpartition("-")[2]) % 90 for event in found.events)
+    assert path.read_bytes().count(b"gradlab record") == 1
+
+
+ASK = """
+from gradlab import predict
+asked = predict("QUESTION")
+print(asked.guess, asked.earlier, sep="|")
+if CHOOSES:
+    asked.choose(asked.options[WHICH])
+print(asked.guess, asked.right, asked.widget.children[1].tally, sep="|")
+"""
+
+
+def ask(question: str, which: int | None) -> str:
+    return (
+        ASK.replace("QUESTION", question)
+        .replace("CHOOSES", str(which is not None))
+        .replace("WHICH", str(which if which is not None else 0))
+    )
+
+
+def test_three_kernels_of_two_notebooks_share_one_record(tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    first = started(ask("03/where-do-the-weights-go", 0), path)
+    other = started(ask("12/the-line-with-or", 1), path)  # at the same time: a tab of another notebook
+    assert said(first).splitlines()[0] == "None|None"
+    assert said(other).splitlines()[1].startswith("For those with one number|True|")
+    # A third kernel, the next day: the earlier guess is offered, she bets again, and the first one counts.
+    told = said(started(ask("03/where-do-the-weights-go", 3), path)).splitlines()
+    assert told[0] == "None|To the minimum, only more slowly"
+    score = "Your guesses so far: 0 of 1 right in this notebook, 1 of 2 in the series."
+    assert told[1] == f"Past the minimum and back, again and again|True|{score}"
+    assert [event.kind for event in read_record_text(path.read_bytes()).events].count(GUESS) == 3
+
+
+def test_a_file_cut_at_any_byte_keeps_every_whole_line_and_takes_more(tmp_path: Path) -> None:
+    whole = tmp_path / "whole.jsonl"
+    append_to_record(whole, EVENTS)
+    content = whole.read_bytes()
+    later = RecordEvent(GUESS, "05/later", NOW, "after the cut", True)
+    path = tmp_path / "cut.jsonl"
+    for length in range(len(content) + 1):
+        path.write_bytes(content[:length])
+        complete = (
+            content[: length + 1].count(b"\n") - 1
+        )  # a line that lacks only its end is whole; the first names the format
+        kept = EVENTS[: max(complete, 0)]
+        found = read_record_text(path.read_bytes())
+        assert found.events == kept, content[:length]
+        part = content[:length].rpartition(b"\n")[2]
+        broken = bool(part) and not content[length:].startswith(b"\n") and length < len(content)
+        assert bool(found.trouble) == broken
+        if broken:
+            number = content[:length].count(b"\n") + 1
+            assert found.trouble == f"Its last line, {number}, is cut off; it is skipped, and everything else is read."
+        append_to_record(path, [later])
+        assert read_record_text(path.read_bytes()).events == (*kept, later)
+        assert bool(read_record_text(path.read_bytes()).unread) == broken
+        assert path.read_bytes().startswith(content[:length])  # nothing that was there is taken away
+
+
+@given(st.lists(st.one_of(st.sampled_from(EVENTS), st.binary(max_size=40)), max_size=12))
+def test_foreign_lines_are_skipped_and_named(parts: list[RecordEvent | bytes]) -> None:
+    lines, good, bad = [], [], []
+    for part in parts:
+        if isinstance(part, RecordEvent):
+            lines.append(part.line().encode().rstrip(b"\n"))
+            good.append(part)
+        else:
+            foreign = part.replace(b"\n", b" ")
+            lines.append(foreign)
+            if foreign.strip():
+                bad.append(len(lines))
+    found = read_record_text(b"".join(line + b"\n" for line in lines))
+    assert found.events == tuple(good)
+    assert found.unread == tuple(bad)
+    assert all(str(number) in found.trouble for number in bad[:8])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "null",
+        "[" * 100_000,
+        '{"event": "guess"}',
+        '{"event": "guess", "name": 3, "at": "2026-11-22T17:20:22+00:00"}',
+        '{"event": "guess", "name": "a", "at": "yesterday"}',
+        '{"event": "guess", "name": "a", "at": "2026-11-22T17:20:22+00:00", "right": 1}',
+        '{"event": ["guess"], "name": "a", "at": "2026-11-22T17:20:22+00:00"}',
+    ],
+    ids=lambda line: line[:30],
+)
+def test_a_line_that_is_no_event_is_refused(line: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - of any kind: all are told as a line that could not be read
+        record_event(line)
+
+
+def test_a_place_that_cannot_be_written_keeps_it_in_the_kernel(tmp_path: Path) -> None:
+    blocked = tmp_path / "a file"
+    blocked.write_text("here a folder is wanted")
+    record = at(blocked / "record.jsonl")
+    record.add(GUESS, "03/a", "x", True)
+    assert [event.name for event in record.read().events] == ["03/a"]
+    assert record.where() == (
+        f"{blocked / 'record.jsonl'} cannot be written: what you do is kept only as long as this kernel runs."
+    )
+    blocked.unlink()  # it can be written again: what waited is written with the next event
+    record.add(CHECK, "period_of", right=True)
+    assert [event.name for event in at(blocked / "record.jsonl").read().events] == ["03/a", "period_of"]
+    assert [event.name for event in record.read().events] == ["03/a", "period_of"]
+    assert "on this machine only" in record.where()
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "read-only"
+    folder.mkdir(mode=0o500)
+    record = at(folder / "record.jsonl")
+    record.add(GUESS, "03/a", "x", True)
+    assert not record.kept
+    assert len(record.read().events) == 1
+
+
+@pytest.mark.skipif(platform.system() != "Linux", reason="limits the size of a file")
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    code = """
+import os, resource, signal
+from gradlab.widgets import RECORD
+RECORD.add("guess", "03/a", "x", True)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+size = os.path.getsize(os.environ["GRADLAB_RECORD"])
+resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, size + 20))
+RECORD.add("guess", "03/b", "y", True)
+print(size == os.path.getsize(os.environ["GRADLAB_RECORD"]), RECORD.kept, len(RECORD.read().events))
+"""
+    assert said(started(code, path)) == "True False 2\n"
+    assert len(read_record_text(path.read_bytes()).events) == 1
+
+
+def test_a_lock_that_is_held_for_ever_keeps_it_in_the_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import filelock
+
+    monkeypatch.setattr(learner_record, "_LOCK_SECONDS", 0.1)
+    record = at(tmp_path / "record.jsonl")
+    with filelock.FileLock(tmp_path / "record.jsonl.lock"):
+        record.add(GUESS, "03/a", "x", True)
+        assert not record.kept
+    record.add(GUESS, "03/b", "x", True)
+    assert [event.name for event in at(tmp_path / "record.jsonl").read().events] == ["03/a", "03/b"]
+
+
+def test_a_record_of_a_newer_gradlab_is_read_as_far_as_possible_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    path.write_text('{"gradlab record": 2}\n{"event": "dance", "name": "x"}\n' + EVENTS[1].line(), encoding="utf-8")
+    before = path.read_bytes()
+    record = at(path)
+    record.add(GUESS, "03/b", "x", True)
+    assert path.read_bytes() == before
+    assert [event.name for event in record.read().events] == [EVENTS[1].name, "03/b"]
+    assert "newer gradlab" in record.read().trouble
+
+
+def test_off_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADLAB_RECORD", "OFF")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    record = LearnerRecord()
+    record.visit("03")
+    record.add(GUESS, "03/a", "x", True)
+    assert [event.kind for event in record.read().events] == [GUESS]
+    assert record.where() == "GRADLAB_RECORD is off: what you do is kept only as long as this kernel runs."
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(platform.system() != "Linux", reason="the folder's name is Linux's")
+def test_it_lies_in_the_folder_for_data_of_programs_and_names_nobody(tmp_path: Path) -> None:
+    code = 'import os; os.environ.pop("GRADLAB_RECORD"); from gradlab.widgets import RECORD; RECORD.add("visit", "03")'
+    environment = os.environ | {"XDG_DATA_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    text = (tmp_path / "torch-gradlab" / "record.jsonl").read_text(encoding="utf-8")
+    for word in (getpass.getuser(), socket.gethostname(), str(Path.home()), str(tmp_path), str(os.getpid())):
+        assert word not in text.replace("gradlab record", "")
+
+
+def test_a_visit_is_noted_once_a_minute(tmp_path: Path) -> None:
+    record = at(tmp_path / "record.jsonl")
+    for notebook in ("03", "03", "04", "03"):
+        record.visit(notebook)
+    assert [event.name for event in record.read().events] == ["03", "04"]
+
+
+def test_a_record_is_deleted(tmp_path: Path) -> None:
+    path = tmp_path / "record.jsonl"
+    append_to_record(path, EVENTS)
+    delete_record(path)
+    assert not path.exists()
+    delete_record(path)  # there is none: nothing happens
+    append_to_record(path, EVENTS[:1])
+    assert read_record_text(path.read_bytes()).events == EVENTS[:1]
+
+
+def test_loading_the_record_loads_no_torch_and_no_widgets() -> None:
+    code = 'import sys; from gradlab.widgets import RECORD; print({"torch", "ipywidgets"} & set(sys.modules))'
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
