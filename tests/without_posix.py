@@ -33,7 +33,16 @@ MODULES = "fcntl resource pwd grp termios tty pty syslog multiprocessing.forkser
 
 def become_windows() -> None:
     """Take away what Windows lacks; an open() of gradlab that leaves the encoding to the system raises."""
-    for name in ("IPython", "ipywidgets", "anywidget", "matplotlib.figure", "networkx", "torch._dynamo"):
+    for name in (
+        "IPython",
+        "ipywidgets",
+        "anywidget",
+        "matplotlib.figure",
+        "networkx",
+        "platformdirs",
+        "filelock",
+        "torch._dynamo",
+    ):
         __import__(name)
     for stripped in (os, signal):
         whole = types.ModuleType(stripped.__name__)

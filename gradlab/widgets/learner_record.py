@@ -125,13 +125,16 @@ def _format_of(line: str) -> int:
 
 
 def record_path() -> Path | None:
-    """Return where the record is kept, None where it is switched off."""
+    """Return where the record is kept, None where it is switched off or there is no home folder."""
     said = os.environ.get(RECORD_VARIABLE, "").strip()
     if said.lower() == "off":
         return None
-    if said:
-        return Path(said).expanduser()
-    return platformdirs.user_data_path("torch-gradlab", appauthor=False) / "record.jsonl"
+    try:
+        if said:
+            return Path(said).expanduser()
+        return platformdirs.user_data_path("torch-gradlab", appauthor=False) / "record.jsonl"
+    except RuntimeError:  # "~" has no meaning for this user, as in some containers
+        return None
 
 
 def append_to_record(path: Path, events: Iterable[RecordEvent]) -> None:
@@ -221,7 +224,9 @@ class LearnerRecord:
         """Say in one sentence where the record is kept."""
         path = self._path()
         if path is None:
-            return f"{RECORD_VARIABLE} is off: what you do is kept only as long as this kernel runs."
+            off = os.environ.get(RECORD_VARIABLE, "").strip().lower() == "off"
+            why = f"{RECORD_VARIABLE} is off" if off else "You have no home folder here"
+            return f"{why}: what you do is kept only as long as this kernel runs."
         if self._refused:
             return f"{path} cannot be written: what you do is kept only as long as this kernel runs."
         return f"It is kept in {path}, on this machine only. Delete that file to start again."

@@ -50,6 +50,7 @@ _LISTEN = """() => {
     else window.onTheirWay.delete(name);
   });
 }"""
+_NARROW = 600  # pixels of a window in which the list of files leaves no room for the notebook
 _READY = """() => {
   const panel = window.jupyterapp && jupyterapp.shell.currentWidget;
   const session = panel && panel.sessionContext && panel.sessionContext.session;
@@ -217,6 +218,8 @@ class Notebook:
         A text is a code cell; a dictionary holds more of a cell as the format of notebooks has it.
         """
         self.page.set_viewport_size({"width": width, "height": height})
+        if width < _NARROW:
+            self.side_bar(False)
         self.page.evaluate(_RUN, list(cells))
         self.page.wait_for_selector(".gradlab canvas")
         self.wait_until_painted()

@@ -163,6 +163,9 @@ def test_a_file_cut_at_any_byte_keeps_every_whole_line_and_takes_more(tmp_path: 
         assert path.read_bytes().startswith(content[:length])  # nothing that was there is taken away
 
 
+BOM = b"\xef\xbb\xbf"
+
+
 @given(st.lists(st.one_of(st.sampled_from(EVENTS), st.binary(max_size=40)), max_size=12))
 def test_foreign_lines_are_skipped_and_named(parts: list[RecordEvent | bytes]) -> None:
     lines, good, bad = [], [], []
@@ -173,7 +176,8 @@ def test_foreign_lines_are_skipped_and_named(parts: list[RecordEvent | bytes]) -
         else:
             foreign = part.replace(b"\n", b" ")
             lines.append(foreign)
-            if foreign.strip():
+            text = foreign.removeprefix(BOM) if len(lines) == 1 else foreign  # an editor may have put one there
+            if text.strip():
                 bad.append(len(lines))
     found = read_record_text(b"".join(line + b"\n" for line in lines))
     assert found.events == tuple(good)
@@ -306,3 +310,15 @@ def test_a_record_is_deleted(tmp_path: Path) -> None:
 def test_loading_the_record_loads_no_torch_and_no_widgets() -> None:
     code = 'import sys; from gradlab.widgets import RECORD; print({"torch", "ipywidgets"} & set(sys.modules))'
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+def test_without_a_home_folder_nothing_is_written_and_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home(*_: object, **__: object) -> Path:
+        raise RuntimeError("could not determine the home directory")
+
+    monkeypatch.setattr("platformdirs.user_data_path", no_home)
+    monkeypatch.delenv("GRADLAB_RECORD")
+    record = LearnerRecord()
+    record.add(GUESS, "03/x", "a", True)
+    assert [event.name for event in record.read().events] == ["03/x"]
+    assert record.where() == "You have no home folder here: what you do is kept only as long as this kernel runs."
