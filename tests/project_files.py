@@ -7,7 +7,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MADE = {".git", "PKG-INFO", ".venv", "__pycache__", "build", "dist", "node_modules", "shared", "test-results"}
+MADE = {
+    ".git",
+    "PKG-INFO",
+    ".venv",
+    "__pycache__",
+    "build",
+    "dist",
+    "node_modules",
+    "shared",
+    "test-results",
+    ".hypothesis",
+}
 
 
 def tree() -> Iterator[tuple[str, str]]:

@@ -49,7 +49,7 @@ def test_a_workflow_says_when_with_which_rights_and_for_how_long(name: str) -> N
     for job in workflow["jobs"].values():
         assert {"runs-on", "timeout-minutes", "steps"} <= set(job)
         needed = job.get("needs", [])
-        assert {needed} if isinstance(needed, str) else set(needed) <= set(workflow["jobs"])
+        assert ({needed} if isinstance(needed, str) else set(needed)) <= set(workflow["jobs"])
     for _, step in steps(workflow):
         assert len({"uses", "run"} & set(step)) == 1
         assert re.fullmatch(r"[\w-]+/[\w-]+@v\d+", step.get("uses", "actions/checkout@v5"))

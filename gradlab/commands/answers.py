@@ -19,7 +19,9 @@ def add_answers(parsers: Parsers[argparse.ArgumentParser]) -> None:
         help="the key for teachers: every bet and every exercise, with reasons and typical mistakes",
         description="Prints the answers to all bets and exercises as Markdown, or writes them to a file.",
     )
-    parser.add_argument("notebooks", nargs="*", metavar="NN", help="the numbers of notebooks, such as 03; all without")
+    parser.add_argument(
+        "notebooks", nargs="*", metavar="NN", help="numbers of notebooks, such as 03; without any, all of them"
+    )
     parser.add_argument("-o", "--out", metavar="FILE", help="a file that ends in .md or .html")
     parser.set_defaults(run=_run)
 

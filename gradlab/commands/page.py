@@ -12,12 +12,15 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..formatting import lesson_address
+
 if TYPE_CHECKING:
     from .found import Parsers
 
 _HERE = files("gradlab.commands")
 _SHOWN = ("text/html", "text/markdown", "image/svg+xml", "image/png", "image/jpeg", "text/latex", "text/plain")
 """Of an output that comes in several forms, the first of these is shown; a live widget would need a kernel."""
+_OF_THE_SERIES = re.compile(r"\d\d_\w+")
 _LESSON = re.compile(r'href="(?:https://github\.com/[^"]*/)?([^/"?#]+)\.ipynb(#[^"]*)?"')
 
 
@@ -91,9 +94,11 @@ def notebook_page(path: Path, neighbours: Mapping[str, str] | None = None) -> st
 
 
 def _neighbour(link: re.Match[str], neighbours: Mapping[str, str]) -> str:
-    """Return a link to a notebook as one to its page, if that is written too."""
+    """Return a link to a notebook as one to its page, if that is written too, or to where a lesson is on the web."""
     name, place = link[1], link[2] or ""
-    return f'href="{neighbours[name]}{place}"' if name in neighbours else link[0]
+    if name in neighbours:
+        return f'href="{neighbours[name]}{place}"'
+    return f'href="{lesson_address(name)}{place}"' if _OF_THE_SERIES.fullmatch(name) else link[0]
 
 
 def markdown_html(text: str, folder: Path) -> str:

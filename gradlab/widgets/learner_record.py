@@ -132,9 +132,10 @@ def record_path() -> Path | None:
     try:
         if said:
             return Path(said).expanduser()
-        return platformdirs.user_data_path("torch-gradlab", appauthor=False) / "record.jsonl"
+        path = platformdirs.user_data_path("torch-gradlab", appauthor=False) / "record.jsonl"
     except RuntimeError:  # "~" has no meaning for this user, as in some containers
         return None
+    return path if path.is_absolute() else None  # an older platformdirs leaves the "~"
 
 
 def append_to_record(path: Path, events: Iterable[RecordEvent]) -> None:
@@ -229,7 +230,7 @@ class LearnerRecord:
             return f"{why}: what you do is kept only as long as this kernel runs."
         if self._refused:
             return f"{path} cannot be written: what you do is kept only as long as this kernel runs."
-        return f"It is kept in {path}, on this machine only. Delete that file to start again."
+        return f"It is kept in {path}, on this machine only. `gradlab guesses delete` deletes it, to start again."
 
     @property
     def kept(self) -> bool:

@@ -126,7 +126,7 @@ def test_what_cannot_be_translated_stays_readable() -> None:
 
 def test_links_lead_to_the_pages_that_are_written_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lesson = lesson_address("two").removesuffix("/two.ipynb")
-    links = f"[a](two.ipynb#There) [b](three.ipynb) [c]({lesson}/two.ipynb) [d](https://x.org/{lesson}/two.ipynb)"
+    links = f"[a](two.ipynb#There) [b](three.ipynb) [e](04_zero_grad.ipynb#Recap) [c]({lesson}/two.ipynb) [d](https://x.org/{lesson}/two.ipynb)"
     one = write(tmp_path / "one.ipynb", words(f"# Title & more\n\n{links}"))
     two = write(tmp_path / "two.ipynb", words("nothing"))
     out = tmp_path / "new" / "pages"
@@ -134,7 +134,13 @@ def test_links_lead_to_the_pages_that_are_written_too(tmp_path: Path, capsys: py
     assert capsys.readouterr().out.split() == [str(out / "one.html"), str(out / "two.html")]
     page = (out / "one.html").read_text(encoding="utf-8")
     targets = [attrs["href"] for attrs in Reader(page).all("a") if not attrs["href"].startswith("#")]
-    assert targets == ["two.html#There", "three.ipynb", "two.html", f"https://x.org/{lesson}/two.ipynb"]
+    assert targets == [
+        "two.html#There",
+        "three.ipynb",
+        f"{lesson}/04_zero_grad.ipynb#Recap",
+        "two.html",
+        f"https://x.org/{lesson}/two.ipynb",
+    ]
     assert "<title>Title &amp; more</title>" in page
 
 

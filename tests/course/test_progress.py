@@ -267,7 +267,7 @@ def test_an_earlier_copy_of_a_file_is_counted_once(tmp_path: Path) -> None:
     MyRecord(RecordText((guess(in_notebook("03")[0], 0),)), "").save(again)
     found = class_guesses([again, *paths])
     assert found.learners == 3
-    assert found.notes == (f"{again} is left out: all its guesses are in {paths[0]}, too, made at the same moments.",)
+    assert found.notes == (f"{again} is left out: {paths[0]} has all its guesses, made at the same moments.",)
 
 
 def told(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -303,3 +303,14 @@ def test_a_record_is_deleted_by_one_command(record: Path, capfd: pytest.CaptureF
     append_to_record(record, [guess(in_notebook("03")[0], 0)])
     assert told(capfd, "guesses", "delete")[:2] == (0, f"Deleted {record}.\n")
     assert not record.exists()
+
+
+def test_two_learners_whose_times_a_spreadsheet_has_rewritten_both_count(tmp_path: Path) -> None:
+    name = question_names()[0]
+    option = find_question(name).options[0].text
+    row = f'guess,{name[:2]},{name},?,"{option}",no,22.11.26 17:20\r\n'
+    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for path in paths:
+        path.write_text("event,notebook,name,asked,answer,right,at\r\n" + row, encoding="utf-8")
+    found = class_guesses(paths)
+    assert (found.learners, found.notes) == (2, ())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+from functools import cache
 from pathlib import Path
 
 from .base import Exercise, Mistake
@@ -65,6 +66,7 @@ def exercise(name: str) -> Exercise:
     )
 
 
+@cache
 def _texts() -> dict[str, tuple[str, ExerciseText]]:
     """Return the folder and the text of every exercise by its name, in order; imports none of them."""
     found = [(path.parent.name, path.stem, read_text(path)) for path in _paths()]

@@ -31,7 +31,7 @@ def local_store() -> tuple[TCPStore, int]:
         wait_for_workers=False,
         timeout=timedelta(seconds=30),
         master_listen_fd=server.detach(),
-        use_libuv=False,  # PyTorch for Windows is built without libuv, and up to 2.5 its store takes no socket of ours
+        use_libuv=False,  # PyTorch for Windows is built without libuv
     )
     return store, port
 

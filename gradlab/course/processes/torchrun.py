@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from .launch import checked_script
@@ -84,7 +85,8 @@ def _end(starter: subprocess.Popen[str]) -> None:
         starter.communicate(timeout=_GRACE)
     except subprocess.TimeoutExpired:
         starter.kill()
-        starter.communicate()
+        with suppress(subprocess.TimeoutExpired):  # a worker that lives on holds the other ends of the pipes
+            starter.communicate(timeout=5)
 
 
 def _why(code: int, errors: str) -> str:

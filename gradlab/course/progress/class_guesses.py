@@ -11,7 +11,7 @@ from pathlib import Path
 from ...formatting import inline_html
 from ...widgets import RecordEvent, find_question, question_names, read_record_text
 from .my_record import first_guesses
-from .record_csv import record_from_csv
+from .record_csv import UNKNOWN_TIME, record_from_csv
 
 _BAR = 30  # characters of the longest bar in plain text
 
@@ -80,14 +80,15 @@ def class_guesses(paths: Iterable[Path]) -> ClassGuesses:
         if first := first_guesses(events):
             read.append((path, first))
         else:
-            notes.append(f"{path} is left out: there is no guess in it.")
+            notes.append(f"{path} is left out: it holds no guesses.")
     kept: list[tuple[Path, dict[str, RecordEvent]]] = []
     for path, first in sorted(read, key=lambda each: -len(each[1])):  # a copy comes after what it is a copy of
-        twin = next((other for other, events in kept if first.items() <= events.items()), None)
+        timed = all(event.at > UNKNOWN_TIME for event in first.values())  # else alike says nothing of the moments
+        twin = next((other for other, events in kept if timed and first.items() <= events.items()), None)
         if twin is None:
             kept.append((path, first))
         else:
-            notes.append(f"{path} is left out: all its guesses are in {twin}, too, made at the same moments.")
+            notes.append(f"{path} is left out: {twin} has all its guesses, made at the same moments.")
     if not kept:
         raise ValueError(" ".join(notes) or "there is no file to read")
     return ClassGuesses([first for _, first in kept], notes)

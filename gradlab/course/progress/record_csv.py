@@ -13,6 +13,8 @@ from .tally import notebook_tallies
 
 COLUMNS = ("event", "notebook", "name", "asked", "answer", "right", "at")
 _MINUTES = "minutes"
+UNKNOWN_TIME = datetime.min.replace(tzinfo=UTC)
+"""The time of an event whose time a spreadsheet has rewritten in its own way."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins so
 
 
@@ -50,7 +52,7 @@ def record_from_csv(content: bytes) -> tuple[RecordEvent, ...]:
     try:
         return _read(content)
     except csv.Error as error:
-        raise ValueError(f"it is no CSV: {error}") from None
+        raise ValueError(f"it is not a CSV file: {error}") from None
 
 
 def _read(content: bytes) -> tuple[RecordEvent, ...]:
@@ -62,7 +64,7 @@ def _read(content: bytes) -> tuple[RecordEvent, ...]:
     separator = max(",;\t", key=head.count)
     rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
     if not set(COLUMNS) <= set(rows.fieldnames or ()):
-        raise ValueError(f"it is no CSV of guesses, whose columns are {', '.join(COLUMNS)}")
+        raise ValueError(f"it is not a CSV file of guesses, which has the columns {', '.join(COLUMNS)}")
     found = []
     for row in rows:
         cells = {name: _as_written(row[name] or "") for name in COLUMNS}
@@ -73,11 +75,11 @@ def _read(content: bytes) -> tuple[RecordEvent, ...]:
 
 
 def _time(text: str) -> datetime:
-    """Return a time; one that a spreadsheet has rewritten in its own way counts as the beginning of time."""
+    """Return a time, UNKNOWN_TIME where it cannot be read."""
     try:
         when = datetime.fromisoformat(text)
     except ValueError:
-        return datetime.min.replace(tzinfo=UTC)
+        return UNKNOWN_TIME
     return when if when.tzinfo else when.replace(tzinfo=UTC)
 
 
