@@ -54,6 +54,7 @@ def touch_drag(page: Any, start: tuple[float, float], end: tuple[float, float]) 
 def test_the_mark_is_dragged_by_mouse_and_by_finger(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(CELL)
     page.wait_for_words("fp16, loss scale 1: of 13,196 gradients, 2 ")
+    page.wait_until_still()  # until then the page may still move under the hand
     x, y = handle(page)
     mouse = page.page.mouse
     mouse.move(x, y)
