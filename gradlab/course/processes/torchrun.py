@@ -17,7 +17,7 @@ from .meeting import network_settings
 from .report import LaunchResult
 
 _RAISED = re.compile(r"^(?:\[rank\d+\]: ?)?([\w.]*(?:Error|Exception)\b.*)", re.M)
-_CAUSE = re.compile(r"rank +: (\d+).*\s+exitcode +: (-?\d+) \(pid: \d+\)(?: +\((SIG[A-Z]+)\))?")
+_CAUSE = re.compile(r"rank +: (\d+).*\s+exitcode +: (-?\d+) \(pid: \d+\)")
 _GRACE = 45.0  # seconds for torchrun to end its workers: it gives them 30, then kills them
 # Windows ends a process that is told to terminate at once, and its workers would stay; a break reaches all of a group.
 _GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
@@ -95,6 +95,8 @@ def _why(code: int, errors: str) -> str:
     if raised:
         return str(raised[0])
     if cause := _CAUSE.search(errors.rpartition("Root Cause")[2]):
-        rank, number, name = cause.groups()
-        return f"rank {rank} was killed: {name}" if name else f"rank {rank} left with exit code {number}"
+        rank, number = cause.groups()
+        with suppress(ValueError):  # an exit code below 0 is minus a signal
+            return f"rank {rank} was killed: {signal.Signals(-int(number)).name}"
+        return f"rank {rank} left with exit code {number}"
     return f"exit code {code}"
