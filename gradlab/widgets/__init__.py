@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .learner_record import RecordEvent as RecordEvent
     from .learner_record import RecordText as RecordText
     from .learner_record import delete_record as delete_record
+    from .learner_record import first_guesses as first_guesses
     from .learner_record import read_record_text as read_record_text
     from .learner_record import record_path as record_path
     from .predict import predict as predict

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .learner_record import GUESS, RECORD, LearnerRecord, RecordEvent
+from .learner_record import GUESS, RECORD, LearnerRecord, RecordEvent, first_guesses
 
 
 class Guesses:
@@ -47,11 +47,7 @@ class Guesses:
         )
 
     def _first(self) -> dict[str, RecordEvent]:
-        first: dict[str, RecordEvent] = {}
-        for event in self._record.read().events:
-            if event.kind == GUESS:
-                first.setdefault(event.name, event)
-        return first
+        return first_guesses(self._record.read().events)
 
 
 # A kernel is one learner with one notebook. A cell that is run again makes a new Prediction, which must find the guess:

@@ -124,6 +124,15 @@ def _format_of(line: str) -> int:
     return number if isinstance(number, int) else 0
 
 
+def first_guesses(events: tuple[RecordEvent, ...]) -> dict[str, RecordEvent]:
+    """Return the first guess at each question, by its name."""
+    first: dict[str, RecordEvent] = {}
+    for event in events:
+        if event.kind == GUESS:
+            first.setdefault(event.name, event)
+    return first
+
+
 def record_path() -> Path | None:
     """Return where the record is kept, None where it is switched off or there is no home folder."""
     said = os.environ.get(RECORD_VARIABLE, "").strip()

@@ -20,6 +20,7 @@ CORPUS = {path.name for path in (ROOT / "tests" / "loops" / "bad").iterdir() if 
 @pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)
 def test_a_code_leads_to_a_notebook(code: Code) -> None:
     assert code.lesson == lesson_address(code.notebook)
+    assert (ROOT / "notebooks" / f"{code.notebook}.ipynb").is_file()
 
 
 def test_a_code_is_declared_once_and_every_rule_has_one() -> None:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...formatting import inline_html
-from ...widgets import RecordEvent, find_question, question_names, read_record_text
-from .my_record import first_guesses
+from ...widgets import RecordEvent, find_question, first_guesses, question_names, read_record_text
 from .record_csv import UNKNOWN_TIME, record_from_csv
 
 _BAR = 30  # characters of the longest bar in plain text

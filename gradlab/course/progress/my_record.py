@@ -7,7 +7,7 @@ import html
 from pathlib import Path
 from typing import Any
 
-from ...widgets import CHECK, GUESS, RECORD, RecordEvent, RecordText, find_question, question_names
+from ...widgets import CHECK, RECORD, RecordText, find_question, first_guesses, question_names
 from .record_csv import record_csv
 
 _FILE = "gradlab_guesses.csv"
@@ -64,15 +64,6 @@ class MyRecord:
         own = f"<code>my_record().save()</code> writes {_FILE} beside the notebook."
         page = f"<div><p><b>{self._summary()}.</b> {link}. {own}</p>{table}{told}</div>"
         return {"text/plain": repr(self), "text/html": page}
-
-
-def first_guesses(events: tuple[RecordEvent, ...]) -> dict[str, RecordEvent]:
-    """Return the first guess at each question, by its name."""
-    first: dict[str, RecordEvent] = {}
-    for event in events:
-        if event.kind == GUESS:
-            first.setdefault(event.name, event)
-    return first
 
 
 def my_record() -> MyRecord:
