@@ -45,6 +45,6 @@ def doctor_command(script: str | None, *options: str, name: str = "train.py") ->
             contextlib.redirect_stderr(errors),
         ):
             warnings.simplefilter("ignore")
-            code = run_script(name, as_json="--json" in options)
+            code = run_script(name, form="json" if options else "text")
     command = " ".join(["python -m gradlab doctor", *options, name])
     return CommandResult(command, printed.getvalue() + (errors.getvalue() if code == 2 else ""), code)

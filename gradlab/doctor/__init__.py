@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .filters import FindingFilter as FindingFilter
+    from .filters import read_settings as read_settings
     from .finding import Finding as Finding
     from .finding import Report as Report
     from .live import LiveDoctor as LiveDoctor

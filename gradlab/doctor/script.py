@@ -1,65 +1,102 @@
-"""The doctor for a script: runs it unchanged, as ``python script.py`` would, and prints the report at its end."""
+"""The doctor for a program: runs it unchanged, as Python would, and writes the report at its end."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
-import runpy
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from .filters import FindingFilter
+from .formats import format_report
+from .program import NotRunnableError, Program, find_program
 from .watching import watch
 
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
-"""Exit codes; a hint alone is clean. A script that raises, with no finding to explain it, could not be run."""
+"""Exit codes. A program that ends with an error, and no finding to explain it, could not be run."""
 
 
-def run_script(script: str, arguments: Sequence[str] = (), *, as_json: bool = False) -> int:
-    """Run a script under ``watch``, print the report, and return the exit code.
+def run_script(
+    name: str,
+    arguments: Sequence[str] = (),
+    *,
+    module: bool = False,
+    form: str = "text",
+    output: str | None = None,
+    wanted: FindingFilter | None = None,
+    exit_zero: bool = False,
+) -> int:
+    """Run a script, a notebook, or (``module``) a module under ``watch``, write the report, return the exit code.
 
-    With ``as_json`` the report alone goes to standard output, and what the script prints to standard error.
+    form: one of FORMATS. Without ``output``, a file, the report goes to standard output; in every form but "text" it is
+    alone there, and what the program and its children print goes to standard error.
     """
-    path = Path(script)
-    if not path.is_file():
-        what = "a folder" if path.is_dir() else "no such file"
-        print(f"gradlab doctor: {script}: {what}; give the path of a Python script", file=sys.stderr)
+    wanted = wanted or FindingFilter()
+    try:
+        program = find_program(name, module=module)
+    except NotRunnableError as error:
+        print(f"gradlab doctor: {error}", file=sys.stderr)
         return NOT_RUN
     report = watch()
-    failed = False
-    out = sys.stderr if as_json else sys.stdout
+    alone = form != "text" and output is None
+    with _stdout_to_stderr() if alone else contextlib.nullcontext():
+        failed = _run(program, arguments, report)
+    report.findings = [
+        replace(finding, file=program.name_of(finding.file)) for finding in report.findings if wanted.keeps(finding)
+    ]
+    text = format_report(report, form)
+    if output is not None:
+        Path(output).write_text(text + "\n", encoding="utf-8")
+    else:
+        print(text if alone else f"\n{text}", flush=True)
+    if wanted.fails(report.findings):
+        return CLEAN if exit_zero else FINDINGS
+    return NOT_RUN if failed else CLEAN
+
+
+def _run(program: Program, arguments: Sequence[str], report: watch) -> bool:
+    """Run it under watch; return whether it ended with an error."""
+    argv, path = [*sys.argv], [*sys.path]
     try:
-        with _as_main(path, arguments), contextlib.redirect_stdout(out), report:
-            runpy.run_path(str(path), run_name="__main__")
+        with report:
+            program.run(arguments)
     except KeyboardInterrupt:
         print("gradlab doctor: the script was interrupted", file=sys.stderr)
     except SystemExit as error:
-        failed = error.code not in (None, 0)
         if isinstance(error.code, str):
             print(error.code, file=sys.stderr)
+        return error.code not in (None, 0)
     except BaseException as error:
-        failed = True
-        _print_own_part(error, str(path))
-    print(json.dumps(report.as_dict(), indent=2) if as_json else f"\n{report.text}", flush=True)
-    return FINDINGS if report.wrong else NOT_RUN if failed else CLEAN
+        if not program.tells_errors:
+            _print_own_part(error, program)
+        return True
+    finally:
+        sys.argv[:], sys.path[:] = argv, path
+    return False
 
 
 @contextlib.contextmanager
-def _as_main(path: Path, arguments: Sequence[str]):  # type: ignore[no-untyped-def]  # a generator of None
-    """Let the script find what it would find: its arguments, and the modules beside it."""
-    argv, first = sys.argv, sys.path[0]
-    sys.argv, sys.path[0] = [str(path), *arguments], os.fspath(path.resolve().parent)
-    try:
-        yield
-    finally:
-        sys.argv, sys.path[0] = argv, first
+def _stdout_to_stderr() -> Iterator[None]:
+    """Send to standard error what is printed: by Python, and by what C code and child processes write to file 1."""
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            kept, there = os.dup(1), os.dup2(sys.stderr.fileno(), 1)
+        except (OSError, ValueError):  # no such files, as in a notebook
+            yield
+            return
+        try:
+            yield
+        finally:
+            os.dup2(kept, there)
+            os.close(kept)
 
 
-def _print_own_part(error: BaseException, path: str) -> None:
-    """Print the traceback from the script on: the frames above it are ours and say nothing to its author."""
+def _print_own_part(error: BaseException, program: Program) -> None:
+    """Print the traceback from the program on: the frames above it are ours and say nothing to its author."""
     trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename != path:
+    while trace is not None and trace.tb_frame.f_code.co_filename != str(program.path):
         trace = trace.tb_next
     traceback.print_exception(type(error), error, trace, file=sys.stderr)

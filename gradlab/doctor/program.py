@@ -1,0 +1,150 @@
+"""What the doctor can run: a script, a module, or a notebook, each as Python or Jupyter would run it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any, Protocol
+
+
+class Program(Protocol):
+    """Something that can be run."""
+
+    path: Path
+    """Its file."""
+    tells_errors: bool
+    """Whether it prints the traceback of an error itself."""
+
+    def run(self, arguments: Sequence[str]) -> None:
+        """Run it; raises what it raises."""
+
+    def name_of(self, file: str) -> str:
+        """Return what to call a file in the report: a cell of a notebook has a name that tells nobody anything."""
+
+
+class NotRunnableError(Exception):
+    """What was named cannot be run; the words say why."""
+
+
+def find_program(name: str, *, module: bool = False) -> Program:
+    """Return the program of a path (``train.py``, ``lesson.ipynb``), or of a module's name (``package.train``).
+
+    Raises NotRunnableError for what is not there.
+    """
+    if module:
+        return _Module(name)
+    path = Path(name)
+    if not path.is_file():
+        what = "a folder" if path.is_dir() else "no such file"
+        raise NotRunnableError(
+            f"{name}: {what}; give the path of a Python script or a notebook, or -m and a module's name"
+        )
+    return _Notebook(path) if path.suffix == ".ipynb" else _Script(path)
+
+
+class _Main:
+    """Runs code as the module ``__main__``.
+
+    That module stays in place when the code has ended: what runs at exit, such as a model that is saved then, finds its
+    classes there.
+    """
+
+    tells_errors = False
+
+    def __init__(self, path: Path, given: str) -> None:
+        self.path, self._given = path, given
+
+    def name_of(self, file: str) -> str:
+        return file
+
+    def _run(self, code: CodeType, arguments: Sequence[str], folder: str, **names: Any) -> None:
+        main = ModuleType("__main__")
+        vars(main).update(__file__=str(self.path), __builtins__=__builtins__, **names)
+        sys.modules["__main__"] = main
+        sys.argv[:], sys.path[0] = [self._given, *arguments], folder
+        exec(code, vars(main))
+
+
+class _Script(_Main):
+    def __init__(self, path: Path) -> None:
+        super().__init__(path.absolute(), str(path))
+
+    def run(self, arguments: Sequence[str]) -> None:
+        code = compile(self.path.read_bytes(), str(self.path), "exec")
+        self._run(code, arguments, os.fspath(self.path.resolve().parent))
+
+
+class _Module(_Main):
+    def __init__(self, name: str) -> None:
+        sys.path.insert(0, os.getcwd())  # python -m looks there, too; the first place is replaced when it runs
+        try:
+            spec = importlib.util.find_spec(name)
+            if spec is not None and spec.submodule_search_locations is not None:
+                name = f"{name}.__main__"
+                spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError) as error:
+            raise NotRunnableError(f"-m {name}: {error}") from None
+        finally:
+            del sys.path[0]
+        loader: Any = spec.loader if spec is not None else None
+        code = loader.get_code(name) if hasattr(loader, "get_code") else None
+        if spec is None or spec.origin is None or code is None:
+            raise NotRunnableError(f"-m {name}: there is no module of this name that can be run")
+        super().__init__(Path(spec.origin), spec.origin)
+        self._spec, self._code = spec, code
+
+    def run(self, arguments: Sequence[str]) -> None:
+        names = {"__spec__": self._spec, "__package__": self._spec.parent, "__loader__": self._spec.loader}
+        self._run(self._code, arguments, os.getcwd(), **names)
+
+
+class _Notebook:
+    """Runs the cells in IPython, which knows their magics; an error ends the run, as *Run all* does."""
+
+    tells_errors = True
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self._cells: dict[str, int] = {}
+        try:
+            self._source = [
+                "".join(cell["source"])
+                for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]
+                if cell["cell_type"] == "code"
+            ]
+        except (ValueError, KeyError, TypeError):
+            raise NotRunnableError(f"{path}: not a notebook that can be read") from None
+
+    def name_of(self, file: str) -> str:
+        """Return "lesson.ipynb, cell 3" for the file of its third code cell."""
+        return f"{self.path.name}, cell {self._cells[file]}" if file in self._cells else file
+
+    def run(self, arguments: Sequence[str]) -> None:
+        sys.argv[:], sys.path[0] = [str(self.path), *arguments], os.fspath(self.path.resolve().parent)
+        shell = _shell()
+        for number, source in enumerate(self._source, start=1):
+            known = set(_cached_cells())
+            result = shell.run_cell(source, store_history=True)
+            self._cells |= dict.fromkeys(set(_cached_cells()) - known, number)
+            result.raise_error()
+
+
+def _shell() -> Any:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    class Shell(InteractiveShell):
+        def enable_gui(self, gui: str | None = None) -> None:
+            """Do nothing: there is no event loop here, and %matplotlib asks for one."""
+
+    return Shell(colors="nocolor")
+
+
+def _cached_cells() -> list[str]:
+    import linecache
+
+    return [name for name in linecache.cache if "ipython-input" in name or "ipykernel" in name]

@@ -1,0 +1,190 @@
+"""The doctor beside other tools: what it can run, which findings count, and the forms of its report."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, HEALTHY, NOT_RUN, doctor
+
+from gradlab.doctor.filters import FindingFilter, known_codes, read_settings
+
+FORGETS = "missing-zero-grad"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A folder to run programs in; __main__ is put back."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    return tmp_path
+
+
+def command(*arguments: str) -> subprocess.CompletedProcess[str]:
+    asked = [sys.executable, "-m", "gradlab", "doctor", *arguments]
+    return subprocess.run(asked, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_what_a_child_prints_does_not_spoil_the_report(folder: Path) -> None:
+    (folder / "train.py").write_text(FORGETFUL + "import os\nos.system('echo child')\nprint('parent')")
+    done = command("--json", "train.py")
+    assert [one["code"] for one in json.loads(done.stdout)["findings"]] == [FORGETS]
+    assert {"child", "parent"} <= set(done.stderr.split())
+    assert done.returncode == FINDINGS
+
+
+def test_an_object_that_is_saved_at_exit_finds_its_class(folder: Path) -> None:
+    text = "import atexit, pickle\nclass Kept:\n    pass\n"
+    save = "atexit.register(lambda: open('kept', 'wb').write(pickle.dumps(Kept())))\n"
+    (folder / "train.py").write_text(text + save + HEALTHY)
+    done = command("train.py")
+    assert (done.returncode, done.stderr) == (CLEAN, "")
+    assert b"__main__" in (folder / "kept").read_bytes()
+
+
+def test_a_module_of_a_package(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch) -> None:
+    (folder / "pack").mkdir()
+    (folder / "pack" / "__init__.py").write_text("")
+    (folder / "pack" / "size.py").write_text("SIZE = 2")
+    (folder / "pack" / "train.py").write_text("from .size import SIZE\nimport sys\nprint(sys.argv[1:])" + FORGETFUL)
+    (folder / "pack" / "__main__.py").write_text("from . import train")
+    monkeypatch.syspath_prepend(folder)
+    code, out, _ = doctor(capfd, "-m", "pack.train", "--lr", "1")
+    assert code == FINDINGS
+    assert "['--lr', '1']" in out
+    assert "missing-zero-grad  at pack/train.py:10" in out
+    for name in [name for name in sys.modules if name.startswith("pack")]:
+        del sys.modules[name]
+    assert doctor(capfd, "-m", "pack")[0] == FINDINGS  # python -m pack runs pack/__main__.py
+
+
+@pytest.mark.parametrize("name", ["nothing.like.this", "sys", "json.nothing"])
+def test_a_module_that_cannot_be_run(name: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, err = doctor(capfd, "-m", name)
+    assert (code, out) == (NOT_RUN, "")
+    assert name.partition(".")[0] in err
+    assert len(err.splitlines()) == 1
+
+
+def notebook(path: Path, *cells: str) -> str:
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    made.cells.insert(1, nbformat.v4.new_markdown_cell("Text is no cell that runs."))
+    nbformat.write(made, path)
+    return path.name
+
+
+def test_a_notebook_is_told_by_cell_and_line(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    head, _, loop = FORGETFUL.partition("for _")
+    name = notebook(folder / "lesson.ipynb", "%matplotlib inline", head, f"# the loop\n\nfor _{loop}", "!echo shell")
+    code, out, err = doctor(capfd, name)
+    assert (code, err) == (FINDINGS, "")
+    assert "missing-zero-grad  at lesson.ipynb, cell 3:5" in out
+    assert "shell" in out
+
+
+def test_a_notebook_ends_at_its_first_error(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    name = notebook(folder / "lesson.ipynb", "1 / 0", "print('never')")
+    code, out, _ = doctor(capfd, name)
+    assert code == NOT_RUN
+    assert out.count("ZeroDivisionError: ") == 1
+    assert "never" not in out
+    (folder / "bad.ipynb").write_text("{}")
+    code, _, err = doctor(capfd, "bad.ipynb")
+    assert code == NOT_RUN
+    assert "bad.ipynb" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "expected", "told"),
+    [
+        ("--ignore missing-zero-grad", CLEAN, False),
+        ("--ignore clip-after-step", FINDINGS, True),
+        ("--select clip-after-step,never-steps", CLEAN, False),
+        ("--select missing-zero-grad", FINDINGS, True),
+        ("--exit-zero", CLEAN, True),
+        ("--fail-on error", FINDINGS, True),
+    ],
+)
+def test_which_findings_count(options: str, expected: int, told: bool, folder: Path, capfd) -> None:
+    (folder / "train.py").write_text(FORGETFUL)
+    code, out, err = doctor(capfd, *options.split(), "train.py")
+    assert (code, err) == (expected, "")
+    assert (FORGETS in out) is told
+
+
+def test_a_hint_fails_where_it_is_asked_to(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    unused = HEALTHY.replace("model.parameters()", "[*model.parameters(), torch.zeros(3, requires_grad=True)]")
+    (folder / "train.py").write_text(unused)
+    assert doctor(capfd, "train.py")[0] == CLEAN
+    code, out, _ = doctor(capfd, "--fail-on", "hint", "train.py")
+    assert "hint: " in out
+    assert code == FINDINGS
+
+
+def test_a_comment_at_the_line_ignores_a_code(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for comment, expected in (
+        ("# gradlab: ignore[missing-zero-grad] shown on purpose", CLEAN),
+        ("# gradlab: ignore[never-steps, missing-zero-grad]", CLEAN),
+        ("# gradlab: ignore[never-steps]", FINDINGS),
+        ("# ignore[missing-zero-grad]", FINDINGS),
+    ):
+        (folder / "train.py").write_text(FORGETFUL.replace("optimizer.step()", f"optimizer.step()  {comment}"))
+        assert doctor(capfd, "train.py")[0] == expected, comment
+
+
+def test_settings_of_the_nearest_pyproject(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "train.py").write_text(FORGETFUL)
+    (folder / "pyproject.toml").write_text('[tool.gradlab.doctor]\nignore = ["missing-zero-grad"]\nfail-on = "hint"\n')
+    (folder / "inner").mkdir()
+    assert read_settings(folder / "inner" / "x.py") == {"ignore": (FORGETS,), "fail_on": "hint"}
+    assert doctor(capfd, "train.py")[0] == CLEAN
+    assert doctor(capfd, "--ignore", "", "train.py")[0] == FINDINGS  # an option wins
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ('ignored = ["x"]', "no key 'ignored'"),
+        ('ignore = "missing-zero-grad"', "must be a list of codes"),
+        ('select = ["missing-zero"]', "did you mean missing-zero-grad?"),
+        ('fail-on = "fatal"', "error, warning, hint"),
+        ("ignore = [", "pyproject.toml"),
+    ],
+)
+def test_bad_settings_are_told_in_one_line(table: str, said: str, folder: Path, capfd) -> None:
+    (folder / "train.py").write_text(HEALTHY)
+    (folder / "pyproject.toml").write_text(f"[tool.gradlab.doctor]\n{table}\n")
+    code, out, err = doctor(capfd, "train.py")
+    assert (code, out) == (NOT_RUN, "")
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+def test_an_unknown_code_is_refused() -> None:
+    assert FORGETS in known_codes()
+    with pytest.raises(ValueError, match="ignore: there is no code 'nothing-like-it'"):
+        FindingFilter(ignore=("nothing-like-it",))
+
+
+def test_the_report_goes_to_a_file(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "train.py").write_text("print('mine')" + FORGETFUL)
+    code, out, _ = doctor(capfd, "--json", "--output", "report.json", "train.py")
+    assert (code, out) == (FINDINGS, "mine\n")
+    assert json.loads((folder / "report.json").read_text())["findings"][0]["code"] == FORGETS
+
+
+def test_annotations_of_github(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "train.py").write_text(FORGETFUL)
+    _, out, _ = doctor(capfd, "--format", "github", "train.py")
+    (line,) = out.splitlines()  # a command is one line; %0A stands for a line's end
+    command, _, words = line.removeprefix("::").partition("::")
+    kind, _, properties = command.partition(" ")
+    assert kind == "error"
+    assert dict(one.split("=") for one in properties.split(",")) == {"file": "train.py", "line": "8", "title": FORGETS}
+    assert "%0AFix: optimizer.zero_grad()" in words
+    (folder / "train.py").write_text(HEALTHY)
+    assert doctor(capfd, "--format", "github", "train.py")[1].startswith("::notice::")
