@@ -29,6 +29,18 @@ class Code:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """The place to edit, as far as it is known: a line of the learner's own code, and the words in it."""
+
+    file: str
+    line: int
+    column: int = 0
+    """Where the words begin, counted from 0 in characters."""
+    end_column: int = 0
+    """Where they end; 0 for the whole line."""
+
+
+@dataclass(frozen=True)
 class Finding:
     """One thing that is wrong with a loop."""
 
@@ -46,6 +58,8 @@ class Finding:
     """The fix as a line of code."""
     lesson: str
     """The address of the notebook that explains it."""
+    cause: Cause | None = None
+    """The place to edit; None where it is not known."""
 
     @property
     def where(self) -> str:

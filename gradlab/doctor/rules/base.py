@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..events import MANUAL_UPDATE
-from ..finding import Code, Finding, Severity
+from ..finding import Cause, Code, Finding, Severity
 
 if TYPE_CHECKING:
     from ..event_log import EventLog
@@ -52,7 +52,16 @@ class Rule:
         """Start knowing nothing."""
         self.context = context
 
-    def report(self, code: Code, severity: Severity, site: Site, message: str, evidence: str, fix: str) -> None:
+    def report(
+        self,
+        code: Code,
+        severity: Severity,
+        site: Site,
+        message: str,
+        evidence: str,
+        fix: str,
+        cause: Cause | None = None,
+    ) -> None:
         """Note a finding; one that is known at this place gets the newer evidence."""
         if code not in self.codes:
             own = ", ".join(sorted(one.name for one in self.codes)) or "none"
@@ -60,7 +69,7 @@ class Rule:
         file, line = site
         context, name = self.context, code.name
         context.seen[name, site] = context.log.backwards
-        context.findings[name, site] = Finding(name, severity, message, evidence, file, line, fix, code.lesson)
+        context.findings[name, site] = Finding(name, severity, message, evidence, file, line, fix, code.lesson, cause)
 
     def backward(self, backward: Backward) -> None:
         """A backward pass begins."""
