@@ -48,6 +48,7 @@ def _codes(text: str) -> tuple[str, ...]:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from .. import __version__
     from ..doctor import FindingFilter, read_settings, run_script  # torch, at last
 
     settings = read_settings(Path.cwd() / "." if options.module else Path(options.script))
@@ -61,4 +62,5 @@ def _run(options: argparse.Namespace) -> int:
         output=options.output,
         wanted=FindingFilter(**settings),
         exit_zero=options.exit_zero,
+        version=__version__,
     )

@@ -16,12 +16,12 @@ from .finding import Finding, Report
 FORMATS = ("text", "json", "sarif", "github")
 
 
-def format_report(report: Report, form: str) -> str:
-    """Return the report in one of FORMATS."""
-    return _WRITERS[form](report)
+def format_report(report: Report, form: str, version: str = "0") -> str:
+    """Return the report in one of FORMATS; ``version`` is that of the tool, which SARIF names."""
+    return _WRITERS[form](report, version)
 
 
-def _json(report: Report) -> str:
+def _json(report: Report, version: str) -> str:
     return json.dumps(report.as_dict(), indent=2)
 
 
@@ -29,9 +29,7 @@ _LEVELS = {"error": "error", "warning": "warning", "hint": "note"}
 _GITHUB = {"error": "error", "warning": "warning", "hint": "notice"}
 
 
-def _sarif(report: Report) -> str:
-    from .. import __version__  # late: the face imports this package
-
+def _sarif(report: Report, version: str) -> str:
     kinds = {finding.code: finding for finding in report.findings}
     rules = [
         {"id": code, "shortDescription": {"text": finding.message}, "helpUri": finding.lesson}
@@ -39,7 +37,7 @@ def _sarif(report: Report) -> str:
     ]
     driver = {
         "name": "gradlab doctor",
-        "version": __version__,
+        "version": version,
         "informationUri": "https://github.com/gradlab/gradlab",
         "rules": rules,
     }
@@ -74,7 +72,7 @@ def _uri(file: str) -> str:
         return path.as_uri() if path.is_absolute() else path.as_posix()
 
 
-def _github(report: Report) -> str:
+def _github(report: Report, version: str) -> str:
     return "\n".join(_annotation(finding) for finding in report.findings) or f"::notice::{_escaped(report.watched)}"
 
 
@@ -93,8 +91,8 @@ def _property(text: str) -> str:
     return _escaped(text).replace(":", "%3A").replace(",", "%2C")
 
 
-_WRITERS: dict[str, Callable[[Report], str]] = {
-    "text": lambda report: report.text,
+_WRITERS: dict[str, Callable[[Report, str], str]] = {
+    "text": lambda report, version: report.text,
     "json": _json,
     "sarif": _sarif,
     "github": _github,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .filters import FindingFilter
 from .formats import format_report
-from .program import NotRunnableError, Program, find_program
+from .entry_point import EntryPoint, NotRunnableError, find_entry_point
 from .watching import watch
 
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
@@ -28,15 +28,16 @@ def run_script(
     output: str | None = None,
     wanted: FindingFilter | None = None,
     exit_zero: bool = False,
+    version: str = "0",
 ) -> int:
     """Run a script, a notebook, or (``module``) a module under ``watch``, write the report, return the exit code.
 
     form: one of FORMATS. Without ``output``, a file, the report goes to standard output; in every form but "text" it is
-    alone there, and what the program and its children print goes to standard error.
+    alone there, and what the program and its children print goes to standard error. version: this tool's own, for SARIF.
     """
     wanted = wanted or FindingFilter()
     try:
-        program = find_program(name, module=module)
+        program = find_entry_point(name, module=module)
     except NotRunnableError as error:
         print(f"gradlab doctor: {error}", file=sys.stderr)
         return NOT_RUN
@@ -47,7 +48,7 @@ def run_script(
     report.findings = [
         replace(finding, file=program.name_of(finding.file)) for finding in report.findings if wanted.keeps(finding)
     ]
-    text = format_report(report, form)
+    text = format_report(report, form, version)
     if output is not None:
         Path(output).write_text(text + "\n", encoding="utf-8")
     else:
@@ -57,7 +58,7 @@ def run_script(
     return NOT_RUN if failed else CLEAN
 
 
-def _run(program: Program, arguments: Sequence[str], report: watch) -> bool:
+def _run(program: EntryPoint, arguments: Sequence[str], report: watch) -> bool:
     """Run it under watch; return whether it ended with an error."""
     argv, path = [*sys.argv], [*sys.path]
     try:
@@ -94,7 +95,7 @@ def _stdout_to_stderr() -> Iterator[None]:
             os.close(kept)
 
 
-def _print_own_part(error: BaseException, program: Program) -> None:
+def _print_own_part(error: BaseException, program: EntryPoint) -> None:
     """Print the traceback from the program on: the frames above it are ours and say nothing to its author."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != str(program.path):

@@ -12,7 +12,7 @@ from types import CodeType, ModuleType
 from typing import Any, Protocol
 
 
-class Program(Protocol):
+class EntryPoint(Protocol):
     """Something that can be run."""
 
     path: Path
@@ -31,7 +31,7 @@ class NotRunnableError(Exception):
     """What was named cannot be run; the words say why."""
 
 
-def find_program(name: str, *, module: bool = False) -> Program:
+def find_entry_point(name: str, *, module: bool = False) -> EntryPoint:
     """Return the program of a path (``train.py``, ``lesson.ipynb``), or of a module's name (``package.train``).
 
     Raises NotRunnableError for what is not there.
