@@ -33,6 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     called = "python -m gradlab" if Path(sys.argv[0]).parts[-2:] == ("gradlab", "__main__.py") else "gradlab"
     parser = _Parser(prog=called, description="What happens to .grad, and to memory, in a training loop.")
     parser.add_argument("--version", action="version", version=_versions())
+    parser.set_defaults(version=__version__)
     add_all(parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=_Parser))
     if isinstance(sys.stdout, io.TextIOWrapper):  # on Windows a pipe or a file takes 250 characters only
         sys.stdout.reconfigure(errors="replace")

@@ -48,7 +48,6 @@ def _codes(text: str) -> tuple[str, ...]:
 
 
 def _run(options: argparse.Namespace) -> int:
-    from .. import __version__
     from ..doctor import FindingFilter, read_settings, run_script  # torch, at last
 
     settings = read_settings(Path.cwd() / "." if options.module else Path(options.script))
@@ -62,5 +61,5 @@ def _run(options: argparse.Namespace) -> int:
         output=options.output,
         wanted=FindingFilter(**settings),
         exit_zero=options.exit_zero,
-        version=__version__,
+        version=options.version,
     )

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from .entry_point import EntryPoint, NotRunnableError, find_entry_point
 from .filters import FindingFilter
 from .formats import format_report
-from .entry_point import EntryPoint, NotRunnableError, find_entry_point
 from .watching import watch
 
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
@@ -33,7 +33,7 @@ def run_script(
     """Run a script, a notebook, or (``module``) a module under ``watch``, write the report, return the exit code.
 
     form: one of FORMATS. Without ``output``, a file, the report goes to standard output; in every form but "text" it is
-    alone there, and what the program and its children print goes to standard error. version: this tool's own, for SARIF.
+    alone there, and what the program and its children print goes to standard error. version: of gradlab, for SARIF.
     """
     wanted = wanted or FindingFilter()
     try:
