@@ -29,13 +29,13 @@ class AT(nn.Module):
 
 
 def train_step(train_loader, nets, optimizer, criterion_cls, criterion_at, beta=500.0):
-    snet, tnet = nets["snet"], nets["tnet"]
-    snet.train()
-    tnet.eval()
+    student, teacher = nets["student"], nets["teacher"]
+    student.train()
+    teacher.eval()
     for img, target in train_loader:
-        activation_s, output_s = snet(img)
+        activation_s, output_s = student(img)
         with torch.no_grad():
-            activation_t, _ = tnet(img)
+            activation_t, _ = teacher(img)
         cls_loss = criterion_cls(output_s, target)
         at_loss = criterion_at(activation_s.detach(), activation_t.detach()) * beta  # <- cause
         loss = at_loss + cls_loss
@@ -46,8 +46,8 @@ def train_step(train_loader, nets, optimizer, criterion_cls, criterion_at, beta=
 
 
 torch.manual_seed(0)
-nets = {"snet": WideNet(), "tnet": WideNet()}
-optimizer = torch.optim.SGD(nets["snet"].parameters(), lr=0.02, momentum=0.9, weight_decay=1e-4, nesterov=True)
+nets = {"student": WideNet(), "teacher": WideNet()}
+optimizer = torch.optim.SGD(nets["student"].parameters(), lr=0.02, momentum=0.9, weight_decay=1e-4, nesterov=True)
 images = torch.rand(40, 3, 8, 8)
 labels = images.mean((2, 3)).argmax(1)
 loader = list(zip(images.split(8), labels.split(8), strict=True))

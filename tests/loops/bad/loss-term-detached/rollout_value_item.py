@@ -31,7 +31,7 @@ def rollout(model, steps=24):
     return torch.stack(log_probs), torch.tensor(values), rewards  # <- cause
 
 
-def gae(rewards, values, gamma=0.9, lam=0.95):
+def generalized_advantages(rewards, values, gamma=0.9, lam=0.95):
     advantages, running, next_value = [], 0.0, 0.0
     for reward, value in zip(reversed(rewards), reversed(values.tolist()), strict=True):
         running = reward + gamma * next_value - value + gamma * lam * running
@@ -45,7 +45,7 @@ model = ActorCritic()
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 for epoch in range(12):
     log_probs, values, rewards = rollout(model)
-    advantages = gae(rewards, values)
+    advantages = generalized_advantages(rewards, values)
     returns = advantages + values.detach()
     policy_loss = -(log_probs * advantages).mean()
     value_loss = F.mse_loss(values, returns)
