@@ -6,14 +6,17 @@ import sys
 import sysconfig
 from enum import Enum
 from functools import cache
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Any
 
 import torch
 
 from .events import NO_SITE, Site
 
 _MOST_FRAMES = 80
+_OWN_REFERENCES = 3  # the frame's, that of a variable, and that of the call which counts
 _HERE = str(Path(__file__).parent)
 _OBSERVER = str(
     Path(__file__).parents[1] / "course" / "patients"
@@ -54,6 +57,19 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
     return library
 
 
+def variables(frame: FrameType) -> dict[str, Any]:
+    """Return the local variables of a function by name.
+
+    Until Python 3.12 a frame keeps the dictionary that it gives out, and with it everything that was in a variable
+    then: tensors of long ago would stay alive. It is emptied, unless the learner's own ``locals()`` has it, too.
+    """
+    known = frame.f_locals
+    found = dict(known)
+    if type(known) is dict and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(known) <= _OWN_REFERENCES:
+        known.clear()
+    return found
+
+
 def call_path(frame: FrameType | None, most: int = 4) -> int:
     """Return a number for the learner's lines that led here, caller by caller: one helper can serve two purposes."""
     lines: list[tuple[int, int]] = []
@@ -63,6 +79,27 @@ def call_path(frame: FrameType | None, most: int = 4) -> int:
             lines.append((id(frame.f_code), frame.f_lineno))
             frame = frame.f_back
     return hash(tuple(lines))
+
+
+def call_sites(frame: FrameType | None, most: int = 6) -> tuple[Site, ...]:
+    """Return the learner's lines that led here, the innermost first."""
+    sites: list[Site] = []
+    while frame is not None and len(sites) < most:
+        frame = user_frame(frame)
+        if frame is not None:
+            sites.append((frame.f_code.co_filename, frame.f_lineno))
+            if frame.f_code.co_name == "<module>":  # what is above it has started the script
+                break
+            frame = frame.f_back
+    return tuple(sites)
+
+
+def outside_constructors(frame: FrameType | None) -> Site:
+    """Return the learner's line that makes a module, not the one in its ``__init__`` that makes a part of it."""
+    frame = user_frame(frame)
+    while frame is not None and frame.f_code.co_name == "__init__" and (outer := user_frame(frame.f_back)) is not None:
+        frame = outer
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NO_SITE
 
 
 def outside_doctor(frame: FrameType) -> FrameType:

@@ -87,6 +87,7 @@ class BackwardListener(Listener):
         log = self.log
         log.backwards += 1
         present, site = log.detect_changes(), call_site(3)
+        log.note_callers(site)
         if not log.optimizers:
             self._moved_by_hand(present, site)
         backward = Backward(log.backwards, site, call_path(sys._getframe(2)), present)
@@ -129,6 +130,7 @@ class BackwardListener(Listener):
             leaves = autograd_graph.leaves(node)
             log.index.bits(leaf for leaf, _ in leaves if isinstance(leaf, nn.Parameter) or not log.optimizers)
             log.models.note_depths(node)
+            log.find_names(sys._getframe(4), params=log.index.known_bits(leaf for leaf, _ in leaves))
         if backward.retain:
             self._retained += 1
             if self._retained <= 16 or self._retained & (self._retained - 1) == 0:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
-from ..finding import Code
+from ..causes.calls import conditional_call, context_around, without_brackets
+from ..events import Site
+from ..finding import Cause, Code
 from ..grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
+
+
+def missing_update(context: RuleContext, step: Site) -> Cause | None:
+    """Return ``scaler.update`` without brackets, the ``if`` around it, or the step that it belongs after."""
+    return without_brackets(context.log.files(), "update") or conditional_call(step, "update") or Cause(*step)
 
 
 class Scaling(Rule):
@@ -35,6 +43,7 @@ class Scaling(Rule):
                     f"{times} steps of {self.context.name(event.optimizer)} came without an update() since the one "
                     "before",
                     "scaler.update()  # once an update, after the last scaler.step(); make the scaler once",
+                    partial(missing_update, self.context, event.site),
                 )
         self._open[event.optimizer] = event.scaler
 
@@ -97,4 +106,5 @@ class Autocast(Rule):
                 "itself.",
                 f"{times} backward passes began with autocast on",
                 "# take loss.backward() out of the `with torch.autocast(...)` block",
+                lambda: context_around(self.context.log.path(backward.site), "autocast") or Cause(*backward.site),
             )
