@@ -81,6 +81,17 @@ def call_path(frame: FrameType | None, most: int = 4) -> int:
     return hash(tuple(lines))
 
 
+def call_chain(frame: FrameType | None, most: int = 6) -> list[FrameType]:
+    """Return the frames of the learner's own functions that led here, the innermost first."""
+    frames: list[FrameType] = []
+    while frame is not None and len(frames) < most:
+        frame = user_frame(frame)
+        if frame is not None:
+            frames.append(frame)
+            frame = frame.f_back
+    return frames
+
+
 def outside_doctor(frame: FrameType) -> FrameType:
     """Return the innermost frame that is not the doctor's: of a watch around this one, perhaps."""
     while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:

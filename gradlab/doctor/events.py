@@ -160,12 +160,34 @@ class Clip:
 
 
 @dataclass(slots=True, eq=False)
+class SchedulePlan:
+    """What a scheduler is made for."""
+
+    kind: str
+    length: int = 0
+    """Steps that it plans for, or for which it waits until it changes anything; 0 if it is not known."""
+    halves: bool = False
+    """Does it go up again after so many steps, as a cosine does?"""
+    made: tuple[Site, ...] = ()
+    """The learner's lines that have made it, the innermost first."""
+    called: tuple[Site, ...] = ()
+    """Those that step it."""
+    epochs: int = 0
+    """How often the loop around the loop that steps it runs; 0 if it is not known, or if there is none."""
+
+
+@dataclass(slots=True, eq=False)
 class Schedule:
     """``scheduler.step()``."""
 
     site: Site
     scheduler: int
     optimizer: int
+    plan: SchedulePlan
+    before: float
+    """The greatest learning rate of the optimizer before the step, NaN where it lies on a GPU ..."""
+    after: float
+    """... and after it."""
 
 
 @dataclass(slots=True, eq=False)

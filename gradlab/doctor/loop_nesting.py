@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from .events import Site
 from .source_search import syntax_tree
 
-CallChain = tuple[Site, ...]
+tuple[Site, ...] = tuple[Site, ...]
 """The learner's lines that led to an event, the innermost first."""
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -30,7 +30,7 @@ class EnclosingLoop:
     """Is the line inside an ``if`` within this loop?"""
 
 
-def loops_around(chain: CallChain) -> list[EnclosingLoop]:
+def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
     """Return the loops around the lines of a chain of calls, the innermost first."""
     return [loop for site in chain for loop in _around(site)]
 
