@@ -92,6 +92,11 @@ def call_chain(frame: FrameType | None, most: int = 6) -> list[FrameType]:
     return frames
 
 
+def call_lines(frame: FrameType | None) -> tuple[Site, ...]:
+    """Return the learner's lines that led here, the innermost first."""
+    return tuple((frame.f_code.co_filename, frame.f_lineno) for frame in call_chain(frame))
+
+
 def outside_doctor(frame: FrameType) -> FrameType:
     """Return the innermost frame that is not the doctor's: of a watch around this one, perhaps."""
     while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:

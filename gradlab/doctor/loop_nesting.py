@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from .events import Site
 from .source_search import syntax_tree
 
-tuple[Site, ...] = tuple[Site, ...]
-"""The learner's lines that led to an event, the innermost first."""
-
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
@@ -23,7 +20,9 @@ class EnclosingLoop:
     line: int
     """Line of the ``for`` or ``while``."""
     words: str
-    """Its first line, as written: "for epoch in range(5)", and the name of the function that it is in."""
+    """Its first line, as written: "for epoch in range(5)"."""
+    through: str
+    """Names of the functions between the line and this loop: "train_task"."""
     limits: frozenset[str]
     """What its ``range`` counts to, as source; empty for other loops."""
     conditional: bool
@@ -32,24 +31,21 @@ class EnclosingLoop:
 
 def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
     """Return the loops around the lines of a chain of calls, the innermost first."""
-    return [loop for site in chain for loop in _around(site)]
-
-
-def _around(site: Site) -> Iterator[EnclosingLoop]:
-    file, line = site
-    tree = syntax_tree(file)
-    path = _path(tree, line) if tree is not None else []
-    function, found, conditional = "", [], False
-    for node in reversed(path):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            function = node.name
-            break
-        conditional = conditional or isinstance(node, (ast.If, ast.Try))
-        if isinstance(node, _LOOPS):
-            found.append((node, conditional))
-            conditional = False
-    for loop, condition in found:
-        yield EnclosingLoop(file, loop.lineno, f"{_header(loop)} {function}", _limits(loop), condition)
+    found: list[EnclosingLoop] = []
+    functions: list[str] = []
+    for file, line in chain:
+        tree = syntax_tree(file)
+        conditional = False
+        for node in reversed(_path(tree, line) if tree is not None else []):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                functions.append(node.name)
+                break
+            conditional = conditional or isinstance(node, (ast.If, ast.Try))
+            if isinstance(node, _LOOPS):
+                through = " ".join(functions)
+                found.append(EnclosingLoop(file, node.lineno, _header(node), through, _limits(node), conditional))
+                conditional = False
+    return found
 
 
 def _path(tree: ast.AST, line: int) -> list[ast.AST]:

@@ -9,8 +9,8 @@ from typing import Any
 
 from torch import Tensor
 
-from .callsite import call_chain, variables
-from .events import SchedulePlan, Site
+from .callsite import call_chain, call_lines, variables
+from .events import SchedulePlan
 from .loop_nesting import loops_around
 
 _MOST = 256
@@ -29,7 +29,7 @@ class SchedulePlans:
         """Note where a scheduler is made; the frame is that of its first caller."""
         if len(self._plans) >= _MOST:
             self._plans.clear()
-        plan = SchedulePlan(type(scheduler).__name__, made=_sites(call_chain(frame)))
+        plan = SchedulePlan(type(scheduler).__name__, made=call_lines(frame))
         self._plans[id(scheduler)] = weakref.ref(scheduler), plan
 
     def of(self, scheduler: Any, frame: FrameType | None) -> SchedulePlan:
@@ -44,7 +44,7 @@ class SchedulePlans:
             plan.made = next((part[1].made for part in parts if part is not None), ())
         if not plan.called:
             frames = call_chain(frame)
-            plan.called = _sites(frames)
+            plan.called = call_lines(frame)
             plan.length = planned_length(scheduler)
             plan.halves = hasattr(scheduler, "T_max")
             plan.epochs = _epochs(plan, frames)
@@ -72,10 +72,6 @@ def planned_length(scheduler: Any) -> int:
         return int(getattr(function, "keywords", {}).get(_STEPS_OF_A_FUNCTION, 0))
     lengths = [getattr(scheduler, name, None) for name in _LENGTHS]
     return next((int(length) for length in lengths if isinstance(length, (int, float)) and length < math.inf), 0)
-
-
-def _sites(frames: list[FrameType]) -> tuple[Site, ...]:
-    return tuple((frame.f_code.co_filename, frame.f_lineno) for frame in frames)
 
 
 def _epochs(plan: SchedulePlan, frames: list[FrameType]) -> int:

@@ -14,6 +14,7 @@ from torch.optim.optimizer import Optimizer
 from ... import _torch
 from ..autograd_graph import mark_scaled
 from ..callsite import Owner, call_site, code_owner
+from ..event_log import EventLog
 from ..events import ScalerStep, ScalerUpdate, Schedule, Unscale
 from ..monkeypatch import Below, MonkeyPatches, never_raises
 from ..schedule_plans import SchedulePlans, greatest_lr

@@ -20,10 +20,14 @@ _ARGUMENTS = {
     "CosineAnnealingLR": ("T_max", 1),
     "LinearLR": ("total_iters", 3),
     "PolynomialLR": ("total_iters", 1),
+    "LambdaLR": ("lr_lambda", 1),
     "OneCycleLR": ("total_steps", 2),
     "CyclicLR": ("step_size_up", 3),
 }
 _COUNTS_BATCHES = re.compile(r"len\(|//|\*|iter|batch|update|total|steps?(?!_?size)", re.IGNORECASE)
+_LITERAL = re.compile(r"[\d., \[\]()e-]+")
+_POWER = re.compile(r"lambda (\w+): ([\d.]+) \*\* \1")
+_FAST = 0.97  # a factor that leaves a twentieth after a hundred steps
 _MADE_FOR_TRAINING = ("CosineAnnealingLR", "OneCycleLR", "LinearLR", "PolynomialLR", "LambdaLR", "SequentialLR")
 
 
@@ -78,7 +82,7 @@ class _Pace:
 
 
 class Cadence(Rule):
-    """A schedule that counts epochs and is stepped after every batch, or one that counts batches, stepped once an epoch.
+    """A schedule for epochs that is stepped after every batch, or one for batches that is stepped once an epoch.
 
     How it is known: from the learning rate that each update used, how often the scheduler and the optimizer stepped,
     and how many steps the schedule plans for; from the source whether `scheduler.step()` stands in a loop in a loop,
@@ -118,7 +122,9 @@ class Cadence(Rule):
     def _every_batch(self, pace: _Pace) -> None:
         nested, plan = _nested(pace), pace.plan
         words = _words(pace)
-        batches = bool(_COUNTS_BATCHES.search(words)) and words not in _limits(pace)
+        batches = (
+            bool(_COUNTS_BATCHES.search(words)) and words not in _limits(pace) and not _for_epochs(words, plan.kind)
+        )
         last, low = pace.used / pace.peak if pace.peak > 0 else 1.0, pace.low / pace.updates
         fits = 0 < plan.length <= plan.epochs and pace.updates >= 3 * plan.length  # it would just do for the epochs
         if plan.halves:
@@ -128,11 +134,11 @@ class Cadence(Rule):
                 self._say_fast(pace, f"went down and up again {rounds / 2:.3g} times")
             return
         if nested and not batches:
-            literal = bool(re.fullmatch(r"[\d., \[\]()e-]+", words))
+            literal = bool(_LITERAL.fullmatch(words))
             collapsed = (
                 (fits and last <= 0.2)
                 or (literal and low >= 0.25 and last <= _COLLAPSED)
-                or (plan.kind == "ExponentialLR" and literal and last <= _LOW)
+                or (_for_epochs(words, plan.kind) and last <= 0.1)
                 or (low >= 0.5 and last <= _COLLAPSED)
             )
         elif nested:
@@ -162,8 +168,10 @@ class Cadence(Rule):
             return
         if 0 < plan.length <= 1.25 * plan.epochs:
             return  # it fits the epochs, of which perhaps not all have run
-        planned = 0.8 * plan.length <= updates <= 1.25 * plan.length
-        written = bool(re.search(r"len\(", _words(pace)))
+        words = _words(pace)
+        least = 0.98 if _LITERAL.fullmatch(words) else 0.8  # some number may come near by chance
+        planned = least * plan.length <= updates <= plan.length / least
+        written = "len(" in words
         unfinished = plan.kind == "OneCycleLR" and plan.length >= 3 * plan.epochs > 0
         if planned or written or unfinished:
             self.report(
@@ -172,7 +180,8 @@ class Cadence(Rule):
                 pace.site,
                 "The scheduler steps once an epoch, but its schedule is made for single updates, so it never gets far.",
                 f"{plan.kind}: {pace.count} of its {plan.length} steps in {updates} updates of "
-                f"{self.context.name(pace.optimizer)}; the learning rate went from {pace.start:.3g} to {pace.after:.3g}",
+                f"{self.context.name(pace.optimizer)}; the learning rate went from {pace.start:.3g} to "
+                f"{pace.after:.3g}",
                 f"{_call(pace)}  # after every optimizer step: move it into the loop over batches",
                 Cause(*pace.site),
             )
@@ -188,6 +197,13 @@ def _words(pace: _Pace) -> str:
     if pace.plan.kind == "OneCycleLR" and not words:
         return argument_of(site, pace.plan.kind, "steps_per_epoch", 4)
     return words
+
+
+def _for_epochs(words: str, kind: str) -> bool:
+    """Is the factor of an exponential schedule a number that only makes sense for epochs?"""
+    power = _POWER.fullmatch(words)
+    factor = power[2] if power else words if kind == "ExponentialLR" else ""
+    return bool(re.fullmatch(r"0?\.\d+", factor)) and float(factor) <= _FAST
 
 
 def _inner_loops(pace: _Pace) -> list[Any]:
