@@ -20,7 +20,8 @@ class SamGradientsKept(Rule):
 
     How sure: that both gradients are in the step is proven. Sums that are meant look different: they move one layer
     only (FGM on embeddings), draw other weights for the first pass, too (noise on weights), write to `.grad` between
-    the passes, or weigh the losses; all of these are left alone. So it is very likely a mistake: a warning, after two such steps.
+    the passes, or weigh the losses; all of these are left alone. So it is very likely a mistake: a warning, after two
+    such steps.
     """
 
     SAM_GRADIENTS_KEPT = Code("sam-gradients-kept", "04_zero_grad")

@@ -136,8 +136,8 @@ class SharedParams(Rule):
             "hint",
             site if site != NO_SITE else state.sites[second],
             "Two optimizers hold the same parameters and both step them, each with its own learning rate and averages.",
-            f"{name(second)} shares {(own & other).bit_count()} of its {own.bit_count()} parameters with {name(first)}; "
-            f"they took {state.steps.get(second, 0)} and {state.steps.get(first, 0)} steps",
+            f"{name(second)} shares {(own & other).bit_count()} of its {own.bit_count()} parameters with "
+            f"{name(first)}; they took {state.steps.get(second, 0)} and {state.steps.get(first, 0)} steps",
             f"{self.context.variable(second)} = ...  # give it only the parameters that "
             f"{self.context.variable(first)} does not hold",
             Cause(*site) if site != NO_SITE else None,
