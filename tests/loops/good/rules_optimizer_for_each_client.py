@@ -1,5 +1,5 @@
 # Federated rounds: each client trains the same module from the server's weights with a new optimizer of its own.
-# source: https://arxiv.org/abs/1602.05629 (FedAvg), AshwinRJ/Federated-Learning-PyTorch src/update.py
+# source: https://arxiv.org/abs/1602.05629 (federated averaging)
 import copy
 
 import torch

@@ -1,5 +1,5 @@
 # Fine-tuning in phases: a new optimizer with a smaller learning rate for each, and a last one with L-BFGS.
-# source: https://docs.fast.ai (gradual fine-tuning), maziarraissi/PINNs (Adam, then L-BFGS)
+# source: maziarraissi/PINNs (Adam, then L-BFGS)
 import torch
 from torch import nn
 

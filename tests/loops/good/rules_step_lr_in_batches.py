@@ -1,6 +1,5 @@
 # StepLR that counts batches on purpose, in a loop over batches in a loop over epochs, and a cosine over each epoch.
-# source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.StepLR.html, torchvision's
-# references/classification (warm-up in iterations)
+# source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.StepLR.html
 import torch
 from torch import nn
 from torch.optim.lr_scheduler import CosineAnnealingLR, StepLR
@@ -16,7 +15,7 @@ for make in (
     model = nn.Linear(5, 1)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     scheduler = make(optimizer)
-    for epoch in range(EPOCHS):
+    for _epoch in range(EPOCHS):
         for inputs, targets in batches:
             optimizer.zero_grad()
             loss = nn.functional.mse_loss(model(inputs), targets)

@@ -1,5 +1,5 @@
 # Training on PGD examples: zero_grad() comes before the attack, whose passes fill the weights' gradients as well.
-# source: https://github.com/MadryLab/robustness and forum threads on adversarial training with loss.backward()
+# source: https://github.com/BorealisAI/advertorch/issues/113, https://github.com/P2333/Bag-of-Tricks-for-AT/issues/8
 # expect: attack-gradients-in-step
 import torch
 from torch import nn
@@ -20,7 +20,7 @@ def pgd(x, y, epsilon=0.1, steps=3):
     return adversarial.detach()
 
 
-for update in range(15):
+for _ in range(15):
     x = torch.randn(24, 6)
     y = (x[:, 0] > 0).long()
     optimizer.zero_grad()

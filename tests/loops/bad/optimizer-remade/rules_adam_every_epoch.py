@@ -1,5 +1,5 @@
 # The function that trains one epoch makes its own Adam, so the averages of the gradients start from zero each time.
-# source: https://discuss.pytorch.org/t/should-i-create-optimizer-after-each-epoch/65571
+# source: https://docs.pytorch.org/docs/stable/optim.html (an optimizer holds the state of its parameters)
 # expect: optimizer-remade
 import torch
 from torch import nn

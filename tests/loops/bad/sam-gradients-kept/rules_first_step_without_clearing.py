@@ -1,5 +1,5 @@
 # SAM written as two functions; the gradients of the climb are still in .grad when the second pass adds its own.
-# source: https://github.com/davda54/sam (the example's first_step(zero_grad=True))
+# source: https://github.com/rollovd/LookSAM/issues/3 (no zero_grad() before the second backward)
 # expect: sam-gradients-kept
 import torch
 from torch import nn
@@ -28,7 +28,7 @@ def descend(steps):
     optimizer.zero_grad()
 
 
-for update in range(20):
+for _ in range(20):
     x = torch.randn(24, 6)
     y = x[:, :3].argmax(1)
     loss = nn.functional.cross_entropy(model(x), y)

@@ -1,5 +1,5 @@
 # A cosine over the epochs whose step() slipped into the loop over batches: the learning rate swings ten times.
-# source: https://discuss.pytorch.org/t/when-to-call-scheduler-step-for-cosineannealinglr/102513
+# source: https://github.com/ivadomed/ivadomed/issues/57 ("updated the LR at each batch instead of each epoch")
 # expect: scheduler-cadence
 import torch
 from torch import nn

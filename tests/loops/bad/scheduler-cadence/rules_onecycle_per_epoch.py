@@ -1,5 +1,5 @@
 # A one-cycle schedule planned in batches, stepped once an epoch: the warm-up never ends.
-# source: https://docs.pytorch.org/docs/stable/generated/torch.optim.lr_scheduler.OneCycleLR.html ("after each batch")
+# source: https://github.com/ageron/handson-mlp/issues/28, https://github.com/pytorch/pytorch/issues/65417
 # expect: scheduler-cadence
 import torch
 from torch import nn

@@ -1,5 +1,5 @@
 # The gradients are only cleared when the scaler has taken the step: one overflow, and nothing is learnt any more.
-# source: https://discuss.pytorch.org/t/optimizer-step-before-lr-scheduler-step-error-using-gradscaler/92930
+# source: https://github.com/pytorch/pytorch/issues/67590 (nothing tells that the scaler has skipped a step)
 # expect: skipped-step-keeps-gradients
 import torch
 from torch import nn
