@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import Any
 
 from torch import Tensor, nn
@@ -18,6 +19,7 @@ from ..source_search import updates_by_hand
 from .base import Listener
 
 _MOST_CALL_PATHS = 512
+_MOST_INPUT_CHECKS = 256  # backward passes: until then, graphs are looked through for inputs
 _VALUE_CHECKS = 12  # how often gradients that were there when a backward began are looked at
 _VALUE_CHECKS_AFTER = 24  # and those that a backward has left: twice as many, for windows of two or more
 
@@ -32,6 +34,8 @@ class BackwardListener(Listener):
         self._retained = 0
         self._given = False
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
+        self._input_checks: Counter[int] = Counter()
+        self._inputs: dict[int, int] = {}  # call path -> inputs that its passes give a gradient to
         self._began_at: dict[int, int] = {}  # call path -> autograd's number when its last pass began
 
     def patch(self, patches: MonkeyPatches) -> None:
@@ -100,11 +104,13 @@ class BackwardListener(Listener):
         if len(self._began_at) >= _MOST_CALL_PATHS:
             self._began_at.clear()
         self._began_at[backward.call_path] = _torch.sequence_number()
+        backward.moved = log.weight_marks.moved(inside=bool(present & log.with_new_grad))
         root = outputs[0] if isinstance(outputs[0], Tensor) else None
         node = None if root is None else root.grad_fn
         if root is not None and node is not None:
             backward.autocast = autograd_graph.enabled_autocast(root)
             backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
+            backward.weighted = autograd_graph.weighted(node)
             backward.scaled = log.scaling and autograd_graph.scaled(node)
             self._look_at_graph(backward, node)
         if backward.create:  # puts new tensors into .grad: while the old ones live, no new one can pass for one of them
@@ -131,6 +137,13 @@ class BackwardListener(Listener):
             log.index.bits(leaf for leaf, _ in leaves if isinstance(leaf, nn.Parameter) or not log.optimizers)
             log.models.note_depths(node)
             log.find_names(sys._getframe(4), params=log.index.known_bits(leaf for leaf, _ in leaves))
+        if log.optimizers and number <= _MOST_INPUT_CHECKS and self._input_checks[backward.call_path] < 3:
+            self._input_checks[backward.call_path] += 1
+            self._inputs[backward.call_path] = sum(
+                not isinstance(leaf, nn.Parameter) and not log.index.known_bits([leaf])
+                for leaf, _ in autograd_graph.leaves(node)
+            )
+        backward.inputs = self._inputs.get(backward.call_path, 0)
         if backward.retain:
             self._retained += 1
             if self._retained <= 16 or self._retained & (self._retained - 1) == 0:
