@@ -13,6 +13,7 @@ from ..callsite import call_path, call_site
 from ..event_log import EventLog
 from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Site, Step
 from ..graph_leaks import find_graph_holder
+from ..loss_watcher import LossWatcher
 from ..monkeypatch import Below, MonkeyPatches, never_raises
 from ..source_search import updates_by_hand
 from .base import Listener
@@ -29,10 +30,15 @@ class BackwardListener(Listener):
         """Start before the first pass."""
         super().__init__(log)
         self._losses = autograd_graph.Roots()
+        self._watcher = LossWatcher()
         self._retained = 0
         self._given = False
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
         self._began_at: dict[int, int] = {}  # call path -> autograd's number when its last pass began
+
+    def hooks(self) -> list[Any]:
+        """Have autograd's record of lines switched off at the end."""
+        return [self._watcher.tracer]
 
     def patch(self, patches: MonkeyPatches) -> None:
         """Replace what every kind of backward goes through."""
@@ -50,6 +56,7 @@ class BackwardListener(Listener):
         log = self.log
 
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            log.graph_uses += 1
             if not kwargs.get("accumulate_grad") or log.current is not None or not log.is_watched_thread():
                 return below.call(outputs, *args, **kwargs)
             backward = self._begin(outputs, args)
@@ -80,6 +87,7 @@ class BackwardListener(Listener):
             norms = log.index.norms(changed)
         log.emit(Added(backward, changed, norms))
         log.current, log.replaced = None, []
+        self._watcher.tracer.pass_ended()
         log.flush_if_due()
 
     @never_raises
@@ -106,6 +114,8 @@ class BackwardListener(Listener):
             backward.autocast = autograd_graph.enabled_autocast(root)
             backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
             backward.scaled = log.scaling and autograd_graph.scaled(node)
+            self._watcher.look(backward, root, node, sys._getframe(2))
+            log.compiled = self._watcher.compiled
             self._look_at_graph(backward, node)
         if backward.create:  # puts new tensors into .grad: while the old ones live, no new one can pass for one of them
             log.replaced = log.index.grads(backward.found)
@@ -131,6 +141,8 @@ class BackwardListener(Listener):
             log.index.bits(leaf for leaf, _ in leaves if isinstance(leaf, nn.Parameter) or not log.optimizers)
             log.models.note_depths(node)
             log.find_names(sys._getframe(4), params=log.index.known_bits(leaf for leaf, _ in leaves))
+            if not log.optimizers:
+                log.index.weights_changed()  # what was found just now is compared from here on
         if backward.retain:
             self._retained += 1
             if self._retained <= 16 or self._retained & (self._retained - 1) == 0:
