@@ -214,5 +214,5 @@ def _adds_itself(value: ast.expr, name: str) -> bool:
 
 def _straight_through(value: ast.expr) -> bool:
     """``a + (b - a).detach()`` changes the value of a loss and not its gradient, on purpose."""
-    source = _cuts(value)
-    return source is not None and isinstance(source, ast.BinOp) and isinstance(source.op, ast.Sub)
+    sources = [_cuts(factor) for factor in _factors(value)]
+    return any(isinstance(source, ast.BinOp) and isinstance(source.op, ast.Sub) for source in sources)

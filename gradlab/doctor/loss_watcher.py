@@ -12,7 +12,7 @@ from .callsite import user_frame
 from .events import Backward, LossFlaw
 from .loss_graph import compiled, find_flaws
 from .loss_terms import find_cut_term
-from .nan_origin import NanOrigin, find_nan_origin
+from .nan_origin import NanOrigin, find_nan_origin, spoilt_weights
 from .op_trace import OpTracer, made_by
 
 _MOST_CALL_PATHS = 256
@@ -30,7 +30,7 @@ class LossWatcher:
         """Is a loss computed from a model whose graph is a single node?"""
         self._passes: dict[int, int] = {}  # call path -> number of its passes
         self._origins: dict[int, NanOrigin] = {}  # call path -> what made its first NaN
-        self._nan = False
+        self._spoilt: set[int] = set()  # call paths that go on with weights that are not finite
 
     def look(self, backward: Backward, root: Tensor, node: Any, frame: FrameType | None) -> None:
         """Look at a loss before its backward pass runs."""
@@ -55,6 +55,9 @@ class LossWatcher:
         """Find the operation in the first such graph, and its line in the next one."""
         path = backward.call_path
         origin = self._origins.get(path)
+        if origin is not None and path not in self._spoilt and spoilt_weights(node):
+            self._spoilt.add(path)
+            backward.flaws = (*backward.flaws, LossFlaw("nan-spoilt"))
         if origin is None:
             if len(self._origins) >= _MOST_CALL_PATHS:
                 return

@@ -58,6 +58,12 @@ def find_nan_origin(root: Any) -> NanOrigin:
     return NanOrigin("")
 
 
+def spoilt_weights(root: Any) -> bool:
+    """Are there weights in a graph that are NaN or infinite?"""
+    with torch.no_grad(), _torch.disable_current_modes():
+        return any(not _finite(leaf) for leaf, _ in autograd_graph.leaves(root))
+
+
 def _paths(root: Any) -> dict[Any, tuple[int, ...]]:
     """Return the nodes of a graph with the shortest way to each."""
     paths: dict[Any, tuple[int, ...]] = {root: ()}

@@ -51,6 +51,7 @@ class NanLoss(Rule):
         self._flaws: dict[int, LossFlaw] = {}
         self._row: defaultdict[int, int] = defaultdict(int)
         self._stepped: dict[int, tuple[int, int, int]] = {}  # pass -> optimizer that applied it, update, parameters
+        self._spoilt: set[int] = set()  # call paths whose weights are not finite in later passes
         self._proven: dict[int, Any] = {}
 
     def backward(self, backward: Any) -> None:
@@ -59,7 +60,9 @@ class NanLoss(Rule):
         if not isinstance(loss, float) or (path in self._proven and not backward.flaws):
             return
         for flaw in backward.flaws:
-            if flaw.kind.startswith("nan-") and (path not in self._flaws or flaw.source):
+            if flaw.kind == "nan-spoilt":
+                self._spoilt.add(path)
+            elif flaw.kind.startswith("nan-") and (path not in self._flaws or flaw.source):
                 self._flaws[path] = flaw
         if math.isfinite(loss):
             self._losses[path].append(loss)
@@ -71,7 +74,8 @@ class NanLoss(Rule):
         self._row[path] += 1
         if path in self._proven or first is backward:
             return
-        if first.number in self._stepped or (backward.scaled and math.isnan(loss) and self._row[path] >= _SCALED_ROW):
+        never_applied = backward.scaled and math.isnan(loss) and self._row[path] >= _SCALED_ROW
+        if never_applied or (first.number in self._stepped and self._stays(path, first)):
             self._proven[path] = first
 
     def step(self, facts: StepFacts) -> None:
@@ -84,10 +88,15 @@ class NanLoss(Rule):
     def end(self, *, normal: bool) -> None:
         """Report each line once; where the loop ended with the first, its weights tell."""
         for path, first in self._first.items():
-            if path in self._proven or self._spoilt(first):
+            if path in self._proven or self._weights_lost(first):
                 self._say(path, first)
 
-    def _spoilt(self, first: Any) -> bool:
+    def _stays(self, path: int, first: Any) -> bool:
+        row = self._row[path]  # weights are looked at now and then: on a GPU that takes a wait
+        return path in self._spoilt or (row & (row - 1) == 0 and self._weights_lost(first))
+
+    def _weights_lost(self, first: Any) -> bool:
+        """Has the step that applied this pass left weights that are not finite?"""
         *_, params = self._stepped.get(first.number, (-1, 0, 0))
         for number in bit_positions(params):
             param = self.context.log.index.param(number)
