@@ -88,13 +88,23 @@ def call_chain(frame: FrameType | None, most: int = 6) -> list[FrameType]:
         frame = user_frame(frame)
         if frame is not None:
             frames.append(frame)
+            if frame.f_code.co_name == "<module>":  # what is above it has started the script
+                break
             frame = frame.f_back
     return frames
 
 
-def call_lines(frame: FrameType | None) -> tuple[Site, ...]:
+def call_sites(frame: FrameType | None, most: int = 6) -> tuple[Site, ...]:
     """Return the learner's lines that led here, the innermost first."""
-    return tuple((frame.f_code.co_filename, frame.f_lineno) for frame in call_chain(frame))
+    return tuple((frame.f_code.co_filename, frame.f_lineno) for frame in call_chain(frame, most))
+
+
+def outside_constructors(frame: FrameType | None) -> Site:
+    """Return the learner's line that makes a module, not the one in its ``__init__`` that makes a part of it."""
+    frame = user_frame(frame)
+    while frame is not None and frame.f_code.co_name == "__init__" and (outer := user_frame(frame.f_back)) is not None:
+        frame = outer
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NO_SITE
 
 
 def outside_doctor(frame: FrameType) -> FrameType:

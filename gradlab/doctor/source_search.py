@@ -17,7 +17,7 @@ def source_line(site: Site) -> str:
 
 
 def syntax_tree(file: str) -> ast.Module | None:
-    """Return the source of a file as a tree, None if it can't be read."""
+    """Return a file as it is now, parsed; None if that is not possible."""
     linecache.checkcache(file)
     return _parsed("".join(linecache.getlines(file)))
 

@@ -76,6 +76,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             runner.end(normal=error is None)
             if error is not None:
                 KnownErrors(runner.context).explain(error)
+            runner.context.look_for_causes()
         except Exception as failure:
             log.give_up(failure)
         self.findings = runner.findings()

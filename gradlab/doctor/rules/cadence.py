@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any
 
-from ..finding import Cause, Code
+from ..finding import Code
 from ..loop_nesting import argument_of, loops_around
 from ..source_search import source_line
 from .base import Rule, RuleContext
@@ -159,7 +159,6 @@ class Cadence(Rule):
             f"{pace.plan.kind}: {pace.count} steps in {pace.updates} updates of "
             f"{self.context.name(pace.optimizer)}; the learning rate {words}",
             f"{_call(pace)}  # once an epoch: move it out of the loop over batches",
-            Cause(*pace.site),
         )
 
     def _every_epoch(self, pace: _Pace) -> None:
@@ -183,7 +182,6 @@ class Cadence(Rule):
                 f"{self.context.name(pace.optimizer)}; the learning rate went from {pace.start:.3g} to "
                 f"{pace.after:.3g}",
                 f"{_call(pace)}  # after every optimizer step: move it into the loop over batches",
-                Cause(*pace.site),
             )
 
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
+from ..causes.calls import conditional_call, context_around, without_brackets
+from ..events import Site
 from ..finding import Cause, Code
 from ..grad_groups import StepFacts
 from ..source_search import calls_near
 from .base import Rule, RuleContext, numbered
+
+
+def missing_update(context: RuleContext, step: Site) -> Cause | None:
+    """Return ``scaler.update`` without brackets, the ``if`` around it, or the step that it belongs after."""
+    return without_brackets(context.log.files(), "update") or conditional_call(step, "update") or Cause(*step)
 
 
 class Scaling(Rule):
@@ -36,6 +44,7 @@ class Scaling(Rule):
                     f"{times} steps of {self.context.name(event.optimizer)} came without an update() since the one "
                     "before",
                     "scaler.update()  # once an update, after the last scaler.step(); make the scaler once",
+                    partial(missing_update, self.context, event.site),
                 )
         self._open[event.optimizer] = event.scaler
 
@@ -98,6 +107,7 @@ class Autocast(Rule):
                 "itself.",
                 f"{times} backward passes began with autocast on",
                 "# take loss.backward() out of the `with torch.autocast(...)` block",
+                lambda: context_around(self.context.log.path(backward.site), "autocast") or Cause(*backward.site),
             )
 
 
@@ -158,10 +168,10 @@ class SkippedStep(Rule):
                 f"batch {backward.number} was added to what batch {left.number} had left after a skipped step; "
                 f"{len(skips)} of {self._calls[optimizer]} steps of {self.context.name(optimizer)} were skipped",
                 f"{self.context.variable(optimizer)}.zero_grad()  # after every scaler.step(), also if it was skipped",
-                self._cause(site),
+                partial(self._place, site),
             )
 
-    def _cause(self, site: Any) -> Cause:
+    def _place(self, site: Any) -> Cause:
         """Return the only clearing in the loop around a step, or the step itself if there is none."""
         lines = calls_near(site, "zero_grad")
         return Cause(site[0], lines[0]) if len(lines) == 1 else Cause(*site)

@@ -62,7 +62,6 @@ class OptimizerRemade(Rule):
             f"{step.resumes + 1} {made.kind} optimizers ({made.settings.partition(', ')[0]}) over the same "
             f"{step.params.bit_count()} parameters, the last before backward pass {self.context.state.newest}",
             f"{line if line.endswith(')') else f'{name} = ...'}  # once, before the loop",
-            Cause(*made.site),
         )
 
 
