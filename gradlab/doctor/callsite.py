@@ -94,9 +94,9 @@ def call_chain(frame: FrameType | None, most: int = 6) -> list[FrameType]:
     return frames
 
 
-def call_sites(frame: FrameType | None, most: int = 6) -> tuple[Site, ...]:
+def call_lines(frame: FrameType | None) -> tuple[Site, ...]:
     """Return the learner's lines that led here, the innermost first."""
-    return tuple((frame.f_code.co_filename, frame.f_lineno) for frame in call_chain(frame, most))
+    return tuple((frame.f_code.co_filename, frame.f_lineno) for frame in call_chain(frame))
 
 
 def outside_constructors(frame: FrameType | None) -> Site:

@@ -14,7 +14,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from .. import _torch
 from .autograd_graph import Roots
-from .callsite import call_sites, outside_constructors
+from .callsite import call_lines, outside_constructors
 from .device_sync import fetch_norms
 from .events import NO_SITE, Backward, Clear, Event, GradEdited, OptimizerMade, ParamSlotReused, Site, Step
 from .module_index import ModuleIndex
@@ -183,7 +183,7 @@ class EventLog:
     def note_callers(self, site: Site) -> None:
         """Note the lines that led to a line from which something happens, the first time."""
         if site not in self.callers and len(self.callers) < _MOST_LINES:
-            self.callers[site] = call_sites(sys._getframe(2))
+            self.callers[site] = call_lines(sys._getframe(2))
 
     def path(self, site: Site) -> tuple[Site, ...]:
         """Return a line and those that led there."""

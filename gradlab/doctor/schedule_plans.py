@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from .callsite import call_chain, call_sites, variables
+from .callsite import call_chain, call_lines, variables
 from .events import SchedulePlan
 from .loop_nesting import loops_around
 
@@ -29,7 +29,7 @@ class SchedulePlans:
         """Note where a scheduler is made; the frame is that of its first caller."""
         if len(self._plans) >= _MOST:
             self._plans.clear()
-        plan = SchedulePlan(type(scheduler).__name__, made=call_sites(frame))
+        plan = SchedulePlan(type(scheduler).__name__, made=call_lines(frame))
         self._plans[id(scheduler)] = weakref.ref(scheduler), plan
 
     def of(self, scheduler: Any, frame: FrameType | None) -> SchedulePlan:
@@ -44,7 +44,7 @@ class SchedulePlans:
             plan.made = next((part[1].made for part in parts if part is not None), ())
         if not plan.called:
             frames = call_chain(frame)
-            plan.called = call_sites(frame)
+            plan.called = call_lines(frame)
             plan.length = planned_length(scheduler)
             plan.halves = hasattr(scheduler, "T_max")
             plan.epochs = _epochs(plan, frames)

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from ..callsite import call_site, call_sites
+from ..callsite import call_site, call_lines
 from ..event_log import EventLog
 from ..events import Added, Clear, GradEdited, Step
 from ..monkeypatch import Below, MonkeyPatches, never_raises
@@ -47,7 +47,7 @@ class OptimizerListener(Listener):
     @never_raises
     def _made(self, optimizer: Optimizer) -> None:
         if self.log.is_watched_thread():
-            lines = call_sites(sys._getframe(2))
+            lines = call_lines(sys._getframe(2))
             index = self.log.optimizer(optimizer, lines)
             if lines:
                 self._lives.made(index, optimizer, lines[0])
@@ -76,7 +76,7 @@ class OptimizerListener(Listener):
         step.moved = self._written.get(index, written := _written(optimizer)) != written
         step.resumes = self._lives.resumes(index, optimizer, written)
         if step.resumes:
-            step.lines = call_sites(sys._getframe(2))
+            step.lines = call_lines(sys._getframe(2))
         if self._named.get(index) != params:
             self._named[index] = params
             log.find_names(sys._getframe(2), optimizer=index, params=params)
