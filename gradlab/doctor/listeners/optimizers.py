@@ -7,7 +7,7 @@ from typing import Any
 
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from ..callsite import call_site, call_lines
+from ..callsite import call_lines, call_site
 from ..event_log import EventLog
 from ..events import Added, Clear, GradEdited, Step
 from ..monkeypatch import Below, MonkeyPatches, never_raises
