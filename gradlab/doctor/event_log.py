@@ -66,6 +66,10 @@ class EventLog:
         self.stepping: list[Step] = []
         """The steps that run, the innermost last."""
         self.steps = 0
+        self.graph_uses = 0
+        """How often a graph was gone back through, also by ``autograd.grad``."""
+        self.compiled = False
+        """Is there a compiled model whose graph is a single node?"""
         self.in_scaler = 0
         self.scaling = False
         """Has a loss been scaled?"""

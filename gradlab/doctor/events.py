@@ -9,11 +9,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .finding import Cause
+
 Site = tuple[str, int]
 """File and line of the learner's code."""
 NO_SITE: Site = ("", 0)
 MANUAL_UPDATE = 1_000_000
 """Stands for an optimizer where the learner's own lines move the weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossFlaw:
+    """Something suspicious in the graph or in the expression of a loss."""
+
+    kind: str
+    """What it is, such as "softmax"; the rules know the words for it."""
+    seen: str = ""
+    """What was seen, in words."""
+    loss: Site = NO_SITE
+    """The line that calls the loss function, as far as it is known."""
+    source: tuple[Site, ...] = ()
+    """The lines that made it, caller by caller, the innermost last; empty if they are not known."""
+    traced: bool = False
+    """Were the lines of this graph recorded?"""
+    cut: Cause | None = None
+    """The words to change, where they are known at once."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,6 +61,10 @@ class Backward:
     """How many of the newest graphs' roots are still alive, this one not counted."""
     holder: Site = NO_SITE
     """The line that keeps them."""
+    loss: Any = None
+    """The number that it begins with, None if it is none; on a GPU it comes with the next batch of numbers."""
+    flaws: tuple[LossFlaw, ...] = ()
+    """What is suspicious about the loss, looked at now and then."""
     inside: int = -1
     """The optimizer whose step called it as a closure, -1 without."""
     during: int = 0
@@ -227,6 +251,8 @@ class Forward:
     params: int
     first: int = 0
     """A number for the values of its first argument, where evaluation is told from sampling by it; else 0."""
+    unused: int = 0
+    """How many calls of this line in a row have built a graph that was thrown away, this one not counted."""
     again: bool = False
     """Called from PyTorch's own code, as by ``update_bn``."""
 

@@ -78,9 +78,9 @@ def updates_by_hand(site: Site) -> Site:
             target = node.func.value
         elif isinstance(node, ast.Assign):
             target = node.targets[0]
-        if target is None or _mentions_grad(target):
+        if target is None or mentions_grad(target):
             continue
-        if _mentions_grad(node):
+        if mentions_grad(node):
             return site[0], node.lineno  # type: ignore[attr-defined]  # all three kinds have a line
     return site
 
@@ -145,7 +145,7 @@ def clears_by_hand(site: Site) -> Site:
             if isinstance(target, ast.Attribute) and target.attr == "grad":
                 return site[0], node.lineno
         named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "zero_"
-        if named and _mentions_grad(node):
+        if named and mentions_grad(node):
             return site[0], node.lineno  # type: ignore[attr-defined]  # a call has a line
     return site
 
@@ -153,5 +153,6 @@ def clears_by_hand(site: Site) -> Site:
 _MOVES = ("sub_", "add_", "copy_", "addcmul_", "addcdiv_")
 
 
-def _mentions_grad(node: ast.AST) -> bool:
+def mentions_grad(node: ast.AST) -> bool:
+    """Does an expression read or write ``.grad``?"""
     return any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(node))
