@@ -28,6 +28,7 @@ _COUNTS_BATCHES = re.compile(r"len\(|//|\*|iter|batch|update|total|steps?(?!_?si
 _LITERAL = re.compile(r"[\d., \[\]()e-]+")
 _POWER = re.compile(r"lambda (\w+): ([\d.]+) \*\* \1")
 _FAST = 0.97  # a factor that leaves a twentieth after a hundred steps
+_SURELY_BATCHES = re.compile(r"len\(|//|iter|batch", re.IGNORECASE)
 _MADE_FOR_TRAINING = ("CosineAnnealingLR", "OneCycleLR", "LinearLR", "PolynomialLR", "LambdaLR", "SequentialLR")
 
 
@@ -122,11 +123,10 @@ class Cadence(Rule):
     def _every_batch(self, pace: _Pace) -> None:
         nested, plan = _nested(pace), pace.plan
         words = _words(pace)
-        batches = (
-            bool(_COUNTS_BATCHES.search(words)) and words not in _limits(pace) and not _for_epochs(words, plan.kind)
-        )
         last, low = pace.used / pace.peak if pace.peak > 0 else 1.0, pace.low / pace.updates
         fits = 0 < plan.length <= plan.epochs and pace.updates >= 3 * plan.length  # it would just do for the epochs
+        pattern = _SURELY_BATCHES if fits else _COUNTS_BATCHES
+        batches = bool(pattern.search(words)) and words not in _limits(pace) and not _for_epochs(words, plan.kind)
         if plan.halves:
             rounds = pace.updates / max(1, plan.length)
             sure = nested and not batches and rounds >= 3 and (fits or (not plan.epochs and rounds >= 4))
@@ -214,7 +214,7 @@ def _nested(pace: _Pace) -> bool:
 
 
 def _limits(pace: _Pace) -> set[str]:
-    return {limit for loop in _inner_loops(pace)[1:] for limit in loop.limits}
+    return {limit.removesuffix(" + 1") for loop in _inner_loops(pace)[1:] for limit in loop.limits}
 
 
 def _call(pace: _Pace) -> str:
