@@ -42,13 +42,14 @@ class OptimizerListener(Listener):
 
     @never_raises
     def _made(self, optimizer: Optimizer) -> None:
-        if self.log.is_watched_thread():
+        if self.log.may_train_here():
             self.log.optimizer(optimizer, call_site())
 
     @never_raises
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         log = self.log
         if not log.is_watched_thread():
+            log.steps_elsewhere()
             return
         index = log.optimizer(optimizer)
         params = log.params_of(optimizer)
