@@ -26,6 +26,8 @@ class ChildProcesses:
     def __init__(self, follow: Callable[[BaseProcess], Callable[[], None]] | None = None) -> None:
         """``follow(process)`` returns what is to run in a process in the place of its ``run``; None: only note it."""
         self._follow = follow
+        self.follows = follow is not None
+        """Are they watched, too?"""
         self._process = os.getpid()
         self._patches = MonkeyPatches()
         self.names: list[str] = []

@@ -113,7 +113,7 @@ def _unlike_gradients(children: Sequence[ChildReport]) -> list[str]:
                 if abs(one - another) > 1e-3 * max(abs(one), abs(another)):
                     return [
                         f"At update {update} the gradients of {first.name} and {other.name} differ (norms {one:.4g} "
-                        f"and {another:.4g}), although the model is wrapped in DistributedDataParallel: a pass ran past "
+                        f"and {another:.4g}), although the model is in DistributedDataParallel: a pass ran past "
                         "the wrapper, or inside no_sync()."
                     ]
     return []

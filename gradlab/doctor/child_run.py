@@ -9,6 +9,7 @@ import itertools
 import multiprocessing
 import os
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
@@ -21,7 +22,8 @@ from .terminating import TerminatedError, die_of_sigterm, sigterm_raises
 if TYPE_CHECKING:
     from .watching import watch
 
-_PATIENCE = 10.0  # seconds that a process gets for its report when the program was ended from outside
+_GRACE = 2.0  # seconds in which processes that Ctrl-C has reached, too, end by themselves
+_PATIENCE = 10.0  # seconds that a process gets for its report when it is ended
 
 
 @dataclass(frozen=True)
@@ -51,11 +53,18 @@ class FollowedProcesses:
         return _WatchedRun(process, path, name, self._limits, self._leave)
 
     def finish(self, *, patient: bool) -> None:
-        """Wait for the reports: Python itself waits at exit for processes, and ends those that are daemons."""
+        """Wait for the reports: Python itself waits at exit for processes, and ends those that are daemons.
+
+        If the program was ended from outside, the others that were not are ended, too.
+        """
         running = set(multiprocessing.active_children())
         waiting = [process for process in self._started if process in running]
+        if not patient:
+            end = time.monotonic() + _GRACE
+            for process in waiting:
+                process.join(max(0.0, end - time.monotonic()))
         for process in waiting:
-            if process.daemon:
+            if process.daemon or not patient:
                 process.terminate()
         for process in waiting:
             process.join(None if patient and not process.daemon else _PATIENCE)

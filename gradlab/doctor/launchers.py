@@ -35,9 +35,11 @@ def watched_command(arguments: Sequence[str], limits: WatchLimits) -> list[str]:
     """
     from torch.distributed.run import get_args_parser
 
+    parser = get_args_parser()
+    parser.prog, parser.usage = "torchrun", "gradlab doctor torchrun [options of torchrun] train.py ..."
     try:
-        given = get_args_parser().parse_args([*arguments])
-    except SystemExit as error:  # torchrun has said what is wrong, or --help
+        given = parser.parse_args([*arguments])
+    except SystemExit as error:  # torchrun has said what is wrong
         raise NotRunnableError("torchrun does not take these arguments") from error
     if given.no_python or given.run_path:
         raise NotRunnableError("torchrun with --no-python or --run-path cannot be watched; leave that option out")

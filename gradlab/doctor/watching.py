@@ -182,6 +182,8 @@ def _hint_at_children(children: ChildProcesses) -> str:
         return f" It was started as another program, which the doctor can watch by itself:  {command}"
     if children.names:
         names = ", ".join(children.names[:_MOST_NAMED])
+        if children.follows:
+            return f" Nor did the doctor see any training in the processes that it has started ({names})."
         return (
             f" The training may have been in other processes ({names}). Use watch() inside the function that they"
             " run, or run the whole script with gradlab doctor, which follows processes of multiprocessing."
