@@ -77,14 +77,14 @@ class ChildProcesses:
 
     def _note(self, args: Any) -> None:
         try:
-            command = doctor_command(shlex.split(args) if isinstance(args, str) else [os.fsdecode(one) for one in args])
+            command = command_for_doctor(shlex.split(args) if isinstance(args, str) else [os.fsdecode(one) for one in args])
         except (TypeError, ValueError):  # nothing that we can read; it may still be what the program wants
             return
         if command and command not in self.commands and len(self.commands) < _MOST_NOTED:
             self.commands.append(command)
 
 
-def doctor_command(command: Sequence[str]) -> str:
+def command_for_doctor(command: Sequence[str]) -> str:
     """Return the command that runs a Python program under the doctor, "" if ``command`` runs none that it could."""
     program, *arguments = command
     name = Path(program).name
