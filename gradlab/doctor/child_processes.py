@@ -77,7 +77,9 @@ class ChildProcesses:
 
     def _note(self, args: Any) -> None:
         try:
-            command = command_for_doctor(shlex.split(args) if isinstance(args, str) else [os.fsdecode(one) for one in args])
+            command = command_for_doctor(
+                shlex.split(args) if isinstance(args, str) else [os.fsdecode(one) for one in args]
+            )
         except (TypeError, ValueError):  # nothing that we can read; it may still be what the program wants
             return
         if command and command not in self.commands and len(self.commands) < _MOST_NOTED:

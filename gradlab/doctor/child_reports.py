@@ -11,6 +11,7 @@ from typing import Any
 
 from .finding import SEVERITIES, Cause, Finding, Report
 
+_ALIKE = 1e-3  # of the larger one; all-reduce gives each rank the same sum
 _PENDING, _DONE = ".pending", ".json"
 
 
@@ -22,8 +23,8 @@ class ChildReport:
     """What to call it, such as "rank 1"."""
     report: Report
     trained: bool = True
-    gradients: dict[str, list[float]] = field(default_factory=dict)
-    """Norms of the gradients that DistributedDataParallel makes alike: number of an update -> a norm for each."""
+    gradients: dict[str, float] = field(default_factory=dict)
+    """Norms of the gradients that DistributedDataParallel makes alike: number of an update -> norm."""
 
 
 def expect_report(path: Path, name: str) -> None:
@@ -106,16 +107,15 @@ def _watched(children: Sequence[ChildReport]) -> str:
 def _unlike_gradients(children: Sequence[ChildReport]) -> list[str]:
     """Return a sentence on the first update whose gradients the ranks do not share, none if they share all."""
     first = children[0]
-    for update, norms in first.gradients.items():
+    for update, one in first.gradients.items():
         for other in children[1:]:
-            theirs = other.gradients.get(update, norms)
-            for one, another in zip(norms, theirs, strict=False):
-                if abs(one - another) > 1e-3 * max(abs(one), abs(another)):
-                    return [
-                        f"At update {update} the gradients of {first.name} and {other.name} differ (norms {one:.4g} "
-                        f"and {another:.4g}), although the model is in DistributedDataParallel: a pass ran past "
-                        "the wrapper, or inside no_sync()."
-                    ]
+            another = other.gradients.get(update, one)
+            if abs(one - another) > _ALIKE * max(one, another):
+                return [
+                    f"At update {update} the gradients of {first.name} and {other.name} differ (norms {one:.4g} and "
+                    f"{another:.4g}), although the model is in DistributedDataParallel: a pass went past the wrapper, "
+                    "or ran inside no_sync()."
+                ]
     return []
 
 

@@ -103,9 +103,18 @@ class EventLog:
         if threading.get_ident() != self._thread and not self._goes_over():
             return False
         if self.steps - len(self.stepping) >= self.most_updates and not (self.threads and self.threads.beside):
+            self._forget_unfinished()
             self.on_enough()
             return False
         return self.current is None
+
+    def _forget_unfinished(self) -> None:
+        """Forget a step whose closure is at work: without its passes it would look like one that has none."""
+        for at, event in enumerate(self.events):
+            if event in self.stepping:
+                del self.events[at:]
+                break
+        self.stepping.clear()
 
     def _goes_over(self) -> bool:
         """Another thread is about to train: return whether it is watched from now on."""

@@ -16,6 +16,7 @@ from .child_processes import ChildProcesses
 from .event_log import EventLog
 from .finding import Report
 from .known_errors import KnownErrors
+from .rank_gradients import RankGradients
 from .rule_runner import RuleRunner
 from .threads import TrainingThreads
 
@@ -72,6 +73,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self._clock = _start_clock(self._seconds, log)
         self._children = self._listen_to_children()
         self._children.start()
+        self.rank_gradients = RankGradients()
+        self.rank_gradients.start()
         runner.listener.start()
         return self
 
@@ -99,6 +102,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             self._clock.cancel()
         runner.listener.stop()
         self._children.stop()
+        self.rank_gradients.stop()
         if os.getpid() == self._process:  # a forked worker says nothing: its parent reports
             self._conclude(runner, error, early=early)
 
