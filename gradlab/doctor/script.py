@@ -58,7 +58,7 @@ def run_script(
     one of several; then nothing is written, and the exit code is the program's own.
     """
     style = ReportStyle(form, output, wanted or FindingFilter(), version)
-    own_folder = None
+    own_folder, process = None, os.getpid()
     try:
         ranks = LocalRanks() if report_to is None and started_by_torchrun() else None
         if report_to is None:
@@ -75,7 +75,7 @@ def run_script(
         print(f"gradlab doctor: {error}", file=sys.stderr)
         return NOT_RUN
     finally:
-        if own_folder is not None:
+        if own_folder is not None and os.getpid() == process:  # not in a child that the program has forked
             shutil.rmtree(own_folder, ignore_errors=True)
     return CLEAN if exit_zero and code == FINDINGS else code
 
@@ -120,7 +120,7 @@ def _run_and_print(
         with sigterm_raises():
             ending = _run(program, arguments, report)
         if os.getpid() != process:  # a child that the program has forked, and that has come to its end
-            return ending.code
+            raise SystemExit(ending.code)
         report.processes.finish(patient=not ending.stopped)
     if ranks is not None:
         report.write(limits.folder / f"rank-{ranks.rank}", f"rank {ranks.rank}")

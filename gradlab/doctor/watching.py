@@ -168,7 +168,7 @@ def _summary(runner: RuleRunner, followed: str, beside: list[str]) -> str:
         if log.grad_calls:
             calls = _count(log.grad_calls, "call")
             return f"No backward() and no step: {calls} of torch.autograd.grad, which fill no .grad."
-        words = "Nothing was trained in this block: no backward pass and no step."
+        words = "Nothing was trained in this process while the doctor watched: no backward pass and no step."
     else:
         where = f"the thread {followed}: " if followed else ""
         words = f"Watched {where}{_count(log.backwards, 'backward pass', 'es')}" + (
