@@ -61,7 +61,10 @@ class BackwardListener(Listener):
 
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
             log.graph_uses += 1
-            if not kwargs.get("accumulate_grad") or log.current is not None or not log.is_watched_thread():
+            if not kwargs.get("accumulate_grad"):
+                log.grad_calls += 1
+                return below.call(outputs, *args, **kwargs)
+            if not log.begins_pass():
                 return below.call(outputs, *args, **kwargs)
             backward = self._begin(outputs, args)
             try:
@@ -137,6 +140,7 @@ class BackwardListener(Listener):
         moved = self.log.index.weights_changed() & present
         if moved:
             self.log.note_update()
+            self.log.steps += 1
             self.log.emit(OptimizerMade(NO_SITE, MANUAL_UPDATE, "your own update", moved, own=True))
             self.log.emit(Step(updates_by_hand(site), MANUAL_UPDATE, moved, moved))
 

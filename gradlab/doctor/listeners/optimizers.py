@@ -46,7 +46,7 @@ class OptimizerListener(Listener):
 
     @never_raises
     def _made(self, optimizer: Optimizer) -> None:
-        if self.log.is_watched_thread():
+        if self.log.may_train_here():
             lines = call_lines(sys._getframe(2))
             index = self.log.optimizer(optimizer, lines)
             if lines:
@@ -56,6 +56,7 @@ class OptimizerListener(Listener):
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         log = self.log
         if not log.is_watched_thread():
+            log.steps_elsewhere()
             return
         index = log.optimizer(optimizer)
         params = log.params_of(optimizer)
