@@ -6,14 +6,17 @@ import sys
 import sysconfig
 from enum import Enum
 from functools import cache
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Any
 
 import torch
 
 from .events import NO_SITE, Site
 
 _MOST_FRAMES = 80
+_OWN_REFERENCES = 3  # the frame's, that of a variable, and that of the call which counts
 _HERE = str(Path(__file__).parent)
 _OBSERVER = str(
     Path(__file__).parents[1] / "course" / "patients"
@@ -52,6 +55,19 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
             library = frame
         frame = frame.f_back
     return library
+
+
+def variables(frame: FrameType) -> dict[str, Any]:
+    """Return the local variables of a function by name.
+
+    Until Python 3.12 a frame keeps the dictionary that it gives out, and with it everything that was in a variable
+    then: tensors of long ago would stay alive. It is emptied, unless the learner's own ``locals()`` has it, too.
+    """
+    known = frame.f_locals
+    found = dict(known)
+    if type(known) is dict and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(known) <= _OWN_REFERENCES:
+        known.clear()
+    return found
 
 
 def call_path(frame: FrameType | None, most: int = 4) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable
+from types import FrameType
 
 from torch import Tensor
 from torch.optim.optimizer import Optimizer
@@ -15,6 +16,7 @@ from .autograd_graph import Roots
 from .device_sync import fetch_norms
 from .events import NO_SITE, Backward, Clear, Event, GradEdited, OptimizerMade, ParamSlotReused, Site, Step
 from .module_index import ModuleIndex
+from .names import VariableNames
 from .param_index import ParamIndex, bit_positions
 
 _NO_THREAD = 0
@@ -39,6 +41,7 @@ class EventLog:
         self.index = ParamIndex(self._slot_reused)
         self.models = ModuleIndex(self.index)
         self.optimizers: list[weakref.ref[Optimizer]] = []
+        self.names = VariableNames()
         self.registrations: WeakIdKeyDictionary = WeakIdKeyDictionary()
         """Parameter -> how many optimizers there were when a module got it."""
         self.outputs = Roots()
@@ -178,7 +181,13 @@ class EventLog:
         tensors = (self.index.param(number) for number in bit_positions(params))
         return any(self.registrations.get(param, 0) > optimizer for param in tensors if param is not None)
 
+    def find_names(self, frame: FrameType | None, *, optimizer: int = -1, params: int = 0) -> None:
+        """Look for the names that something has in the learner's code, unless they are known."""
+        if self.names.wants(optimizer=optimizer, params=params):
+            self.names.look(frame, self.optimizers, self.index)
+
     def _slot_reused(self, bit: int) -> None:
+        self.names.forget_params(bit)
         self.with_new_grad &= ~bit
         self.expected_changes &= ~bit
         self.wanted_values &= ~bit

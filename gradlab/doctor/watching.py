@@ -102,7 +102,7 @@ def _summary(runner: RuleRunner) -> str:
         return "Nothing was trained in this block: no backward pass and no step."
     if len(context.state.optimizers) <= _MOST_NAMED:
         steps = [
-            f"{_count(state.step_calls.get(at, 0), 'update')} of {context.name(at)}" for at in context.state.optimizers
+            f"{_count(state.step_calls.get(at, 0), "update")} of {context.full_name(at)}" for at in context.state.optimizers
         ]
     else:
         steps = [f"{_count(sum(state.step_calls.values()), 'update')} of many optimizers"]

@@ -1,7 +1,8 @@
 """The loops of tests/loops: every broken one is told by its code at its line, and the others by nothing at all.
 
 A broken loop says in its header what is expected (``# expect: code``, and ``# raises: Error`` if the mistake ends it),
-and its guilty line ends in ``# <- code``. Lines and codes are read from there, so a new file is a new test.
+and its guilty line ends in ``# <- code``; the lines to edit end in ``# <- cause`` (``# <- code, cause`` if both are the
+same). Lines and codes are read from there, so a new file is a new test.
 """
 
 from __future__ import annotations
@@ -43,15 +44,26 @@ def header(path: Path, word: str) -> str:
     return ""
 
 
+def marks(path: Path) -> list[tuple[str, int]]:
+    """Return word and line of each comment ``# <- word`` or ``# <- word, word``."""
+    return [
+        (word, number)
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if (match := re.search(r"# <- ([\w-]+(?:, [\w-]+)*)\s*$", line))
+        for word in match[1].split(", ")
+    ]
+
+
 def marked(path: Path) -> tuple[str, int]:
     """Return code and line of the comment ``# <- code``."""
-    found = [
-        (match[1], number)
-        for number, line in enumerate(path.read_text().splitlines(), 1)
-        if (match := re.search(r"# <- (\S+)\s*$", line))
-    ]
+    found = [(word, line) for word, line in marks(path) if word != "cause"]
     assert len(found) == 1, f"{name(path)}: one line is to be marked"
     return found[0]
+
+
+def causes(path: Path) -> set[int]:
+    """Return the lines to edit, each of them right: those of the comments ``# <- cause``."""
+    return {line for word, line in marks(path) if word == "cause"}
 
 
 def grave(report: Report) -> list[tuple[str, str, int]]:
@@ -128,6 +140,7 @@ def test_the_corpus_is_there():
 def test_a_broken_loop_gets_its_code_at_its_line_and_nothing_else(path, fresh):
     code, line = marked(path)
     assert header(path, "expect") == code == path.parent.name
+    assert bool(causes(path)) != header(path, "cause").startswith("none"), f"{name(path)}: mark the line to edit"
     report, ended = watched(path, fresh)
     assert type(ended).__name__ == (header(path, "raises") or "NoneType"), ended
     found = {(one.code, Path(one.file).name, one.line) for one in report.findings}

@@ -129,6 +129,7 @@ class BackwardListener(Listener):
             leaves = autograd_graph.leaves(node)
             log.index.bits(leaf for leaf, _ in leaves if isinstance(leaf, nn.Parameter) or not log.optimizers)
             log.models.note_depths(node)
+            log.find_names(sys._getframe(4), params=log.index.known_bits(leaf for leaf, _ in leaves))
         if backward.retain:
             self._retained += 1
             if self._retained <= 16 or self._retained & (self._retained - 1) == 0:

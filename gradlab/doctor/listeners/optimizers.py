@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
@@ -19,6 +20,7 @@ class OptimizerListener(Listener):
     def __init__(self, log: EventLog) -> None:
         """Start before the first step."""
         super().__init__(log)
+        self._named: dict[int, int] = {}  # optimizer -> its parameters when names were looked for
         self._written: dict[int, int] = {}  # optimizer -> how often its weights had been written to after its last step
 
     def patch(self, patches: MonkeyPatches) -> None:
@@ -67,6 +69,9 @@ class OptimizerListener(Listener):
         step.frozen = log.index.frozen(params) if not present else 0
         step.scaler, step.backward = log.in_scaler > 0, log.current is not None
         step.moved = self._written.get(index, written := _written(optimizer)) != written
+        if self._named.get(index) != params:
+            self._named[index] = params
+            log.find_names(sys._getframe(2), optimizer=index, params=params)
         log.stepping.append(step)
         log.steps += 1
         log.note_update()

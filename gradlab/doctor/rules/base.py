@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..events import MANUAL_UPDATE
 from ..finding import Cause, Code, Finding, Severity
+from ..param_index import bit_positions
 
 if TYPE_CHECKING:
     from ..event_log import EventLog
@@ -30,7 +31,9 @@ class RuleContext:
         return any(known == code.name for known, _ in self.findings)
 
     def name(self, optimizer: int) -> str:
-        """Return what to call an optimizer: "Adam", or "Adam (the second optimizer)"."""
+        """Return what to call an optimizer: by its name in the learner's code, or "Adam (the second optimizer)"."""
+        if name := self.log.names.optimizer(optimizer):
+            return name
         kind = self.state.optimizers[optimizer].kind if optimizer in self.state.optimizers else "the optimizer"
         words = ("first", "second", "third")
         if optimizer == MANUAL_UPDATE:
@@ -38,6 +41,36 @@ class RuleContext:
         if len(self.state.optimizers) < 2 or optimizer >= len(words):
             return kind
         return f"{kind} (the {words[optimizer]} optimizer)"
+
+    def full_name(self, optimizer: int) -> str:
+        """Return the name of an optimizer and its kind: "optimizer_D (Adam)"."""
+        name = self.log.names.optimizer(optimizer)
+        return f"{name} ({self.state.optimizers[optimizer].kind})" if name else self.name(optimizer)
+
+    def variable(self, optimizer: int) -> str:
+        """Return the learner's variable for an optimizer, for a line of code; "optimizer" if it is not known."""
+        return self.log.names.optimizer(optimizer) or "optimizer"
+
+    def param_names(self, params: int, most: int = 3) -> str:
+        """Return the names of some parameters, as "critic.0.weight, critic.0.bias, ..."; else their shapes."""
+        numbers = bit_positions(params)
+        names = [name for number in numbers if (name := self.log.names.param(number))]
+        if not names:
+            tensors = [self.log.index.param(number) for number in numbers[:most]]
+            names = [f"one of shape {tuple(param.shape)}" for param in tensors if param is not None]
+        if not names:  # the model is gone with the function that made it
+            return ""
+        return ", ".join(names[:most]) + (", ..." if len(numbers) > most else "")
+
+    def part_name(self, params: int) -> str:
+        """Return the name of the part of a model that holds some parameters, such as "critic" or "model.head"."""
+        names = [name.split(".") for number in bit_positions(params) if (name := self.log.names.param(number))]
+        if not names or len(names) < params.bit_count():
+            return ""
+        common = names[0]
+        for parts in names:
+            common = [one for one, other in zip(common, parts, strict=False) if one == other]
+        return ".".join(common if len(names) > 1 else common[:-1] or common)
 
 
 class Rule:

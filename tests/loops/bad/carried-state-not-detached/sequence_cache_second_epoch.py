@@ -19,12 +19,12 @@ class StatefulTrainer:
         self.memory = [torch.zeros(4, 12) for _ in range(n_sequences)]
 
     def train_it(self, k, x):
-        state = self.memory[k]
+        state = self.memory[k]  # <- cause
         loss = 0.0
         for now, then in pairwise(x):
             state = self.cell(now, state)
             loss = loss + (self.head(state) - then).square().mean()
-        self.memory[k] = state
+        self.memory[k] = state  # <- cause
         loss = loss / (len(x) - 1)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # <- carried-state-not-detached

@@ -36,5 +36,5 @@ x = torch.randn(64, 7)
 y = (x**2).mean(1, keepdim=True)
 net = Net(nn.Sequential(nn.Linear(7, 20), nn.ELU(), nn.Linear(20, 1)), lr=5e-3)
 template = net.module_
-net.module_ = copy.deepcopy(template)
+net.module_ = copy.deepcopy(template)  # <- cause
 net.partial_fit(x, y)
