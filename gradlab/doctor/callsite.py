@@ -81,6 +81,25 @@ def call_path(frame: FrameType | None, most: int = 4) -> int:
     return hash(tuple(lines))
 
 
+def call_sites(frame: FrameType | None, most: int = 6) -> tuple[Site, ...]:
+    """Return the learner's lines that led here, the innermost first."""
+    sites: list[Site] = []
+    while frame is not None and len(sites) < most:
+        frame = user_frame(frame)
+        if frame is not None:
+            sites.append((frame.f_code.co_filename, frame.f_lineno))
+            frame = frame.f_back
+    return tuple(sites)
+
+
+def outside_constructors(frame: FrameType | None) -> Site:
+    """Return the learner's line that makes a module, not the one in its ``__init__`` that makes a part of it."""
+    frame = user_frame(frame)
+    while frame is not None and frame.f_code.co_name == "__init__" and (outer := user_frame(frame.f_back)) is not None:
+        frame = outer
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NO_SITE
+
+
 def outside_doctor(frame: FrameType) -> FrameType:
     """Return the innermost frame that is not the doctor's: of a watch around this one, perhaps."""
     while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:

@@ -49,6 +49,10 @@ class GradState:
         """Steps of each optimizer, those that its scaler skipped included."""
         self.params_of: dict[int, int] = {}
         """Parameters of each optimizer, as far as it was seen at work."""
+        self.last_clear: Site = NO_SITE
+        """The line that cleared gradients last."""
+        self.last_stepped = -1
+        """The optimizer that stepped last."""
         self.newest = 0
         """Number of the newest backward pass."""
         self._zero = self._nonzero = 0
@@ -161,6 +165,8 @@ class GradState:
                 lost.append(held.backward)
             group.held, group.edited = [], False
         cleared = Cleared(event, unique_sorted(lost))
+        if event.site != NO_SITE:
+            self.last_clear = event.site
         for optimizer, params in self.params_of.items():
             if params & event.params:
                 self.since[optimizer].cleared = True
@@ -200,6 +206,7 @@ class GradState:
         optimizer = event.optimizer
         self._cover(optimizer, event.params)
         self.sites[optimizer] = event.site
+        self.last_stepped = optimizer
         self.steps[optimizer] = self.steps.get(optimizer, 0) + 1
         if not event.scaler:
             self.step_calls[optimizer] = self.step_calls.get(optimizer, 0) + 1

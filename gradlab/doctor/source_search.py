@@ -16,7 +16,8 @@ def source_line(site: Site) -> str:
     return linecache.getline(*site)
 
 
-def _tree(file: str) -> ast.Module | None:
+def syntax_tree(file: str) -> ast.Module | None:
+    """Return a file as it is now, parsed; None if that is not possible."""
     linecache.checkcache(file)
     return _parsed("".join(linecache.getlines(file)))
 
@@ -34,7 +35,7 @@ def adds_to(file: str, name: str, line: int) -> int:
 
     It is looked for in the function that ``line`` is in, and then in the whole file.
     """
-    tree = _tree(file)
+    tree = syntax_tree(file)
     if tree is None:
         return 0
     around = [
@@ -72,7 +73,7 @@ def _named(node: ast.AST, name: str) -> bool:
 
 def updates_by_hand(site: Site) -> Site:
     """Return the line that moves weights by their gradients in the file of another line, or that line itself."""
-    tree = _tree(site[0]) if site != NO_SITE else None
+    tree = syntax_tree(site[0]) if site != NO_SITE else None
     for node in ast.walk(tree) if tree is not None else ():
         target: ast.AST | None = None
         if isinstance(node, ast.AugAssign):
@@ -90,7 +91,7 @@ def updates_by_hand(site: Site) -> Site:
 
 def clears_by_hand(site: Site) -> Site:
     """Return the line that clears ``.grad`` itself in the file of another line, or that line if there is none."""
-    tree = _tree(site[0]) if site != NO_SITE else None
+    tree = syntax_tree(site[0]) if site != NO_SITE else None
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
             target = node.targets[0]

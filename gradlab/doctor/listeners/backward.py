@@ -87,6 +87,7 @@ class BackwardListener(Listener):
         log = self.log
         log.backwards += 1
         present, site = log.detect_changes(), call_site(3)
+        log.note_callers(site)
         if not log.optimizers:
             self._moved_by_hand(present, site)
         backward = Backward(log.backwards, site, call_path(sys._getframe(2)), present)

@@ -7,7 +7,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.nn.modules.module import (
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..callsite import Owner, call_site, code_owner, outside_doctor, user_frame
@@ -37,7 +40,10 @@ class ModuleListener(Listener):
 
     def hooks(self) -> list[Any]:
         """Hear of new parameters."""
-        return [register_module_parameter_registration_hook(self._registered)]
+        return [
+            register_module_parameter_registration_hook(self._registered),
+            register_module_module_registration_hook(self._registered_module),
+        ]
 
     def _call(self, below: Below) -> Any:
         compiling = torch.compiler.is_compiling
@@ -79,6 +85,7 @@ class ModuleListener(Listener):
         )
         if train_kind and not forward.grad:  # nobody else asks
             forward.first = self._serial(args[0] if args else None)
+        self.log.note_callers(forward.site)
         self.log.emit(forward)
 
     def _serial(self, argument: Any) -> int:
@@ -108,7 +115,8 @@ class ModuleListener(Listener):
 
     @never_raises
     def _turned(self, module: nn.Module, mode: bool) -> None:
-        self.log.emit(Mode(call_site(), id(module), bool(mode)))
+        self.log.note_callers(site := call_site())
+        self.log.emit(Mode(site, id(module), bool(mode)))
 
     def _zero_grad(self, below: Below) -> Any:
         def zero_grad(module: nn.Module, *args: Any, **kwargs: Any) -> None:
@@ -125,3 +133,9 @@ class ModuleListener(Listener):
     @never_raises
     def _registered(self, module: nn.Module, name: str, param: Any) -> None:
         self.log.registered(param)
+
+    @never_raises
+    def _registered_module(self, module: nn.Module, name: str, part: Any) -> None:
+        if self.log.optimizers and isinstance(part, nn.Module):  # a part of a model is exchanged, perhaps
+            for param in part.parameters():
+                self.log.registered(param, again=True)

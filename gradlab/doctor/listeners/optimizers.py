@@ -72,6 +72,7 @@ class OptimizerListener(Listener):
         if self._named.get(index) != params:
             self._named[index] = params
             log.find_names(sys._getframe(2), optimizer=index, params=params)
+        log.note_callers(step.site)
         log.stepping.append(step)
         log.steps += 1
         log.note_update()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..events import MANUAL_UPDATE
@@ -15,6 +18,10 @@ if TYPE_CHECKING:
     from ..grad_state import GradState
 
 
+Lookup = Callable[[], Cause | None]
+"""Looks for the place to edit, in the learner's source."""
+
+
 class RuleContext:
     """What the rules share: what was recorded, the state, and the findings so far."""
 
@@ -24,7 +31,15 @@ class RuleContext:
         self.findings: dict[tuple[str, Site], Finding] = {}
         self.seen: dict[tuple[str, Site], int] = {}
         """How many backward passes there had been when a finding was made or renewed last."""
+        self.causes: dict[tuple[str, Site], Lookup | Cause | None] = {}
+        """Of each finding the place to edit, or a function that looks for it."""
         self.state: GradState
+
+    def look_for_causes(self) -> None:
+        """Look for the place to edit of each finding, when the watch is over."""
+        for key, finding in self.findings.items():
+            cause = self.causes.get(key)
+            self.findings[key] = replace(finding, cause=cause() if callable(cause) else cause)
 
     def has_finding(self, code: Code) -> bool:
         """Is there a finding with this code?"""
@@ -62,6 +77,10 @@ class RuleContext:
             return ""
         return ", ".join(names[:most]) + (", ..." if len(numbers) > most else "")
 
+    def all_names(self, params: int) -> list[str]:
+        """Return all names that some parameters have, in whichever function."""
+        return [name for number in bit_positions(params) for name in self.log.names.params.get(number, [])]
+
     def part_name(self, params: int) -> str:
         """Return the name of the part of a model that holds some parameters, such as "critic" or "model.head"."""
         names = [name.split(".") for number in bit_positions(params) if (name := self.log.names.param(number))]
@@ -93,16 +112,21 @@ class Rule:
         message: str,
         evidence: str,
         fix: str,
-        cause: Cause | None = None,
+        cause: Lookup | Cause | EllipsisType | None = ...,
     ) -> None:
-        """Note a finding; one that is known at this place gets the newer evidence."""
+        """Note a finding; one that is known at this place gets the newer evidence.
+
+        cause: the place to edit, or a function that looks for it once, at the end of the watch; left out, it is the
+        line of ``site`` itself; None if it is not known.
+        """
         if code not in self.codes:
             own = ", ".join(sorted(one.name for one in self.codes)) or "none"
             raise ValueError(f"{type(self).__name__} reports {code.name}; the codes that it declares: {own}")
         file, line = site
         context, name = self.context, code.name
         context.seen[name, site] = context.log.backwards
-        context.findings[name, site] = Finding(name, severity, message, evidence, file, line, fix, code.lesson, cause)
+        context.findings[name, site] = Finding(name, severity, message, evidence, file, line, fix, code.lesson)
+        context.causes[name, site] = (Cause(*site) if line else None) if cause is ... else cause
 
     def backward(self, backward: Backward) -> None:
         """A backward pass begins."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from ..finding import Code
+from ..causes.calls import never_reached, without_brackets
+from ..events import Site
+from ..finding import Cause, Code
 from ..grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 
@@ -77,8 +79,15 @@ class MissingZeroGrad(Rule):
             "`.grad` is never cleared, so every step applies the gradients of earlier batches again.",
             f"update {number} of {self.context.name(optimizer)} applied {numbered(again)} again; {times} updates "
             "did so",
-            "optimizer.zero_grad()  # before loss.backward()",
+            f"{self.context.variable(optimizer)}.zero_grad()  # before loss.backward()",
+            lambda: self._cause(again[-1].site),
         )
+
+    def _cause(self, backward: Site) -> Cause | None:
+        """Return a call without brackets, a clearing behind an ``if`` that is never true, or where one is missing."""
+        log = self.context.log
+        files, reached = log.files(), log.callers
+        return without_brackets(files, "zero_grad") or never_reached(files, "zero_grad", reached) or Cause(*backward)
 
 
 class DoubleStep(Rule):
@@ -158,5 +167,6 @@ class ForeignGradients(Rule):
                 "This step also applies the gradients that another optimizer's loss has left in these parameters.",
                 f"step {facts.number} of {self.context.name(optimizer)} applied {numbered(foreign)} of the loss in "
                 f"line {line}, which another optimizer had already stepped on; {times} times",
-                "optimizer.zero_grad()  # of this optimizer, right before its own loss.backward()",
+                f"{self.context.variable(optimizer)}.zero_grad()  # right before its own loss.backward()",
+                Cause(*newest.site),
             )

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
-from ..finding import Code
+from ..causes.calls import conditional_call, context_around, without_brackets
+from ..events import Site
+from ..finding import Cause, Code
 from ..grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 
@@ -35,8 +38,12 @@ class Scaling(Rule):
                     f"{times} steps of {self.context.name(event.optimizer)} came without an update() since the one "
                     "before",
                     "scaler.update()  # once an update, after the last scaler.step(); make the scaler once",
+                    partial(self._cause, event.site),
                 )
         self._open[event.optimizer] = event.scaler
+
+    def _cause(self, step: Site) -> Cause | None:
+        return without_brackets(self.context.log.files(), "update") or conditional_call(step, "update") or Cause(*step)
 
     def scaler_update(self, event: Any) -> None:
         """An update is closed."""
@@ -97,4 +104,5 @@ class Autocast(Rule):
                 "itself.",
                 f"{times} backward passes began with autocast on",
                 "# take loss.backward() out of the `with torch.autocast(...)` block",
+                lambda: context_around(self.context.log.path(backward.site), "autocast") or Cause(*backward.site),
             )

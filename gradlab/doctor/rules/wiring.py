@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from ..causes.syntax import at
+from ..causes.wiring import plain_container
 from ..events import NO_SITE
 from ..finding import Code, Severity
 from ..grad_groups import StepFacts
@@ -61,16 +63,34 @@ class MissingParams(Rule):
         if self._stale(step):
             return
         made = self.context.state.optimizers[step.optimizer].site
-        count = missing.bit_count()
+        count, name = missing.bit_count(), self.context.part_name(missing)
+        part, files = name or "new_part", self.context.log.files()
         self.report(
             self.PARAMS_MISSING_FROM_OPTIMIZER,
             severity,
             made if made != NO_SITE else step.site,
             f"{count} parameter{'s get' if count > 1 else ' gets'} gradients and {'are' if count > 1 else 'is'} in no "
             "optimizer, so they never learn.",
-            f"{times} backward passes reached them{_shapes(self.context, missing)}",
-            "optimizer.add_param_group({'params': new_part.parameters()})  # or requires_grad_(False) if meant so",
+            f"{times} backward passes reached {self._names(missing)}",
+            self._fix(part, step.optimizer, certain=severity == "warning"),
+            (lambda: plain_container(files, self.context.param_names(missing, 1)))
+            if stray and "[" in self.context.param_names(missing, 1)
+            else at(late or made),
         )
+
+    def _names(self, params: int) -> str:
+        return self.context.param_names(params) or f"{params.bit_count()} of them"
+
+    def _fix(self, part: str, optimizer: int, *, certain: bool) -> str:
+        """Return the line that puts a part into the optimizer; where it may be meant so, the one that freezes it."""
+        name = self.context.variable(optimizer)
+        if not certain:
+            return f"{part}.requires_grad_(False)  # if it is meant to stay as it is; else put it into {name}"
+        if part.endswith("]") or "[" in part:
+            return (
+                "nn.ModuleList([...])  # instead of a plain list or dictionary: then model.parameters() finds the parts"
+            )
+        return f"{name}.add_param_group({{'params': {part}.parameters()}})  # or {part}.requires_grad_(False)"
 
     def _stale(self, step: Any) -> bool:
         """The optimizer still holds the parameters that these have replaced: say that instead."""
@@ -90,7 +110,9 @@ class MissingParams(Rule):
             "The optimizer holds parameters that the model no longer has, and not those that took their place.",
             f"{gone.bit_count()} of {step.params.bit_count()} parameters of {self.context.name(step.optimizer)} "
             "belong to no module that runs",
-            "optimizer = ...(model.parameters())  # make it after the model has its final parts",
+            f"{self.context.variable(step.optimizer)} = ...(model.parameters())  # make it after the model has its "
+            "final parts",
+            at(self.context.log.registered_after(registered, step.optimizer) or NO_SITE),
         )
         return True
 
@@ -124,6 +146,7 @@ class ModulesWithoutGradient(Rule):
             never = params & ~self._reached
             never &= ~index.frozen(never)
             if never and never != params and self.context.state.steps.get(optimizer):
+                names = self.context.param_names(never)
                 self.report(
                     self.GRAPH_BROKEN,
                     "hint",
@@ -131,14 +154,7 @@ class ModulesWithoutGradient(Rule):
                     "Some of the optimizer's parameters never get a gradient: they are unused, or the graph is cut "
                     "before them.",
                     f"{never.bit_count()} of {params.bit_count()} parameters of {self.context.name(optimizer)} in "
-                    f"{self._passes} backward passes{_shapes(self.context, never)}",
+                    f"{self._passes} backward passes" + (f": {names}" if names else ""),
                     "# look for .detach(), .data or no_grad() after the parts that do not learn",
+                    None,
                 )
-
-
-def _shapes(context: RuleContext, params: int) -> str:
-    tensors = [context.log.index.param(number) for number in bit_positions(params)[:3]]
-    shapes = [str(tuple(param.shape)) for param in tensors if param is not None]
-    if not shapes:  # the model is gone with the function that made it
-        return ""
-    return f": shapes {', '.join(shapes)}" + (", ..." if params.bit_count() > 3 else "")
