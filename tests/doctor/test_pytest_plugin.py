@@ -10,15 +10,17 @@ from importlib import import_module, metadata
 from pathlib import Path
 
 import pytest
-import torch  # noqa: F401 - before pytester notes which modules are there: torch cannot be imported twice
+import torch._dynamo  # before pytester notes which modules there are: the first step imports it, and it loads only once
 
 import gradlab
+from gradlab.doctor import watch
 
 pytest_plugins = ["pytester"]
 
 HOME = Path(gradlab.__file__).parents[1]
 PLUGIN = "gradlab.doctor.pytest_plugin"
 FORGETS = "missing-zero-grad"
+LOADED = (torch._dynamo, watch)
 LOOP = """
 import pytest, torch
 
@@ -52,7 +54,7 @@ def test_a_test_fails_on_findings_and_no_other_does(run) -> None:
         "def test_unmarked():\n    train(forgets=True)",
     )
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines([f"error: {FORGETS}*test_a_test_fails_on_findings*:14", "  fix: *zero_grad()*"])
+    result.stdout.fnmatch_lines([f"error: {FORGETS}*test_a_test_fails_on_findings*:11", "  fix: *zero_grad()*"])
     assert "pytest_plugin.py" not in result.stdout.str()
 
 
