@@ -88,6 +88,8 @@ def call_sites(frame: FrameType | None, most: int = 6) -> tuple[Site, ...]:
         frame = user_frame(frame)
         if frame is not None:
             sites.append((frame.f_code.co_filename, frame.f_lineno))
+            if frame.f_code.co_name == "<module>":  # what is above it has started the script
+                break
             frame = frame.f_back
     return tuple(sites)
 

@@ -194,7 +194,7 @@ class EventLog:
         """Note when and where a module got a parameter; ``again`` is for one that comes with a module."""
         if isinstance(param, Tensor) and self.is_watched_thread():
             known = self.registrations.get(param)
-            if known is None or (again and known[0] < len(self.optimizers)):
+            if known is None or again:
                 self.registrations[param] = len(self.optimizers), outside_constructors(sys._getframe(2))
 
     def registered_after(self, params: int, optimizer: int) -> Site | None:

@@ -15,7 +15,7 @@ from .events import NO_SITE, Site
 from .finding import Cause, Code
 from .rules import Rule
 from .rules.clipping import Clipping
-from .rules.scaling import Scaling
+from .rules.scaling import Scaling, missing_update
 from .rules.scheduling import Scheduling
 from .rules.stepping import EmptyStep
 from .source_search import source_line
@@ -41,7 +41,10 @@ class KnownErrors(Rule):
 
     def explain(self, error: BaseException) -> None:
         """Add a finding for an exception whose cause is known; others are left to speak for themselves."""
-        said, site = str(error), _place(error.__traceback__)
+        said, frame = str(error), _frame(error.__traceback__)
+        site = (frame.tb_frame.f_code.co_filename, frame.tb_lineno) if frame is not None else NO_SITE
+        if frame is not None:
+            self.context.log.find_names(frame.tb_frame, params=self.context.log.index.all())
         known = {
             "does not require grad and does not have a grad_fn": self._no_graph,
             "Trying to backward through the graph a second time": self._twice,
@@ -137,9 +140,8 @@ class KnownErrors(Rule):
         """Return the step() that changed a weight, or the one in-place operation in the functions that ran."""
         log = self.context.log
         steps = self.context.state.sites
-        weights = re.search(r"output 0 of (AsStridedBackward0|TBackward0)|is at version \d+; expected", said)
-        if weights and weights[1]:
-            return at(steps[self.context.state.last_stepped]) if self.context.state.last_stepped in steps else None
+        if re.search(r"output 0 of (AsStrided|T)(Backward0)?,", said):  # the transposed weight of a linear layer
+            return at(steps.get(self.context.state.last_stepped, NO_SITE))
         return only_in_place(log.files())
 
     def _second_scaler_step(self, site: Site, said: str) -> None:
@@ -150,6 +152,7 @@ class KnownErrors(Rule):
             "scaler.step() is called again although scaler.update() has not closed the last update.",
             _said(said),
             "scaler.update()  # once an update, after the last scaler.step()",
+            partial(missing_update, self.context, self.context.log.scaler_step if "unscale_" in said else site),
         )
 
     def _second_unscale(self, site: Site, said: str) -> None:
@@ -247,11 +250,11 @@ def _said(words: str) -> str:
     return f"PyTorch: {words.splitlines()[0][:160]}"
 
 
-def _place(trace: TracebackType | None) -> Site:
-    """Return the innermost line of the learner's own code."""
-    found: Site = ("", 0)
+def _frame(trace: TracebackType | None) -> TracebackType | None:
+    """Return the innermost frame of the learner's own code."""
+    found = None
     while trace is not None:
         if code_owner(trace.tb_frame.f_code.co_filename) is Owner.USER:
-            found = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+            found = trace
         trace = trace.tb_next
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 
 from ..events import Site
 from ..finding import Cause
@@ -65,14 +65,17 @@ def conditional_call(site: Site, method: str) -> Cause | None:
     )
 
 
-def context_around(path: Iterable[Site], word: str) -> Cause | None:
-    """Return the ``with`` block or decorator that has a word in it, around a line or the call that leads to it."""
+def context_around(path: Sequence[Site], word: str) -> Cause | None:
+    """Return the decorator with a word in it, or the ``with`` block around the call that leads to a line.
+
+    A block in the same function is not the place: there the line itself is taken out of it.
+    """
     for site in path:
         scope = function_around(site)
         for decorator in scope.decorator_list if isinstance(scope, FUNCTIONS) else ():
             if word in ast.unparse(decorator):
                 return place(site[0], decorator)
-        for block in around(site, ast.With):
+        for block in around(site, ast.With) if site != path[0] else ():
             if any(word in _meaning(item.context_expr, site) for item in block.items):  # type: ignore[attr-defined]
                 return place(site[0], block.items[0].context_expr)  # type: ignore[attr-defined]
     return None

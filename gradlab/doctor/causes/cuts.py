@@ -29,14 +29,17 @@ _NO_GRAD = ("no_grad", "inference_mode", "set_grad_enabled")
 _MOST_STEPS = 200
 
 
-def cut_before(path: Iterable[Site]) -> Cause | None:
+def cut_before(path: Iterable[Site], after: str = "") -> Cause | None:
     """Return what cuts the graph of the loss whose ``backward()`` stands on a line; None if it is not one place.
 
     ``path`` is that line and those that call its function. The search starts from the names in the line, goes through
-    the assignments above that made them, and into functions and methods of the same file that are called there.
+    the assignments above that made them, and into functions and methods of the same file that are called there. With
+    ``after``, the name of a module, only cuts in a function that calls it count.
     """
     for site in path:
         found = list(dict.fromkeys(_Search(site[0]).from_line(site)))
+        if after:
+            found = [cause for cause in found if _mentions(function_around((cause.file, cause.line)), after)]
         if found:
             return found[0] if len(found) == 1 else None
     return None
@@ -77,7 +80,10 @@ class _Search:
                 yield from self._block(scope, node)
                 value = node.value  # type: ignore[attr-defined]  # an assignment has a value
                 if value is not None:
-                    yield from self._expression(value)
+                    cuts = list(self._expression(value))
+                    yield from cuts
+                    if cuts:  # what is above has no part in the graph
+                        continue
                     waiting += [(one, node.lineno) for one in _names(value) if one != name]  # type: ignore[attr-defined]
 
     def _assignments(self, scope: ast.AST, name: str, before: int) -> Iterator[ast.AST]:
@@ -133,8 +139,8 @@ class _Search:
             for node in own_nodes(function):
                 if isinstance(node, ast.Return) and node.value is not None:
                     yield from self._block(function, node)
-                    yield from self._expression(node.value)
-                    yield from self._made(function, _names(node.value), node.lineno)
+                    cuts = list(self._expression(node.value))
+                    yield from cuts or self._made(function, _names(node.value), node.lineno)
 
     def _instance(self, name: str, kind: str) -> bool:
         """Is ``name = Kind(...)`` written somewhere in the file, or ``self.name = Kind(...)``?"""
@@ -146,6 +152,10 @@ class _Search:
             and any(dotted(target).split(".")[-1] == name for target in one.targets)
             for one in ast.walk(self._tree)
         )
+
+
+def _mentions(scope: ast.AST | None, name: str) -> bool:
+    return scope is not None and any(dotted(node).split(".")[-1] == name for node in own_nodes(scope))
 
 
 def _on(node: ast.Call, line: int) -> bool:

@@ -13,6 +13,11 @@ from ..grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 
 
+def missing_update(context: RuleContext, step: Site) -> Cause | None:
+    """Return ``scaler.update`` without brackets, the ``if`` around it, or the step that it belongs after."""
+    return without_brackets(context.log.files(), "update") or conditional_call(step, "update") or Cause(*step)
+
+
 class Scaling(Rule):
     """A step that goes round the scaler, or a scaler that divides what was never multiplied."""
 
@@ -38,12 +43,9 @@ class Scaling(Rule):
                     f"{times} steps of {self.context.name(event.optimizer)} came without an update() since the one "
                     "before",
                     "scaler.update()  # once an update, after the last scaler.step(); make the scaler once",
-                    partial(self._cause, event.site),
+                    partial(missing_update, self.context, event.site),
                 )
         self._open[event.optimizer] = event.scaler
-
-    def _cause(self, step: Site) -> Cause | None:
-        return without_brackets(self.context.log.files(), "update") or conditional_call(step, "update") or Cause(*step)
 
     def scaler_update(self, event: Any) -> None:
         """An update is closed."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
+from ..causes.cuts import cut_before
 from ..causes.syntax import at
 from ..causes.wiring import plain_container
-from ..events import NO_SITE
-from ..finding import Code, Severity
+from ..events import NO_SITE, Site
+from ..finding import Cause, Code, Severity
 from ..grad_groups import StepFacts
 from ..param_index import bit_positions
 from .base import Rule, RuleContext
@@ -156,5 +158,9 @@ class ModulesWithoutGradient(Rule):
                     f"{never.bit_count()} of {params.bit_count()} parameters of {self.context.name(optimizer)} in "
                     f"{self._passes} backward passes" + (f": {names}" if names else ""),
                     "# look for .detach(), .data or no_grad() after the parts that do not learn",
-                    None,
+                    partial(self._cause, self._site, self.context.part_name(never)),
                 )
+
+    def _cause(self, backward: Site, part: str) -> Cause | None:
+        """Return what cuts the graph behind a part of the model; nothing does if that part is never used."""
+        return cut_before(self.context.log.path(backward), part.split(".")[-1]) if part else None
