@@ -131,6 +131,9 @@ def test_the_corpus_is_there():
     codes = {path.parent.name for path in BAD}
     few = {code for code in codes if sum(path.parent.name == code for path in BAD) < 3}
     assert len(codes) >= 28, sorted(codes)
+    assert sum(bool(header(path, "cause")) for path in BAD) <= 0.1 * len(BAD), (
+        "the place to edit is known in nine of ten"
+    )
     assert not few
     assert len(GOOD) >= 40
     assert len(PROGRAMS) >= 5
@@ -146,6 +149,12 @@ def test_a_broken_loop_gets_its_code_at_its_line_and_nothing_else(path, fresh):
     found = {(one.code, Path(one.file).name, one.line) for one in report.findings}
     assert (code, path.name, line) in found, report.text
     assert set(grave(report)) == (set() if hinted(path) else {(code, path.name, line)}), report.text
+    (finding,) = (one for one in report.findings if (one.code, one.line) == (code, line))
+    edited = (Path(finding.cause.file).name, finding.cause.line) if finding.cause is not None else None
+    if header(path, "cause"):  # "not found (why)": it is not guessed
+        assert edited is None, report.text
+    else:
+        assert edited in {(path.name, number) for number in causes(path)}, report.text
 
 
 @pytest.mark.parametrize("path", every(4, GOOD + PROGRAMS), ids=name)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from ..events import Site
 from ..finding import Cause
 from ..source_search import syntax_tree
-from .syntax import FUNCTIONS, around, function_around, method_calls, only, own_nodes, place
+from .syntax import FUNCTIONS, around, function_around, loop_around, method_calls, only, own_nodes, place
 
 
 def without_brackets(files: Iterable[str], method: str) -> Cause | None:
@@ -68,14 +68,18 @@ def conditional_call(site: Site, method: str) -> Cause | None:
 def context_around(path: Sequence[Site], word: str) -> Cause | None:
     """Return the decorator with a word in it, or the ``with`` block around the call that leads to a line.
 
-    A block in the same function is not the place: there the line itself is taken out of it.
+    In the same function only a block around the whole loop is the place: out of a smaller one, the line is taken.
     """
     for site in path:
         scope = function_around(site)
         for decorator in scope.decorator_list if isinstance(scope, FUNCTIONS) else ():
             if word in ast.unparse(decorator):
                 return place(site[0], decorator)
-        for block in around(site, ast.With) if site != path[0] else ():
+        loop = loop_around(site)
+        for block in around(site, ast.With):
+            encloses = loop is not None and block.lineno < loop.lineno  # type: ignore[attr-defined]  # statements
+            if site == path[0] and not encloses:
+                continue
             if any(word in _meaning(item.context_expr, site) for item in block.items):  # type: ignore[attr-defined]
                 return place(site[0], block.items[0].context_expr)  # type: ignore[attr-defined]
     return None

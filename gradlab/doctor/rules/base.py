@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..causes.excerpt import excerpt
 from ..events import MANUAL_UPDATE
 from ..finding import Cause, Code, Finding, Severity
 from ..param_index import bit_positions
@@ -39,7 +40,8 @@ class RuleContext:
         """Look for the place to edit of each finding, when the watch is over."""
         for key, finding in self.findings.items():
             cause = self.causes.get(key)
-            self.findings[key] = replace(finding, cause=cause() if callable(cause) else cause)
+            known = replace(finding, cause=cause() if callable(cause) else cause)
+            self.findings[key] = replace(known, excerpt=excerpt(known))
 
     def has_finding(self, code: Code) -> bool:
         """Is there a finding with this code?"""

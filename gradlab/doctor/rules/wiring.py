@@ -28,12 +28,15 @@ class MissingParams(Rule):
         super().__init__(context)
         self._together: Counter[int] = Counter()  # params of a pass -> how many had these
         self._site: dict[int, Any] = {}
+        self._late: dict[int, Site | None] = {}  # the line that made such parameters, if the optimizer was there before
 
     def step(self, facts: StepFacts) -> None:
         """Note which parameters got gradients together with those that are stepped here."""
         for backward in facts.fresh:
             missing = backward.added & ~self.context.state.covered()
             if missing:
+                if missing not in self._together:  # at the end, the model may be gone with the function that made it
+                    self._late[missing] = self.context.log.registered_after(missing, facts.step.optimizer)
                 self._together[missing] += 1
                 self._site[missing] = facts.step
 
@@ -60,9 +63,9 @@ class MissingParams(Rule):
         stepped = [order[n] for n in bit_positions(step.params) if n in order]
         # A backbone may be meant to stay as it is, or all but the biases; a head that comes after all else is not.
         downstream = bool(near and stepped and min(near) < min(stepped) and max(near) <= min(stepped))
-        late = self.context.log.registered_after(missing, step.optimizer)
+        late = next((site for params, site in self._late.items() if params & missing and site), None)
         severity: Severity = "warning" if stray or late or (same and downstream) else "hint"
-        if self._stale(step):
+        if self._stale(step, late):
             return
         made = self.context.state.optimizers[step.optimizer].site
         count, name = missing.bit_count(), self.context.part_name(missing)
@@ -94,7 +97,7 @@ class MissingParams(Rule):
             )
         return f"{name}.add_param_group({{'params': {part}.parameters()}})  # or {part}.requires_grad_(False)"
 
-    def _stale(self, step: Any) -> bool:
+    def _stale(self, step: Any, late: Site | None) -> bool:
         """The optimizer still holds the parameters that these have replaced: say that instead."""
         models = self.context.log.models.all()
         registered = 0
@@ -114,7 +117,7 @@ class MissingParams(Rule):
             "belong to no module that runs",
             f"{self.context.variable(step.optimizer)} = ...(model.parameters())  # make it after the model has its "
             "final parts",
-            at(self.context.log.registered_after(registered, step.optimizer) or NO_SITE),
+            at(late or NO_SITE),
         )
         return True
 

@@ -1,6 +1,7 @@
 # The fake images go into D's loss undetached: its backward frees the generator's graph, which G's own loss needs.
 # source: pytorch/examples#116
 # expect: backward-twice
+# cause: not found (the value that came from the earlier pass has no line of its own)
 # raises: RuntimeError
 import torch
 from torch import nn

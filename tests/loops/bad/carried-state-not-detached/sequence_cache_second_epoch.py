@@ -1,6 +1,7 @@
 # Each sequence's last state is cached for the next epoch without detach; the error comes in the second epoch.
 # source: https://discuss.pytorch.org/t/runtimeerror-trying-to-backward-through-the-graph-a-second-time-but-the-buffers-have-already-been-freed-specify-retain-graph-true-when-calling-backward-the-first-time/6795
 # expect: carried-state-not-detached
+# cause: not found (the state is kept in a container)
 # raises: RuntimeError
 from itertools import pairwise
 

@@ -1,6 +1,7 @@
 # A small spiking network with surrogate gradients whose membrane potentials are not reset between batches.
 # source: jeshraghian/snntorch#250
 # expect: carried-state-not-detached
+# cause: not found (the state is kept inside a layer)
 # raises: RuntimeError
 import torch
 from torch import nn

@@ -1,6 +1,7 @@
 # A run starts from a deep copy of the model, while the optimizer still points at the original's parameters.
 # source: skorch-dev/skorch#317
 # expect: optimizer-holds-stale-params
+# cause: not found (a copied model registers nothing)
 import copy
 
 import torch
