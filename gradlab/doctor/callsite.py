@@ -81,17 +81,22 @@ def call_path(frame: FrameType | None, most: int = 4) -> int:
     return hash(tuple(lines))
 
 
-def call_sites(frame: FrameType | None, most: int = 6) -> tuple[Site, ...]:
-    """Return the learner's lines that led here, the innermost first."""
-    sites: list[Site] = []
-    while frame is not None and len(sites) < most:
+def call_chain(frame: FrameType | None, most: int = 6) -> list[FrameType]:
+    """Return the frames of the learner's own functions that led here, the innermost first."""
+    frames: list[FrameType] = []
+    while frame is not None and len(frames) < most:
         frame = user_frame(frame)
         if frame is not None:
-            sites.append((frame.f_code.co_filename, frame.f_lineno))
+            frames.append(frame)
             if frame.f_code.co_name == "<module>":  # what is above it has started the script
                 break
             frame = frame.f_back
-    return tuple(sites)
+    return frames
+
+
+def call_lines(frame: FrameType | None) -> tuple[Site, ...]:
+    """Return the learner's lines that led here, the innermost first."""
+    return tuple((frame.f_code.co_filename, frame.f_lineno) for frame in call_chain(frame))
 
 
 def outside_constructors(frame: FrameType | None) -> Site:

@@ -14,12 +14,13 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from .. import _torch
 from .autograd_graph import Roots
-from .callsite import call_sites, outside_constructors
+from .callsite import call_lines, outside_constructors
 from .device_sync import fetch_norms
 from .events import NO_SITE, Backward, Clear, Event, GradEdited, OptimizerMade, ParamSlotReused, Site, Step
 from .module_index import ModuleIndex
 from .names import VariableNames
 from .param_index import ParamIndex, bit_positions
+from .weight_marks import WeightMarks
 
 _NO_THREAD = 0
 _FIRST_FLUSH, _FLUSH = 24, 512
@@ -49,6 +50,7 @@ class EventLog:
         """Line from which something happened -> the lines that led there when it happened first, itself included."""
         self.registrations: WeakIdKeyDictionary = WeakIdKeyDictionary()
         """Parameter -> how many optimizers there were when a module got it, and the line that put it there."""
+        self.weight_marks = WeightMarks(self.index)
         self.outputs = Roots()
         """Outputs of models."""
         self.scaler_step: Site = NO_SITE
@@ -64,6 +66,10 @@ class EventLog:
         self.stepping: list[Step] = []
         """The steps that run, the innermost last."""
         self.steps = 0
+        self.graph_uses = 0
+        """How often a graph was gone back through, also by ``autograd.grad``."""
+        self.compiled = False
+        """Is there a compiled model whose graph is a single node?"""
         self.in_scaler = 0
         self.scaling = False
         """Has a loss been scaled?"""
@@ -136,7 +142,7 @@ class EventLog:
         """Note where autograd's numbers stand at a step or a clearing."""
         self.last_update = _torch.sequence_number()
 
-    def optimizer(self, optimizer: Optimizer, site: Site = NO_SITE) -> int:
+    def optimizer(self, optimizer: Optimizer, lines: tuple[Site, ...] = ()) -> int:
         """Return the number of an optimizer, which is watched from now on."""
         index = self._indices.get(id(optimizer))
         if index is None or self.optimizers[index]() is not optimizer:
@@ -145,7 +151,8 @@ class EventLog:
             self._params_of.pop(id(optimizer), None)  # of one that had this id before
             kind = type(optimizer)
             own = not kind.__module__.startswith("torch.optim")
-            self.emit(OptimizerMade(site, index, kind.__name__, self.params_of(optimizer), own))
+            site, params = lines[0] if lines else NO_SITE, self.params_of(optimizer)
+            self.emit(OptimizerMade(site, index, kind.__name__, params, own, lines, _settings(optimizer)))
         return index
 
     def _free_index(self) -> int:
@@ -180,7 +187,7 @@ class EventLog:
     def note_callers(self, site: Site) -> None:
         """Note the lines that led to a line from which something happens, the first time."""
         if site not in self.callers and len(self.callers) < _MOST_LINES:
-            self.callers[site] = call_sites(sys._getframe(2))
+            self.callers[site] = call_lines(sys._getframe(2))
 
     def path(self, site: Site) -> tuple[Site, ...]:
         """Return a line and those that led there."""
@@ -218,3 +225,8 @@ class EventLog:
         self.wanted_values &= ~bit
         self.wanted_values_after &= ~bit
         self.emit(ParamSlotReused(bit))
+
+
+def _settings(optimizer: Optimizer) -> str:
+    plain = {name: value for name, value in optimizer.defaults.items() if isinstance(value, (int, float, tuple))}
+    return ", ".join(f"{name}={value}" for name, value in plain.items())

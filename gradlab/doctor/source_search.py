@@ -38,11 +38,7 @@ def adds_to(file: str, name: str, line: int) -> int:
     tree = syntax_tree(file)
     if tree is None:
         return 0
-    around = [
-        one for one in ast.walk(tree) if isinstance(one, _FUNCTIONS) and one.lineno <= line <= (one.end_lineno or 0)
-    ]
-    innermost = max(around, key=lambda one: one.lineno, default=None)
-    return (innermost is not None and _adds_in(innermost, name)) or _adds_in(tree, name)
+    return _adds_in(_innermost_function(tree, line), name) or _adds_in(tree, name)
 
 
 def _adds_in(tree: ast.AST, name: str) -> int:
@@ -82,11 +78,62 @@ def updates_by_hand(site: Site) -> Site:
             target = node.func.value
         elif isinstance(node, ast.Assign):
             target = node.targets[0]
-        if target is None or _mentions_grad(target):
+        if target is None or mentions_grad(target):
             continue
-        if _mentions_grad(node):
+        if mentions_grad(node):
             return site[0], node.lineno  # type: ignore[attr-defined]  # all three kinds have a line
     return site
+
+
+def reads_gradient_of_an_input(site: Site) -> bool:
+    """Does the function of a line read the ``.grad`` of something that is no weight, as an attack does?"""
+    tree = syntax_tree(site[0]) if site != NO_SITE else None
+    if tree is None:
+        return False
+    around = _innermost_function(tree, site[1])
+    weights = {
+        name.id
+        for loop in ast.walk(around)
+        if isinstance(loop, (ast.For, ast.comprehension)) and "param" in ast.unparse(loop.iter)
+        for name in ast.walk(loop.target)
+        if isinstance(name, ast.Name)
+    }
+    cleared = {
+        node.func.value
+        for node in ast.walk(around)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "zero_"
+    } | {node.left for node in ast.walk(around) if isinstance(node, ast.Compare)}
+    cleared |= {one.value for one in cleared if isinstance(one, ast.Attribute) and one.attr == "data"}
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == "grad"
+        and isinstance(node.ctx, ast.Load)
+        and node not in cleared
+        and not (isinstance(node.value, ast.Name) and node.value.id in weights | {"torch", "autograd"})
+        and not (isinstance(node.value, ast.Attribute) and node.value.attr in ("weight", "bias", "autograd"))
+        for node in ast.walk(around)
+    )
+
+
+def calls_near(site: Site, method: str) -> list[int]:
+    """Return the lines that call a method of this name in the function of a line, or else in the whole file."""
+    tree = syntax_tree(site[0]) if site != NO_SITE else None
+    for around in (_innermost_function(tree, site[1]), tree) if tree is not None else ():
+        lines = {
+            node.lineno
+            for node in ast.walk(around)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method
+        }
+        if lines:
+            return sorted(lines)
+    return []
+
+
+def _innermost_function(tree: ast.AST, line: int) -> ast.AST:
+    around = [
+        one for one in ast.walk(tree) if isinstance(one, _FUNCTIONS) and one.lineno <= line <= (one.end_lineno or 0)
+    ]
+    return max(around, key=lambda one: one.lineno, default=tree)
 
 
 def clears_by_hand(site: Site) -> Site:
@@ -98,7 +145,7 @@ def clears_by_hand(site: Site) -> Site:
             if isinstance(target, ast.Attribute) and target.attr == "grad":
                 return site[0], node.lineno
         named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "zero_"
-        if named and _mentions_grad(node):
+        if named and mentions_grad(node):
             return site[0], node.lineno  # type: ignore[attr-defined]  # a call has a line
     return site
 
@@ -106,5 +153,6 @@ def clears_by_hand(site: Site) -> Site:
 _MOVES = ("sub_", "add_", "copy_", "addcmul_", "addcdiv_")
 
 
-def _mentions_grad(node: ast.AST) -> bool:
+def mentions_grad(node: ast.AST) -> bool:
+    """Does an expression read or write ``.grad``?"""
     return any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(node))
