@@ -11,6 +11,7 @@ from ..callsite import call_lines, call_site
 from ..event_log import EventLog
 from ..events import Added, Clear, GradEdited, Step
 from ..monkeypatch import Below, MonkeyPatches, never_raises
+from ..names import wrapped_optimizer
 from ..optimizer_lives import OptimizerLives
 from .base import Listener
 
@@ -118,6 +119,7 @@ class OptimizerListener(Listener):
 
     @never_raises
     def _cleared(self, optimizer: Optimizer) -> None:
+        optimizer = wrapped_optimizer(optimizer)
         self.log.optimizer(optimizer)
         self.log.cleared(call_site(3), self.log.params_of(optimizer))
 
