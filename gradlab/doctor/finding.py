@@ -6,9 +6,13 @@ import html
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..formatting import lesson_address
+
+if TYPE_CHECKING:
+    from ..scenes import BatchHistory
+    from .training_picture import TrainingPicture
 
 Severity = Literal["error", "warning", "hint"]
 """error: proven from what happened. warning: very likely a mistake. hint: worth a look, and perhaps meant so."""
@@ -76,6 +80,8 @@ class Report:
     """What was seen: "120 updates of Adam over 6 parameters"."""
     missing: list[str] = field(default_factory=list)
     """What the doctor cannot do on the running version of PyTorch, in words."""
+    history: list[BatchHistory] = field(default_factory=list)
+    """What was inside ``.grad`` at the steps of each optimizer."""
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -105,6 +111,12 @@ class Report:
         """The report as plain data, for ``--json``."""
         findings = [asdict(finding) for finding in self.findings]
         return {"watched": self.watched, "missing": self.missing, "findings": findings}
+
+    def show(self) -> TrainingPicture:
+        """Return a picture of the training: which batches in ``.grad`` were fresh or stale at each step."""
+        from .training_picture import TrainingPicture
+
+        return TrainingPicture(self.history)
 
     def __repr__(self) -> str:
         return self.text

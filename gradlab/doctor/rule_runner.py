@@ -26,6 +26,7 @@ from .finding import SEVERITIES, Finding
 from .grad_state import GradState
 from .repeats import RepeatFilter
 from .rules import RULES, Rule, RuleContext
+from .step_history import StepHistory
 from .torch_listener import TorchListener
 
 _P = ParamSpec("_P")
@@ -38,7 +39,8 @@ class RuleRunner:
         """Start with nothing seen."""
         self.listener = TorchListener(self.on_events)
         self.context = RuleContext(self.listener.log)
-        rules = [rule(self.context) for rule in RULES]
+        self.history = StepHistory(self.context)
+        rules = [*(rule(self.context) for rule in RULES), self.history]
         self.backward = _each(rules, Rule.backward)
         self.on_nonzero_grad = _each(rules, Rule.on_nonzero_grad)
         self.on_maybe_cleared = _each(rules, Rule.on_maybe_cleared)
@@ -86,6 +88,7 @@ class RuleRunner:
 
     def _repeated(self, updates: list[list[Event]]) -> None:
         self.context.state.repeated(updates)
+        self.history.repeated(updates)
 
     def _tell(self, events: list[Event]) -> None:
         """Go through events in order."""

@@ -43,7 +43,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         """Begin to watch, with an empty report."""
         if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
-        self.findings, self.watched = [], ""
+        self.findings, self.watched, self.history = [], "", []
         self.missing = [str(one) for one in _torch.missing("doctor")]
         runner = self._runner = RuleRunner()
         self._process = os.getpid()
@@ -79,6 +79,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         except Exception as failure:
             log.give_up(failure)
         self.findings = runner.findings()
+        self.history = runner.history.read(runner.context.name)
         self.watched = _summary(runner)
         if log.failure:
             self.watched += f" The doctor itself failed and stopped looking ({log.failure})."
