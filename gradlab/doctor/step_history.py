@@ -69,7 +69,7 @@ class StepHistory(Rule):
         """Return what is known of each optimizer, called by its name."""
         return [
             BatchHistory(name(at), one.steps, one.width, one.means(0), one.means(1), one.means(2))
-            for at, one in self._columns.items()
+            for at, one in sorted(self._columns.items())
         ]
 
 

@@ -28,6 +28,8 @@ def draw_batch_history(scene: BatchHistory, width: int = 720, height: int = 230)
     up = Side(0.0, max(1.25 * most, 1.0), ticks="updates")
     axes = make_axes((width, height), _LEFT, _TOP, width - 16.0, height - _BELOW, across, up)
     panel.axes(axes)
+    if stale.any():
+        panel.corner(f"at the end: {short(scene.fresh[-1])} fresh, {short(scene.stale[-1])} stale")
     _add_keys(panel, axes, stale=bool(stale.any()), lost=bool(lost.any()))
     edges = np.minimum(np.arange(len(fresh) + 1) * scene.width, scene.steps) + 0.5
     floor = np.zeros(len(fresh))
@@ -73,23 +75,23 @@ def _add_layer(panel: PanelBuilder, axes: Axes, look: str, edges: Numbers, low: 
 def _words(scene: BatchHistory) -> str:
     if not scene.steps:
         return f"{scene.name} took no step."
-    said = [f"{scene.name} took {scene.steps:,} step{'' if scene.steps == 1 else 's'}"]
-    said.append(f"a step applied {_range(scene.fresh)}, fresh")
+    said = [f"each step applied {_range(scene.fresh, 'fresh ')}"]
     if any(scene.stale):
-        said.append(f"and {_range(scene.stale)} that a step had applied before (at the last, {_count(scene.stale[-1])})")
+        last = short(scene.stale[-1])
+        said[0] += f" and {_range(scene.stale)} that an earlier step had applied, {last} at the end"
     else:
-        said.append("and none that a step had applied before")
+        said[0] += " and none that an earlier step had applied"
     if any(scene.lost):
         widths = [scene.width] * (len(scene.lost) - 1) + [scene.steps - scene.width * (len(scene.lost) - 1)]
         total = round(sum(mean * width for mean, width in zip(scene.lost, widths, strict=True)))
         said.append(f"{_count(total)} {'was' if total == 1 else 'were'} cleared and never applied")
-    return f"{said[0]}: {said[1]} {'; '.join([said[2], *said[3:]])}."
+    return f"{scene.name}, {scene.steps:,} step{'' if scene.steps == 1 else 's'}: {'; '.join(said)}."
 
 
-def _range(means: tuple[float, ...]) -> str:
+def _range(means: tuple[float, ...], kind: str = "") -> str:
     low, high = min(means), max(means)
-    return _count(high) if low == high else f"{short(low)} to {_count(high)}"
+    return _count(high, kind) if low == high else f"{short(low)} to {_count(high, kind)}"
 
 
-def _count(number: float) -> str:
-    return f"{short(number)} batch{'' if number == 1 else 'es'}"
+def _count(number: float, kind: str = "") -> str:
+    return f"{short(number)} {kind}batch{'' if number == 1 else 'es'}"
