@@ -1,8 +1,8 @@
 """What watch costs: processor time on models from tiny to 25 million parameters, and its memory over many updates.
 
 Bare and watched blocks of updates of two equal models take turns, so that whatever else the machine does falls on both
-alike; the figure is the median of the ratios of neighbours. ``--against PATH`` measures another checkout of gradlab as well, block of rounds
-by block of rounds in turn with this one. Targets: at most 1.15 on the small MLP, 1.03 on the large one.
+alike; the figure is the median of the ratios of neighbours. ``--against PATH`` measures another checkout of gradlab in
+turn with this one. Targets: at most 1.15 on the small MLP, 1.03 on the large one.
 
     OMP_NUM_THREADS=1 python tests/benchmarks/bench_doctor.py [--against PATH] [--memory UPDATES] [MODEL ...]
 """

@@ -41,7 +41,7 @@ class BackwardListener(Listener):
 
     def _make_grads(self, below: Below) -> Any:
         def make_grads(outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
-            self._given = any([grad is not None for grad in grads])
+            self._given = any(grad is not None for grad in grads)
             return below.call(outputs, grads, *args, **kwargs)
 
         return make_grads
