@@ -215,7 +215,7 @@ class EventLog:
 
     def params_of(self, optimizer: Optimizer) -> int:
         """Return the parameters of an optimizer; its groups are gone through again when their number has changed."""
-        count = sum(len(group["params"]) for group in optimizer.param_groups)
+        count = sum([len(group["params"]) for group in optimizer.param_groups])
         known = self._params_of.get(id(optimizer))
         if known is None or known[0] != count:
             known = (count, self.index.bits(p for group in optimizer.param_groups for p in group["params"]))

@@ -6,9 +6,13 @@ import html
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..formatting import lesson_address
+
+if TYPE_CHECKING:
+    from ..scenes import BatchHistory
+    from .training_picture import TrainingPicture
 
 Severity = Literal["error", "warning", "hint"]
 """error: proven from what happened. warning: very likely a mistake. hint: worth a look, and perhaps meant so."""
@@ -80,6 +84,8 @@ class Report:
     """What the doctor cannot do on the running version of PyTorch, in words."""
     judged: bool = True
     """False if nothing was trained, or not where the doctor could follow; ``watched`` says why."""
+    history: list[BatchHistory] = field(default_factory=list)
+    """What was inside ``.grad`` at the steps of each optimizer."""
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -113,6 +119,12 @@ class Report:
         """The report as plain data, for ``--json``."""
         findings = [asdict(finding) for finding in self.findings]
         return {"watched": self.watched, "judged": self.judged, "missing": self.missing, "findings": findings}
+
+    def show(self) -> TrainingPicture:
+        """Return a picture of the training: which batches in ``.grad`` were fresh or stale at each step."""
+        from .training_picture import TrainingPicture
+
+        return TrainingPicture(self.history)
 
     def __repr__(self) -> str:
         return self.text

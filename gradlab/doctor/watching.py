@@ -56,7 +56,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         """Begin to watch, with an empty report."""
         if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
-        self.findings, self.watched, self.judged = [], "", True
+        self.findings, self.watched, self.judged, self.history = [], "", True, []
         self.missing = [str(one) for one in _torch.missing("doctor")]
         runner = self._runner = RuleRunner()
         log = runner.context.log
@@ -118,6 +118,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         beside = log.threads.beside if log.threads is not None else {}
         followed = log.threads.followed if log.threads is not None else ""
         self.findings = [] if beside and followed else runner.findings()
+        self.history = runner.history.read(runner.context.name)
         self.trained = bool(log.backwards or log.steps or log.grad_calls)
         self.judged = self.trained and not beside
         self.watched = _summary(runner, followed, [*beside.values()])

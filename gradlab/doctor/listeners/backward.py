@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ... import _torch
 from .. import autograd_graph
-from ..callsite import call_path, call_site
+from ..callsite import site_and_path
 from ..event_log import EventLog
 from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Site, Step
 from ..graph_leaks import find_graph_holder
@@ -101,11 +101,12 @@ class BackwardListener(Listener):
     def _begin(self, outputs: Any, args: Any) -> Backward:
         log = self.log
         log.backwards += 1
-        present, site = log.detect_changes(), call_site(3)
+        present = log.detect_changes()
+        site, path = site_and_path(sys._getframe(2))
         log.note_callers(site)
         if not log.optimizers:
             self._moved_by_hand(present, site)
-        backward = Backward(log.backwards, site, call_path(sys._getframe(2)), present)
+        backward = Backward(log.backwards, site, path, present)
         retain, backward.create, inputs = args[1], args[2], args[3]
         backward.retain, backward.given = bool(retain) and not backward.create, self._given or bool(inputs)
         if log.stepping:
