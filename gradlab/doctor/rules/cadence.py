@@ -11,6 +11,7 @@ from ..loop_nesting import argument_of, loops_around
 from ..source_search import source_line
 from .base import Rule, RuleContext
 
+_MOST = 256  # schedulers: a loop may make one for every task
 _FEWEST = 12  # updates, to speak of a pace
 _LOW, _COLLAPSED, _GONE = 1e-2, 2e-3, 1e-5  # of the greatest learning rate
 _ARGUMENTS = {
@@ -106,6 +107,8 @@ class Cadence(Rule):
         if not calls or math.isnan(event.before) or math.isnan(event.after):
             return
         if event.plan not in self._paces:
+            if len(self._paces) >= _MOST:
+                return
             self._paces[event.plan] = _Pace(event, calls)
         self._paces[event.plan].step(event, calls)
 
