@@ -118,7 +118,7 @@ class Cadence(Rule):
             pace.end(self.context.state.step_calls.get(pace.optimizer, 0))
             if pace.updates < _FEWEST or pace.count < 2 or pace.each == 0:
                 continue
-            if pace.each <= 1.34 and pace.count >= _FEWEST:
+            if 0.75 <= pace.each <= 1.34 and pace.count >= _FEWEST:
                 self._every_batch(pace)
             elif pace.each >= 3:
                 self._every_epoch(pace)

@@ -54,7 +54,7 @@ class OptimizerRemade(Rule):
             settings.add(made.settings)
         if step.resumes < _REMADE or made.site == NO_SITE or made.own or made.kind in _STATELESS_BY_DESIGN:
             return
-        others = len(settings) > step.resumes  # other ones each time, as in phases of fine-tuning
+        others = len(settings) >= step.resumes  # other ones each time, as in phases of fine-tuning
         severity: Severity = "hint" if _meant(made.lines, step.lines, others=others) else "warning"
         line = source_line(made.site).partition("#")[0].strip()
         name = self.context.name(step.optimizer)
