@@ -71,8 +71,8 @@ def _holds(statement: ast.stmt, line: int) -> bool:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    for field in ("body", "orelse", "finalbody"):
-        yield from getattr(node, field, None) or ()
+    for part in ("body", "orelse", "finalbody"):
+        yield from getattr(node, part, None) or ()
     for handler in getattr(node, "handlers", ()):
         yield from handler.body
 
