@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .events import Site
 from .source_search import syntax_tree
@@ -14,18 +14,18 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 @dataclass(frozen=True)
 class EnclosingLoop:
-    """A ``for`` or ``while`` around a line."""
+    """A ``for`` or ``while`` around a line; two are equal if they are the same statement."""
 
     file: str
     line: int
     """Line of the ``for`` or ``while``."""
-    words: str
+    words: str = field(compare=False)
     """Its first line, as written: "for epoch in range(5)"."""
-    through: str
+    through: str = field(compare=False)
     """Names of the functions between the line and this loop: "train_task"."""
-    limits: frozenset[str]
+    limits: frozenset[str] = field(compare=False)
     """What its ``range`` counts to, as source; empty for other loops."""
-    conditional: bool
+    conditional: bool = field(compare=False)
     """Is the line inside an ``if`` within this loop?"""
 
 
@@ -71,8 +71,8 @@ def _holds(statement: ast.stmt, line: int) -> bool:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    for field in ("body", "orelse", "finalbody"):
-        yield from getattr(node, field, None) or ()
+    for part in ("body", "orelse", "finalbody"):
+        yield from getattr(node, part, None) or ()
     for handler in getattr(node, "handlers", ()):
         yield from handler.body
 

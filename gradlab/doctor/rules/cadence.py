@@ -11,6 +11,7 @@ from ..loop_nesting import argument_of, loops_around
 from ..source_search import source_line
 from .base import Rule, RuleContext
 
+_MOST = 256  # schedulers: a loop may make one for every task
 _FEWEST = 12  # updates, to speak of a pace
 _LOW, _COLLAPSED, _GONE = 1e-2, 2e-3, 1e-5  # of the greatest learning rate
 _ARGUMENTS = {
@@ -106,6 +107,8 @@ class Cadence(Rule):
         if not calls or math.isnan(event.before) or math.isnan(event.after):
             return
         if event.plan not in self._paces:
+            if len(self._paces) >= _MOST:
+                return
             self._paces[event.plan] = _Pace(event, calls)
         self._paces[event.plan].step(event, calls)
 
@@ -115,7 +118,7 @@ class Cadence(Rule):
             pace.end(self.context.state.step_calls.get(pace.optimizer, 0))
             if pace.updates < _FEWEST or pace.count < 2 or pace.each == 0:
                 continue
-            if pace.each <= 1.34 and pace.count >= _FEWEST:
+            if 0.75 <= pace.each <= 1.34 and pace.count >= _FEWEST:
                 self._every_batch(pace)
             elif pace.each >= 3:
                 self._every_epoch(pace)

@@ -11,6 +11,8 @@ from ..grad_groups import StepFacts, unique_sorted
 from ..source_search import first_step_between, reads_gradient_of_an_input
 from .base import Rule, RuleContext, numbered
 
+_CALLERS = 3  # lines that are looked at: the pass, and those that have led to it
+
 
 class SamGradientsKept(Rule):
     """Sharpness-aware minimisation whose second pass adds to the gradients of the first.
@@ -130,5 +132,6 @@ class AttackGradients(Rule):
 
     def _reads_gradient(self, site: Any) -> bool:
         if site not in self._reads:
-            self._reads[site] = reads_gradient_of_an_input(site)
+            callers = self.context.log.path(site)[:_CALLERS]
+            self._reads[site] = any(reads_gradient_of_an_input(one) for one in callers)
         return self._reads[site]

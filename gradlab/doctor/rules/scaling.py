@@ -126,7 +126,8 @@ class SkippedStep(Rule):
     def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""
         super().__init__(context)
-        self._skips: dict[int, list[Any]] = {}  # optimizer -> the skipped steps
+        self._skips: Counter[int] = Counter()  # optimizer -> its steps that were skipped
+        self._sites: dict[int, Any] = {}
         self._calls: Counter[int] = Counter()
         self._kept: dict[int, tuple[Any, Any]] = {}  # optimizer -> the first pass that added, and what it added to
 
@@ -134,7 +135,8 @@ class SkippedStep(Rule):
         """Count the steps that were skipped."""
         self._calls[event.optimizer] += 1
         if not event.taken and any(group.fresh for group in groups):
-            self._skips.setdefault(event.optimizer, []).append((event.site, self._calls[event.optimizer]))
+            self._skips[event.optimizer] += 1
+            self._sites[event.optimizer] = event.site
 
     def on_accumulate(self, backward: Any, groups: list[Any]) -> None:
         """Does this pass add to gradients that a scaler has refused?"""
@@ -157,8 +159,7 @@ class SkippedStep(Rule):
         for optimizer, (backward, left) in self._kept.items():
             if any(code == "missing-zero-grad" for code, _ in self.context.findings):
                 return
-            skips = self._skips[optimizer]
-            site, _ = skips[-1]
+            site = self._sites[optimizer]
             self.report(
                 self.SKIPPED_STEP_KEEPS_GRADIENTS,
                 "warning",
@@ -166,7 +167,8 @@ class SkippedStep(Rule):
                 "The scaler skipped a step because of inf or NaN, and the gradients stayed: they spoil every later "
                 "batch until they are cleared.",
                 f"batch {backward.number} was added to what batch {left.number} had left after a skipped step; "
-                f"{len(skips)} of {self._calls[optimizer]} steps of {self.context.name(optimizer)} were skipped",
+                f"{self._skips[optimizer]} of {self._calls[optimizer]} steps of {self.context.name(optimizer)} were "
+                "skipped",
                 f"{self.context.variable(optimizer)}.zero_grad()  # after every scaler.step(), also if it was skipped",
                 partial(self._place, site, backward.site),
             )

@@ -13,6 +13,7 @@ from ..loop_nesting import loops_around
 from ..source_search import source_line
 from .base import Rule, RuleContext
 
+_MOST = 512
 _REMADE = 2  # optimizers before this one, to speak of a pattern
 _STATELESS_BY_DESIGN = ("LBFGS",)  # a problem of its own for each batch, as in calibration
 _MEANT = re.compile(
@@ -49,10 +50,11 @@ class OptimizerRemade(Rule):
             return
         made = self.context.state.optimizers[step.optimizer]
         settings = self._settings.setdefault(made.site, set())
-        settings.add(made.settings)
+        if len(settings) < _MOST:
+            settings.add(made.settings)
         if step.resumes < _REMADE or made.site == NO_SITE or made.own or made.kind in _STATELESS_BY_DESIGN:
             return
-        others = len(settings) > step.resumes  # other ones each time, as in phases of fine-tuning
+        others = len(settings) >= step.resumes  # other ones each time, as in phases of fine-tuning
         severity: Severity = "hint" if _meant(made.lines, step.lines, others=others) else "warning"
         line = source_line(made.site).partition("#")[0].strip()
         name = self.context.name(step.optimizer)
@@ -100,9 +102,12 @@ class SharedParams(Rule):
     def made(self, event: Any) -> None:
         """Note which optimizers share parameters with a new one."""
         number, state = event.optimizer, self.context.state
-        for others in self._others.values():
-            if number in others:
-                others.remove(number)  # another one had its number
+        if number in self._others:  # another one had its number
+            for others in self._others.values():
+                others[:] = [other for other in others if other != number]
+            for known in (self._newest, self._turns):
+                for pair in [pair for pair in known if number in pair]:
+                    del known[pair]
         self._others[number] = []
         if event.own or number == MANUAL_UPDATE:
             return
@@ -111,8 +116,6 @@ class SharedParams(Rule):
             if other not in (number, MANUAL_UPDATE) and alike and params & event.params:
                 self._others[number].append(other)
                 self._others.setdefault(other, []).append(number)
-                self._newest.pop(frozenset((number, other)), None)
-                self._turns.pop(frozenset((number, other)), None)
 
     def step(self, facts: StepFacts) -> None:
         """Count how often this one takes turns with others that share its parameters."""
