@@ -45,6 +45,13 @@ def cut_before(path: Iterable[Site], after: str = "") -> Cause | None:
     return None
 
 
+def cut_in_function(file: str, call: ast.Call) -> Cause | None:
+    """Return what cuts the graph in a function of the same file that is called; None if it is not one place."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
+    found = list(dict.fromkeys(_Search(file).called(name)))
+    return found[0] if len(found) == 1 else None
+
+
 class _Search:
     def __init__(self, file: str) -> None:
         self._file = file
@@ -117,9 +124,9 @@ class _Search:
             ):
                 yield place(self._file, node)
             else:
-                yield from self._called(name)
+                yield from self.called(name)
 
-    def _called(self, name: str) -> Iterator[Cause]:
+    def called(self, name: str) -> Iterator[Cause]:
         assert self._tree is not None
         wanted = [one for one in ast.walk(self._tree) if isinstance(one, FUNCTIONS) and one.name == name]
         wanted += [

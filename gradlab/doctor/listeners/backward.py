@@ -60,7 +60,7 @@ class BackwardListener(Listener):
         log = self.log
 
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            log.graph_uses += 1
+            log.unused_graphs.settle()
             if not kwargs.get("accumulate_grad") or log.current is not None or not log.is_watched_thread():
                 return below.call(outputs, *args, **kwargs)
             backward = self._begin(outputs, args)
