@@ -20,6 +20,8 @@ class UnusedGraphs:
     def __init__(self) -> None:
         """Start with none."""
         self._waiting: list[tuple[weakref.ref[Token], Site, int]] = []
+        self.uses = 0
+        """How often something went back through a graph, ``autograd.grad`` included."""
         self.lines: dict[Site, tuple[int, int]] = {}
         """Line -> how many of its graphs nothing has used, and the parameters of its model."""
 
@@ -36,6 +38,7 @@ class UnusedGraphs:
 
     def settle(self) -> None:
         """Something goes back through a graph, or the watch ends: whichever of them lives may be the one."""
+        self.uses += 1
         if self._waiting:
             self._sweep()
             self._waiting.clear()

@@ -16,6 +16,10 @@ from .known_errors import KnownErrors
 from .rule_runner import RuleRunner
 
 _MOST_NAMED = 4  # optimizers
+_COMPILED = (
+    "The inside of the compiled model was not looked at for a softmax or sigmoid before the loss, shapes that "
+    "broadcast, and the operation of a NaN."
+)
 
 
 class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like torch.no_grad()
@@ -108,9 +112,9 @@ def _summary(runner: RuleRunner) -> str:
         ]
     else:
         steps = [f"{_count(sum(state.step_calls.values()), 'update')} of many optimizers"]
-    return f"Watched {_count(context.log.backwards, 'backward pass', 'es')}" + (
-        f", {', '.join(steps)}." if steps else ", no optimizer."
-    )
+    watched = f"Watched {_count(context.log.backwards, 'backward pass', 'es')}"
+    watched += f", {', '.join(steps)}." if steps else ", no optimizer."
+    return f"{watched} {_COMPILED}" if context.log.compiled else watched
 
 
 def _count(number: int, word: str, ending: str = "s") -> str:

@@ -56,10 +56,12 @@ class ModuleListener(Listener):
                 return below.call(module, *args, **kwargs)
             self._inside = True
             try:
+                uses = log.unused_graphs.uses
                 forward = self._emit_forward(module, args)
                 result = below.call(module, *args, **kwargs)
                 if forward is not None and forward.grad and not forward.training:
-                    self._evaluated(forward, result)
+                    if uses == log.unused_graphs.uses:  # else forward() itself needs gradients
+                        self._evaluated(forward, result)
                 if isinstance(result, Tensor) and result.grad_fn is not None:
                     log.outputs.add(result.grad_fn, log.backwards)
                 return result
