@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .callsite import variables
 from .causes.cuts import cut_in_function
-from .causes.syntax import function_around, place
+from .causes.syntax import function_around, node_place
 from .events import LossFlaw
 from .finding import Cause
 
@@ -177,7 +177,7 @@ class _Scope:
             if _straight_through(factor):
                 return None
             if (cut := self._cut_of(factor)) is not None:
-                return place(self._file, cut)
+                return node_place(self._file, cut)
         names = [one.id for one in ast.walk(factor) if isinstance(one, ast.Name)]
         return next((cause for name in names if (cause := self._cut_of_name(name)) is not None), None)
 
@@ -191,9 +191,9 @@ class _Scope:
                 return None
             learns = self.learns(value)
             if no_grad and learns and isinstance(value, (ast.Call, ast.BinOp)):
-                return place(self._file, value)
+                return node_place(self._file, value)
             if (cut := self._cut_of(value)) is not None:
-                return place(self._file, cut)
+                return node_place(self._file, cut)
             if learns and isinstance(value, ast.Call):
                 return cut_in_function(self._file, value)
             for one in ast.walk(value):

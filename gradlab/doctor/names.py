@@ -52,7 +52,8 @@ class VariableNames:
         while frame is not None and count < _MOST_FRAMES:
             for name, thing in _things(frame):
                 if isinstance(thing, Optimizer):
-                    known = self.optimizers.setdefault(numbers[id(thing)], []) if id(thing) in numbers else None
+                    number = numbers.get(id(wrapped_optimizer(thing)))
+                    known = self.optimizers.setdefault(number, []) if number is not None else None
                 else:
                     bit = index.known_bits([thing])
                     known = self.params.setdefault(bit.bit_length() - 1, []) if bit else None
@@ -72,6 +73,14 @@ class VariableNames:
     def param(self, number: int) -> str:
         """Return the name of a parameter, "" if none is known."""
         return _clearest(self.params, number)
+
+
+def wrapped_optimizer(optimizer: Optimizer) -> Optimizer:
+    """Return the optimizer that a trainer's wrapper stands for, such as LightningAdam or AcceleratedOptimizer."""
+    inner = getattr(optimizer, "optimizer", None)
+    if isinstance(inner, Optimizer) and inner.param_groups is optimizer.param_groups:
+        return inner
+    return optimizer
 
 
 def _clearest(names: dict[int, list[str]], number: int) -> str:

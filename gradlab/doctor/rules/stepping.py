@@ -16,6 +16,8 @@ from ..grad_groups import StepFacts
 from ..source_search import clears_by_hand
 from .base import Rule, RuleContext, numbered
 
+_PASSES = 32  # kept to say where: WGAN runs five passes of the critic for each of the generator
+
 
 class EmptyStep(Rule):
     """A step finds no gradient at all: says why."""
@@ -165,9 +167,9 @@ class NeverSteps(Rule):
         self._count = 0
 
     def on_accumulate(self, backward: Any, groups: list[Any]) -> None:
-        """Count the passes; the newest few are enough to say where."""
+        """Count the passes; the first few are enough to say where, also of a net that is trained less often."""
         self._count += 1
-        if len(self._passes) < 8:
+        if len(self._passes) < _PASSES:
             self._passes.append(backward)
 
     def end(self, *, normal: bool) -> None:
