@@ -59,9 +59,9 @@ class ModuleListener(Listener):
                 uses = log.unused_graphs.uses
                 forward = self._emit_forward(module, args)
                 result = below.call(module, *args, **kwargs)
-                if forward is not None and forward.grad and not forward.training:
-                    if uses == log.unused_graphs.uses:  # else forward() itself needs gradients
-                        self._evaluated(forward, result)
+                # where something has gone back through a graph inside, forward() itself needs gradients
+                if forward is not None and forward.grad and not forward.training and uses == log.unused_graphs.uses:
+                    self._evaluated(forward, result)
                 if isinstance(result, Tensor) and result.grad_fn is not None:
                     log.outputs.add(result.grad_fn, log.backwards)
                 return result
