@@ -21,6 +21,10 @@ from .rule_runner import RuleRunner
 from .threads import TrainingThreads
 
 _MOST_NAMED = 4  # optimizers
+_COMPILED = (
+    "The inside of the compiled model was not looked at for a softmax or sigmoid before the loss, shapes that "
+    "broadcast, and the operation of a NaN."
+)
 
 
 class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like torch.no_grad()
@@ -178,7 +182,7 @@ def _summary(runner: RuleRunner, followed: str, beside: list[str]) -> str:
         )
     if beside:
         words += f" Other threads trained, too, and were not watched ({', '.join(beside[:_MOST_NAMED])})."
-    return words
+    return f"{words} {_COMPILED}" if log.compiled else words
 
 
 def _hint_at_children(children: ChildProcesses) -> str:
