@@ -6,7 +6,7 @@ nor ipywidgets.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ._floor import check_torch as check_torch
 from ._lazy import load_lazily
@@ -26,3 +26,10 @@ if TYPE_CHECKING:
     from .widgets import predict as predict
 
 load_lazily(__name__)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Add ``%%doctor`` to a notebook; IPython calls this for ``%load_ext gradlab``."""
+    from .doctor import add_doctor_magic
+
+    add_doctor_magic(shell)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import re
 import sys
 from collections.abc import Mapping
@@ -54,7 +55,8 @@ def load_lazily(package: str, needs_torch: bool = True) -> None:
     is False: some rooms have names that do without torch.
     """
     module = sys.modules[package]
-    source = module.__spec__.loader.get_source(package)  # type: ignore[union-attr]  # every package of ours has both
+    # Not the loader's get_source: pytest's has none, and pytest imports us with it where our plugin is installed.
+    source = (pkgutil.get_data(package, "__init__.py") or b"").decode()
     homes = {name: home for home, name in _DECLARED.findall(source)}
     module.__dict__.update(_homes=homes, _needs_torch=needs_torch, __all__=sorted(homes))
     module.__class__ = LazyPackage

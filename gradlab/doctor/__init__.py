@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .cell_magic import add_doctor_magic as add_doctor_magic
     from .filters import FindingFilter as FindingFilter
     from .filters import read_settings as read_settings
     from .finding import Finding as Finding

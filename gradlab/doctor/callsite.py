@@ -6,14 +6,17 @@ import sys
 import sysconfig
 from enum import Enum
 from functools import cache
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Any
 
 import torch
 
 from .events import NO_SITE, Site
 
 _MOST_FRAMES = 80
+_OWN_REFERENCES = 3  # the frame's, that of a variable, and that of the call which counts
 _HERE = str(Path(__file__).parent)
 _OBSERVER = str(
     Path(__file__).parents[1] / "course" / "patients"
@@ -39,35 +42,97 @@ def code_owner(file: str) -> Owner:
     return Owner.LIBRARY if library else Owner.USER
 
 
+_USER, _LIBRARY = Owner.USER, Owner.LIBRARY
+
+
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """Return the innermost frame of the learner's code, or else of a library that is not PyTorch."""
     library = None
-    for _ in range(_MOST_FRAMES):
-        if frame is None:
-            break
+    left = _MOST_FRAMES
+    while frame is not None and left:
         owner = code_owner(frame.f_code.co_filename)
-        if owner is Owner.USER:
+        if owner is _USER:
             return frame
-        if owner is Owner.LIBRARY and library is None:
+        if owner is _LIBRARY and library is None:
             library = frame
         frame = frame.f_back
+        left -= 1
     return library
 
 
-def call_path(frame: FrameType | None, most: int = 4) -> int:
-    """Return a number for the learner's lines that led here, caller by caller: one helper can serve two purposes."""
-    lines: list[tuple[int, int]] = []
-    while frame is not None and len(lines) < most:
+def variables(frame: FrameType) -> dict[str, Any]:
+    """Return the local variables of a function by name.
+
+    Until Python 3.12 a frame keeps the dictionary that it gives out, and with it everything that was in a variable
+    then: tensors of long ago would stay alive. It is emptied, unless the learner's own ``locals()`` has it, too.
+    """
+    known = frame.f_locals
+    found = dict(known)
+    if type(known) is dict and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(known) <= _OWN_REFERENCES:
+        known.clear()
+    return found
+
+
+def site_and_path(frame: FrameType | None, most: int = 4) -> tuple[Site, int]:
+    """Return the learner's line, and a number for the calls that led here: one helper can serve two purposes.
+
+    Calls in libraries count where there are no more of the learner's own.
+    """
+    frames: list[FrameType] = []
+    libraries: list[FrameType] = []  # those outside of the last one
+    left = _MOST_FRAMES
+    while frame is not None and left:
+        owner = code_owner(frame.f_code.co_filename)
+        if owner is _USER:
+            frames.append(frame)
+            if len(frames) == most:
+                break
+            libraries.clear()
+        elif owner is _LIBRARY and len(libraries) < most:
+            libraries.append(frame)
+        frame = frame.f_back
+        left -= 1
+    frames += libraries[: most - len(frames)]
+    if not frames:
+        return NO_SITE, 0
+    site = frames[0].f_code.co_filename, frames[0].f_lineno
+    return site, hash(tuple([(id(one.f_code), one.f_lasti) for one in frames]))  # finding a line takes long
+
+
+@cache
+def _in_doctor(file: str) -> bool:
+    return file.startswith(_HERE)
+
+
+def call_chain(frame: FrameType | None, most: int = 6) -> list[FrameType]:
+    """Return the frames of the learner's own functions that led here, the innermost first."""
+    frames: list[FrameType] = []
+    while frame is not None and len(frames) < most:
         frame = user_frame(frame)
         if frame is not None:
-            lines.append((id(frame.f_code), frame.f_lineno))
+            frames.append(frame)
+            if frame.f_code.co_name == "<module>":  # what is above it has started the script
+                break
             frame = frame.f_back
-    return hash(tuple(lines))
+    return frames
+
+
+def call_lines(frame: FrameType | None) -> tuple[Site, ...]:
+    """Return the learner's lines that led here, the innermost first."""
+    return tuple((frame.f_code.co_filename, frame.f_lineno) for frame in call_chain(frame))
+
+
+def outside_constructors(frame: FrameType | None) -> Site:
+    """Return the learner's line that makes a module, not the one in its ``__init__`` that makes a part of it."""
+    frame = user_frame(frame)
+    while frame is not None and frame.f_code.co_name == "__init__" and (outer := user_frame(frame.f_back)) is not None:
+        frame = outer
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NO_SITE
 
 
 def outside_doctor(frame: FrameType) -> FrameType:
     """Return the innermost frame that is not the doctor's: of a watch around this one, perhaps."""
-    while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
+    while _in_doctor(frame.f_code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
     return frame
 

@@ -6,9 +6,13 @@ import html
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..formatting import lesson_address
+
+if TYPE_CHECKING:
+    from ..scenes import BatchHistory
+    from .training_picture import TrainingPicture
 
 Severity = Literal["error", "warning", "hint"]
 """error: proven from what happened. warning: very likely a mistake. hint: worth a look, and perhaps meant so."""
@@ -60,6 +64,8 @@ class Finding:
     """The address of the notebook that explains it."""
     cause: Cause | None = None
     """The place to edit; None where it is not known."""
+    excerpt: str = ""
+    """The line where it shows and the place to edit, from the source, with a mark under the words to change."""
 
     @property
     def where(self) -> str:
@@ -78,6 +84,8 @@ class Report:
     """What the doctor cannot do on the running version of PyTorch, in words."""
     judged: bool = True
     """False if nothing was trained, or not where the doctor could follow; ``watched`` says why."""
+    history: list[BatchHistory] = field(default_factory=list)
+    """What was inside ``.grad`` at the steps of each optimizer."""
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -112,6 +120,12 @@ class Report:
         findings = [asdict(finding) for finding in self.findings]
         return {"watched": self.watched, "judged": self.judged, "missing": self.missing, "findings": findings}
 
+    def show(self) -> TrainingPicture:
+        """Return a picture of the training: which batches in ``.grad`` were fresh or stale at each step."""
+        from .training_picture import TrainingPicture
+
+        return TrainingPicture(self.history)
+
     def __repr__(self) -> str:
         return self.text
 
@@ -127,6 +141,7 @@ def _paragraph(finding: Finding) -> str:
     lines = [
         f"{finding.severity}: {finding.code}" + (f"  at {finding.where}" if finding.where else ""),
         f"  {finding.message}",
+        *(f"    {line}" for line in finding.excerpt.splitlines()),
         f"  seen: {finding.evidence}",
         f"  fix:  {finding.fix}",
         f"  more: {finding.lesson}",
@@ -144,10 +159,16 @@ def _card(finding: Finding) -> str:
         f'<div style="border-left: 6px solid {_COLOURS[finding.severity]}; padding: 4px 12px; margin: 8px 0">'
         f"<div><b>{_SIGNS[finding.severity]} {say(finding.severity)}: {say(finding.code)}</b> "
         f"<code>{say(finding.where)}</code></div><div>{say(finding.message)}</div>"
+        f"{_excerpt_html(finding)}"
         f'<div style="opacity: 0.8">Seen: {say(finding.evidence)}</div>'
         f"<div>Fix: <code>{say(finding.fix)}</code></div>"
         f'<div style="opacity: 0.8">More: <a href="{say(finding.lesson)}">{say(finding.lesson)}</a></div></div>'
     )
+
+
+def _excerpt_html(finding: Finding) -> str:
+    style = "margin: 4px 0; padding: 4px 8px; overflow-x: auto; border: 1px solid currentColor; opacity: 0.9"
+    return f'<pre style="{style}">{html.escape(finding.excerpt)}</pre>' if finding.excerpt else ""
 
 
 def _short(file: str) -> str:

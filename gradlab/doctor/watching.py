@@ -56,7 +56,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         """Begin to watch, with an empty report."""
         if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
-        self.findings, self.watched, self.judged = [], "", True
+        self.findings, self.watched, self.judged, self.history = [], "", True, []
         self.missing = [str(one) for one in _torch.missing("doctor")]
         runner = self._runner = RuleRunner()
         log = runner.context.log
@@ -112,11 +112,13 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             runner.end(normal=error is None and not early)
             if error is not None:
                 KnownErrors(runner.context).explain(error)
+            runner.context.look_for_causes()
         except Exception as failure:
             log.give_up(failure)
         beside = log.threads.beside if log.threads is not None else {}
         followed = log.threads.followed if log.threads is not None else ""
         self.findings = [] if beside and followed else runner.findings()
+        self.history = runner.history.read(runner.context.name)
         self.trained = bool(log.backwards or log.steps or log.grad_calls)
         self.judged = self.trained and not beside
         self.watched = _summary(runner, followed, [*beside.values()])
@@ -161,7 +163,7 @@ def _summary(runner: RuleRunner, followed: str, beside: list[str]) -> str:
             f"{1 + len(beside)} threads trained ({', '.join([followed, *beside][:_MOST_NAMED])}), and the"
             " doctor can follow only one. Let a single thread train, such as with max_workers=1, and run it again."
         )
-    steps = [f"{_count(state.step_calls.get(at, 0), 'update')} of {context.name(at)}" for at in state.optimizers]
+    steps = [f"{_count(state.step_calls.get(at, 0), 'update')} of {context.full_name(at)}" for at in state.optimizers]
     if len(state.optimizers) > _MOST_NAMED:
         steps = [f"{_count(sum(state.step_calls.values()), 'update')} of many optimizers"]
     if not log.backwards and not log.steps:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from ..autograd_graph import LOOK_EVERY
 from ..events import NO_SITE
-from ..finding import Code
+from ..finding import Cause, Code
 from .base import Rule, RuleContext
 
 _FEW = 6
+_LOOKS, _LOOKS_UNEXPLAINED = 3, 5
+"""How often in a row more graphs have to be alive: with a line that keeps them, and without one (it may be a cache)."""
 
 
 class CarriedGraph(Rule):
@@ -33,7 +36,7 @@ class CarriedGraph(Rule):
             self._growing(backward.site, counts)
         if backward.number % LOOK_EVERY == 0:
             self._kept.append(backward)
-            del self._kept[:-3]
+            del self._kept[:-_LOOKS_UNEXPLAINED]
             self._leaking()
 
     def _growing(self, site: Any, counts: list[tuple[int, int]]) -> None:
@@ -49,14 +52,17 @@ class CarriedGraph(Rule):
                 "state that is carried along is never detached.",
                 f"the graph had {few} nodes at batch {first} and {many} at batch {last}",
                 "state = state.detach()  # after each batch, and no retain_graph=True",
+                Cause(*site),
             )
 
     def _leaking(self) -> None:
-        newest, counts = self._kept[-1], [one.alive for one in self._kept]
-        more = len(counts) == 3 and counts[0] < counts[1] < counts[2] >= _FEW
+        newest = self._kept[-1]
+        known = next((one.holder for one in reversed(self._kept[-_LOOKS:]) if one.holder != NO_SITE), NO_SITE)
+        looks = _LOOKS if known != NO_SITE else _LOOKS_UNEXPLAINED
+        counts = [one.alive for one in self._kept[-looks:]]
+        more = len(counts) == looks and all(few < many for few, many in pairwise(counts)) and counts[-1] >= _FEW
         if not more or self.context.has_finding(self.RETAIN_GRAPH_GROWTH):
             return  # as many as ever: what an update needs of the one before
-        known = next((one.holder for one in reversed(self._kept) if one.holder != NO_SITE), NO_SITE)
         self.report(
             self.GRAPH_RETAINED_MEMORY_LEAK,
             "error" if known != NO_SITE else "warning",
