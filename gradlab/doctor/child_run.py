@@ -105,7 +105,7 @@ def run_and_report(run: Callable[[], None], report: watch, path: Path, name: str
                 with report:
                     run()
             finally:
-                write_report(path, ChildReport(name, report, report.trained, report.rank_gradients.norms))
+                write_report(path, ChildReport(name, report, report.trained, report.rank_norms))
     except TerminatedError:
         die_of_sigterm()
         raise
