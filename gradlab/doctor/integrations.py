@@ -27,7 +27,7 @@ def _lightning_doctor() -> type:
     names = ("lightning.pytorch", "pytorch_lightning")
     package = _needed("LightningDoctor", "lightning", *sorted(names, key=lambda name: name not in sys.modules))
 
-    class LightningDoctor(package.Callback):
+    class LightningDoctor(package.Callback):  # type: ignore[name-defined]  # known when it is installed
         """Watches ``trainer.fit``: ``Trainer(callbacks=[LightningDoctor()])``."""
 
         report: watch
@@ -48,7 +48,7 @@ def _lightning_doctor() -> type:
 def _trainer_doctor() -> type:
     package = _needed("TrainerDoctor", "transformers", "transformers")
 
-    class TrainerDoctor(package.TrainerCallback):
+    class TrainerDoctor(package.TrainerCallback):  # type: ignore[name-defined]  # known when it is installed
         """Watches ``trainer.train``: ``Trainer(callbacks=[TrainerDoctor()], ...)``.
 
         The Trainer tells its callbacks of no error: a training that ends in one has no report.
