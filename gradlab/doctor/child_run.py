@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -105,7 +106,8 @@ def run_and_report(run: Callable[[], None], report: watch, path: Path, name: str
                 with report:
                     run()
             finally:
-                write_report(path, ChildReport(name, report, report.trained, report.rank_norms))
+                with suppress(OSError):  # without a place for the report the program is not to suffer
+                    write_report(path, ChildReport(name, report, report.trained, report.rank_norms))
     except TerminatedError:
         die_of_sigterm()
         raise

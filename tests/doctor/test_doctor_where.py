@@ -24,6 +24,7 @@ from gradlab.doctor.child_reports import ChildReport, expect_report, merge_repor
 from gradlab.doctor.child_run import WatchLimits
 from gradlab.doctor.entry_point import NotRunnableError
 from gradlab.doctor.launchers import watched_command
+from gradlab.doctor.program_watch import ProgramWatch
 from gradlab.doctor.rank_gradients import RankGradients
 
 FORGETS = "missing-zero-grad"
@@ -303,6 +304,17 @@ def test_processes_are_followed_and_end_as_they_would(folder: Path, capfd: pytes
     assert (finding["code"], finding["line"]) == (FORGETS, 12)
     assert "only in one and three of 3 processes" in finding["evidence"]
     assert "6 updates of " in report["watched"]
+
+
+def test_processes_run_also_where_no_report_can_be_written(folder: Path) -> None:
+    import multiprocessing
+
+    child = multiprocessing.get_context("fork").Process(target=train)
+    with ProgramWatch(WatchLimits(folder / "not there")) as report:
+        child.start()
+        child.join()
+    assert child.exitcode == 0
+    assert not report.judged
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
