@@ -53,6 +53,10 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self._runner: RuleRunner | None = None
         self._children = ChildProcesses()
         self._process = 0
+        self._clock: threading.Timer | None = None
+        self._ranks: RankGradients | None = None
+        self.rank_norms: dict[str, float] = {}
+        """Norms of the gradients that DistributedDataParallel makes alike: number of an update -> norm."""
         self.trained = False
         """Has the watched thread of this process trained anything?"""
 
@@ -77,8 +81,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self._clock = _start_clock(self._seconds, log)
         self._children = self._listen_to_children()
         self._children.start()
-        self.rank_gradients = RankGradients()
-        self.rank_gradients.start()
+        self._ranks = RankGradients()
+        self._ranks.start()
         runner.listener.start()
         return self
 
@@ -100,13 +104,15 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
     def _end(self, error: BaseException | None, *, early: bool) -> None:
         runner, self._runner = self._runner, None
         self._given = ()  # a report keeps no model alive
-        if runner is None:
+        if runner is None or self._ranks is None:
             return
         if self._clock is not None:
             self._clock.cancel()
         runner.listener.stop()
         self._children.stop()
-        self.rank_gradients.stop()
+        self._ranks.stop()
+        self.rank_norms = self._ranks.norms
+        self._clock = self._ranks = None
         if os.getpid() == self._process:  # a forked worker says nothing: its parent reports
             self._conclude(runner, error, early=early)
 
