@@ -78,8 +78,9 @@ class VariableNames:
 def wrapped_optimizer(optimizer: Optimizer) -> Optimizer:
     """Return the optimizer that a trainer's wrapper stands for, such as LightningAdam or AcceleratedOptimizer."""
     inner = getattr(optimizer, "optimizer", None)
-    same = isinstance(inner, Optimizer) and inner.param_groups is optimizer.param_groups
-    return inner if same else optimizer
+    if isinstance(inner, Optimizer) and inner.param_groups is optimizer.param_groups:
+        return inner
+    return optimizer
 
 
 def _clearest(names: dict[int, list[str]], number: int) -> str:
