@@ -34,7 +34,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _Parser(prog=called, description="What happens to .grad, and to memory, in a training loop.")
     parser.add_argument("--version", action="version", version=_versions())
     parser.set_defaults(version=__version__)
-    add_all(parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=_Parser))
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=_Parser)
+    add_all(commands)
+    for command in commands.choices.values():
+        command.add_argument("--version", action="version", version=_versions(), help=argparse.SUPPRESS)
     if isinstance(sys.stdout, io.TextIOWrapper):  # on Windows a pipe or a file takes 250 characters only
         sys.stdout.reconfigure(errors="replace")
     options = parser.parse_args(arguments)

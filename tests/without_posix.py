@@ -48,7 +48,8 @@ def become_windows() -> None:
         whole = types.ModuleType(stripped.__name__)
         vars(whole).update(vars(stripped))
         for user in list(sys.modules.values()):
-            if type(user) is types.ModuleType and vars(user) is not globals() and stripped.__name__ in vars(user):
+            mine = vars(user) is globals()
+            if type(user) is types.ModuleType and not mine and vars(user).get(stripped.__name__) is stripped:
                 setattr(user, stripped.__name__, whole)
     for module, names in NOT_ON_WINDOWS.items():
         for name in names.split():

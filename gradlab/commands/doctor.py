@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from .found import Parsers
+
+_Number = TypeVar("_Number", int, float)
 
 _EXIT_CODES = """
 exit codes:
   0  no finding as grave as --fail-on, and the program ended well
   1  findings
-  2  the program could not be run, or ended with an error or an exit code of its own that no finding explains
+  2  no verdict: the program could not be run, or ended with an error or an exit code of its own that no finding
+     explains, or trained nothing, or trained where the doctor could not follow
+
+The exit code of the program itself is not passed on: any but 0 counts as an error, and the report names it. A program
+that you end with Ctrl-C or SIGTERM has not failed: the report is printed first, and the findings decide.
+
+Where the training runs: processes of multiprocessing and torch.multiprocessing are followed, and so is one thread. With
+torchrun there is one report of all ranks, whichever comes first:
+  gradlab doctor torchrun --nproc-per-node 2 train.py
+  torchrun --nproc-per-node 2 -m gradlab doctor train.py
 
 A finding is ignored by a comment at the end of its line:  # gradlab: ignore[code] reason
 select, ignore and fail-on can be set under [tool.gradlab.doctor] in pyproject.toml; an option wins over it.
@@ -39,12 +50,22 @@ def add_doctor(parsers: Parsers[argparse.ArgumentParser]) -> None:
     parser.add_argument("--ignore", type=_codes, metavar="CODES", help="do not report these codes (a,b,c)")
     parser.add_argument("--fail-on", metavar="SEVERITY", help="error, warning or hint; warning by default")
     parser.add_argument("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
-    parser.add_argument("script", help="the path of a Python script or a notebook; after -m the name of a module")
+    limit = "stop watching after {}, print the report at once, and let the program go on at full speed"
+    parser.add_argument("--updates", type=int, metavar="N", help=limit.format("N calls of step()"))
+    parser.add_argument("--seconds", type=float, metavar="S", help=limit.format("S seconds"))
+    parser.add_argument("--report-to", metavar="FOLDER", help=argparse.SUPPRESS)  # for the ranks of torchrun
+    parser.add_argument("script", help="the path of a script or a notebook, or torchrun; after -m the name of a module")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program itself is given")
 
 
 def _codes(text: str) -> tuple[str, ...]:
     return tuple(code.strip() for code in text.split(",") if code.strip())
+
+
+def _positive(option: str, value: _Number | None) -> _Number | None:
+    if value is not None and not value > 0:
+        raise ValueError(f"{option} must be more than 0, got {value}")
+    return value
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -62,4 +83,7 @@ def _run(options: argparse.Namespace) -> int:
         wanted=FindingFilter(**settings),
         exit_zero=options.exit_zero,
         version=options.version,
+        updates=_positive("--updates", options.updates),
+        seconds=_positive("--seconds", options.seconds),
+        report_to=options.report_to,
     )

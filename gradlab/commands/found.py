@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 BAD_INPUT = 2
 """The exit code where a command was asked for something that it cannot do."""
@@ -21,7 +22,7 @@ Parsers = argparse._SubParsersAction
 _NOT_COMMANDS = ("__init__", "found")
 
 
-def add_all(parsers: Parsers[argparse.ArgumentParser]) -> None:
+def add_all(parsers: Parsers[Any]) -> None:
     """Add every command, in the order of the alphabet."""
     for name in sorted(path.stem for path in Path(__file__).parent.glob("*.py") if path.stem not in _NOT_COMMANDS):
         getattr(import_module(f".{name}", __package__), f"add_{name}")(parsers)

@@ -111,11 +111,11 @@ def mean(node: Any) -> bool:
     """Is a loss a mean over its batch that nothing divides, weighs or multiplies afterwards?"""
     if node is None:
         return False
+    if (reduction := getattr(node, "_saved_reduction", None)) is not None:
+        return bool(reduction == 1)  # 0 none, 1 mean, 2 sum: ATen/core/Reduction.h
     name, inner = node.name(), [one for one, _ in node.next_functions if one is not None]
     if _SCALED in node.metadata or name in _THROUGH:
         return len(inner) == 1 and mean(inner[0])
-    if hasattr(node, "_saved_reduction"):
-        return bool(node._saved_reduction == 1)  # 0 none, 1 mean, 2 sum: ATen/core/Reduction.h
     if name == "AddBackward0":  # a loss and, perhaps, a penalty with a weight of its own
         return not any("Div" in one.name() for one in inner) and any(mean(one) for one in inner)
     return bool(name == "MeanBackward0")

@@ -42,18 +42,21 @@ def code_owner(file: str) -> Owner:
     return Owner.LIBRARY if library else Owner.USER
 
 
+_USER, _LIBRARY = Owner.USER, Owner.LIBRARY
+
+
 def user_frame(frame: FrameType | None) -> FrameType | None:
     """Return the innermost frame of the learner's code, or else of a library that is not PyTorch."""
     library = None
-    for _ in range(_MOST_FRAMES):
-        if frame is None:
-            break
+    left = _MOST_FRAMES
+    while frame is not None and left:
         owner = code_owner(frame.f_code.co_filename)
-        if owner is Owner.USER:
+        if owner is _USER:
             return frame
-        if owner is Owner.LIBRARY and library is None:
+        if owner is _LIBRARY and library is None:
             library = frame
         frame = frame.f_back
+        left -= 1
     return library
 
 
@@ -70,15 +73,35 @@ def variables(frame: FrameType) -> dict[str, Any]:
     return found
 
 
-def call_path(frame: FrameType | None, most: int = 4) -> int:
-    """Return a number for the learner's lines that led here, caller by caller: one helper can serve two purposes."""
-    lines: list[tuple[int, int]] = []
-    while frame is not None and len(lines) < most:
-        frame = user_frame(frame)
-        if frame is not None:
-            lines.append((id(frame.f_code), frame.f_lineno))
-            frame = frame.f_back
-    return hash(tuple(lines))
+def site_and_path(frame: FrameType | None, most: int = 4) -> tuple[Site, int]:
+    """Return the learner's line, and a number for the calls that led here: one helper can serve two purposes.
+
+    Calls in libraries count where there are no more of the learner's own.
+    """
+    frames: list[FrameType] = []
+    libraries: list[FrameType] = []  # those outside of the last one
+    left = _MOST_FRAMES
+    while frame is not None and left:
+        owner = code_owner(frame.f_code.co_filename)
+        if owner is _USER:
+            frames.append(frame)
+            if len(frames) == most:
+                break
+            libraries.clear()
+        elif owner is _LIBRARY and len(libraries) < most:
+            libraries.append(frame)
+        frame = frame.f_back
+        left -= 1
+    frames += libraries[: most - len(frames)]
+    if not frames:
+        return NO_SITE, 0
+    site = frames[0].f_code.co_filename, frames[0].f_lineno
+    return site, hash(tuple([(id(one.f_code), one.f_lasti) for one in frames]))  # finding a line takes long
+
+
+@cache
+def _in_doctor(file: str) -> bool:
+    return file.startswith(_HERE)
 
 
 def call_chain(frame: FrameType | None, most: int = 6) -> list[FrameType]:
@@ -109,7 +132,7 @@ def outside_constructors(frame: FrameType | None) -> Site:
 
 def outside_doctor(frame: FrameType) -> FrameType:
     """Return the innermost frame that is not the doctor's: of a watch around this one, perhaps."""
-    while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
+    while _in_doctor(frame.f_code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
     return frame
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -41,6 +42,11 @@ def find_entry_point(name: str, *, module: bool = False) -> EntryPoint:
     path = Path(name)
     if not path.is_file():
         what = "a folder" if path.is_dir() else "no such file"
+        if shutil.which(name):  # such as: accelerate launch
+            raise NotRunnableError(
+                f"{name}: not a Python script; a program that starts others can start the doctor: give it the module "
+                "gradlab in the place of the script (-m gradlab doctor train.py)"
+            )
         raise NotRunnableError(
             f"{name}: {what}; give the path of a Python script or a notebook, or -m and a module's name"
         )

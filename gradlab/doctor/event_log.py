@@ -20,6 +20,7 @@ from .events import NO_SITE, Backward, Clear, Event, GradEdited, OptimizerMade, 
 from .module_index import ModuleIndex
 from .names import VariableNames
 from .param_index import ParamIndex, bit_positions
+from .threads import TrainingThreads
 from .weight_marks import WeightMarks
 
 _NO_THREAD = 0
@@ -83,6 +84,13 @@ class EventLog:
         """Parameters whose gradients the rules would like to be looked at when a backward begins."""
         self.wanted_values_after = 0
         """Those on which zeros may come from a clearing or from a backward: looked at when it ends."""
+        self.grad_calls = 0
+        """Number of calls of ``torch.autograd.grad``, which add to no ``.grad``."""
+        self.threads: TrainingThreads | None = None
+        """Set where the watch may go over to another thread."""
+        self.most_updates = sys.maxsize
+        """After so many ``on_enough`` is called, when the next backward pass begins: no hook of PyTorch's runs then."""
+        self.on_enough: Callable[[], None] = lambda: None
         self.failure = ""
         """What went wrong in here, "" if nothing did; then nothing is looked at any more."""
 
@@ -102,6 +110,44 @@ class EventLog:
     def is_watched_thread(self) -> bool:
         """Is this the watching thread, or one of autograd's that works for it?"""
         return threading.get_ident() == self._thread or (self.current is not None and _torch.current_graph_task() >= 0)
+
+    def begins_pass(self) -> bool:
+        """Return whether the backward pass that is about to run is to be watched."""
+        if threading.get_ident() != self._thread and not self._goes_over():
+            return False
+        if self.steps - len(self.stepping) >= self.most_updates and not (self.threads and self.threads.beside):
+            self._forget_unfinished()
+            self.on_enough()
+            return False
+        return self.current is None
+
+    def _forget_unfinished(self) -> None:
+        """Forget a step whose closure is at work: without its passes it would look like one that has none."""
+        for at, event in enumerate(self.events):
+            if event in self.stepping:
+                del self.events[at:]
+                break
+        self.stepping.clear()
+
+    def _goes_over(self) -> bool:
+        """Another thread is about to train: return whether it is watched from now on."""
+        if self.threads is None or self._thread == _NO_THREAD or _torch.current_graph_task() >= 0:
+            return False
+        if not self.threads.follow(trained=self.backwards > 0):
+            return False
+        self._thread = threading.get_ident()
+        return True
+
+    def may_train_here(self) -> bool:
+        """Is this the watching thread, or one that it may go over to?"""
+        return self.is_watched_thread() or (
+            self._thread != _NO_THREAD and self.threads is not None and not self.backwards
+        )
+
+    def steps_elsewhere(self) -> None:
+        """Note a step on a thread that is not watched."""
+        if self.threads is not None and self._thread != _NO_THREAD and _torch.current_graph_task() < 0:
+            self.threads.note()
 
     def emit(self, event: Event) -> None:
         """Add an event."""
@@ -169,7 +215,7 @@ class EventLog:
 
     def params_of(self, optimizer: Optimizer) -> int:
         """Return the parameters of an optimizer; its groups are gone through again when their number has changed."""
-        count = sum(len(group["params"]) for group in optimizer.param_groups)
+        count = sum([len(group["params"]) for group in optimizer.param_groups])
         known = self._params_of.get(id(optimizer))
         if known is None or known[0] != count:
             known = (count, self.index.bits(p for group in optimizer.param_groups for p in group["params"]))

@@ -6,9 +6,13 @@ import html
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ..formatting import lesson_address
+
+if TYPE_CHECKING:
+    from ..scenes import BatchHistory
+    from .training_picture import TrainingPicture
 
 Severity = Literal["error", "warning", "hint"]
 """error: proven from what happened. warning: very likely a mistake. hint: worth a look, and perhaps meant so."""
@@ -78,6 +82,10 @@ class Report:
     """What was seen: "120 updates of Adam over 6 parameters"."""
     missing: list[str] = field(default_factory=list)
     """What the doctor cannot do on the running version of PyTorch, in words."""
+    judged: bool = True
+    """False if nothing was trained, or not where the doctor could follow; ``watched`` says why."""
+    history: list[BatchHistory] = field(default_factory=list)
+    """What was inside ``.grad`` at the steps of each optimizer."""
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -98,22 +106,32 @@ class Report:
     @property
     def text(self) -> str:
         """The report to read, a paragraph a finding."""
-        count = len(self.findings)
-        head = f"{count or 'No'} finding{'' if count == 1 else 's'}. {self.watched}".strip()
+        head = f"{self._counted()}{self.watched}".strip()
         lines = [head, *(f"Not on this version of PyTorch: {what}." for what in self.missing)]
         return "\n\n".join(["\n".join(lines), *(_paragraph(finding) for finding in self.findings)])
+
+    def _counted(self) -> str:
+        """Return "2 findings. "; "" where there is none because nothing was judged."""
+        count = len(self.findings)
+        return f"{count or 'No'} finding{'' if count == 1 else 's'}. " if count or self.judged else ""
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, for ``--json``."""
         findings = [asdict(finding) for finding in self.findings]
-        return {"watched": self.watched, "missing": self.missing, "findings": findings}
+        return {"watched": self.watched, "judged": self.judged, "missing": self.missing, "findings": findings}
+
+    def show(self) -> TrainingPicture:
+        """Return a picture of the training: which batches in ``.grad`` were fresh or stale at each step."""
+        from .training_picture import TrainingPicture
+
+        return TrainingPicture(self.history)
 
     def __repr__(self) -> str:
         return self.text
 
     def _repr_html_(self) -> str:
         cards = "".join(_card(finding) for finding in self.findings)
-        head = self.watched if self.findings else f"No findings. {self.watched}"
+        head = self.watched if self.findings else f"{self._counted()}{self.watched}"
         lines = [head, *(f"Not on this version of PyTorch: {what}." for what in self.missing)]
         words = "<br>".join(html.escape(line) for line in lines)
         return f'<div style="font-family: sans-serif; max-width: 56em">{cards}<p>{words}</p></div>'

@@ -24,11 +24,13 @@ class HeldBackward:
 class ParamGroupState:
     """Parameters whose gradients have the same contents."""
 
-    __slots__ = ("edited", "held", "params")
+    __slots__ = ("edited", "forgotten", "held", "params")
 
     def __init__(self, params: int, held: list[HeldBackward] | None = None, *, edited: bool = False) -> None:
         """``edited`` says that somebody has written to ``.grad`` by hand since it was last cleared or used."""
         self.params, self.held, self.edited = params, held or [], edited
+        self.forgotten = 0
+        """How many more passes are inside, which steps have used: only some are remembered one by one."""
 
     @property
     def fresh(self) -> list[HeldBackward]:
@@ -38,7 +40,18 @@ class ParamGroupState:
     def split_off(self, params: int) -> ParamGroupState:
         """Take some parameters out into a group of their own."""
         self.params &= ~params
-        return ParamGroupState(params, [held.copy() for held in self.held], edited=self.edited)
+        part = ParamGroupState(params, [held.copy() for held in self.held], edited=self.edited)
+        part.forgotten = self.forgotten
+        return part
+
+    def forget(self, first: int, after: int) -> None:
+        """Remember only the number of those between two places."""
+        self.forgotten += sum(held.used_by >= 0 for held in self.held[first:after])
+        del self.held[first:after]
+
+    def empty(self) -> None:
+        """Nothing is inside any more."""
+        self.held, self.forgotten, self.edited = [], 0, False
 
 
 @dataclass

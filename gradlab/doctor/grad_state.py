@@ -13,6 +13,7 @@ from .events import (
     Backward,
     Clear,
     Clip,
+    Event,
     Forward,
     GradEdited,
     OptimizerMade,
@@ -51,6 +52,10 @@ class GradState:
         """Parameters of each optimizer, as far as it was seen at work."""
         self.last_clear: Site = NO_SITE
         """The line that cleared gradients last."""
+        self.clear_sites: dict[Site, int] = {}
+        """Line that clears -> the parameters whose gradients it has cleared."""
+        self.reached = 0
+        """Parameters that a backward pass has added to."""
         self.last_stepped = -1
         """The optimizer that stepped last."""
         self.newest = 0
@@ -100,12 +105,13 @@ class GradState:
         groups = self.groups(used) + self.groups(params & ~used)
         self._rules.on_accumulate(backward, groups)
         backward.added |= params
+        self.reached |= params
         backward.during = self.steps.get(backward.inside, 0)
         backward.used |= used
         for group in groups:
             group.held.append(HeldBackward(backward, backward.inside if group.params & used else -1))
             if len(group.held) > _MOST_HELD:
-                del group.held[4 : _MOST_HELD // 2]
+                group.forget(4, _MOST_HELD // 2)
         covered = self.covered()
         for optimizer, own in self.params_of.items():
             self.since[optimizer].elsewhere |= params & ~covered
@@ -151,7 +157,7 @@ class GradState:
             return zeros
         if unseen:
             for group in self.groups(unseen):
-                group.held, group.edited = [], False
+                group.empty()
             self._rules.on_maybe_cleared(unseen)
             self._merge()
         return unseen
@@ -163,10 +169,12 @@ class GradState:
             for held in group.fresh:
                 held.backward.wiped |= group.params
                 lost.append(held.backward)
-            group.held, group.edited = [], False
+            group.empty()
         cleared = Cleared(event, unique_sorted(lost))
         if event.site != NO_SITE:
             self.last_clear = event.site
+            if event.site in self.clear_sites or len(self.clear_sites) < _MOST_HELD:
+                self.clear_sites[event.site] = self.clear_sites.get(event.site, 0) | event.params
         for optimizer, params in self.params_of.items():
             if params & event.params:
                 self.since[optimizer].cleared = True
@@ -178,7 +186,7 @@ class GradState:
         """The bits of parameters that are gone go to new ones."""
         self._seen(event.params, None)
         for group in self.groups(event.params):
-            group.held, group.edited = [], False
+            group.empty()
         for optimizer in self.params_of:
             self.params_of[optimizer] &= ~event.params
         self._merge()
@@ -222,6 +230,22 @@ class GradState:
                 held.backward.used_at = held.backward.used_at or self.newest
             group.edited = False
         self.since[optimizer] = SinceLastStep()
+
+    def repeated(self, updates: list[list[Event]]) -> None:
+        """Updates are not told, since they repeat those before: keep the counts right."""
+        for event in (event for update in updates for event in update):
+            if type(event) is Step:
+                self.steps[event.optimizer] += 1
+                if not event.scaler:
+                    self.step_calls[event.optimizer] += 1
+            elif type(event) is ScalerStep:
+                self.step_calls[event.optimizer] += 1
+            elif type(event) is Backward:
+                self.newest = event.number
+
+    def size(self) -> int:
+        """Return how many passes are inside the groups, each group counted for itself."""
+        return sum(len(group.held) + group.forgotten for group in self._groups)
 
     def scaler_step(self, event: ScalerStep) -> None:
         """A scaler has taken a step, or skipped it."""

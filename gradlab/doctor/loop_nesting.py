@@ -87,10 +87,10 @@ def _limits(loop: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
     if isinstance(loop, ast.While):
         return frozenset()
     return frozenset(
-        ast.unparse(argument)
+        ast.unparse(call.args[min(1, len(call.args) - 1)])
         for call in ast.walk(loop.iter)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("range", "trange")
-        for argument in call.args[:2]
+        if call.args
     )
 
 

@@ -18,6 +18,7 @@ _STRIDED = torch.strided
 _MANY = 1024  # numbers; from then on those of parameters that are gone are given to new ones
 
 _SMALL = 100_000  # elements
+_MOST_CHOSEN = 16  # sets of parameters
 
 
 class ParamIndex:
@@ -30,6 +31,7 @@ class ParamIndex:
         self._params: list[weakref.ref[Tensor]] = []
         self._ids: list[int] = []
         self._living: dict[int, tuple[int, weakref.ref[Tensor]]] = {}
+        self._chosen: dict[int, list[tuple[int, int, weakref.ref[Tensor]]]] = {}  # params -> those that live
         self._free: list[int] = []
         self._many = _MANY
         self._seen: list[tuple[int, int, int]] = []
@@ -68,6 +70,7 @@ class ParamIndex:
             self.versions.append(_version(param))
         self._numbers[id(param)] = number
         self._living[number] = 1 << number, reference
+        self._chosen.clear()
         return number
 
     def bits(self, tensors: Iterable[Tensor]) -> int:
@@ -98,9 +101,7 @@ class ParamIndex:
         """Return the parameters that have a gradient now, that have lost theirs, and whose gradient has changed."""
         present = lost = changed = 0
         seen, gone = self._seen, []
-        for number, (bit, reference) in self._living.items():
-            if not params & bit:
-                continue
+        for number, bit, reference in self._chosen.get(params) or self._choose(params):
             param = reference()
             if param is None:  # and its gradient with it: nobody has cleared anything
                 gone.append(number)
@@ -111,15 +112,24 @@ class ParamIndex:
                 if before is not _NONE:
                     lost |= bit
                     seen[number] = _NONE
-            else:
-                present |= bit
-                state = (id(grad), grad._version, _address(grad))
-                if before != state:
-                    changed |= bit
-                    seen[number] = state
+                continue
+            present |= bit
+            key, version, address = before
+            if key != id(grad) or version != grad._version or (address and address != grad.data_ptr()):
+                changed |= bit
+                seen[number] = (id(grad), grad._version, _address(grad))
         for number in gone:
             del self._living[number]
+            self._chosen.clear()
         return present, lost, changed
+
+    def _choose(self, params: int) -> list[tuple[int, int, weakref.ref[Tensor]]]:
+        """Return some parameters with their numbers and bits; kept, since the same sets are asked for again."""
+        if len(self._chosen) >= _MOST_CHOSEN:
+            self._chosen.clear()
+        some = [(number, bit, reference) for number, (bit, reference) in self._living.items() if params & bit]
+        self._chosen[params] = some
+        return some
 
     def frozen(self, params: int) -> int:
         """Return those that require no gradient."""

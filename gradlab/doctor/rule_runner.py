@@ -24,7 +24,9 @@ from .events import (
 )
 from .finding import SEVERITIES, Finding
 from .grad_state import GradState
+from .repeats import RepeatFilter
 from .rules import RULES, Rule, RuleContext
+from .step_history import StepHistory
 from .torch_listener import TorchListener
 
 _P = ParamSpec("_P")
@@ -37,7 +39,8 @@ class RuleRunner:
         """Start with nothing seen."""
         self.listener = TorchListener(self.on_events)
         self.context = RuleContext(self.listener.log)
-        rules = [rule(self.context) for rule in RULES]
+        self.history = StepHistory(self.context)
+        rules = [*(rule(self.context) for rule in RULES), self.history]
         self.backward = _each(rules, Rule.backward)
         self.on_nonzero_grad = _each(rules, Rule.on_nonzero_grad)
         self.on_maybe_cleared = _each(rules, Rule.on_maybe_cleared)
@@ -50,7 +53,8 @@ class RuleRunner:
         self.schedule = _each(rules, Rule.schedule)
         self.mode = _each(rules, Rule.mode)
         self.forward = _each(rules, Rule.forward)
-        self.end = _each(rules, Rule.end)
+        self._end = _each(rules, Rule.end)
+        self._repeats = RepeatFilter(self._tell, self._repeated, self._size)
         state = self.context.state = GradState(self)
         self._handlers: dict[type[Event], Callable[[Any], None]] = {
             Added: state.added,
@@ -70,6 +74,23 @@ class RuleRunner:
         }
 
     def on_events(self, events: list[Event]) -> None:
+        """Take events, in order."""
+        self._repeats.take(events)
+
+    def end(self, *, normal: bool) -> None:
+        """The watch is over; ``normal`` is False if an exception ended it."""
+        self._repeats.release()
+        self._end(normal=normal)
+
+    def _size(self) -> int:
+        """Return how much is inside the gradients; -1 once something was found, since rules count how often."""
+        return -1 if self.context.findings else self.context.state.size()
+
+    def _repeated(self, updates: list[list[Event]]) -> None:
+        self.context.state.repeated(updates)
+        self.history.repeated(updates)
+
+    def _tell(self, events: list[Event]) -> None:
         """Go through events in order."""
         handlers = self._handlers
         for event in events:

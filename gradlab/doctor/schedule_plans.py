@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import math
+import operator
+import re
 import weakref
+from contextlib import suppress
 from types import FrameType
 from typing import Any
 
@@ -15,7 +19,8 @@ from .loop_nesting import loops_around
 
 _MOST = 256
 _LENGTHS = ("total_steps", "T_max", "total_iters", "total_size", "step_size")
-_STEPS_OF_A_FUNCTION = "num_training_steps"  # as in transformers' schedules
+_OPERATIONS: dict[type[ast.operator], Any] = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
+_NAMED_AS_LENGTH = re.compile(r"total|max|training|num_(steps|iter|updates)|t_max", re.IGNORECASE)
 
 
 class SchedulePlans:
@@ -69,9 +74,21 @@ def planned_length(scheduler: Any) -> int:
     if (milestones := getattr(scheduler, "milestones", None)) is not None:
         return int(max(milestones, default=0))
     for function in getattr(scheduler, "lr_lambdas", ()):
-        return int(getattr(function, "keywords", {}).get(_STEPS_OF_A_FUNCTION, 0))
+        return max((value for name, value in _knows(function) if _NAMED_AS_LENGTH.search(name)), default=0)
     lengths = [getattr(scheduler, name, None) for name in _LENGTHS]
     return next((int(length) for length in lengths if isinstance(length, (int, float)) and length < math.inf), 0)
+
+
+def _knows(function: Any) -> list[tuple[str, int]]:
+    """Return the whole numbers that a function uses, by the names that it has for them."""
+    named = dict(getattr(function, "keywords", {}))  # of a partial, as in transformers' schedules
+    code = getattr(function, "__code__", None)
+    if code is not None:
+        named |= {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+            with suppress(ValueError):  # nothing was assigned yet
+                named[name] = cell.cell_contents
+    return [(name, value) for name, value in named.items() if type(value) is int]
 
 
 def _epochs(plan: SchedulePlan, frames: list[FrameType]) -> int:
@@ -85,11 +102,26 @@ def _epochs(plan: SchedulePlan, frames: list[FrameType]) -> int:
 
 
 def _value(words: str, frame: FrameType) -> int:
-    """Return the whole number that a literal, a variable or an attribute of one stands for; 0 if it is none."""
-    if words.isdigit():
-        return int(words)
-    name, *attributes = words.split(".")
-    value = variables(frame).get(name, frame.f_globals.get(name))
-    for attribute in attributes:
-        value = getattr(value, "__dict__", {}).get(attribute)
+    """Return the whole number that an expression of literals, variables, attributes and keys stands for; else 0."""
+    try:
+        value = _evaluated(ast.parse(words, mode="eval").body, {**frame.f_globals, **variables(frame)})
+    except (KeyError, IndexError, TypeError, SyntaxError):
+        return 0
     return value if isinstance(value, int) else 0
+
+
+def _evaluated(node: ast.expr, names: dict[str, Any]) -> Any:
+    """Look a value up without running any code of the learner's."""
+    if isinstance(node, ast.Constant):
+        return node.value
+    if isinstance(node, ast.Name):
+        return names[node.id]
+    if isinstance(node, ast.Attribute):
+        return vars(_evaluated(node.value, names))[node.attr]
+    if isinstance(node, ast.Subscript):
+        holder = _evaluated(node.value, names)
+        return holder[_evaluated(node.slice, names)] if type(holder) in (dict, list, tuple) else 0
+    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
+        left, right = _evaluated(node.left, names), _evaluated(node.right, names)
+        return _OPERATIONS[type(node.op)](left, right) if type(left) is type(right) is int else 0
+    return 0

@@ -115,18 +115,34 @@ def reads_gradient_of_an_input(site: Site) -> bool:
     )
 
 
-def calls_near(site: Site, method: str) -> list[int]:
-    """Return the lines that call a method of this name in the function of a line, or else in the whole file."""
+def calls_in_loop(site: Site, method: str) -> list[int]:
+    """Return the lines that call a method of this name in the outermost loop around a line, or in its function."""
     tree = syntax_tree(site[0]) if site != NO_SITE else None
-    for around in (_innermost_function(tree, site[1]), tree) if tree is not None else ():
-        lines = {
-            node.lineno
-            for node in ast.walk(around)
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method
-        }
-        if lines:
-            return sorted(lines)
-    return []
+    if tree is None:
+        return []
+    around: ast.AST = _innermost_function(tree, site[1])
+    loops = [
+        one
+        for one in ast.walk(around)
+        if isinstance(one, (ast.For, ast.While)) and one.lineno <= site[1] <= (one.end_lineno or 0)
+    ]
+    around = min(loops, key=lambda one: one.lineno, default=around)
+    return sorted(
+        node.lineno
+        for node in ast.walk(around)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method
+    )
+
+
+def first_step_between(first: Site, second: Site) -> int:
+    """Return the line between two others that calls SAM's first step, or something told not to clear; 0 if none."""
+    tree = syntax_tree(first[0]) if first[0] == second[0] else None
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Call) and first[1] <= node.lineno <= second[1]:
+            keeps = any(one.arg == "zero_grad" and ast.unparse(one.value) == "False" for one in node.keywords)
+            if keeps or ast.unparse(node.func).endswith("first_step"):
+                return node.lineno
+    return 0
 
 
 def _innermost_function(tree: ast.AST, line: int) -> ast.AST:

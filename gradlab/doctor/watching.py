@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from types import TracebackType
 from typing import Any
 
@@ -11,9 +12,13 @@ from torch import nn
 
 from .. import _torch
 from .callsite import strip_doctor_frames
+from .child_processes import ChildProcesses
+from .event_log import EventLog
 from .finding import Report
 from .known_errors import KnownErrors
+from .rank_gradients import RankGradients
 from .rule_runner import RuleRunner
+from .threads import TrainingThreads
 
 _MOST_NAMED = 4  # optimizers
 
@@ -23,11 +28,12 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
 
     ``with watch(model, optimizer) as report: train()``, then read ``report``; it is a Report. With nothing named,
     models and optimizers are found as they are used. The loop computes what it would have computed, bit for bit; when
-    the block ends, also by an exception, everything is as it was before. Raises TypeError for what is neither a module
-    nor an optimizer.
+    the block ends, also by an exception, everything is as it was before. After ``updates`` calls of ``step()``, or
+    after ``seconds``, the watch ends early, with the next backward pass, and the block goes on at full speed. Raises
+    TypeError for what is neither a module nor an optimizer, and ValueError for a limit that is not positive.
     """
 
-    def __init__(self, *model_and_optimizers: Any) -> None:
+    def __init__(self, *model_and_optimizers: Any, updates: int | None = None, seconds: float | None = None) -> None:
         """Check what is to be watched."""
         super().__init__()
         for one in model_and_optimizers:
@@ -35,23 +41,40 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
                 raise TypeError(
                     f"watch: give it modules and optimizers (torch.nn.Module, torch.optim.Optimizer), got {one!r}"
                 )
+        for name, limit in (("updates", updates), ("seconds", seconds)):
+            if limit is not None and limit <= 0:
+                raise ValueError(f"watch: {name} must be positive, got {limit!r}")
         self._given = model_and_optimizers
+        self._updates, self._seconds = updates, seconds
         self._runner: RuleRunner | None = None
+        self._children = ChildProcesses()
         self._process = 0
+        self.trained = False
+        """Has the watched thread of this process trained anything?"""
 
     def __enter__(self) -> watch:
         """Begin to watch, with an empty report."""
         if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
-        self.findings, self.watched = [], ""
+        self.findings, self.watched, self.judged, self.history = [], "", True, []
         self.missing = [str(one) for one in _torch.missing("doctor")]
         runner = self._runner = RuleRunner()
+        log = runner.context.log
         self._process = os.getpid()
         for one in self._given:
             if isinstance(one, nn.Module):
-                runner.context.log.models.see(one)
+                log.models.see(one)
             else:
-                runner.context.log.optimizer(one)
+                log.optimizer(one)
+        log.threads = TrainingThreads()
+        log.on_enough = self._end_early
+        if self._updates is not None:
+            log.most_updates = self._updates
+        self._clock = _start_clock(self._seconds, log)
+        self._children = self._listen_to_children()
+        self._children.start()
+        self.rank_gradients = RankGradients()
+        self.rank_gradients.start()
         runner.listener.start()
         return self
 
@@ -59,30 +82,65 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Stop watching and write the report."""
+        self._end(error, early=False)
+        if error is not None:
+            _strip_all(error)
+
+    def _listen_to_children(self) -> ChildProcesses:
+        return ChildProcesses()
+
+    def _end_early(self) -> None:
+        """Stop watching inside the block."""
+        self._end(None, early=True)
+
+    def _end(self, error: BaseException | None, *, early: bool) -> None:
         runner, self._runner = self._runner, None
         self._given = ()  # a report keeps no model alive
         if runner is None:
             return
+        if self._clock is not None:
+            self._clock.cancel()
         runner.listener.stop()
-        if os.getpid() != self._process:  # a forked worker: its parent reports
-            return
-        self._conclude(runner, error)
-        if error is not None:
-            _strip_all(error)
+        self._children.stop()
+        self.rank_gradients.stop()
+        if os.getpid() == self._process:  # a forked worker says nothing: its parent reports
+            self._conclude(runner, error, early=early)
 
-    def _conclude(self, runner: RuleRunner, error: BaseException | None) -> None:
+    def _conclude(self, runner: RuleRunner, error: BaseException | None, *, early: bool) -> None:
         log = runner.context.log
         try:
-            runner.end(normal=error is None)
+            runner.end(normal=error is None and not early)
             if error is not None:
                 KnownErrors(runner.context).explain(error)
             runner.context.look_for_causes()
         except Exception as failure:
             log.give_up(failure)
-        self.findings = runner.findings()
-        self.watched = _summary(runner)
+        beside = log.threads.beside if log.threads is not None else {}
+        followed = log.threads.followed if log.threads is not None else ""
+        self.findings = [] if beside and followed else runner.findings()
+        self.history = runner.history.read(runner.context.name)
+        self.trained = bool(log.backwards or log.steps or log.grad_calls)
+        self.judged = self.trained and not beside
+        self.watched = _summary(runner, followed, [*beside.values()])
+        if not self.judged and not beside:
+            self.watched += _hint_at_children(self._children)
+        if early:
+            self.watched += " Then the watch ended early, as asked, and the program went on without it."
         if log.failure:
             self.watched += f" The doctor itself failed and stopped looking ({log.failure})."
+
+
+def _start_clock(seconds: float | None, log: EventLog) -> threading.Timer | None:
+    if seconds is None:
+        return None
+
+    def end() -> None:
+        log.most_updates = -1
+
+    clock = threading.Timer(seconds, end)
+    clock.daemon = True
+    clock.start()
+    return clock
 
 
 def _strip_all(error: BaseException) -> None:
@@ -97,20 +155,46 @@ def _strip_all(error: BaseException) -> None:
             waiting += [one.__cause__, one.__context__]
 
 
-def _summary(runner: RuleRunner) -> str:
+def _summary(runner: RuleRunner, followed: str, beside: list[str]) -> str:
     state, context = runner.context.state, runner.context
-    if not context.log.backwards:
-        return "Nothing was trained in this block: no backward pass and no step."
-    if len(context.state.optimizers) <= _MOST_NAMED:
-        steps = [
-            f"{_count(state.step_calls.get(at, 0), 'update')} of {context.full_name(at)}"
-            for at in context.state.optimizers
-        ]
-    else:
+    log = context.log
+    if beside and followed:
+        return (
+            f"{1 + len(beside)} threads trained ({', '.join([followed, *beside][:_MOST_NAMED])}), and the"
+            " doctor can follow only one. Let a single thread train, such as with max_workers=1, and run it again."
+        )
+    steps = [f"{_count(state.step_calls.get(at, 0), 'update')} of {context.full_name(at)}" for at in state.optimizers]
+    if len(state.optimizers) > _MOST_NAMED:
         steps = [f"{_count(sum(state.step_calls.values()), 'update')} of many optimizers"]
-    return f"Watched {_count(context.log.backwards, 'backward pass', 'es')}" + (
-        f", {', '.join(steps)}." if steps else ", no optimizer."
-    )
+    if not log.backwards and not log.steps:
+        if log.grad_calls:
+            calls = _count(log.grad_calls, "call")
+            return f"No backward() and no step: {calls} of torch.autograd.grad, which fill no .grad."
+        words = "Nothing was trained in this process while the doctor watched: no backward pass and no step."
+    else:
+        where = f"the thread {followed}: " if followed else ""
+        words = f"Watched {where}{_count(log.backwards, 'backward pass', 'es')}" + (
+            f", {', '.join(steps)}." if steps else ", no optimizer."
+        )
+    if beside:
+        words += f" Other threads trained, too, and were not watched ({', '.join(beside[:_MOST_NAMED])})."
+    return words
+
+
+def _hint_at_children(children: ChildProcesses) -> str:
+    """Return where the training may have been, as a sentence that says what to run instead; "" if nothing is known."""
+    if children.commands:
+        command = children.commands[0]
+        return f" It was started as another program, which the doctor can watch by itself:  {command}"
+    if children.names:
+        names = ", ".join(children.names[:_MOST_NAMED])
+        if children.follows:
+            return f" Nor did the doctor see any training in the processes that it has started ({names})."
+        return (
+            f" The training may have been in other processes ({names}). Use watch() inside the function that they"
+            " run, or run the whole script with gradlab doctor, which follows processes of multiprocessing."
+        )
+    return ""
 
 
 def _count(number: int, word: str, ending: str = "s") -> str:

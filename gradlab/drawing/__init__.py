@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .axes import Side as Side
     from .axes import make_axes as make_axes
     from .axes import panel_axes as panel_axes
+    from .batch_history import draw_batch_history as draw_batch_history
     from .batches import BATCH_STYLES as BATCH_STYLES
     from .batches import add_key as add_key
     from .builder import PanelBuilder as PanelBuilder

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .batch_history import BatchHistory as BatchHistory
     from .from_forecast import forecast_scene as forecast_scene
     from .from_run import RunScenes as RunScenes
     from .from_run import loss_curve as loss_curve

@@ -1,32 +1,40 @@
-"""What watch costs: time on a small MLP and on a model of 25 million parameters, and its memory over many updates.
+"""What watch costs: processor time on models from tiny to 25 million parameters, and its memory over many updates.
 
-Watched and bare updates take turns in short rounds, so that whatever else the machine does falls on both alike; the
-ratio is that of the medians. Targets: at most 1.3 times the bare step on the MLP, 1.05 on the large model.
+Bare and watched blocks of updates of two equal models take turns, so that whatever else the machine does falls on both
+alike; the figure is the median of the ratios of neighbours. ``--against PATH`` measures another checkout of gradlab in
+turn with this one. Targets: at most 1.15 on the small MLP, 1.03 on the large one.
+
+    OMP_NUM_THREADS=1 python tests/benchmarks/bench_doctor.py [--against PATH] [--memory UPDATES] [MODEL ...]
 """
 
 from __future__ import annotations
 
+import argparse
 import gc
+import json
+import os
+import resource
 import statistics
+import subprocess
+import sys
 import time
 import tracemalloc
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from gradlab.doctor import watch
+from gradlab.doctor.torch_listener import TorchListener
 
-ROUNDS = 40
+HERE = Path(__file__).resolve().parents[2]
+Update = Callable[[], None]
 
 
-def mlp(width: int, depth: int, rows: int) -> Callable[[], None]:
+def training(model: nn.Module, x: Tensor, y: Tensor, **adam: bool) -> Update:
     """Return a function that does one update."""
-    torch.manual_seed(0)
-    layers = [one for _ in range(depth) for one in (nn.Linear(width, width), nn.ReLU())]
-    model = nn.Sequential(*layers, nn.Linear(width, 10))
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
-    x, y = torch.randn(rows, width), torch.randint(10, (rows,))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, **adam)
 
     def update() -> None:
         optimizer.zero_grad()
@@ -37,49 +45,138 @@ def mlp(width: int, depth: int, rows: int) -> Callable[[], None]:
     return update
 
 
-def seconds(update: Callable[[], None], count: int) -> float:
-    """Return the processor's seconds of one update."""
+def tiny() -> Update:
+    return training(nn.Linear(2, 2), torch.randn(4, 2), torch.randint(2, (4,)))
+
+
+def small() -> Update:
+    model = nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 10))
+    return training(model, torch.randn(64, 64), torch.randint(10, (64,)))
+
+
+def cnn() -> Update:
+    layers: list[nn.Module] = []
+    for before, after in ((1, 8), (8, 16), (16, 32)):
+        layers += [nn.Conv2d(before, after, 3, padding=1), nn.BatchNorm2d(after), nn.ReLU(), nn.MaxPool2d(2)]
+    model = nn.Sequential(*layers, nn.Flatten(), nn.Linear(32 * 9, 10))
+    return training(model, torch.randn(16, 1, 28, 28), torch.randint(10, (16,)))
+
+
+def transformer() -> Update:
+    layer = nn.TransformerEncoderLayer(32, 2, 64, batch_first=True)
+    model = nn.Sequential(nn.TransformerEncoder(layer, 6, enable_nested_tensor=False), nn.Flatten(), nn.Linear(256, 10))
+    return training(model, torch.randn(8, 8, 32), torch.randint(10, (8,)))
+
+
+def large() -> Update:
+    layers = [one for _ in range(10) for one in (nn.Linear(1536, 1536), nn.ReLU())]
+    return training(nn.Sequential(*layers, nn.Linear(1536, 10)), torch.randn(64, 1536), torch.randint(10, (64,)))
+
+
+MODELS: dict[str, tuple[Callable[[], Update], int, int, int]] = {  # updates in a block, before the first, rounds
+    "tiny": (tiny, 200, 300, 30),
+    "small": (small, 200, 300, 30),
+    "cnn": (cnn, 40, 200, 30),
+    "transformer": (transformer, 20, 200, 30),
+    "large": (large, 1, 30, 30),
+}
+
+
+def seconds(update: Update, count: int) -> float:
+    """Return the processor's seconds of some updates."""
     began = time.process_time()
     for _ in range(count):
         update()
-    return (time.process_time() - began) / count
+    return time.process_time() - began
 
 
-def cost(name: str, update: Callable[[], None], count: int, warm: int, target: float, rounds: int = ROUNDS) -> None:
-    """Print what an update costs, bare and watched."""
-    bare, watched = [], []
-    seconds(update, warm)
-    for _ in range(rounds):
-        bare.append(seconds(update, count))
-        with watch():
-            seconds(update, warm)
-            watched.append(seconds(update, count))
-    one, two = statistics.median(bare), statistics.median(watched)
-    print(
-        f"{name} ({update.__doc__}): {one * 1e3:.3f} ms bare, {two * 1e3:.3f} ms watched: "
-        f"{two / one:.3f} times (target {target}); added {1e6 * (two - one):.0f} us"
-    )
+def rounds(name: str, count: int) -> list[tuple[float, float]]:
+    """Return the seconds of an update, bare and watched, of each round; one watch sees all that is watched."""
+    torch.manual_seed(0)
+    make, block, warm, _ = MODELS[name]
+    bare, watched = make(), make()
+    seconds(bare, block)
+    found = []
+    with watch() as report:
+        assert report._runner is not None
+        listener = report._runner.listener
+        seconds(watched, warm)
+        for _ in range(count):
+            seconds(watched, 2)
+            two = seconds(watched, block)
+            pause(listener)
+            seconds(bare, 2)
+            one = seconds(bare, block)
+            listener.start()
+            found.append((one / block, two / block))
+    assert not report.findings, report
+    return found
 
 
-def memory(update: Callable[[], None], updates: int) -> None:
+def pause(listener: TorchListener) -> None:
+    """Take all patches and hooks out; no event is judged."""
+    for handle in listener._handles:
+        handle.remove()
+    listener._handles = []
+    listener._patches.undo()
+    listener.log.ignore()
+
+
+def elsewhere(checkout: Path, name: str, count: int) -> list[tuple[float, float]]:
+    """Return the rounds of another checkout of gradlab, or of this one, in a process of its own."""
+    command = [sys.executable, __file__, name, "--raw", str(count)]
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    output = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    return [(bare, watched) for bare, watched in json.loads(output)]
+
+
+def summary(found: list[tuple[float, float]]) -> str:
+    ratio = statistics.median(watched / bare for bare, watched in found)
+    added = statistics.median(watched - bare for bare, watched in found)
+    return f"{ratio:.3f} times ({1e6 * added:+.0f} us)"
+
+
+def memory(update: Update, updates: int) -> None:
     """Print what the doctor holds, and how many events wait, after more and more updates."""
     report = watch()
     tracemalloc.start()
     with report:
-        for part in range(1, 5):
-            seconds(update, updates // 4)
+        for part in range(1, 6):
+            seconds(update, updates // 5)
             gc.collect()
             used, peak = tracemalloc.get_traced_memory()
             waiting = len(report._runner.listener.log.events) if report._runner else 0
-            size = f"{used / 1024:.0f} KiB, peak {peak / 1024:.0f}"
-            print(f"  {part * updates // 4:,} updates: {size}; {waiting} events wait")
+            resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+            size = f"{used / 1024:.0f} KiB, peak {peak / 1024:.0f}; process {resident:.0f} MiB"
+            print(f"  {part * updates // 5:,} updates: {size}; {waiting} events wait")
     tracemalloc.stop()
 
 
-if __name__ == "__main__":
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("models", nargs="*", default=[*MODELS])
+    parser.add_argument("--against", type=Path, help="another checkout of gradlab")
+    parser.add_argument("--memory", type=int, default=0, metavar="UPDATES")
+    parser.add_argument("--raw", type=int, default=0, help=argparse.SUPPRESS)
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    cost("small MLP", mlp(64, 2, 64), count=50, warm=60, target=1.3)
-    cost("smaller still", mlp(8, 1, 8), count=50, warm=60, target=1.3)
-    cost("large MLP", mlp(1536, 10, 64), count=2, warm=1, target=1.05, rounds=8)
-    print("memory of the small MLP, watched:")
-    memory(mlp(8, 1, 8), 20_000)
+    if options.raw:
+        print(json.dumps(rounds(options.models[0], options.raw)))
+        return
+    for name in options.models:
+        make, _, _, count = MODELS[name]
+        checkouts = {"here": HERE} | ({"against": options.against.resolve()} if options.against else {})
+        found: dict[str, list[tuple[float, float]]] = {which: [] for which in checkouts}
+        for _ in range(3):
+            for which, checkout in checkouts.items():
+                found[which] += elsewhere(checkout, name, -(-count // 3))
+        bare = statistics.median(one for here in found.values() for one, _ in here)
+        costs = "; ".join(f"{which}: {summary(rows)}" for which, rows in found.items())
+        print(f"{name} ({make().__doc__}), {1e3 * bare:.3f} ms bare: {costs}", flush=True)
+    if options.memory:
+        print("memory of the tiny model, watched:")
+        memory(tiny(), options.memory)
+
+
+if __name__ == "__main__":
+    main()

@@ -320,12 +320,12 @@ def test_another_thread_trains_without_a_word_about_it():
             going.set()
 
     thread = threading.Thread(target=forgetful)
+    thread.start()  # before the watch: one that is started inside the block belongs to it
+    going.wait(10)
     with watch() as report:
-        thread.start()
-        going.wait(10)
         train(40)
-        done.set()
-        thread.join()
+    done.set()
+    thread.join()
     assert report.findings == []
     assert "Watched 40 backward passes" in report.watched
     assert "40 updates" in report.watched

@@ -8,14 +8,18 @@ from collections.abc import Iterable, Iterator
 from ..events import Site
 from ..finding import Cause
 from ..source_search import syntax_tree
-from .syntax import dotted, loop_around, only, place
+from .syntax import FUNCTIONS, dotted, function_around, loop_around, method_calls, only, place
 
 
 def carried_state(path: Iterable[Site], files: Iterable[str]) -> Cause | None:
     """Return the line that takes a state and gives it back, as ``out, hidden = rnn(x, hidden)``.
 
-    It is looked for in the loops around the lines of ``path``, then as an attribute, ``self.hidden``, in all files.
+    A ``state.detach()`` whose result nobody keeps comes first. The line is looked for in the loops around the lines of
+    ``path``, then as an attribute, ``self.hidden``, in all files.
     """
+    files = set(files)
+    if dropped := list(_dropped_detaches(files)):
+        return only(dropped)
     for site in path:
         loop = loop_around(site)
         found = list(_recurrent(site[0], loop)) if loop is not None else []
@@ -23,6 +27,18 @@ def carried_state(path: Iterable[Site], files: Iterable[str]) -> Cause | None:
             return only(found)
     trees = [(file, tree) for file in set(files) if (tree := syntax_tree(file)) is not None]
     return only(cause for file, tree in trees for cause in _recurrent(file, tree, attributes=True))
+
+
+def _dropped_detaches(files: Iterable[str]) -> Iterator[Cause]:
+    """Yield the statements ``x.detach()`` on tensors: a method of that name in the file is a call like any other."""
+    for file in files:
+        tree = syntax_tree(file)
+        own = {node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS)} if tree is not None else set()
+        for node in ast.walk(tree) if tree is not None else ():
+            if isinstance(node, ast.Expr) and any(call is node.value for call in method_calls(node, "detach")):
+                inside = function_around((file, node.lineno))
+                if "detach" not in own or (isinstance(inside, FUNCTIONS) and inside.name == "detach"):
+                    yield place(file, node)
 
 
 def _recurrent(file: str, scope: ast.AST, *, attributes: bool = False) -> Iterator[Cause]:

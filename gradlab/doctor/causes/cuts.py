@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from ..events import Site
 from ..finding import Cause
-from ..source_search import syntax_tree
-from .syntax import FUNCTIONS, dotted, function_around, own_nodes, place
+from ..source_search import source_line, syntax_tree
+from .syntax import FUNCTIONS, dotted, function_around, only, own_nodes, place
 
 _METHODS = (
     "detach",
@@ -39,9 +39,10 @@ def cut_before(path: Iterable[Site], after: str = "") -> Cause | None:
     for site in path:
         found = list(dict.fromkeys(_Search(site[0]).from_line(site)))
         if after:
-            found = [cause for cause in found if _mentions(function_around((cause.file, cause.line)), after)]
+            found = [cause for cause in found if _behind(cause, after)]
+        whole = [cause for cause in found if "detach" not in _words(cause)]  # detach() is often meant, for one operand
         if found:
-            return found[0] if len(found) == 1 else None
+            return only(found) or only(whole)
     return None
 
 
@@ -62,7 +63,7 @@ class _Search:
         names: set[str] = set()
         for node in backwards or calls:
             if isinstance(node.func, ast.Attribute) and backwards:  # loss.backward(), scaler.scale(loss).backward()
-                yield from self._expression(node.func.value)
+                yield from self._expression(node.func.value, scope)
                 names |= _names(node.func.value)
             for argument in node.args:  # accelerator.backward(loss)
                 names |= _names(argument)
@@ -80,11 +81,10 @@ class _Search:
                 yield from self._block(scope, node)
                 value = node.value  # type: ignore[attr-defined]  # an assignment has a value
                 if value is not None:
-                    cuts = list(self._expression(value))
+                    cuts = list(self._expression(value, scope))
                     yield from cuts
-                    if cuts:  # what is above has no part in the graph
-                        continue
-                    waiting += [(one, node.lineno) for one in _names(value) if one != name]  # type: ignore[attr-defined]
+                    names = _names(value, cuts)  # what a cut is made of has no part in the graph
+                    waiting += [(one, node.lineno) for one in names if one != name]  # type: ignore[attr-defined]
 
     def _assignments(self, scope: ast.AST, name: str, before: int) -> Iterator[ast.AST]:
         for node in own_nodes(scope):
@@ -104,7 +104,7 @@ class _Search:
                     if any(word in ast.unparse(item.context_expr) for word in _NO_GRAD):
                         yield place(self._file, item.context_expr)
 
-    def _expression(self, value: ast.AST) -> Iterator[Cause]:
+    def _expression(self, value: ast.AST, scope: ast.AST) -> Iterator[Cause]:
         """Yield the cuts in an expression, and in the functions of the file that it calls."""
         for node in ast.walk(value):
             if isinstance(node, ast.Attribute) and node.attr == "data":
@@ -113,19 +113,22 @@ class _Search:
                 continue
             name = node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
             if (isinstance(node.func, ast.Attribute) and name in _METHODS and not node.args[1:]) or (
-                name in _FUNCTIONS and node.args and not _constant(node.args[0])
+                name in _FUNCTIONS and node.args and not self._constant(node.args[0], scope)
             ):
                 yield place(self._file, node)
             else:
-                yield from self._called(name)
+                yield from self._called(name, scope)
 
-    def _called(self, name: str) -> Iterator[Cause]:
+    def _called(self, name: str, scope: ast.AST) -> Iterator[Cause]:
         assert self._tree is not None
-        wanted = [one for one in ast.walk(self._tree) if isinstance(one, FUNCTIONS) and one.name == name]
+        nodes = list(ast.walk(self._tree))
+        wanted = [one for one in nodes if isinstance(one, FUNCTIONS) and one.name == name]
+        kinds = instances(self._tree).get(name, set())
+        given = not wanted and not kinds and name in _parameters(scope)  # a model: any of them
         wanted += [
             method
-            for one in ast.walk(self._tree)
-            if isinstance(one, ast.ClassDef) and self._instance(name, one.name)
+            for one in nodes
+            if isinstance(one, ast.ClassDef) and (given or one.name in kinds)
             for method in one.body
             if isinstance(method, FUNCTIONS) and method.name in ("forward", "__call__")
         ]
@@ -139,34 +142,71 @@ class _Search:
             for node in own_nodes(function):
                 if isinstance(node, ast.Return) and node.value is not None:
                     yield from self._block(function, node)
-                    cuts = list(self._expression(node.value))
-                    yield from cuts or self._made(function, _names(node.value), node.lineno)
+                    cuts = list(self._expression(node.value, function))
+                    yield from cuts
+                    yield from self._made(function, _names(node.value, cuts), node.lineno)
 
-    def _instance(self, name: str, kind: str) -> bool:
-        """Is ``name = Kind(...)`` written somewhere in the file, or ``self.name = Kind(...)``?"""
+    def _constant(self, value: ast.AST, scope: ast.AST) -> bool:
+        """Is an expression made of numbers alone, or a parameter that every call in the file gives such numbers?"""
         assert self._tree is not None
-        return any(
-            isinstance(one, ast.Assign)
-            and isinstance(one.value, ast.Call)
-            and dotted(one.value.func).split(".")[-1] == kind
-            and any(dotted(target).split(".")[-1] == name for target in one.targets)
-            for one in ast.walk(self._tree)
-        )
+        if not any(isinstance(node, (ast.Name, ast.Call, ast.Attribute)) for node in ast.walk(value)):
+            return True
+        names = _parameters(scope)
+        if not isinstance(value, ast.Name) or value.id not in names or not isinstance(scope, FUNCTIONS):
+            return False
+        at = names.index(value.id)
+        calls = [one for one in ast.walk(self._tree) if isinstance(one, ast.Call) and dotted(one.func) == scope.name]
+        return bool(calls) and all(len(one.args) > at and self._constant(one.args[at], self._tree) for one in calls)
 
 
-def _mentions(scope: ast.AST | None, name: str) -> bool:
-    return scope is not None and any(dotted(node).split(".")[-1] == name for node in own_nodes(scope))
+def instances(tree: ast.AST) -> dict[str, set[str]]:
+    """Return by the last part of a name, as in ``self.name = Kind(...)``, the classes that it was made by."""
+    found: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assign):
+            continue
+        for target in node.targets:
+            both = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+            pairs = zip(target.elts, node.value.elts, strict=False) if both else [(target, node.value)]  # type: ignore[attr-defined]
+            for one, value in pairs:
+                if isinstance(value, ast.Call):
+                    found.setdefault(dotted(one).split(".")[-1], set()).add(dotted(value.func).split(".")[-1])
+    return found
+
+
+def _parameters(scope: ast.AST) -> list[str]:
+    return [one.arg for one in scope.args.args] if isinstance(scope, FUNCTIONS) else []
+
+
+def _words(cause: Cause) -> str:
+    return source_line((cause.file, cause.line))[cause.column : cause.end_column or None]
+
+
+def _behind(cut: Cause, part: str) -> bool:
+    """Is a cut in a function that calls a part of a model, or in a method of that part's own class?"""
+    tree = syntax_tree(cut.file)
+    kinds = instances(tree).get(part, set()) if tree is not None else set()
+    scope = function_around((cut.file, cut.line))
+    own = any(
+        isinstance(one, ast.ClassDef) and one.name in kinds and one.lineno <= cut.line <= (one.end_lineno or 0)
+        for one in (ast.walk(tree) if tree is not None else ())
+    )
+    return own or (scope is not None and any(dotted(node).split(".")[-1] == part for node in own_nodes(scope)))
 
 
 def _on(node: ast.Call, line: int) -> bool:
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
-def _names(value: ast.AST) -> set[str]:
-    found = {dotted(node) for node in ast.walk(value) if isinstance(node, (ast.Name, ast.Attribute))}
-    return {name for name in found if name}
-
-
-def _constant(value: ast.AST) -> bool:
-    """Is an expression made of numbers alone?"""
-    return not any(isinstance(node, (ast.Name, ast.Call)) for node in ast.walk(value))
+def _names(value: ast.AST, cuts: Collection[Cause] = ()) -> set[str]:
+    """Return the names in an expression, but for those inside a cut."""
+    places = {(cut.line, cut.column, cut.end_column) for cut in cuts}
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.expr) and (node.lineno, node.col_offset, node.end_col_offset) in places:
+            continue
+        found.add(dotted(node))
+        waiting += ast.iter_child_nodes(node)
+    return found - {""}

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from ..events import Site
 from ..finding import Cause
 from ..source_search import syntax_tree
-from .syntax import dotted, only, place
+from .syntax import FUNCTIONS, dotted, only, place
 
 
 def plain_container(files: Iterable[str], name: str) -> Cause | None:
@@ -68,7 +69,7 @@ def _freezing_call(node: ast.AST, names: set[str]) -> bool:
     given = [dotted(one) for one in node.args]
     if isinstance(node.func, ast.Attribute):
         given.append(dotted(node.func.value))
-    about = "freeze" in name and "unfreeze" not in name
+    about = name.lstrip("_").startswith("freeze")
     return ((says_false and "grad" in name) or about) and any(_same(one, names) for one in given)
 
 
@@ -93,3 +94,11 @@ def _same(name: str, names: set[str]) -> bool:
     """Is a name one of those, or one that holds it, however each function calls it?"""
     last = name.split(".")[-1]
     return bool(name) and any(last in one.split(".") for one in names)
+
+
+def made_from_helper(site: Site) -> bool:
+    """Does the line that makes an optimizer ask a function of the same file which parameters to take?"""
+    tree = syntax_tree(site[0])
+    own = {node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS)} if tree is not None else set()
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
+    return any(call.lineno == site[1] and dotted(call.func).split(".")[-1] in own for call in calls)

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ... import _torch
 from .. import autograd_graph
-from ..callsite import call_path, call_site
+from ..callsite import site_and_path
 from ..event_log import EventLog
 from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Site, Step
 from ..graph_leaks import find_graph_holder
@@ -61,7 +61,10 @@ class BackwardListener(Listener):
 
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
             log.graph_uses += 1
-            if not kwargs.get("accumulate_grad") or log.current is not None or not log.is_watched_thread():
+            if not kwargs.get("accumulate_grad"):
+                log.grad_calls += 1
+                return below.call(outputs, *args, **kwargs)
+            if not log.begins_pass():
                 return below.call(outputs, *args, **kwargs)
             backward = self._begin(outputs, args)
             try:
@@ -98,11 +101,12 @@ class BackwardListener(Listener):
     def _begin(self, outputs: Any, args: Any) -> Backward:
         log = self.log
         log.backwards += 1
-        present, site = log.detect_changes(), call_site(3)
+        present = log.detect_changes()
+        site, path = site_and_path(sys._getframe(2))
         log.note_callers(site)
         if not log.optimizers:
             self._moved_by_hand(present, site)
-        backward = Backward(log.backwards, site, call_path(sys._getframe(2)), present)
+        backward = Backward(log.backwards, site, path, present)
         retain, backward.create, inputs = args[1], args[2], args[3]
         backward.retain, backward.given = bool(retain) and not backward.create, self._given or bool(inputs)
         if log.stepping:
@@ -137,6 +141,7 @@ class BackwardListener(Listener):
         moved = self.log.index.weights_changed() & present
         if moved:
             self.log.note_update()
+            self.log.steps += 1
             self.log.emit(OptimizerMade(NO_SITE, MANUAL_UPDATE, "your own update", moved, own=True))
             self.log.emit(Step(updates_by_hand(site), MANUAL_UPDATE, moved, moved))
 

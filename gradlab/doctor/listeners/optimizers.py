@@ -47,7 +47,7 @@ class OptimizerListener(Listener):
 
     @never_raises
     def _made(self, optimizer: Optimizer) -> None:
-        if self.log.is_watched_thread():
+        if self.log.may_train_here():
             lines = call_lines(sys._getframe(2))
             index = self.log.optimizer(optimizer, lines)
             if lines:
@@ -57,6 +57,7 @@ class OptimizerListener(Listener):
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         log = self.log
         if not log.is_watched_thread():
+            log.steps_elsewhere()
             return
         index = log.optimizer(optimizer)
         params = log.params_of(optimizer)
@@ -66,9 +67,8 @@ class OptimizerListener(Listener):
             log.emit(Added(log.current, changed))
         else:
             present = log.detect_changes(params)
-        unfinished = [step.optimizer for step in log.stepping]
-        if index in unfinished:  # its last step has ended in an exception
-            del log.stepping[unfinished.index(index) :]
+        if log.stepping and index in (unfinished := [step.optimizer for step in log.stepping]):
+            del log.stepping[unfinished.index(index) :]  # its last step has ended in an exception
         step = Step(call_site(), index, params, present)
         if present and not present & log.with_new_grad:
             step.norms = log.index.norms(present)
@@ -125,4 +125,4 @@ class OptimizerListener(Listener):
 
 def _written(optimizer: Optimizer) -> int:
     """Return how often an optimizer's weights have been written to; the first of a group stands for it."""
-    return sum(group["params"][0]._version for group in optimizer.param_groups if group["params"])
+    return sum([group["params"][0]._version for group in optimizer.param_groups if group["params"]])

@@ -6,7 +6,7 @@ import math
 import re
 from typing import Any
 
-from ..finding import Cause, Code
+from ..finding import Code
 from ..loop_nesting import argument_of, loops_around
 from ..source_search import source_line
 from .base import Rule, RuleContext
@@ -28,6 +28,7 @@ _COUNTS_BATCHES = re.compile(r"len\(|//|\*|iter|batch|update|total|steps?(?!_?si
 _LITERAL = re.compile(r"[\d., \[\]()e-]+")
 _POWER = re.compile(r"lambda (\w+): ([\d.]+) \*\* \1")
 _FAST = 0.97  # a factor that leaves a twentieth after a hundred steps
+_SURELY_BATCHES = re.compile(r"len\(|//|iter|batch", re.IGNORECASE)
 _MADE_FOR_TRAINING = ("CosineAnnealingLR", "OneCycleLR", "LinearLR", "PolynomialLR", "LambdaLR", "SequentialLR")
 
 
@@ -122,11 +123,10 @@ class Cadence(Rule):
     def _every_batch(self, pace: _Pace) -> None:
         nested, plan = _nested(pace), pace.plan
         words = _words(pace)
-        batches = (
-            bool(_COUNTS_BATCHES.search(words)) and words not in _limits(pace) and not _for_epochs(words, plan.kind)
-        )
         last, low = pace.used / pace.peak if pace.peak > 0 else 1.0, pace.low / pace.updates
         fits = 0 < plan.length <= plan.epochs and pace.updates >= 3 * plan.length  # it would just do for the epochs
+        pattern = _SURELY_BATCHES if fits else _COUNTS_BATCHES
+        batches = bool(pattern.search(words)) and words not in _limits(pace) and not _for_epochs(words, plan.kind)
         if plan.halves:
             rounds = pace.updates / max(1, plan.length)
             sure = nested and not batches and rounds >= 3 and (fits or (not plan.epochs and rounds >= 4))
@@ -159,7 +159,6 @@ class Cadence(Rule):
             f"{pace.plan.kind}: {pace.count} steps in {pace.updates} updates of "
             f"{self.context.name(pace.optimizer)}; the learning rate {words}",
             f"{_call(pace)}  # once an epoch: move it out of the loop over batches",
-            Cause(*pace.site),
         )
 
     def _every_epoch(self, pace: _Pace) -> None:
@@ -183,7 +182,6 @@ class Cadence(Rule):
                 f"{self.context.name(pace.optimizer)}; the learning rate went from {pace.start:.3g} to "
                 f"{pace.after:.3g}",
                 f"{_call(pace)}  # after every optimizer step: move it into the loop over batches",
-                Cause(*pace.site),
             )
 
 
@@ -216,7 +214,7 @@ def _nested(pace: _Pace) -> bool:
 
 
 def _limits(pace: _Pace) -> set[str]:
-    return {limit for loop in _inner_loops(pace)[1:] for limit in loop.limits}
+    return {limit.removesuffix(" + 1") for loop in _inner_loops(pace)[1:] for limit in loop.limits}
 
 
 def _call(pace: _Pace) -> str:

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from typing import Any
 
 from ..causes.calls import never_reached, without_brackets
+from ..causes.syntax import function_around
 from ..events import Site
 from ..finding import Cause, Code
 from ..grad_groups import StepFacts
@@ -80,12 +81,24 @@ class MissingZeroGrad(Rule):
             f"update {number} of {self.context.name(optimizer)} applied {numbered(again)} again; {times} updates "
             "did so",
             f"{self.context.variable(optimizer)}.zero_grad()  # before loss.backward()",
-            lambda: self._cause(again[-1].site),
+            lambda: self._cause(optimizer, site, again[-1].site),
         )
 
-    def _cause(self, backward: Site) -> Cause | None:
-        """Return a call without brackets, a clearing behind an ``if`` that is never true, or where one is missing."""
-        log = self.context.log
+    def _cause(self, optimizer: int, step: Site, backward: Site) -> Cause | None:
+        """Return a call without brackets, of a wrong net, or behind an ``if`` never true; or where one is missing.
+
+        The net is wrong if the function clears it, and steps another one that nothing clears.
+        """
+        log, state = self.context.log, self.context.state
+        own, clears = state.params_of[optimizer], state.clear_sites
+        scope = function_around(step)
+        for site, params in clears.items() if not any(cleared & own for cleared in clears.values()) else ():
+            stepped = any(
+                state.params_of[other] & params and function_around(where) is scope
+                for other, where in state.sites.items()
+            )
+            if function_around(site) is scope and not stepped:
+                return Cause(*site)
         files, reached = log.files(), log.callers
         return without_brackets(files, "zero_grad") or never_reached(files, "zero_grad", reached) or Cause(*backward)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
 from ..finding import Cause, Code
 from ..grad_groups import StepFacts, unique_sorted
-from ..source_search import reads_gradient_of_an_input
+from ..source_search import first_step_between, reads_gradient_of_an_input
 from .base import Rule, RuleContext, numbered
 
 
@@ -57,8 +58,13 @@ class SamGradientsKept(Rule):
                 f"after the weights had been moved, {numbered(after)}; {times} times",
                 f"{self.context.variable(facts.step.optimizer)}.zero_grad()  # after the weights are moved, before the "
                 "second backward()",
-                Cause(*second.site),
+                partial(self._place, first[-1].site, second.site),
             )
+
+    def _place(self, first: Any, second: Any) -> Cause:
+        """Return the first step that keeps the gradients, or else the pass before which they should be cleared."""
+        line = first_step_between(first, second)
+        return Cause(first[0], line) if line else Cause(*second)
 
     def _passes(self, facts: StepFacts) -> list[Any]:
         """Return the passes that this step uses first; an optimizer that has called this one counts as the same."""

@@ -13,6 +13,7 @@ from ..grad_groups import StepFacts
 from .base import Rule, RuleContext
 
 _ENOUGH = 3
+_NORM = "Norm"  # BatchNorm1d, SyncBatchNorm, InstanceNorm2d
 _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
 
 
@@ -115,6 +116,8 @@ class ValidationInTrainMode(Rule):
 
         But not if eval() came right before it: then nobody can have meant both.
         """
+        if not event.training and self._row and all(_NORM in call.train_kind for call in self._row):
+            self._row = []  # statistics of BatchNorm were refreshed, and the evaluation begins now
         self._meant = event.training and not self._eval_just_now
         if event.training:
             self._last_train = event.site

@@ -10,7 +10,7 @@ from ..causes.calls import conditional_call, context_around, without_brackets
 from ..events import Site
 from ..finding import Cause, Code
 from ..grad_groups import StepFacts
-from ..source_search import calls_near
+from ..source_search import calls_in_loop
 from .base import Rule, RuleContext, numbered
 
 
@@ -168,10 +168,10 @@ class SkippedStep(Rule):
                 f"batch {backward.number} was added to what batch {left.number} had left after a skipped step; "
                 f"{len(skips)} of {self._calls[optimizer]} steps of {self.context.name(optimizer)} were skipped",
                 f"{self.context.variable(optimizer)}.zero_grad()  # after every scaler.step(), also if it was skipped",
-                self._cause(site),
+                partial(self._place, site, backward.site),
             )
 
-    def _cause(self, site: Any) -> Cause:
-        """Return the only clearing in the loop around a step, or the step itself if there is none."""
-        lines = calls_near(site, "zero_grad")
-        return Cause(site[0], lines[0]) if len(lines) == 1 else Cause(*site)
+    def _place(self, site: Any, backward: Any) -> Cause:
+        """Return the only clearing in the loop around a step, or the pass before which there should be one."""
+        lines = calls_in_loop(site, "zero_grad")
+        return Cause(site[0], lines[0]) if len(lines) == 1 else Cause(*backward)

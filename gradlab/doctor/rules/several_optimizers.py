@@ -17,8 +17,10 @@ _REMADE = 2  # optimizers before this one, to speak of a pattern
 _STATELESS_BY_DESIGN = ("LBFGS",)  # a problem of its own for each batch, as in calibration
 _MEANT = re.compile(
     r"\b(task|fold|client|phase|stage|round|trial|seed|run|restart|cycle|domain|level|generation|session|worker"
-    r"|user|agent|subject|experiment|config|split|outer|meta|finetune|curriculum|growth)s?(?![a-z])"
+    r"|user|agent|subject|experiment|config|outer|meta|finetune|curriculum|growth)s?(?![a-z])"
 )
+
+_TRAINING = re.compile(r"epoch|batch|step|iter|loader")
 
 
 class OptimizerRemade(Rule):
@@ -50,7 +52,8 @@ class OptimizerRemade(Rule):
         settings.add(made.settings)
         if step.resumes < _REMADE or made.site == NO_SITE or made.own or made.kind in _STATELESS_BY_DESIGN:
             return
-        severity: Severity = "hint" if len(settings) > 1 or _meant(made.lines, step.lines) else "warning"
+        others = len(settings) > step.resumes  # other ones each time, as in phases of fine-tuning
+        severity: Severity = "hint" if _meant(made.lines, step.lines, others=others) else "warning"
         line = source_line(made.site).partition("#")[0].strip()
         name = self.context.name(step.optimizer)
         self.report(
@@ -62,14 +65,13 @@ class OptimizerRemade(Rule):
             f"{step.resumes + 1} {made.kind} optimizers ({made.settings.partition(', ')[0]}) over the same "
             f"{step.params.bit_count()} parameters, the last before backward pass {self.context.state.newest}",
             f"{line if line.endswith(')') else f'{name} = ...'}  # once, before the loop",
-            Cause(*made.site),
         )
 
 
-def _meant(made: tuple[Any, ...], stepped: tuple[Any, ...]) -> bool:
+def _meant(made: tuple[Any, ...], stepped: tuple[Any, ...], *, others: bool) -> bool:
     """Does the source look as if the new optimizer was meant?"""
     loops = loops_around(made)
-    if not loops or loops[0].conditional:
+    if not loops or loops[0].conditional or (others and not _TRAINING.search(loops[0].words.lower())):
         return True
     if _MEANT.search(f"{loops[0].words} {loops[0].through}".lower().replace("_", " ")):
         return True

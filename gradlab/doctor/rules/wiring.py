@@ -8,7 +8,7 @@ from typing import Any
 
 from ..causes.cuts import cut_before
 from ..causes.syntax import at
-from ..causes.wiring import plain_container
+from ..causes.wiring import made_from_helper, plain_container
 from ..events import NO_SITE, Site
 from ..finding import Cause, Code, Severity
 from ..grad_groups import StepFacts
@@ -80,7 +80,7 @@ class MissingParams(Rule):
             self._fix(part, step.optimizer, certain=severity == "warning"),
             (lambda: plain_container(files, self.context.param_names(missing, 1)))
             if stray and "[" in self.context.param_names(missing, 1)
-            else at(late or made),
+            else at(late or (NO_SITE if made_from_helper(made) else made)),
         )
 
     def _names(self, params: int) -> str:

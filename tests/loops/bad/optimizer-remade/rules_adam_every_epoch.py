@@ -1,5 +1,5 @@
 # The function that trains one epoch makes its own Adam, so the averages of the gradients start from zero each time.
-# source: https://docs.pytorch.org/docs/stable/optim.html (an optimizer holds the state of its parameters)
+# source: https://github.com/Wangyixinxin/ACN/issues/9 (a new Adam for every batch), here for every epoch
 # expect: optimizer-remade
 import torch
 from torch import nn

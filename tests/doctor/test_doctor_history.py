@@ -1,0 +1,159 @@
+"""What a report shows of a training: fresh, stale and lost batches, against plain loops that count them themselves."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from gradlab.doctor import watch
+
+
+class Counted:
+    """A loop that counts by itself what is inside ``.grad``: it calls nothing of the doctor's."""
+
+    def __init__(self) -> None:
+        self.model = nn.Linear(3, 1)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=1e-5)
+        self.fresh = self.stale = self.lost = 0
+        self.seen: list[tuple[int, int, int]] = []
+
+    def backward(self) -> None:
+        self.model(torch.ones(2, 3)).sum().backward()
+        self.fresh += 1
+
+    def step(self) -> None:
+        self.optimizer.step()
+        self.seen.append((self.fresh, self.stale, self.lost))
+        self.fresh, self.stale, self.lost = 0, self.fresh + self.stale, 0
+
+    def clear(self) -> None:
+        self.optimizer.zero_grad()
+        self.fresh, self.stale, self.lost = 0, 0, self.lost + self.fresh
+
+
+def healthy(loop: Counted) -> None:
+    for _ in range(130):
+        loop.clear()
+        loop.backward()
+        loop.step()
+
+
+def forgotten(loop: Counted) -> None:
+    for _ in range(190):
+        loop.backward()
+        loop.step()
+
+
+def dropped_windows(loop: Counted) -> None:
+    for _ in range(8):
+        loop.clear()
+        for batch in range(18):
+            loop.backward()
+            if batch % 4 == 3:
+                loop.step()
+                loop.clear()
+
+
+def forgotten_late(loop: Counted) -> None:
+    healthy(loop)
+    for _ in range(60):
+        loop.backward()
+        loop.step()
+
+
+def settled_then_windows(loop: Counted) -> None:
+    healthy(loop)
+    for _ in range(40):
+        loop.clear()
+        for _ in range(3):
+            loop.backward()
+        loop.step()
+
+
+LOOPS = [healthy, forgotten, dropped_windows, forgotten_late, settled_then_windows]
+
+
+@pytest.mark.parametrize("train", LOOPS)
+def test_the_history_is_what_a_plain_count_gives(train):
+    loop = Counted()
+    with watch() as report:
+        train(loop)
+    (history,) = report.history
+    assert (history.width, history.steps) == (1, len(loop.seen))
+    assert list(zip(history.fresh, history.stale, history.lost, strict=True)) == loop.seen
+
+
+def test_a_long_history_has_few_columns_with_the_same_sums():
+    loop = Counted()
+    with watch() as report:
+        for _ in range(9):
+            healthy(loop)
+            dropped_windows(loop)
+    (history,) = report.history
+    assert history.steps == len(loop.seen)
+    assert 100 <= len(history.fresh) <= 200
+    for which, means in enumerate((history.fresh, history.stale, history.lost)):
+        for column, mean in enumerate(means):
+            part = loop.seen[column * history.width : (column + 1) * history.width]
+            assert mean == pytest.approx(sum(one[which] for one in part) / len(part))
+
+
+def test_a_mistake_after_a_thousand_good_updates_is_found_with_its_numbers():
+    loop = Counted()
+    with watch() as report:
+        for _ in range(1000):
+            loop.clear()
+            loop.backward()
+            loop.step()
+        for _ in range(3):
+            loop.backward()
+            loop.step()
+    (finding,) = report.findings
+    assert finding.code == "missing-zero-grad"
+    assert "update 1003" in finding.evidence
+    assert "batches 1000 to 1002 again" in finding.evidence
+    assert "1,003 updates of SGD" in report.watched
+
+
+def test_two_optimizers_that_take_turns_are_counted_each():
+    one, two = Counted(), Counted()
+    with watch() as report:
+        for _ in range(150):
+            for loop in (one, two, one):
+                loop.clear()
+                loop.backward()
+                loop.step()
+    assert report.findings == []
+    assert [history.steps for history in report.history] == [300, 150]
+    assert "300 updates" in report.watched
+    assert "150 updates" in report.watched
+
+
+def test_the_picture_says_and_shows_what_was_stale():
+    loop = Counted()
+    with watch() as report:
+        for _ in range(12):
+            loop.backward()
+            loop.step()
+    picture = report.show()
+    assert repr(picture) == (
+        "SGD, 12 steps: each step applied 1 fresh batch and 0 to 11 batches that an earlier step had applied, "
+        "11 at the end."
+    )
+    (drawing,) = picture.drawings
+    boxes = [mark for mark in drawing.marks if mark.id.startswith(("fresh ", "stale "))]
+    assert [mark.fill for mark in boxes] == ["fresh"] * 12 + ["stale"] * 11
+    assert all(mark.hatch for mark in boxes if mark.fill == "stale")  # not told by its colour alone
+    heights = [mark.points[5] - mark.points[1] for mark in boxes]
+    assert heights == pytest.approx([heights[0] * share for share in [*[1] * 12, *range(1, 12)]])
+    shown = picture._repr_mimebundle_()
+    assert 'alt="SGD, 12 steps' in shown["text/html"]
+    assert picture.png().startswith(b"\x89PNG")
+    assert "<svg" in picture.svg()
+
+
+def test_nothing_to_show_is_said():
+    with watch() as report:
+        pass
+    assert repr(report.show()) == "No optimizer took a step while it was watched."
