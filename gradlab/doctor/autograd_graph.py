@@ -121,6 +121,16 @@ def mean(node: Any) -> bool:
     return bool(name == "MeanBackward0")
 
 
+def weighted(node: Any) -> bool:
+    """Is a loss multiplied or divided by something, other than a loss scale?"""
+    while _SCALED in node.metadata or node.name() in _THROUGH:
+        inner = [one for one, _ in node.next_functions if one is not None]
+        if len(inner) != 1:
+            return False
+        node = inner[0]
+    return bool(node.name() in ("MulBackward0", "DivBackward0"))
+
+
 def enabled_autocast(tensor: Tensor) -> bool:
     """Is autocast on for the device of a tensor?"""
     kind = tensor.device.type

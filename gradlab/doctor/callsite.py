@@ -6,14 +6,17 @@ import sys
 import sysconfig
 from enum import Enum
 from functools import cache
+from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Any
 
 import torch
 
 from .events import NO_SITE, Site
 
 _MOST_FRAMES = 80
+_OWN_REFERENCES = 3  # the frame's, that of a variable, and that of the call which counts
 _HERE = str(Path(__file__).parent)
 _OBSERVER = str(
     Path(__file__).parents[1] / "course" / "patients"
@@ -86,6 +89,45 @@ def site_and_path(frame: FrameType | None, most: int = 4) -> tuple[Site, int]:
 @cache
 def _in_doctor(file: str) -> bool:
     return file.startswith(_HERE)
+
+
+def variables(frame: FrameType) -> dict[str, Any]:
+    """Return the local variables of a function by name.
+
+    Until Python 3.12 a frame keeps the dictionary that it gives out, and with it everything that was in a variable
+    then: tensors of long ago would stay alive. It is emptied, unless the learner's own ``locals()`` has it, too.
+    """
+    known = frame.f_locals
+    found = dict(known)
+    if type(known) is dict and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(known) <= _OWN_REFERENCES:
+        known.clear()
+    return found
+
+
+def call_chain(frame: FrameType | None, most: int = 6) -> list[FrameType]:
+    """Return the frames of the learner's own functions that led here, the innermost first."""
+    frames: list[FrameType] = []
+    while frame is not None and len(frames) < most:
+        frame = user_frame(frame)
+        if frame is not None:
+            frames.append(frame)
+            if frame.f_code.co_name == "<module>":  # what is above it has started the script
+                break
+            frame = frame.f_back
+    return frames
+
+
+def call_lines(frame: FrameType | None) -> tuple[Site, ...]:
+    """Return the learner's lines that led here, the innermost first."""
+    return tuple((frame.f_code.co_filename, frame.f_lineno) for frame in call_chain(frame))
+
+
+def outside_constructors(frame: FrameType | None) -> Site:
+    """Return the learner's line that makes a module, not the one in its ``__init__`` that makes a part of it."""
+    frame = user_frame(frame)
+    while frame is not None and frame.f_code.co_name == "__init__" and (outer := user_frame(frame.f_back)) is not None:
+        frame = outer
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NO_SITE
 
 
 def outside_doctor(frame: FrameType) -> FrameType:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from collections.abc import Callable
+from types import FrameType
 
 from torch import Tensor
 from torch.optim.optimizer import Optimizer
@@ -12,15 +14,19 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from .. import _torch
 from .autograd_graph import Roots
+from .callsite import call_lines, outside_constructors
 from .device_sync import fetch_norms
 from .events import NO_SITE, Backward, Clear, Event, GradEdited, OptimizerMade, ParamSlotReused, Site, Step
 from .module_index import ModuleIndex
+from .names import VariableNames
 from .param_index import ParamIndex, bit_positions
+from .weight_marks import WeightMarks
 
 _NO_THREAD = 0
 _FIRST_FLUSH, _FLUSH = 24, 512
 _MANY_OPTIMIZERS = 64
 _MOST_WAITING = 8192
+_MOST_LINES = 2048
 
 
 class EventLog:
@@ -39,8 +45,12 @@ class EventLog:
         self.index = ParamIndex(self._slot_reused)
         self.models = ModuleIndex(self.index)
         self.optimizers: list[weakref.ref[Optimizer]] = []
+        self.names = VariableNames()
+        self.callers: dict[Site, tuple[Site, ...]] = {}
+        """Line from which something happened -> the lines that led there when it happened first, itself included."""
         self.registrations: WeakIdKeyDictionary = WeakIdKeyDictionary()
-        """Parameter -> how many optimizers there were when a module got it."""
+        """Parameter -> how many optimizers there were when a module got it, and the line that put it there."""
+        self.weight_marks = WeightMarks(self.index)
         self.outputs = Roots()
         """Outputs of models."""
         self.scaler_step: Site = NO_SITE
@@ -56,6 +66,10 @@ class EventLog:
         self.stepping: list[Step] = []
         """The steps that run, the innermost last."""
         self.steps = 0
+        self.graph_uses = 0
+        """How often a graph was gone back through, also by ``autograd.grad``."""
+        self.compiled = False
+        """Is there a compiled model whose graph is a single node?"""
         self.in_scaler = 0
         self.scaling = False
         """Has a loss been scaled?"""
@@ -128,7 +142,7 @@ class EventLog:
         """Note where autograd's numbers stand at a step or a clearing."""
         self.last_update = _torch.sequence_number()
 
-    def optimizer(self, optimizer: Optimizer, site: Site = NO_SITE) -> int:
+    def optimizer(self, optimizer: Optimizer, lines: tuple[Site, ...] = ()) -> int:
         """Return the number of an optimizer, which is watched from now on."""
         index = self._indices.get(id(optimizer))
         if index is None or self.optimizers[index]() is not optimizer:
@@ -137,7 +151,8 @@ class EventLog:
             self._params_of.pop(id(optimizer), None)  # of one that had this id before
             kind = type(optimizer)
             own = not kind.__module__.startswith("torch.optim")
-            self.emit(OptimizerMade(site, index, kind.__name__, self.params_of(optimizer), own))
+            site, params = lines[0] if lines else NO_SITE, self.params_of(optimizer)
+            self.emit(OptimizerMade(site, index, kind.__name__, params, own, lines, _settings(optimizer)))
         return index
 
     def _free_index(self) -> int:
@@ -163,24 +178,55 @@ class EventLog:
 
     def cleared(self, site: Site, params: int) -> None:
         """Note a call of ``zero_grad()``, after it has run."""
+        self.note_callers(site)
         self.index.changes(params)  # what happened to them before does not matter any more
         self.with_new_grad &= ~params
         self.note_update()
         self.emit(Clear(site, params))
 
-    def registered(self, param: Tensor | None) -> None:
-        """Note when a module got a parameter."""
-        if isinstance(param, Tensor) and self.is_watched_thread() and self.registrations.get(param) is None:
-            self.registrations[param] = len(self.optimizers)
+    def note_callers(self, site: Site) -> None:
+        """Note the lines that led to a line from which something happens, the first time."""
+        if site not in self.callers and len(self.callers) < _MOST_LINES:
+            self.callers[site] = call_lines(sys._getframe(2))
 
-    def registered_after(self, params: int, optimizer: int) -> bool:
-        """Was one of these parameters made after an optimizer was?"""
-        tensors = (self.index.param(number) for number in bit_positions(params))
-        return any(self.registrations.get(param, 0) > optimizer for param in tensors if param is not None)
+    def path(self, site: Site) -> tuple[Site, ...]:
+        """Return a line and those that led there."""
+        return self.callers.get(site, (site,))
+
+    def files(self) -> set[str]:
+        """Return the files of the learner's functions from which something happened."""
+        return {file for path in self.callers.values() for file, _ in path if file}
+
+    def registered(self, param: Tensor | None, *, again: bool = False) -> None:
+        """Note when and where a module got a parameter; ``again`` is for one that comes with a module."""
+        if isinstance(param, Tensor) and self.is_watched_thread():
+            known = self.registrations.get(param)
+            if known is None or again:
+                self.registrations[param] = len(self.optimizers), outside_constructors(sys._getframe(2))
+
+    def registered_after(self, params: int, optimizer: int) -> Site | None:
+        """Return the line that made one of these parameters after an optimizer was made; None if there is none."""
+        for number in bit_positions(params):
+            known = self.registrations.get(param) if (param := self.index.param(number)) is not None else None
+            if known is not None and known[0] > optimizer:
+                site: Site = known[1]
+                return site
+        return None
+
+    def find_names(self, frame: FrameType | None, *, optimizer: int = -1, params: int = 0) -> None:
+        """Look for the names that something has in the learner's code, unless they are known."""
+        if self.names.wants(optimizer=optimizer, params=params):
+            self.names.look(frame, self.optimizers, self.index)
 
     def _slot_reused(self, bit: int) -> None:
+        self.names.forget_params(bit)
         self.with_new_grad &= ~bit
         self.expected_changes &= ~bit
         self.wanted_values &= ~bit
         self.wanted_values_after &= ~bit
         self.emit(ParamSlotReused(bit))
+
+
+def _settings(optimizer: Optimizer) -> str:
+    plain = {name: value for name, value in optimizer.defaults.items() if isinstance(value, (int, float, tuple))}
+    return ", ".join(f"{name}={value}" for name, value in plain.items())

@@ -9,11 +9,31 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from .finding import Cause
+
 Site = tuple[str, int]
 """File and line of the learner's code."""
 NO_SITE: Site = ("", 0)
 MANUAL_UPDATE = 1_000_000
 """Stands for an optimizer where the learner's own lines move the weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossFlaw:
+    """Something suspicious in the graph or in the expression of a loss."""
+
+    kind: str
+    """What it is, such as "softmax"; the rules know the words for it."""
+    seen: str = ""
+    """What was seen, in words."""
+    loss: Site = NO_SITE
+    """The line that calls the loss function, as far as it is known."""
+    source: tuple[Site, ...] = ()
+    """The lines that made it, caller by caller, the innermost last; empty if they are not known."""
+    traced: bool = False
+    """Were the lines of this graph recorded?"""
+    cut: Cause | None = None
+    """The words to change, where they are known at once."""
 
 
 @dataclass(slots=True, eq=False)
@@ -41,12 +61,22 @@ class Backward:
     """How many of the newest graphs' roots are still alive, this one not counted."""
     holder: Site = NO_SITE
     """The line that keeps them."""
+    loss: Any = None
+    """The number that it begins with, None if it is none; on a GPU it comes with the next batch of numbers."""
+    flaws: tuple[LossFlaw, ...] = ()
+    """What is suspicious about the loss, looked at now and then."""
     inside: int = -1
     """The optimizer whose step called it as a closure, -1 without."""
     during: int = 0
     """Which step of its optimizer it belongs to; filled in by GradState."""
     given: bool = False
     """Was it called with ``gradient=`` or ``inputs=``?"""
+    moved: int = 0
+    """Parameters, of a sample, whose weights were written to since the pass or step before it, by no optimizer."""
+    inputs: int = 0
+    """Tensors that it gives a gradient to and that are no parameters, such as an input; counted now and then."""
+    weighted: bool = False
+    """Is the loss multiplied or divided by something, other than a loss scale?"""
     previous: int = -1
     """Autograd's number for the first node made after the last pass of the same call path began; -1 if none did."""
     carried: bool = False
@@ -121,6 +151,11 @@ class Step:
     """Called by a GradScaler."""
     backward: bool = False
     """Called while a backward pass runs."""
+    resumes: int = 0
+    """How many optimizers of the same line went before it, if it is its first step and goes on where the last one has
+    stopped; only counted where they kept averages or momentum."""
+    lines: tuple[Site, ...] = ()
+    """Then, the learner's lines that have called it, the innermost first."""
 
 
 @dataclass(slots=True, eq=False)
@@ -160,12 +195,34 @@ class Clip:
 
 
 @dataclass(slots=True, eq=False)
+class SchedulePlan:
+    """What a scheduler is made for."""
+
+    kind: str
+    length: int = 0
+    """Steps that it plans for, or for which it waits until it changes anything; 0 if it is not known."""
+    halves: bool = False
+    """Does it go up again after so many steps, as a cosine does?"""
+    made: tuple[Site, ...] = ()
+    """The learner's lines that have made it, the innermost first."""
+    called: tuple[Site, ...] = ()
+    """Those that step it."""
+    epochs: int = 0
+    """How often the loop around the loop that steps it runs; 0 if it is not known, or if there is none."""
+
+
+@dataclass(slots=True, eq=False)
 class Schedule:
     """``scheduler.step()``."""
 
     site: Site
     scheduler: int
     optimizer: int
+    plan: SchedulePlan
+    before: float
+    """The greatest learning rate of the optimizer before the step, NaN where it lies on a GPU ..."""
+    after: float
+    """... and after it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -194,6 +251,8 @@ class Forward:
     params: int
     first: int = 0
     """A number for the values of its first argument, where evaluation is told from sampling by it; else 0."""
+    unused: int = 0
+    """How many calls of this line in a row have built a graph that was thrown away, this one not counted."""
     again: bool = False
     """Called from PyTorch's own code, as by ``update_bn``."""
 
@@ -208,6 +267,10 @@ class OptimizerMade:
     params: int = 0
     own: bool = False
     """Is it a kind of the learner's own, which may do anything in its step?"""
+    lines: tuple[Site, ...] = ()
+    """The learner's lines that have made it, the innermost first; empty if it is older than the watch."""
+    settings: str = ""
+    """Its settings, as "lr=0.1, momentum=0.9"."""
 
 
 Event = (

@@ -39,7 +39,9 @@ class FindingFilter:
         """Is this finding reported?"""
         if finding.code in self.ignore or (self.select and finding.code not in self.select):
             return False
-        return finding.code not in codes_ignored_on(finding.file, finding.line)
+        cause = finding.cause
+        places = [(finding.file, finding.line), *([(cause.file, cause.line)] if cause is not None else [])]
+        return not any(finding.code in codes_ignored_on(*place) for place in places)
 
     def fails(self, findings: Sequence[Finding]) -> bool:
         """Is one of the findings grave enough?"""

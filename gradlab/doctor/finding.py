@@ -64,6 +64,8 @@ class Finding:
     """The address of the notebook that explains it."""
     cause: Cause | None = None
     """The place to edit; None where it is not known."""
+    excerpt: str = ""
+    """The line where it shows and the place to edit, from the source, with a mark under the words to change."""
 
     @property
     def where(self) -> str:
@@ -133,6 +135,7 @@ def _paragraph(finding: Finding) -> str:
     lines = [
         f"{finding.severity}: {finding.code}" + (f"  at {finding.where}" if finding.where else ""),
         f"  {finding.message}",
+        *(f"    {line}" for line in finding.excerpt.splitlines()),
         f"  seen: {finding.evidence}",
         f"  fix:  {finding.fix}",
         f"  more: {finding.lesson}",
@@ -150,10 +153,16 @@ def _card(finding: Finding) -> str:
         f'<div style="border-left: 6px solid {_COLOURS[finding.severity]}; padding: 4px 12px; margin: 8px 0">'
         f"<div><b>{_SIGNS[finding.severity]} {say(finding.severity)}: {say(finding.code)}</b> "
         f"<code>{say(finding.where)}</code></div><div>{say(finding.message)}</div>"
+        f"{_excerpt_html(finding)}"
         f'<div style="opacity: 0.8">Seen: {say(finding.evidence)}</div>'
         f"<div>Fix: <code>{say(finding.fix)}</code></div>"
         f'<div style="opacity: 0.8">More: <a href="{say(finding.lesson)}">{say(finding.lesson)}</a></div></div>'
     )
+
+
+def _excerpt_html(finding: Finding) -> str:
+    style = "margin: 4px 0; padding: 4px 8px; overflow-x: auto; border: 1px solid currentColor; opacity: 0.9"
+    return f'<pre style="{style}">{html.escape(finding.excerpt)}</pre>' if finding.excerpt else ""
 
 
 def _short(file: str) -> str:

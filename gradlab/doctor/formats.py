@@ -60,6 +60,12 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
     if finding.line:
         place = {"artifactLocation": {"uri": _uri(finding.file)}, "region": {"startLine": finding.line}}
         result["locations"] = [{"physicalLocation": place}]
+    if (cause := finding.cause) is not None:
+        region = {"startLine": cause.line}
+        if cause.end_column:  # counted from 1
+            region |= {"startColumn": cause.column + 1, "endColumn": cause.end_column + 1}
+        place = {"artifactLocation": {"uri": _uri(cause.file)}, "region": region}
+        result["relatedLocations"] = [{"physicalLocation": place, "message": {"text": "edit here"}}]
     return result
 
 
@@ -79,7 +85,8 @@ def _github(report: Report, version: str) -> str:
 def _annotation(finding: Finding) -> str:
     title = f"title={_property(finding.code)}"
     place = f"file={_property(_uri(finding.file))},line={finding.line}," if finding.line else ""
-    words = f"{finding.message}\nSeen: {finding.evidence}\nFix: {finding.fix}\n{finding.lesson}"
+    edit = f"\nEdit: {_uri(finding.cause.file)}:{finding.cause.line}" if finding.cause is not None else ""
+    words = f"{finding.message}\nSeen: {finding.evidence}{edit}\nFix: {finding.fix}\n{finding.lesson}"
     return f"::{_GITHUB[finding.severity]} {place}{title}::{_escaped(words)}"
 
 

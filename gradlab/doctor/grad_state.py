@@ -50,6 +50,14 @@ class GradState:
         """Steps of each optimizer, those that its scaler skipped included."""
         self.params_of: dict[int, int] = {}
         """Parameters of each optimizer, as far as it was seen at work."""
+        self.last_clear: Site = NO_SITE
+        """The line that cleared gradients last."""
+        self.clear_sites: dict[Site, int] = {}
+        """Line that clears -> the parameters whose gradients it has cleared."""
+        self.reached = 0
+        """Parameters that a backward pass has added to."""
+        self.last_stepped = -1
+        """The optimizer that stepped last."""
         self.newest = 0
         """Number of the newest backward pass."""
         self._zero = self._nonzero = 0
@@ -97,6 +105,7 @@ class GradState:
         groups = self.groups(used) + self.groups(params & ~used)
         self._rules.on_accumulate(backward, groups)
         backward.added |= params
+        self.reached |= params
         backward.during = self.steps.get(backward.inside, 0)
         backward.used |= used
         for group in groups:
@@ -162,6 +171,10 @@ class GradState:
                 lost.append(held.backward)
             group.empty()
         cleared = Cleared(event, unique_sorted(lost))
+        if event.site != NO_SITE:
+            self.last_clear = event.site
+            if event.site in self.clear_sites or len(self.clear_sites) < _MOST_HELD:
+                self.clear_sites[event.site] = self.clear_sites.get(event.site, 0) | event.params
         for optimizer, params in self.params_of.items():
             if params & event.params:
                 self.since[optimizer].cleared = True
@@ -201,6 +214,7 @@ class GradState:
         optimizer = event.optimizer
         self._cover(optimizer, event.params)
         self.sites[optimizer] = event.site
+        self.last_stepped = optimizer
         self.steps[optimizer] = self.steps.get(optimizer, 0) + 1
         if not event.scaler:
             self.step_calls[optimizer] = self.step_calls.get(optimizer, 0) + 1

@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from .autograd_graph import old_roots
-from .callsite import Owner, code_owner, user_frame
+from .callsite import Owner, code_owner, user_frame, variables
 from .events import NO_SITE, Site
 from .source_search import adds_to
 
@@ -22,7 +22,7 @@ def find_graph_holder(frame: FrameType | None, now: int) -> Site:
     frame = user_frame(frame)
     while frame is not None:
         file = frame.f_code.co_filename
-        for name, value in list(frame.f_locals.items()):
+        for name, value in variables(frame).items():
             for kept in _keeping(name, value, now):
                 if line := adds_to(file, kept, frame.f_lineno):
                     return file, line

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from types import TracebackType
 
 from .callsite import Owner, code_owner
+from .causes.carried import carried_state, only_in_place
+from .causes.cuts import cut_before
+from .causes.syntax import at
+from .causes.wiring import frozen_by
 from .events import NO_SITE, Site
-from .finding import Code
+from .finding import Cause, Code
 from .rules import Rule
 from .rules.clipping import Clipping
-from .rules.scaling import Scaling
+from .rules.scaling import Scaling, missing_update
 from .rules.scheduling import Scheduling
 from .rules.stepping import EmptyStep
 from .source_search import source_line
@@ -35,7 +41,10 @@ class KnownErrors(Rule):
 
     def explain(self, error: BaseException) -> None:
         """Add a finding for an exception whose cause is known; others are left to speak for themselves."""
-        said, site = str(error), _place(error.__traceback__)
+        said, frame = str(error), _frame(error.__traceback__)
+        site = (frame.tb_frame.f_code.co_filename, frame.tb_lineno) if frame is not None else NO_SITE
+        if frame is not None:
+            self.context.log.find_names(frame.tb_frame, params=self.context.log.index.all())
         known = {
             "does not require grad and does not have a grad_fn": self._no_graph,
             "Trying to backward through the graph a second time": self._twice,
@@ -68,6 +77,7 @@ class KnownErrors(Rule):
                     "None of this optimizer's parameters requires a gradient, so backward() has nowhere to go.",
                     f"all {params.bit_count()} parameters of {self.context.name(optimizer)} have requires_grad=False",
                     "p.requires_grad_(True)  # for the parameters that should learn",
+                    partial(self._frozen, params),
                 )
                 return
         self.report(
@@ -78,7 +88,11 @@ class KnownErrors(Rule):
             "PyTorch: element 0 of tensors does not require grad",
             "# compute the loss from the model's own output: no .detach(), .data, .item(), torch.tensor(...) or "
             "no_grad()",
+            lambda: cut_before(self.context.log.path(site)),
         )
+
+    def _frozen(self, params: int) -> Cause | None:
+        return frozen_by(self.context.log.files(), self.context.all_names(params))
 
     def _carried(self, site: Site, said: str) -> None:
         self.report(
@@ -88,6 +102,7 @@ class KnownErrors(Rule):
             "This loss depends on a state of the last update, whose graph is gone: it was carried on undetached.",
             _said(said),
             "state = state.detach()  # before the next batch",
+            lambda: carried_state(self.context.log.path(site), self.context.log.files()),
         )
 
     def _twice(self, site: Site, said: str) -> None:
@@ -102,6 +117,7 @@ class KnownErrors(Rule):
                 "backward() goes a second time through a graph that the first one has freed.",
                 "PyTorch: trying to backward through the graph a second time",
                 "(loss_a + loss_b).backward()  # once, for all losses that share a graph",
+                Cause(*site) if len(self.context.log.path(site)) == 1 else None,
             )
 
     def _in_place(self, site: Site, said: str) -> None:
@@ -117,7 +133,16 @@ class KnownErrors(Rule):
             "step() between forward and backward.",
             _said(said),
             "x = x + 1  # instead of x += 1; and all backward() calls before the first step()",
+            lambda: self._overwritten(said),
         )
+
+    def _overwritten(self, said: str) -> Cause | None:
+        """Return the step() that changed a weight, or the one in-place operation in the functions that ran."""
+        log = self.context.log
+        steps = self.context.state.sites
+        if re.search(r"output 0 of (AsStrided|T)(Backward0)?,", said):  # the transposed weight of a linear layer
+            return at(steps.get(self.context.state.last_stepped, NO_SITE))
+        return only_in_place(log.files())
 
     def _second_scaler_step(self, site: Site, said: str) -> None:
         self.report(
@@ -127,6 +152,7 @@ class KnownErrors(Rule):
             "scaler.step() is called again although scaler.update() has not closed the last update.",
             _said(said),
             "scaler.update()  # once an update, after the last scaler.step()",
+            partial(missing_update, self.context, self.context.log.scaler_step if "unscale_" in said else site),
         )
 
     def _second_unscale(self, site: Site, said: str) -> None:
@@ -147,6 +173,7 @@ class KnownErrors(Rule):
             "`.grad` is None here: zero_grad() takes the tensor away, and before the first backward() there is none.",
             f"the line reads {source_line(site).strip()[:80]!r}",
             "if p.grad is not None: ...  # or read it between backward() and zero_grad()",
+            at(self.context.state.last_clear if self.context.state.last_clear != NO_SITE else site),
         )
 
     def _out_of_memory(self, site: Site, said: str) -> None:
@@ -223,11 +250,11 @@ def _said(words: str) -> str:
     return f"PyTorch: {words.splitlines()[0][:160]}"
 
 
-def _place(trace: TracebackType | None) -> Site:
-    """Return the innermost line of the learner's own code."""
-    found: Site = ("", 0)
+def _frame(trace: TracebackType | None) -> TracebackType | None:
+    """Return the innermost frame of the learner's own code."""
+    found = None
     while trace is not None:
         if code_owner(trace.tb_frame.f_code.co_filename) is Owner.USER:
-            found = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+            found = trace
         trace = trace.tb_next
     return found

@@ -89,6 +89,10 @@ class ParamIndex:
                 params |= 1 << number
         return params
 
+    def all(self) -> int:
+        """Return all parameters that are alive."""
+        return sum(bit for bit, reference in self._living.values() if reference() is not None)
+
     def param(self, number: int) -> Tensor | None:
         """Return a parameter, None if it is gone."""
         return self._params[number]()

@@ -76,6 +76,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             runner.end(normal=error is None)
             if error is not None:
                 KnownErrors(runner.context).explain(error)
+            runner.context.look_for_causes()
         except Exception as failure:
             log.give_up(failure)
         self.findings = runner.findings()
@@ -103,7 +104,8 @@ def _summary(runner: RuleRunner) -> str:
         return "Nothing was trained in this block: no backward pass and no step."
     if len(context.state.optimizers) <= _MOST_NAMED:
         steps = [
-            f"{_count(state.step_calls.get(at, 0), 'update')} of {context.name(at)}" for at in context.state.optimizers
+            f"{_count(state.step_calls.get(at, 0), 'update')} of {context.full_name(at)}"
+            for at in context.state.optimizers
         ]
     else:
         steps = [f"{_count(sum(state.step_calls.values()), 'update')} of many optimizers"]

@@ -28,7 +28,7 @@ for _ in range(6):
     optimizer.step()
 """
 FORGETFUL = HEALTHY.replace("    optimizer.zero_grad()\n", "")
-FINE, WRONG = "No findings. Watched 6 backward passes, 6 updates of SGD.", "error: missing-zero-grad  at "
+FINE, WRONG = "No findings. Watched 6 backward passes, 6 updates of optimizer (SGD).", "error: missing-zero-grad  at "
 
 
 @pytest.fixture

@@ -169,7 +169,7 @@ def test_one_watch_cannot_watch_twice_at_once_but_again_and_again(untouched):
     for _ in range(3):
         with once as report:
             train(4)
-        assert report.watched == "Watched 4 backward passes, 4 updates of SGD."
+        assert report.watched == "Watched 4 backward passes, 4 updates of optimizer (SGD)."
 
 
 def test_a_generator_that_is_left_suspended(untouched):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import Any
 
 from torch import Tensor, nn
@@ -13,11 +14,13 @@ from ..callsite import site_and_path
 from ..event_log import EventLog
 from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Site, Step
 from ..graph_leaks import find_graph_holder
+from ..loss_watcher import LossWatcher
 from ..monkeypatch import Below, MonkeyPatches, never_raises
 from ..source_search import updates_by_hand
 from .base import Listener
 
 _MOST_CALL_PATHS = 512
+_MOST_INPUT_CHECKS = 256  # backward passes: until then, graphs are looked through for inputs
 _VALUE_CHECKS = 12  # how often gradients that were there when a backward began are looked at
 _VALUE_CHECKS_AFTER = 24  # and those that a backward has left: twice as many, for windows of two or more
 
@@ -29,10 +32,17 @@ class BackwardListener(Listener):
         """Start before the first pass."""
         super().__init__(log)
         self._losses = autograd_graph.Roots()
+        self._watcher = LossWatcher()
         self._retained = 0
         self._given = False
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
+        self._input_checks: Counter[int] = Counter()
+        self._inputs: dict[int, int] = {}  # call path -> inputs that its passes give a gradient to
         self._began_at: dict[int, int] = {}  # call path -> autograd's number when its last pass began
+
+    def hooks(self) -> list[Any]:
+        """Have autograd's record of lines switched off at the end."""
+        return [self._watcher.tracer]
 
     def patch(self, patches: MonkeyPatches) -> None:
         """Replace what every kind of backward goes through."""
@@ -50,6 +60,7 @@ class BackwardListener(Listener):
         log = self.log
 
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            log.graph_uses += 1
             if not kwargs.get("accumulate_grad") or log.current is not None or not log.is_watched_thread():
                 return below.call(outputs, *args, **kwargs)
             backward = self._begin(outputs, args)
@@ -80,6 +91,7 @@ class BackwardListener(Listener):
             norms = log.index.norms(changed)
         log.emit(Added(backward, changed, norms))
         log.current, log.replaced = None, []
+        self._watcher.tracer.pass_ended()
         log.flush_if_due()
 
     @never_raises
@@ -88,6 +100,7 @@ class BackwardListener(Listener):
         log.backwards += 1
         present = log.detect_changes()
         site, path = site_and_path(sys._getframe(2))
+        log.note_callers(site)
         if not log.optimizers:
             self._moved_by_hand(present, site)
         backward = Backward(log.backwards, site, path, present)
@@ -100,12 +113,16 @@ class BackwardListener(Listener):
         if len(self._began_at) >= _MOST_CALL_PATHS:
             self._began_at.clear()
         self._began_at[backward.call_path] = _torch.sequence_number()
+        backward.moved = log.weight_marks.moved(inside=bool(present & log.with_new_grad))
         root = outputs[0] if isinstance(outputs[0], Tensor) else None
         node = None if root is None else root.grad_fn
         if root is not None and node is not None:
             backward.autocast = autograd_graph.enabled_autocast(root)
             backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
+            backward.weighted = autograd_graph.weighted(node)
             backward.scaled = log.scaling and autograd_graph.scaled(node)
+            self._watcher.look(backward, root, node, sys._getframe(2))
+            log.compiled = self._watcher.compiled
             self._look_at_graph(backward, node)
         if backward.create:  # puts new tensors into .grad: while the old ones live, no new one can pass for one of them
             log.replaced = log.index.grads(backward.found)
@@ -130,6 +147,16 @@ class BackwardListener(Listener):
             leaves = autograd_graph.leaves(node)
             log.index.bits(leaf for leaf, _ in leaves if isinstance(leaf, nn.Parameter) or not log.optimizers)
             log.models.note_depths(node)
+            log.find_names(sys._getframe(4), params=log.index.known_bits(leaf for leaf, _ in leaves))
+            if not log.optimizers:
+                log.index.weights_changed()  # what was found just now is compared from here on
+        if log.optimizers and number <= _MOST_INPUT_CHECKS and self._input_checks[backward.call_path] < 3:
+            self._input_checks[backward.call_path] += 1
+            self._inputs[backward.call_path] = sum(
+                not isinstance(leaf, nn.Parameter) and not log.index.known_bits([leaf])
+                for leaf, _ in autograd_graph.leaves(node)
+            )
+        backward.inputs = self._inputs.get(backward.call_path, 0)
         if backward.retain:
             self._retained += 1
             if self._retained <= 16 or self._retained & (self._retained - 1) == 0:

@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+import weakref
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_parameter_registration_hook
+from torch.nn.modules.module import (
+    register_module_module_registration_hook,
+    register_module_parameter_registration_hook,
+)
 from torch.utils.weak import WeakIdKeyDictionary
 
+from ..autograd_graph import Token
 from ..callsite import Owner, call_site, code_owner, outside_doctor, user_frame
 from ..event_log import EventLog
-from ..events import NO_SITE, Forward, Mode
+from ..events import NO_SITE, Forward, Mode, Site
 from ..monkeypatch import Below, MonkeyPatches, never_raises
 from .base import Listener
 
 _SMALL = 1_000_000  # elements
+_MOST_LINES = 256
+_EVALUATED = "gradlab.evaluated"
+_COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")
+
+
+class _Kept(NamedTuple):
+    """The graphs that a line built last in evaluation mode."""
+
+    token: weakref.ref[Token]
+    before: weakref.ref[Token] | None
+    uses: int
+    unused: int
+
+
+def _graph_of(result: Any) -> Any:
+    """Return the node of the first tensor with a graph in what a model returns."""
+    parts = result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else (result,)
+    return next((one.grad_fn for one in parts if isinstance(one, Tensor) and one.grad_fn is not None), None)
 
 
 class ModuleListener(Listener):
@@ -28,6 +52,7 @@ class ModuleListener(Listener):
         self._inside = False
         self._serials: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._serial_count = 0
+        self._graphs: dict[Site, _Kept] = {}
 
     def patch(self, patches: MonkeyPatches) -> None:
         """Replace methods of all modules."""
@@ -37,7 +62,10 @@ class ModuleListener(Listener):
 
     def hooks(self) -> list[Any]:
         """Hear of new parameters."""
-        return [register_module_parameter_registration_hook(self._registered)]
+        return [
+            register_module_parameter_registration_hook(self._registered),
+            register_module_module_registration_hook(self._registered_module),
+        ]
 
     def _call(self, below: Below) -> Any:
         compiling = torch.compiler.is_compiling
@@ -48,8 +76,10 @@ class ModuleListener(Listener):
                 return below.call(module, *args, **kwargs)
             self._inside = True
             try:
-                self._emit_forward(module, args)
+                forward = self._emit_forward(module, args)
                 result = below.call(module, *args, **kwargs)
+                if forward is not None and forward.grad and not forward.training:
+                    self._evaluated(forward, result)
                 if isinstance(result, Tensor) and result.grad_fn is not None:
                     log.outputs.add(result.grad_fn, log.backwards)
                 return result
@@ -59,11 +89,13 @@ class ModuleListener(Listener):
         return call
 
     @never_raises
-    def _emit_forward(self, module: nn.Module, args: Any) -> None:
+    def _emit_forward(self, module: nn.Module, args: Any) -> Forward | None:
         model = self.log.models.see(module)
         if not model.params and not model.sensitive:
-            return
+            return None
         where = outside_doctor(sys._getframe(1))
+        while where.f_code.co_filename == _COMPILED and where.f_back is not None:  # torch.compile's own __call__
+            where = outside_doctor(where.f_back)
         frame = user_frame(where)
         train_kind, eval_kind = model.mode_kinds()
         forward = Forward(
@@ -79,7 +111,28 @@ class ModuleListener(Listener):
         )
         if train_kind and not forward.grad:  # nobody else asks
             forward.first = self._serial(args[0] if args else None)
+        self.log.note_callers(forward.site)
         self.log.emit(forward)
+        return forward
+
+    @never_raises
+    def _evaluated(self, forward: Forward, result: Any) -> None:
+        """See whether an earlier graph of this line is gone, and nothing has gone back through it.
+
+        The graph of the last call is still held by the variable that this call's result will be given to.
+        """
+        uses, kept = self.log.graph_uses, self._graphs.get(forward.site)
+        used = kept is None or kept.uses != uses
+        before = None if kept is None or used else kept.token
+        if kept is not None and not used and kept.before is not None and kept.before() is None:
+            forward.unused = kept.unused + 1
+        node = _graph_of(result)
+        if node is None or len(self._graphs) >= _MOST_LINES:
+            self._graphs.pop(forward.site, None)
+            return
+        token = Token(self.log.backwards)
+        node.metadata[_EVALUATED] = token
+        self._graphs[forward.site] = _Kept(weakref.ref(token), before, uses, forward.unused)
 
     def _serial(self, argument: Any) -> int:
         """Return a number for a tensor, or for its values; ids are given out again when a tensor is gone."""
@@ -108,7 +161,8 @@ class ModuleListener(Listener):
 
     @never_raises
     def _turned(self, module: nn.Module, mode: bool) -> None:
-        self.log.emit(Mode(call_site(), id(module), bool(mode)))
+        self.log.note_callers(site := call_site())
+        self.log.emit(Mode(site, id(module), bool(mode)))
 
     def _zero_grad(self, below: Below) -> Any:
         def zero_grad(module: nn.Module, *args: Any, **kwargs: Any) -> None:
@@ -125,3 +179,9 @@ class ModuleListener(Listener):
     @never_raises
     def _registered(self, module: nn.Module, name: str, param: Any) -> None:
         self.log.registered(param)
+
+    @never_raises
+    def _registered_module(self, module: nn.Module, name: str, part: Any) -> None:
+        if self.log.optimizers and isinstance(part, nn.Module):  # a part of a model is exchanged, perhaps
+            for param in part.parameters():
+                self.log.registered(param, again=True)

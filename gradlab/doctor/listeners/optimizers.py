@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
-from ..callsite import call_site
+from ..callsite import call_lines, call_site
 from ..event_log import EventLog
 from ..events import Added, Clear, GradEdited, Step
 from ..monkeypatch import Below, MonkeyPatches, never_raises
+from ..optimizer_lives import OptimizerLives
 from .base import Listener
 
 
@@ -19,6 +21,8 @@ class OptimizerListener(Listener):
     def __init__(self, log: EventLog) -> None:
         """Start before the first step."""
         super().__init__(log)
+        self._lives = OptimizerLives()
+        self._named: dict[int, int] = {}  # optimizer -> its parameters when names were looked for
         self._written: dict[int, int] = {}  # optimizer -> how often its weights had been written to after its last step
 
     def patch(self, patches: MonkeyPatches) -> None:
@@ -43,7 +47,10 @@ class OptimizerListener(Listener):
     @never_raises
     def _made(self, optimizer: Optimizer) -> None:
         if self.log.is_watched_thread():
-            self.log.optimizer(optimizer, call_site())
+            lines = call_lines(sys._getframe(2))
+            index = self.log.optimizer(optimizer, lines)
+            if lines:
+                self._lives.made(index, optimizer, lines[0])
 
     @never_raises
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -66,6 +73,13 @@ class OptimizerListener(Listener):
         step.frozen = log.index.frozen(params) if not present else 0
         step.scaler, step.backward = log.in_scaler > 0, log.current is not None
         step.moved = self._written.get(index, written := _written(optimizer)) != written
+        step.resumes = self._lives.resumes(index, optimizer, written)
+        if step.resumes:
+            step.lines = call_lines(sys._getframe(2))
+        if self._named.get(index) != params:
+            self._named[index] = params
+            log.find_names(sys._getframe(2), optimizer=index, params=params)
+        log.note_callers(step.site)
         log.stepping.append(step)
         log.steps += 1
         log.note_update()
@@ -79,7 +93,9 @@ class OptimizerListener(Listener):
             if (args[1] if len(args) > 1 else None) is not None or kwargs.get("closure") is not None:
                 self._after_closure(step)
             log.stepping.pop()
-            self._written[step.optimizer] = _written(optimizer)
+            self._written[step.optimizer] = written = _written(optimizer)
+            self._lives.stepped(step.optimizer, optimizer, written)
+            log.weight_marks.settle(step.params)
             log.flush_if_due()
 
     def _after_closure(self, step: Step) -> None:

@@ -14,8 +14,10 @@ from torch.optim.optimizer import Optimizer
 from ... import _torch
 from ..autograd_graph import mark_scaled
 from ..callsite import Owner, call_site, code_owner
+from ..event_log import EventLog
 from ..events import ScalerStep, ScalerUpdate, Schedule, Unscale
 from ..monkeypatch import Below, MonkeyPatches, never_raises
+from ..schedule_plans import SchedulePlans, greatest_lr
 from .base import Listener
 
 
@@ -103,6 +105,11 @@ class SchedulerListener(Listener):
 
     _inside = False
 
+    def __init__(self, log: EventLog) -> None:
+        """Start with no schedulers."""
+        super().__init__(log)
+        self._plans = SchedulePlans()
+
     def patch(self, patches: MonkeyPatches) -> None:
         """Replace the steps of all kinds of schedulers.
 
@@ -114,22 +121,37 @@ class SchedulerListener(Listener):
 
     def _step(self, below: Below) -> Any:
         def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._inside or not self.log.is_watched_thread() or _initial(sys._getframe(1)):
+            if self._inside or not self.log.is_watched_thread():
                 return below.call(scheduler, *args, **kwargs)
+            if _initial(sys._getframe(1)):
+                result = below.call(scheduler, *args, **kwargs)
+                self._made(scheduler)
+                return result
+            before = self._rate(scheduler)
             self._inside = True
             try:
                 return below.call(scheduler, *args, **kwargs)
             finally:
                 self._inside = False
-                self._stepped(scheduler)
+                self._stepped(scheduler, before)
 
         return step
 
     @never_raises
-    def _stepped(self, scheduler: Any) -> None:
+    def _made(self, scheduler: Any) -> None:
+        self._plans.made(scheduler, sys._getframe(3))
+
+    @never_raises
+    def _rate(self, scheduler: Any) -> float:
+        return greatest_lr(scheduler)
+
+    @never_raises
+    def _stepped(self, scheduler: Any, before: float) -> None:
         optimizer = getattr(scheduler, "optimizer", None)
         if isinstance(optimizer, Optimizer):
-            self.log.emit(Schedule(call_site(), id(scheduler), self.log.optimizer(optimizer)))
+            plan = self._plans.of(scheduler, sys._getframe(3))
+            index = self.log.optimizer(optimizer)
+            self.log.emit(Schedule(call_site(), id(scheduler), index, plan, before, greatest_lr(scheduler)))
             self.log.flush_if_due()
 
 

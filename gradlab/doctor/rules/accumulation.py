@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
+from ..causes.calls import condition_around
 from ..events import NO_SITE
 from ..finding import Code, Severity
 from ..grad_groups import StepFacts
@@ -59,7 +60,7 @@ class ZeroGradInMicroBatch(Rule):
                 site if site != NO_SITE else clears_by_hand(facts.step.site),
                 "The gradients are cleared for every micro-batch, so each update applies only the last of its window.",
                 f"update {facts.number} applied {numbered(facts.fresh)} alone; {numbered(lost)} had been cleared",
-                "optimizer.zero_grad()  # once a window: right after optimizer.step()",
+                f"{self.context.variable(optimizer)}.zero_grad()  # once a window: right after step()",
             )
 
 
@@ -122,13 +123,15 @@ class WindowDropped(Rule):
         return [one for one in left.values() if not one.offered]
 
     def _say(self, optimizer: int, evidence: str, severity: Severity = "warning") -> None:
+        site, name = self._site[optimizer], self.context.variable(optimizer)
         self.report(
             self.LAST_ACCUMULATION_WINDOW_DROPPED,
             severity,
-            self._site[optimizer],
+            site,
             "The last window of an epoch has fewer micro-batches and gets no step of its own.",
             evidence,
-            "if (i + 1) % window == 0 or i + 1 == len(loader): optimizer.step(); optimizer.zero_grad()",
+            f"if (i + 1) % window == 0 or i + 1 == len(loader): {name}.step(); {name}.zero_grad()",
+            lambda: condition_around(self.context.log.path(site)),
         )
 
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from types import EllipsisType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ..causes.excerpt import excerpt
 from ..events import MANUAL_UPDATE
 from ..finding import Cause, Code, Finding, Severity
+from ..param_index import bit_positions
 
 if TYPE_CHECKING:
     from ..event_log import EventLog
     from ..events import Backward, Clip, Forward, Mode, OptimizerMade, ScalerStep, ScalerUpdate, Schedule, Site
     from ..grad_groups import ParamGroupState, StepFacts
     from ..grad_state import GradState
+
+
+Lookup = Callable[[], Cause | None]
+"""Looks for the place to edit, in the learner's source."""
 
 
 class RuleContext:
@@ -23,14 +32,25 @@ class RuleContext:
         self.findings: dict[tuple[str, Site], Finding] = {}
         self.seen: dict[tuple[str, Site], int] = {}
         """How many backward passes there had been when a finding was made or renewed last."""
+        self.causes: dict[tuple[str, Site], Lookup | Cause | None] = {}
+        """Of each finding the place to edit, or a function that looks for it."""
         self.state: GradState
+
+    def look_for_causes(self) -> None:
+        """Look for the place to edit of each finding, when the watch is over."""
+        for key, finding in self.findings.items():
+            cause = self.causes.get(key)
+            known = replace(finding, cause=cause() if callable(cause) else cause)
+            self.findings[key] = replace(known, excerpt=excerpt(known))
 
     def has_finding(self, code: Code) -> bool:
         """Is there a finding with this code?"""
         return any(known == code.name for known, _ in self.findings)
 
     def name(self, optimizer: int) -> str:
-        """Return what to call an optimizer: "Adam", or "Adam (the second optimizer)"."""
+        """Return what to call an optimizer: by its name in the learner's code, or "Adam (the second optimizer)"."""
+        if name := self.log.names.optimizer(optimizer):
+            return name
         kind = self.state.optimizers[optimizer].kind if optimizer in self.state.optimizers else "the optimizer"
         words = ("first", "second", "third")
         if optimizer == MANUAL_UPDATE:
@@ -38,6 +58,40 @@ class RuleContext:
         if len(self.state.optimizers) < 2 or optimizer >= len(words):
             return kind
         return f"{kind} (the {words[optimizer]} optimizer)"
+
+    def full_name(self, optimizer: int) -> str:
+        """Return the name of an optimizer and its kind: "optimizer_D (Adam)"."""
+        name = self.log.names.optimizer(optimizer)
+        return f"{name} ({self.state.optimizers[optimizer].kind})" if name else self.name(optimizer)
+
+    def variable(self, optimizer: int) -> str:
+        """Return the learner's variable for an optimizer, for a line of code; "optimizer" if it is not known."""
+        return self.log.names.optimizer(optimizer) or "optimizer"
+
+    def param_names(self, params: int, most: int = 3) -> str:
+        """Return the names of some parameters, as "critic.0.weight, critic.0.bias, ..."; else their shapes."""
+        numbers = bit_positions(params)
+        names = [name for number in numbers if (name := self.log.names.param(number))]
+        if not names:
+            tensors = [self.log.index.param(number) for number in numbers[:most]]
+            names = [f"one of shape {tuple(param.shape)}" for param in tensors if param is not None]
+        if not names:  # the model is gone with the function that made it
+            return ""
+        return ", ".join(names[:most]) + (", ..." if len(numbers) > most else "")
+
+    def all_names(self, params: int) -> list[str]:
+        """Return all names that some parameters have, in whichever function."""
+        return [name for number in bit_positions(params) for name in self.log.names.params.get(number, [])]
+
+    def part_name(self, params: int) -> str:
+        """Return the name of the part of a model that holds some parameters, such as "critic" or "model.head"."""
+        names = [name.split(".") for number in bit_positions(params) if (name := self.log.names.param(number))]
+        if not names or len(names) < params.bit_count():
+            return ""
+        common = names[0]
+        for parts in names:
+            common = [one for one, other in zip(common, parts, strict=False) if one == other]
+        return ".".join(common if len(names) > 1 else common[:-1] or common)
 
 
 class Rule:
@@ -60,16 +114,21 @@ class Rule:
         message: str,
         evidence: str,
         fix: str,
-        cause: Cause | None = None,
+        cause: Lookup | Cause | EllipsisType | None = ...,
     ) -> None:
-        """Note a finding; one that is known at this place gets the newer evidence."""
+        """Note a finding; one that is known at this place gets the newer evidence.
+
+        cause: the place to edit, or a function that looks for it once, at the end of the watch; left out, it is the
+        line of ``site`` itself; None if it is not known.
+        """
         if code not in self.codes:
             own = ", ".join(sorted(one.name for one in self.codes)) or "none"
             raise ValueError(f"{type(self).__name__} reports {code.name}; the codes that it declares: {own}")
         file, line = site
         context, name = self.context, code.name
         context.seen[name, site] = context.log.backwards
-        context.findings[name, site] = Finding(name, severity, message, evidence, file, line, fix, code.lesson, cause)
+        context.findings[name, site] = Finding(name, severity, message, evidence, file, line, fix, code.lesson)
+        context.causes[name, site] = (Cause(*site) if line else None) if cause is ... else cause
 
     def backward(self, backward: Backward) -> None:
         """A backward pass begins."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from ..finding import Code
+from ..causes.calls import never_reached, without_brackets
+from ..causes.syntax import function_around
+from ..events import Site
+from ..finding import Cause, Code
 from ..grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 
@@ -77,8 +80,27 @@ class MissingZeroGrad(Rule):
             "`.grad` is never cleared, so every step applies the gradients of earlier batches again.",
             f"update {number} of {self.context.name(optimizer)} applied {numbered(again)} again; {times} updates "
             "did so",
-            "optimizer.zero_grad()  # before loss.backward()",
+            f"{self.context.variable(optimizer)}.zero_grad()  # before loss.backward()",
+            lambda: self._cause(optimizer, site, again[-1].site),
         )
+
+    def _cause(self, optimizer: int, step: Site, backward: Site) -> Cause | None:
+        """Return a call without brackets, of a wrong net, or behind an ``if`` never true; or where one is missing.
+
+        The net is wrong if the function clears it, and steps another one that nothing clears.
+        """
+        log, state = self.context.log, self.context.state
+        own, clears = state.params_of[optimizer], state.clear_sites
+        scope = function_around(step)
+        for site, params in clears.items() if not any(cleared & own for cleared in clears.values()) else ():
+            stepped = any(
+                state.params_of[other] & params and function_around(where) is scope
+                for other, where in state.sites.items()
+            )
+            if function_around(site) is scope and not stepped:
+                return Cause(*site)
+        files, reached = log.files(), log.callers
+        return without_brackets(files, "zero_grad") or never_reached(files, "zero_grad", reached) or Cause(*backward)
 
 
 class DoubleStep(Rule):
@@ -158,5 +180,6 @@ class ForeignGradients(Rule):
                 "This step also applies the gradients that another optimizer's loss has left in these parameters.",
                 f"step {facts.number} of {self.context.name(optimizer)} applied {numbered(foreign)} of the loss in "
                 f"line {line}, which another optimizer had already stepped on; {times} times",
-                "optimizer.zero_grad()  # of this optimizer, right before its own loss.backward()",
+                f"{self.context.variable(optimizer)}.zero_grad()  # right before its own loss.backward()",
+                Cause(*newest.site),
             )

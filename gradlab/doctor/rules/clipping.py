@@ -69,6 +69,10 @@ class Clipping(Rule):
         self._clipped.clear()
         self._called = False
 
+    def scaler_step(self, event: Any, groups: list[ParamGroupState]) -> None:
+        """They would have been used, if the scaler has skipped the step."""
+        self._clipped.clear()
+
     def forward(self, event: Any) -> None:
         """The next batch is at work."""
         self._called = self._called or event.grad

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..autograd_graph import LOOK_EVERY
 from ..events import NO_SITE
-from ..finding import Code
+from ..finding import Cause, Code
 from .base import Rule, RuleContext
 
 _FEW = 6
@@ -49,6 +49,7 @@ class CarriedGraph(Rule):
                 "state that is carried along is never detached.",
                 f"the graph had {few} nodes at batch {first} and {many} at batch {last}",
                 "state = state.detach()  # after each batch, and no retain_graph=True",
+                Cause(*site),
             )
 
     def _leaking(self) -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..events import NO_SITE
-from ..finding import Code
+from ..causes.calls import end_of_function, first_in_loop, never_reached, without_brackets
+from ..causes.syntax import at, function_around
+from ..events import NO_SITE, Site
+from ..finding import Cause, Code
 from ..grad_groups import StepFacts
 from .base import Rule, RuleContext
 
 _ENOUGH = 3
+_NORM = "Norm"  # BatchNorm1d, SyncBatchNorm, InstanceNorm2d
 _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
 
 
@@ -69,6 +72,7 @@ class EvalLeftOn(Rule):
                 f"Training goes on in evaluation mode: {call.eval_kind} no longer works as it does in training.",
                 f"{self._updates} updates after model.eval() without a model.train(); earlier ones were in training",
                 "model.train()  # before the training loop goes on",
+                lambda: self._cause(where, call.site),
             )
 
     def _never(self, call: Any, where: Any) -> None:
@@ -80,7 +84,14 @@ class EvalLeftOn(Rule):
             f"All training so far was in evaluation mode: {call.eval_kind} works as it does in evaluation.",
             f"{self._updates} updates after model.eval(), none in training mode",
             "model.train()  # before training, unless it is meant so",
+            lambda: self._cause(where, call.site),
         )
+
+    def _cause(self, where: Site, call: Site) -> Cause | None:
+        """Return ``model.train`` without brackets, or where ``model.train()`` is missing."""
+        files = self.context.log.files()
+        known = without_brackets(files, "train") or never_reached(files, "train", self.context.log.callers)
+        return known or end_of_function(where) or first_in_loop(call)
 
 
 class ValidationInTrainMode(Rule):
@@ -95,6 +106,7 @@ class ValidationInTrainMode(Rule):
         self._stepped = 0
         self._phases = 0
         self._updates = 0  # since the last row
+        self._last_train: Site = NO_SITE
         self._meant = False  # has somebody said train() since the last backward?
 
         self._eval_just_now = self._row_meant = False
@@ -104,7 +116,11 @@ class ValidationInTrainMode(Rule):
 
         But not if eval() came right before it: then nobody can have meant both.
         """
+        if not event.training and self._row and all(_NORM in call.train_kind for call in self._row):
+            self._row = []  # statistics of BatchNorm were refreshed, and the evaluation begins now
         self._meant = event.training and not self._eval_just_now
+        if event.training:
+            self._last_train = event.site
         self._eval_just_now = not event.training or (self._eval_just_now and bool(self._row))
 
     def forward(self, event: Any) -> None:
@@ -155,4 +171,12 @@ class ValidationInTrainMode(Rule):
             f"The model is evaluated in training mode: {call.train_kind} works here as it does in training.",
             f"{len(row)} calls in a row without gradients, with model.training True",
             "model.eval()  # before validation, and model.train() after it",
+            lambda: self._cause(call.site),
         )
+
+    def _cause(self, call: Site) -> Cause | None:
+        """Return ``model.eval`` without brackets, ``model.train()`` in its place, or the call it belongs before."""
+        files = self.context.log.files()
+        scope = function_around(call)
+        known = without_brackets(files, "eval") or never_reached(files, "eval", self.context.log.callers)
+        return known or (at(self._last_train) if scope is function_around(self._last_train) else None) or Cause(*call)

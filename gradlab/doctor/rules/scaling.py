@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
-from ..finding import Code
+from ..causes.calls import conditional_call, context_around, without_brackets
+from ..events import Site
+from ..finding import Cause, Code
 from ..grad_groups import StepFacts
+from ..source_search import calls_in_loop
 from .base import Rule, RuleContext, numbered
+
+
+def missing_update(context: RuleContext, step: Site) -> Cause | None:
+    """Return ``scaler.update`` without brackets, the ``if`` around it, or the step that it belongs after."""
+    return without_brackets(context.log.files(), "update") or conditional_call(step, "update") or Cause(*step)
 
 
 class Scaling(Rule):
@@ -35,6 +44,7 @@ class Scaling(Rule):
                     f"{times} steps of {self.context.name(event.optimizer)} came without an update() since the one "
                     "before",
                     "scaler.update()  # once an update, after the last scaler.step(); make the scaler once",
+                    partial(missing_update, self.context, event.site),
                 )
         self._open[event.optimizer] = event.scaler
 
@@ -97,4 +107,71 @@ class Autocast(Rule):
                 "itself.",
                 f"{times} backward passes began with autocast on",
                 "# take loss.backward() out of the `with torch.autocast(...)` block",
+                lambda: context_around(self.context.log.path(backward.site), "autocast") or Cause(*backward.site),
             )
+
+
+class SkippedStep(Rule):
+    """A scaler skips a step because of inf or NaN, and the next pass adds to the gradients that it has left.
+
+    How it is known: `scaler.step()` took no step; the gradients that it refused were still there when a later backward
+    pass added to them. Reported at the end, and not where gradients are never cleared at all.
+
+    How sure: inf and NaN stay what they are whatever is added, so every later step is skipped until they are cleared:
+    proven, but for the reason why they stay: a warning.
+    """
+
+    SKIPPED_STEP_KEEPS_GRADIENTS = Code("skipped-step-keeps-gradients", "08_mixed_precision")
+
+    def __init__(self, context: RuleContext) -> None:
+        """Start with nothing seen."""
+        super().__init__(context)
+        self._skips: dict[int, list[Any]] = {}  # optimizer -> the skipped steps
+        self._calls: Counter[int] = Counter()
+        self._kept: dict[int, tuple[Any, Any]] = {}  # optimizer -> the first pass that added, and what it added to
+
+    def scaler_step(self, event: Any, groups: list[Any]) -> None:
+        """Count the steps that were skipped."""
+        self._calls[event.optimizer] += 1
+        if not event.taken and any(group.fresh for group in groups):
+            self._skips.setdefault(event.optimizer, []).append((event.site, self._calls[event.optimizer]))
+
+    def on_accumulate(self, backward: Any, groups: list[Any]) -> None:
+        """Does this pass add to gradients that a scaler has refused?"""
+        if not self._skips:
+            return
+        for optimizer in self._skips:
+            params = self.context.state.params_of[optimizer]
+            left = [
+                held.backward
+                for group in groups
+                if group.params & params and not group.edited
+                for held in group.fresh
+                if held.backward.offered
+            ]
+            if left and optimizer not in self._kept:
+                self._kept[optimizer] = backward, left[-1]
+
+    def end(self, *, normal: bool) -> None:
+        """Say so, unless gradients are never cleared at all."""
+        for optimizer, (backward, left) in self._kept.items():
+            if any(code == "missing-zero-grad" for code, _ in self.context.findings):
+                return
+            skips = self._skips[optimizer]
+            site, _ = skips[-1]
+            self.report(
+                self.SKIPPED_STEP_KEEPS_GRADIENTS,
+                "warning",
+                site,
+                "The scaler skipped a step because of inf or NaN, and the gradients stayed: they spoil every later "
+                "batch until they are cleared.",
+                f"batch {backward.number} was added to what batch {left.number} had left after a skipped step; "
+                f"{len(skips)} of {self._calls[optimizer]} steps of {self.context.name(optimizer)} were skipped",
+                f"{self.context.variable(optimizer)}.zero_grad()  # after every scaler.step(), also if it was skipped",
+                partial(self._place, site, backward.site),
+            )
+
+    def _place(self, site: Any, backward: Any) -> Cause:
+        """Return the only clearing in the loop around a step, or the pass before which there should be one."""
+        lines = calls_in_loop(site, "zero_grad")
+        return Cause(site[0], lines[0]) if len(lines) == 1 else Cause(*backward)

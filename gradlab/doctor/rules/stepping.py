@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
-from ..events import NO_SITE
-from ..finding import Code
+from ..causes.calls import never_reached, without_brackets
+from ..causes.cuts import cut_before
+from ..causes.syntax import at
+from ..causes.wiring import frozen_by
+from ..events import NO_SITE, Site
+from ..finding import Cause, Code
 from ..grad_groups import StepFacts
 from ..source_search import clears_by_hand
 from .base import Rule, RuleContext, numbered
@@ -65,7 +70,7 @@ class EmptyStep(Rule):
                 clear.site if clear.site != NO_SITE else clears_by_hand(facts.step.site),
                 "The gradients are cleared after backward() and before step(), so the step has nothing to apply.",
                 f"{numbered(lost)} was cleared before update {facts.number}; {times} updates found no gradient",
-                "optimizer.zero_grad()  # move it above loss.backward(), or below optimizer.step()",
+                f"{self._variable(facts)}.zero_grad()  # move it above loss.backward(), or below step()",
             )
 
     def _frozen(self, facts: StepFacts) -> None:
@@ -78,7 +83,8 @@ class EmptyStep(Rule):
                 "None of this optimizer's parameters requires a gradient: its steps change nothing.",
                 f"{times} steps of {self.context.name(facts.step.optimizer)}, all of its "
                 f"{facts.step.params.bit_count()} parameters have requires_grad=False",
-                "optimizer = ...(p for p in model.parameters() if p.requires_grad)  # or unfreeze what should learn",
+                "p.requires_grad_(True)  # for the parameters that should learn",
+                lambda: frozen_by(self.context.log.files(), self.context.all_names(facts.step.params)),
             )
 
     def _without(self, facts: StepFacts) -> None:
@@ -92,8 +98,17 @@ class EmptyStep(Rule):
                 "step() is called, but no backward() has put anything into its parameters' `.grad` since the last.",
                 f"{times} of {self._steps[facts.step.optimizer]} steps of "
                 f"{self.context.name(facts.step.optimizer)} found no gradient",
-                "loss.backward()  # before optimizer.step()",
+                f"loss.backward()  # before {self._variable(facts)}.step()",
+                lambda: self._missing(facts, "backward"),
             )
+
+    def _missing(self, facts: StepFacts, method: str) -> Cause | None:
+        log = self.context.log
+        files = log.files()
+        return without_brackets(files, method) or never_reached(files, method, log.callers) or Cause(*facts.step.site)
+
+    def _variable(self, facts: StepFacts) -> str:
+        return self.context.variable(facts.step.optimizer)
 
     def _unreached(self, facts: StepFacts) -> None:
         if facts.since.after:
@@ -117,15 +132,18 @@ class EmptyStep(Rule):
                 f"{times} steps found no gradient; {strangers} of {facts.step.params.bit_count()} parameters belong "
                 "to no module that runs",
                 "optimizer = ...(model.parameters())  # make it after the model has its final parts",
+                at(self.context.log.registered_after(called & facts.since.elsewhere, facts.step.optimizer) or NO_SITE),
             )
             return
+        newest = self._newest if self._newest != NO_SITE else facts.step.site
         self.report(
             self.GRAPH_BROKEN,
             "error",
-            self._newest if self._newest != NO_SITE else facts.step.site,
+            newest,
             "backward() runs, but reaches none of the optimizer's parameters: the graph between them is cut.",
             f"{times} steps of {self.context.name(facts.step.optimizer)} found no gradient after a backward pass",
             "# take out .detach(), .data, .item(), .numpy(), torch.tensor(...) or no_grad() between model and loss",
+            lambda: cut_before(self.context.log.path(newest)),
         )
 
     _newest = NO_SITE
@@ -171,5 +189,11 @@ class NeverSteps(Rule):
                     own[-1].site,
                     "backward() computes gradients, but no step() ever applies them: the weights stay as they are.",
                     f"{self._count} backward passes, 0 steps of {self.context.name(optimizer)}",
-                    "optimizer.step()  # after loss.backward()",
+                    f"{self.context.variable(optimizer)}.step()  # after loss.backward()",
+                    partial(self._cause, own[-1].site),
                 )
+
+    def _cause(self, backward: Site) -> Cause | None:
+        log = self.context.log
+        files = log.files()
+        return without_brackets(files, "step") or never_reached(files, "step", log.callers) or Cause(*backward)

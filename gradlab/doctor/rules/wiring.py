@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import Any
 
-from ..events import NO_SITE
-from ..finding import Code, Severity
+from ..causes.cuts import cut_before
+from ..causes.syntax import at
+from ..causes.wiring import made_from_helper, plain_container
+from ..events import NO_SITE, Site
+from ..finding import Cause, Code, Severity
 from ..grad_groups import StepFacts
 from ..param_index import bit_positions
 from .base import Rule, RuleContext
@@ -24,12 +28,15 @@ class MissingParams(Rule):
         super().__init__(context)
         self._together: Counter[int] = Counter()  # params of a pass -> how many had these
         self._site: dict[int, Any] = {}
+        self._late: dict[int, Site | None] = {}  # the line that made such parameters, if the optimizer was there before
 
     def step(self, facts: StepFacts) -> None:
         """Note which parameters got gradients together with those that are stepped here."""
         for backward in facts.fresh:
             missing = backward.added & ~self.context.state.covered()
             if missing:
+                if missing not in self._together:  # at the end, the model may be gone with the function that made it
+                    self._late[missing] = self.context.log.registered_after(missing, facts.step.optimizer)
                 self._together[missing] += 1
                 self._site[missing] = facts.step
 
@@ -56,23 +63,41 @@ class MissingParams(Rule):
         stepped = [order[n] for n in bit_positions(step.params) if n in order]
         # A backbone may be meant to stay as it is, or all but the biases; a head that comes after all else is not.
         downstream = bool(near and stepped and min(near) < min(stepped) and max(near) <= min(stepped))
-        late = self.context.log.registered_after(missing, step.optimizer)
+        late = next((site for params, site in self._late.items() if params & missing and site), None)
         severity: Severity = "warning" if stray or late or (same and downstream) else "hint"
-        if self._stale(step):
+        if self._stale(step, late):
             return
         made = self.context.state.optimizers[step.optimizer].site
-        count = missing.bit_count()
+        count, name = missing.bit_count(), self.context.part_name(missing)
+        part, files = name or "new_part", self.context.log.files()
         self.report(
             self.PARAMS_MISSING_FROM_OPTIMIZER,
             severity,
             made if made != NO_SITE else step.site,
             f"{count} parameter{'s get' if count > 1 else ' gets'} gradients and {'are' if count > 1 else 'is'} in no "
             "optimizer, so they never learn.",
-            f"{times} backward passes reached them{_shapes(self.context, missing)}",
-            "optimizer.add_param_group({'params': new_part.parameters()})  # or requires_grad_(False) if meant so",
+            f"{times} backward passes reached {self._names(missing)}",
+            self._fix(part, step.optimizer, certain=severity == "warning"),
+            (lambda: plain_container(files, self.context.param_names(missing, 1)))
+            if stray and "[" in self.context.param_names(missing, 1)
+            else at(late or (NO_SITE if made_from_helper(made) else made)),
         )
 
-    def _stale(self, step: Any) -> bool:
+    def _names(self, params: int) -> str:
+        return self.context.param_names(params) or f"{params.bit_count()} of them"
+
+    def _fix(self, part: str, optimizer: int, *, certain: bool) -> str:
+        """Return the line that puts a part into the optimizer; where it may be meant so, the one that freezes it."""
+        name = self.context.variable(optimizer)
+        if not certain:
+            return f"{part}.requires_grad_(False)  # if it is meant to stay as it is; else put it into {name}"
+        if part.endswith("]") or "[" in part:
+            return (
+                "nn.ModuleList([...])  # instead of a plain list or dictionary: then model.parameters() finds the parts"
+            )
+        return f"{name}.add_param_group({{'params': {part}.parameters()}})  # or {part}.requires_grad_(False)"
+
+    def _stale(self, step: Any, late: Site | None) -> bool:
         """The optimizer still holds the parameters that these have replaced: say that instead."""
         models = self.context.log.models.all()
         registered = 0
@@ -90,7 +115,9 @@ class MissingParams(Rule):
             "The optimizer holds parameters that the model no longer has, and not those that took their place.",
             f"{gone.bit_count()} of {step.params.bit_count()} parameters of {self.context.name(step.optimizer)} "
             "belong to no module that runs",
-            "optimizer = ...(model.parameters())  # make it after the model has its final parts",
+            f"{self.context.variable(step.optimizer)} = ...(model.parameters())  # make it after the model has its "
+            "final parts",
+            at(late or NO_SITE),
         )
         return True
 
@@ -124,6 +151,7 @@ class ModulesWithoutGradient(Rule):
             never = params & ~self._reached
             never &= ~index.frozen(never)
             if never and never != params and self.context.state.steps.get(optimizer):
+                names = self.context.param_names(never)
                 self.report(
                     self.GRAPH_BROKEN,
                     "hint",
@@ -131,14 +159,11 @@ class ModulesWithoutGradient(Rule):
                     "Some of the optimizer's parameters never get a gradient: they are unused, or the graph is cut "
                     "before them.",
                     f"{never.bit_count()} of {params.bit_count()} parameters of {self.context.name(optimizer)} in "
-                    f"{self._passes} backward passes{_shapes(self.context, never)}",
+                    f"{self._passes} backward passes" + (f": {names}" if names else ""),
                     "# look for .detach(), .data or no_grad() after the parts that do not learn",
+                    partial(self._cause, self._site, self.context.part_name(never)),
                 )
 
-
-def _shapes(context: RuleContext, params: int) -> str:
-    tensors = [context.log.index.param(number) for number in bit_positions(params)[:3]]
-    shapes = [str(tuple(param.shape)) for param in tensors if param is not None]
-    if not shapes:  # the model is gone with the function that made it
-        return ""
-    return f": shapes {', '.join(shapes)}" + (", ..." if params.bit_count() > 3 else "")
+    def _cause(self, backward: Site, part: str) -> Cause | None:
+        """Return what cuts the graph behind a part of the model; nothing does if that part is never used."""
+        return cut_before(self.context.log.path(backward), part.split(".")[-1]) if part else None

@@ -25,7 +25,7 @@ model = VAE()
 optimizer = optim.Adam(model.parameters(), lr=1e-3)
 
 
-@torch.autocast("cpu", dtype=torch.bfloat16)
+@torch.autocast("cpu", dtype=torch.bfloat16)  # <- cause
 def train_step(data):
     optimizer.zero_grad()
     recon, mu, logvar = model(data)

@@ -28,7 +28,7 @@ class Experiment:
         with torch.amp.autocast("cpu", dtype=torch.bfloat16):
             logits = self.net(images)
             loss = nn.functional.cross_entropy(logits, labels)
-            loss.backward()  # <- backward-inside-autocast
+            loss.backward()  # <- backward-inside-autocast, cause
         self.opt.step()
         return loss.item()
 

@@ -18,7 +18,7 @@ for epoch in range(3):
         with torch.autocast(device_type="cpu", dtype=torch.float16):
             output = model(x[i : i + 24])
             loss = criterion(output, y[i : i + 24])
-            scaler.scale(loss).backward()  # <- backward-inside-autocast
+            scaler.scale(loss).backward()  # <- backward-inside-autocast, cause
         scaler.step(optimizer)
         scaler.update()
     print(f"epoch {epoch} loss {loss.item():.4f}")

@@ -15,7 +15,7 @@ optimizer = torch.optim.AdamW(lm.parameters(), lr=2e-3)
 ctx = torch.autocast("cpu", dtype=torch.bfloat16)
 
 for epoch in range(2):
-    with ctx:
+    with ctx:  # <- cause
         for i, batch in enumerate(loader):
             logits = lm(batch[:, :-1])
             loss = nn.functional.cross_entropy(logits.flatten(0, 1), batch[:, 1:].flatten())

@@ -14,6 +14,6 @@ for i in range(10):
     optimizer.zero_grad()
     for head in list(heads)[: 1 if i < 2 else 2]:
         loss = nn.functional.mse_loss(head(features), x[:, :1])
-        loss.backward()  # <- backward-twice
+        loss.backward()  # <- backward-twice, cause
     optimizer.step()
     print(i, loss.item())

@@ -14,7 +14,7 @@ for i in range(10):
     g_loss = nn.functional.mse_loss(decoder(w), x)
     w_rec_loss = w.square().mean()
     optimizer.zero_grad()
-    g_loss.backward()
-    w_rec_loss.backward()  # <- backward-twice
+    g_loss.backward()  # <- cause
+    w_rec_loss.backward()  # <- backward-twice, cause
     optimizer.step()
     print(i, g_loss.item())

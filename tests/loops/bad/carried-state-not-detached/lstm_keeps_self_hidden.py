@@ -17,14 +17,14 @@ class LSTMClassifier(nn.Module):
         self.hidden = (torch.zeros(1, batch_size, hidden_len), torch.zeros(1, batch_size, hidden_len))
 
     def forward(self, x):
-        lstm_out, self.hidden = self.lstm(x, self.hidden)
+        lstm_out, self.hidden = self.lstm(x, self.hidden)  # <- cause
         return F.log_softmax(self.hidden2class(lstm_out[:, -1, :]), dim=1)
 
 
 def train(train_data, model, criterion, optimizer, epoch):
     model.train()
     for i, (inputs, target) in enumerate(train_data):
-        output = model(inputs)
+        output = model(inputs)  # <- cause
         loss = criterion(output, target)
         optimizer.zero_grad()
         loss.backward()  # <- carried-state-not-detached

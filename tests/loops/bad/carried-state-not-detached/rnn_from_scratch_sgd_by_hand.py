@@ -27,7 +27,7 @@ def sgd(params, lr):
 state = torch.zeros(6, 8)
 for i in range(10):
     x = nn.functional.one_hot(torch.randint(4, (5, 6)), 4).float()
-    y, state = rnn(x, state)
+    y, state = rnn(x, state)  # <- cause
     loss = nn.functional.cross_entropy(y, x.roll(-1, 0).flatten(0, 1).argmax(1))
     loss.backward()  # <- carried-state-not-detached
     sgd(params, 0.1)

@@ -1,6 +1,7 @@
 # Each sequence's last state is cached for the next epoch without detach; the error comes in the second epoch.
 # source: https://discuss.pytorch.org/t/runtimeerror-trying-to-backward-through-the-graph-a-second-time-but-the-buffers-have-already-been-freed-specify-retain-graph-true-when-calling-backward-the-first-time/6795
 # expect: carried-state-not-detached
+# cause: not found (the state is kept in a container)
 # raises: RuntimeError
 from itertools import pairwise
 
@@ -19,12 +20,12 @@ class StatefulTrainer:
         self.memory = [torch.zeros(4, 12) for _ in range(n_sequences)]
 
     def train_it(self, k, x):
-        state = self.memory[k]
+        state = self.memory[k]  # <- cause
         loss = 0.0
         for now, then in pairwise(x):
             state = self.cell(now, state)
             loss = loss + (self.head(state) - then).square().mean()
-        self.memory[k] = state
+        self.memory[k] = state  # <- cause
         loss = loss / (len(x) - 1)
         self.optimizer.zero_grad(set_to_none=True)
         loss.backward()  # <- carried-state-not-detached

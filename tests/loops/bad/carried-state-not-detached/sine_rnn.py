@@ -32,7 +32,7 @@ for step in range(20):
     steps = torch.linspace(step * math.pi, (step + 1) * math.pi, TIME_STEP)
     x = steps.sin()[None, :, None]
     y = steps.cos()[None, :, None]
-    prediction, h_state = rnn(x, h_state)
+    prediction, h_state = rnn(x, h_state)  # <- cause
     loss = loss_func(prediction, y)
     optimizer.zero_grad()
     loss.backward()  # <- carried-state-not-detached

@@ -1,6 +1,7 @@
 # A small spiking network with surrogate gradients whose membrane potentials are not reset between batches.
 # source: jeshraghian/snntorch#250
 # expect: carried-state-not-detached
+# cause: not found (the state is kept inside a layer)
 # raises: RuntimeError
 import torch
 from torch import nn
@@ -37,12 +38,12 @@ params = list(net.parameters()) + list(readout.parameters())
 optimizer = torch.optim.Adamax(params, lr=2e-3)
 data = torch.rand(12, 16, 8)
 for counter, x in enumerate(data):
-    logits = 0.0
+    logits = 0.0  # <- cause
     for _step in range(5):
         spk, _ = net(x)
         logits = logits + readout(spk)
     loss_val = nn.functional.cross_entropy(logits, x[:, :3].argmax(1))
     optimizer.zero_grad()
     loss_val.backward()  # <- carried-state-not-detached
-    optimizer.step()
+    optimizer.step()  # <- cause
     print(counter, loss_val.item())

@@ -41,6 +41,6 @@ for k in range(16):
     loss = kld_loss + nll_loss
     loss.backward()
     optimizer.step()
-    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)  # <- clip-after-step
+    torch.nn.utils.clip_grad_norm_(model.parameters(), clip)  # <- clip-after-step, cause
     if k % 5 == 0:
         print("epoch:", k, "loss", round(loss.item(), 4))

@@ -1,4 +1,4 @@
-# A node-prediction trainer with an optional max_grad_norm that is applied behind optimizer.step().
+# A node-prediction trainer with an optional max_norm that is applied behind optimizer.step().
 # source: awslabs/graphstorm#1366
 # expect: clip-after-step
 import torch as th
@@ -10,7 +10,7 @@ class NodePredictionTrainer:
         self.model = model
         self.optimizer = th.optim.Adagrad(model.parameters(), lr=lr)
 
-    def fit(self, loader, num_epochs, max_grad_norm=None, grad_norm_type=2.0):
+    def fit(self, loader, num_epochs, max_norm=None, norm_type=2.0):
         model = self.model
         for epoch in range(num_epochs):
             model.train()
@@ -19,8 +19,8 @@ class NodePredictionTrainer:
                 self.optimizer.zero_grad()
                 loss.backward()
                 self.optimizer.step()
-                if max_grad_norm is not None:
-                    th.nn.utils.clip_grad_norm_(model.parameters(), max_grad_norm, grad_norm_type)  # <- clip-after-step
+                if max_norm is not None:
+                    th.nn.utils.clip_grad_norm_(model.parameters(), max_norm, norm_type)  # <- clip-after-step, cause
                 if i % 4 == 0:
                     print(f"Epoch {epoch:05d} | Batch {i:03d} | Train Loss: {loss.item():.4f}")
 
@@ -30,4 +30,4 @@ feats = th.randn(64, 10)
 labels = feats[:, :4].argmax(1)
 net = nn.Sequential(nn.Linear(10, 24), nn.ReLU(), nn.Linear(24, 4))
 loader = th.utils.data.DataLoader(th.utils.data.TensorDataset(feats, labels), batch_size=8)
-NodePredictionTrainer(net).fit(loader, num_epochs=2, max_grad_norm=0.3)
+NodePredictionTrainer(net).fit(loader, num_epochs=2, max_norm=0.3)

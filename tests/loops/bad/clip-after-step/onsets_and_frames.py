@@ -39,6 +39,6 @@ for i in range(1, iterations + 1):
     loss.backward()
     optimizer.step()
     for parameter in model.parameters():
-        clip_grad_norm_([parameter], clip_gradient_norm)  # <- clip-after-step
+        clip_grad_norm_([parameter], clip_gradient_norm)  # <- clip-after-step, cause
     if i % 4 == 0:
         print(i, loss.item())

@@ -21,7 +21,7 @@ def train_one(tokens):
     scaler.scale(loss).backward()
     scaler.step(opt)
     scaler.update()
-    nn.utils.clip_grad_value_(model.parameters(), 0.01)  # <- clip-after-step
+    nn.utils.clip_grad_value_(model.parameters(), 0.01)  # <- clip-after-step, cause
     return loss.item()
 
 

@@ -27,7 +27,7 @@ for n, i in enumerate(range(0, data.size(0) - 1, bptt)):
     output, hidden = model["rnn"](model["drop_in"](inputs), hidden)
     loss = criterion(model["decoder"](output).view(-1, 26), targets)
     model.zero_grad()
-    clip_grad_norm_(model.parameters(), clip)  # <- clip-before-backward
+    clip_grad_norm_(model.parameters(), clip)  # <- clip-before-backward, cause
     loss.backward()
     optimizer.step()
     total += loss.item()

@@ -18,7 +18,7 @@ class WeightMethod:
     def backward(self, losses, shared_parameters):
         loss = self.get_weighted_loss(losses)
         if self.max_norm > 0:
-            torch.nn.utils.clip_grad_norm_(shared_parameters, self.max_norm)  # <- clip-before-backward
+            torch.nn.utils.clip_grad_norm_(shared_parameters, self.max_norm)  # <- clip-before-backward, cause
         loss.backward()
         self.w = 0.9 * self.w + 0.1 * losses.detach().log()
         return loss

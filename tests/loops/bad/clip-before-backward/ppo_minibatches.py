@@ -38,7 +38,7 @@ for update in range(3):
             loss = pg_loss - 0.01 * entropy.mean() + 0.5 * v_loss
 
             optimizer.zero_grad()
-            nn.utils.clip_grad_norm_(agent.parameters(), 0.5)  # <- clip-before-backward
+            nn.utils.clip_grad_norm_(agent.parameters(), 0.5)  # <- clip-before-backward, cause
             loss.backward()
             optimizer.step()
     print(f"update {update} return {b_returns.mean().item():.3f}")

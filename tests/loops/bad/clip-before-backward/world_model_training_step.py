@@ -15,7 +15,7 @@ class WorldModel(nn.Module):
         obs, action, nxt = batch
         pred = self.dynamics(torch.cat([obs, action], 1))
         loss = (pred - nxt).pow(2).sum(1).mean()
-        nn.utils.clip_grad_norm_(self.parameters(), self.gradient_clip_norm)  # <- clip-before-backward
+        nn.utils.clip_grad_norm_(self.parameters(), self.gradient_clip_norm)  # <- clip-before-backward, cause
         return loss
 
     def configure_optimizers(self):

@@ -24,8 +24,8 @@ class StableDiffusionTrainer:
         return loss.item()
 
     def step(self, batch):
-        losses = [self.sub_step(*micro) for micro in batch]
-        clip_grad_norm_(self.params, self.max_grad_norm)  # <- clip-before-unscale
+        losses = [self.sub_step(*micro) for micro in batch]  # <- cause
+        clip_grad_norm_(self.params, self.max_grad_norm)  # <- clip-before-unscale, cause
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.optimizer.zero_grad()

@@ -28,8 +28,8 @@ class Trainer:
             logits = self.model(source)
             loss = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten())
         self.optimizer.zero_grad(set_to_none=True)
-        self.scaler.scale(loss).backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.grad_norm_clip)  # <- clip-before-unscale
+        self.scaler.scale(loss).backward()  # <- cause
+        nn.utils.clip_grad_norm_(self.model.parameters(), self.config.grad_norm_clip)  # <- clip-before-unscale, cause
         self.scaler.step(self.optimizer)
         self.scaler.update()
         return loss.item()

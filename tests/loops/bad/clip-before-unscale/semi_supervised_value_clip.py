@@ -28,8 +28,8 @@ while it < 12:
         total_loss = sup_loss + unsup_loss
 
     scaler.scale(total_loss).backward()
-    clip_grad_value_(model.parameters(), 0.05)  # <- clip-before-unscale
-    scaler.unscale_(optimizer)
+    clip_grad_value_(model.parameters(), 0.05)  # <- clip-before-unscale, cause
+    scaler.unscale_(optimizer)  # <- cause
     scaler.step(optimizer)
     scaler.update()
     model.zero_grad()

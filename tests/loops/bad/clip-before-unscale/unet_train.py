@@ -22,8 +22,8 @@ def train_model(model, train_loader, amp=True, epochs=2, learning_rate=1e-3, gra
                 loss = criterion(masks_pred.squeeze(1).float(), true_masks)
 
             optimizer.zero_grad(set_to_none=True)
-            grad_scaler.scale(loss).backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), gradient_clipping)  # <- clip-before-unscale
+            grad_scaler.scale(loss).backward()  # <- cause
+            torch.nn.utils.clip_grad_norm_(model.parameters(), gradient_clipping)  # <- clip-before-unscale, cause
             grad_scaler.step(optimizer)
             grad_scaler.update()
             epoch_loss += loss.item()

@@ -10,7 +10,7 @@ class ClipCallback:
         self.value = value
 
     def after_backward(self, trainer):
-        nn.utils.clip_grad_value_(trainer.net.parameters(), self.value)  # <- clip-inside-accumulation
+        nn.utils.clip_grad_value_(trainer.net.parameters(), self.value)  # <- clip-inside-accumulation, cause
 
 
 class Trainer:
@@ -21,8 +21,8 @@ class Trainer:
 
     def _backward_step(self, loss, batch_idx):
         (loss / self.batch_accumulate).backward()
-        for callback in self.callbacks:
-            callback.after_backward(self)
+        for callback in self.callbacks:  # <- cause
+            callback.after_backward(self)  # <- cause
         if (batch_idx + 1) % self.batch_accumulate == 0:
             self.optimizer.step()
             self.optimizer.zero_grad()

@@ -24,7 +24,7 @@ def train_epoch(epoch, batch_size=6):
         output = model(clips[pick])
         loss = criterion(output, target[pick]) / (batch_size * iter_size)
         loss.backward()
-        total_norm = clip_grad_norm_(model.parameters(), clip_gradient)  # <- clip-inside-accumulation
+        total_norm = clip_grad_norm_(model.parameters(), clip_gradient)  # <- clip-inside-accumulation, cause
         if (i + 1) % iter_size == 0:
             optimizer.step()
             optimizer.zero_grad()

@@ -21,7 +21,7 @@ for step in range(steps):
         loss = nn.functional.cross_entropy(pred.flatten(0, 1).float(), batch[:, 1:].flatten())
         loss = loss / grad_acc_steps
         loss.backward()
-        norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm=clip)  # <- clip-inside-accumulation
+        norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm=clip)  # <- clip-inside-accumulation, cause
         loss_log += loss.item()
         acc_step += 1
     optimizer.step()

@@ -37,7 +37,7 @@ def train(args, train_dataset, model):
             if args.gradient_accumulation_steps > 1:
                 loss = loss / args.gradient_accumulation_steps
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), args.max_grad_norm)  # <- clip-inside-accumulation
+            torch.nn.utils.clip_grad_norm_(model.parameters(), args.max_grad_norm)  # <- clip-inside-accumulation, cause
             tr_loss += loss.item()
             if (step + 1) % args.gradient_accumulation_steps == 0:
                 optimizer.step()

@@ -33,7 +33,7 @@ def train(epoch):
             clip_grad_norm_(model.parameters(), args.clip_gradient)
         if (i + 1) % args.iter_size == 0:
             optimizer.step()
-        optimizer.step()  # <- double-step
+        optimizer.step()  # <- double-step, cause
         optimizer.zero_grad()
         if i % args.print_freq == 0:
             print(f"Epoch: [{epoch}][{i}/5] Loss {loss.item():.4f}")

@@ -37,7 +37,7 @@ for update in range(15):
     optimizer.zero_grad()
     (policy_loss + 0.5 * value_loss).backward()
     nn.utils.clip_grad_norm_(agent.parameters(), 0.5)
-    optimizer.step()  # actor
-    optimizer.step()  # critic  # <- double-step
+    optimizer.step()  # actor  # <- cause
+    optimizer.step()  # critic  # <- double-step, cause
     if update % 5 == 0:
         print(f"update {update} reward {reward.mean().item():.3f}")

@@ -17,7 +17,7 @@ class Engine:
         (loss / self.accumulation).backward()
         self.micro_steps += 1
         if self.is_boundary():
-            self.optimizer.step()
+            self.optimizer.step()  # <- cause
 
 
 def training_loop(engine, batches):
@@ -30,7 +30,7 @@ def training_loop(engine, batches):
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), inputs[:, 1:].flatten())
         engine.backward(loss)
         if engine.is_boundary():
-            engine.optimizer.step()  # <- double-step
+            engine.optimizer.step()  # <- double-step, cause
             engine.module.zero_grad()
         tr_loss += loss.item()
     return tr_loss / len(batches)

@@ -37,6 +37,6 @@ optimizer = torch.optim.AdamW(model.parameters(), lr=5e-3)
 importance = 0.9 ** torch.arange(10)
 for step in range(20):
     loss = train(model, optimizer, importance)
-    optimizer.step()  # <- double-step
+    optimizer.step()  # <- double-step, cause
     if step % 5 == 0:
         print(f"step {step:2d} loss {loss:.5f}")

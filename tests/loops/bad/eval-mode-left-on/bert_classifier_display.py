@@ -32,19 +32,19 @@ def main(display_steps=4, max_epochs=2):
     def _eval_epoch():
         model.eval()  # <- eval-mode-left-on
         accuracy = (model(eval_ids).argmax(1) == label(eval_ids)).float().mean().item()
-        print(f"eval accu: {accuracy:.4f}")
+        print(f"eval accu: {accuracy:.4f}")  # <- cause
 
     def _train_epoch():
-        model.train()
+        model.train()  # <- cause
         for step, ids in enumerate(train_ids[torch.randperm(96)].split(8), start=1):
-            optim.zero_grad()
+            optim.zero_grad()  # <- cause
             loss = nn.functional.cross_entropy(model(ids), label(ids))
             loss.backward()
             clip_grad_norm_(model.parameters(), 1.0)
             optim.step()
             if step % display_steps == 0:
                 print(f"step: {step}; loss: {loss.item():.4f}")
-                _eval_epoch()
+                _eval_epoch()  # <- cause
 
     for _ in range(max_epochs):
         _train_epoch()

@@ -16,7 +16,7 @@ optimizer = torch.optim.SGD(model.parameters(), lr=1e-1)
 
 
 def train(dataloader, model, loss_fn, optimizer):
-    for batch, (features, target) in enumerate(dataloader):
+    for batch, (features, target) in enumerate(dataloader):  # <- cause
         pred = model(features)
         loss = loss_fn(pred, target)
         optimizer.zero_grad()
@@ -34,9 +34,9 @@ def test(dataloader, model, loss_fn):
             pred = model(features)
             test_loss += loss_fn(pred, target).item()
             correct += (pred.argmax(1) == target).float().sum().item()
-    print(f"Accuracy: {100 * correct / len(dataloader.dataset):>0.1f}%, Avg loss: {test_loss:>8f}")
+    print(f"Accuracy: {100 * correct / len(dataloader.dataset):>0.1f}%, Avg loss: {test_loss:>8f}")  # <- cause
 
 
 for _t in range(4):
-    train(train_dataloader, model, loss_fn, optimizer)
+    train(train_dataloader, model, loss_fn, optimizer)  # <- cause
     test(test_dataloader, model, loss_fn)

@@ -25,7 +25,7 @@ def greedy(model, src, max_len=4):
         for _ in range(max_len):
             nxt = model(src, ys)[:, -1].argmax(-1, keepdim=True)
             ys = torch.cat([ys, nxt], dim=1)
-    return ys[:, 1:]
+    return ys[:, 1:]  # <- cause
 
 
 torch.manual_seed(3)
@@ -33,12 +33,12 @@ src = torch.randint(1, 20, (64, 5))
 trg = torch.cat([torch.zeros(64, 1, dtype=torch.long), src.flip(1)], dim=1)
 model = Seq2Seq()
 optimizer = torch.optim.Adam(model.parameters(), lr=5e-3)
-model.train()
+model.train()  # <- cause
 for epoch in range(3):
-    for rows in torch.randperm(64).split(16):
+    for rows in torch.randperm(64).split(16):  # <- cause
         logits = model(src[rows], trg[rows, :-1])
         loss = nn.functional.cross_entropy(logits.flatten(0, 1), trg[rows, 1:].flatten())
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
-    print(f"epoch {epoch} loss {loss.item():.3f} sample {greedy(model, src[:1]).tolist()}")
+    print(f"epoch {epoch} loss {loss.item():.3f} sample {greedy(model, src[:1]).tolist()}")  # <- cause

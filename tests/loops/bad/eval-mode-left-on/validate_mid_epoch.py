@@ -19,14 +19,14 @@ class Trainer:
         with torch.no_grad():
             for data, target in self.val_loader:
                 val_loss += F.cross_entropy(self.model(data), target).item()
-        print(f"iter {self.iteration} val loss {val_loss / len(self.val_loader):.4f}")
+        print(f"iter {self.iteration} val loss {val_loss / len(self.val_loader):.4f}")  # <- cause
 
     def train_epoch(self):
-        self.model.train()
+        self.model.train()  # <- cause
         for data, target in self.train_loader:
             if self.iteration % self.interval_validate == 0:
-                self.validate()
-            self.optim.zero_grad()
+                self.validate()  # <- cause
+            self.optim.zero_grad()  # <- cause
             loss = F.cross_entropy(self.model(data), target)
             loss.backward()
             self.optim.step()

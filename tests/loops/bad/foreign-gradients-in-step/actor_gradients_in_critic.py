@@ -16,18 +16,18 @@ class Agent:
         return self.critic(torch.cat([obs, act], dim=1)).squeeze(1)
 
     def update_critic(self, obs, act, reward, nxt):
-        with torch.no_grad():
+        with torch.no_grad():  # <- cause
             target = reward + 0.95 * self.q(nxt, self.actor(nxt))
         loss = nn.functional.mse_loss(self.q(obs, act), target)
-        loss.backward()
-        self.critic_opt.step()  # <- foreign-gradients-in-step
-        self.critic_opt.zero_grad()
+        loss.backward()  # <- cause
+        self.critic_opt.step()  # <- foreign-gradients-in-step, cause
+        self.critic_opt.zero_grad()  # <- cause
         return loss.item()
 
     def update_actor(self, obs):
         self.actor_opt.zero_grad()
         loss = -self.q(obs, self.actor(obs)).mean()
-        loss.backward()
+        loss.backward()  # <- cause
         self.actor_opt.step()
         return loss.item()
 

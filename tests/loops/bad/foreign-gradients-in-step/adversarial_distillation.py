@@ -14,19 +14,19 @@ student_optimizer = optim.AdamW(student_unet.parameters(), lr=1e-3)
 discriminator_optimizer = optim.AdamW(discriminator.parameters(), lr=1e-3)
 
 for step in range(18):
-    x_0, t = torch.randn(16, 8), torch.rand(16, 1)
+    x_0, t = torch.randn(16, 8), torch.rand(16, 1)  # <- cause
     with torch.no_grad():
         real = x_0 + (1 - t) * teacher(torch.cat([x_0, t], 1))
     fake = x_0 + (1 - t) * student_unet(torch.cat([x_0, t], 1))
 
     discriminator_loss = F.relu(1 - discriminator(real)).mean() + F.relu(1 + discriminator(fake.detach())).mean()
-    discriminator_loss.backward()
+    discriminator_loss.backward()  # <- cause
     clip_grad_norm_(discriminator.parameters(), 1.0)
-    discriminator_optimizer.step()  # <- foreign-gradients-in-step
-    discriminator_optimizer.zero_grad()
+    discriminator_optimizer.step()  # <- foreign-gradients-in-step, cause
+    discriminator_optimizer.zero_grad()  # <- cause
 
     student_loss = -discriminator(fake).mean() + F.mse_loss(fake, real)
-    student_loss.backward()
+    student_loss.backward()  # <- cause
     clip_grad_norm_(student_unet.parameters(), 1.0)
     student_optimizer.step()
     student_optimizer.zero_grad()

@@ -19,15 +19,15 @@ for epoch in range(2):
         # train generator
         generated = generator(torch.randn(len(batch), 10))
         g_loss = F.binary_cross_entropy(discriminator(generated), valid)
-        g_loss.backward()
+        g_loss.backward()  # <- cause
         opt_g.step()
         opt_g.zero_grad()
 
         # train discriminator
-        real_loss = F.binary_cross_entropy(discriminator(batch), valid)
+        real_loss = F.binary_cross_entropy(discriminator(batch), valid)  # <- cause
         fake_loss = F.binary_cross_entropy(discriminator(generated.detach()), fake)
         d_loss = (real_loss + fake_loss) / 2
-        d_loss.backward()
-        opt_d.step()  # <- foreign-gradients-in-step
-        opt_d.zero_grad()
+        d_loss.backward()  # <- cause
+        opt_d.step()  # <- foreign-gradients-in-step, cause
+        opt_d.zero_grad()  # <- cause
     print(f"epoch {epoch} g_loss {g_loss.item():.4f} d_loss {d_loss.item():.4f}")

@@ -35,15 +35,15 @@ sentences = torch.randint(0, 25, (14, 8, 7))
 
 for it, inputs in enumerate(sentences):
     loss_g, _ = model(inputs)
-    loss_g.backward()
+    loss_g.backward()  # <- cause
     trainer_g.step()
-    trainer_g.zero_grad()
+    trainer_g.zero_grad()  # <- cause
 
-    recon_loss, kl_loss = model(inputs)
+    recon_loss, kl_loss = model(inputs)  # <- cause
     loss_e = recon_loss + 0.1 * kl_loss
-    loss_e.backward()
-    trainer_e.step()  # <- foreign-gradients-in-step
-    trainer_e.zero_grad()
+    loss_e.backward()  # <- cause
+    trainer_e.step()  # <- foreign-gradients-in-step, cause
+    trainer_e.zero_grad()  # <- cause
     trainer_g.zero_grad()
     if it % 4 == 0:
         print(f"Iter-{it}; loss_g: {loss_g.item():.4f}; loss_e: {loss_e.item():.4f}")

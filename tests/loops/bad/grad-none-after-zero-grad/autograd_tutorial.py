@@ -32,5 +32,5 @@ for _ in range(10):
     optimizer.step()
 print(loss)
 
-optimizer.zero_grad()
-print(model.layer2.weight.grad[0][0:10])  # <- grad-none-after-zero-grad
+optimizer.zero_grad()  # <- cause
+print(model.layer2.weight.grad[0][0:10])  # <- grad-none-after-zero-grad, cause

@@ -23,8 +23,8 @@ def train(model, optimizer, batches, log):
         loss = mse_loss(model(x), y)
         loss.backward()
         optimizer.step()
-        model.zero_grad()
-        log(step, model)
+        model.zero_grad()  # <- cause
+        log(step, model)  # <- cause
         print(step, round(loss.item(), 5))
 
 

@@ -17,14 +17,14 @@ class BatchUpdateParameterServer:
 
     def update_and_fetch_model(self, grads):
         for p, g in zip(self.model.parameters(), grads, strict=True):
-            p.grad += g  # <- grad-none-after-zero-grad
+            p.grad += g  # <- grad-none-after-zero-grad, cause
         self.curr_update_size += 1
         if self.curr_update_size >= self.batch_update_size:
             for p in self.model.parameters():
                 p.grad /= self.batch_update_size
             self.curr_update_size = 0
             self.optimizer.step()
-            self.optimizer.zero_grad()
+            self.optimizer.zero_grad()  # <- cause
         return self.model
 
 

@@ -26,7 +26,7 @@ def generator(z, c):
 
 def reset_grad():
     for p in params:
-        p.grad.data.zero_()  # <- grad-none-after-zero-grad
+        p.grad.data.zero_()  # <- grad-none-after-zero-grad, cause
 
 
 for it in range(20):
@@ -38,6 +38,6 @@ for it in range(20):
     loss.backward()
     solver.step()
     if it % 10 == 9:
-        net.zero_grad()
+        net.zero_grad()  # <- cause
     reset_grad()
     print(f"Iter-{it}; loss: {loss.item():.4f}")

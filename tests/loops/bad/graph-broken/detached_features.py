@@ -18,7 +18,7 @@ class Recognizer(nn.Module):
 
     def forward(self, wavs):
         feats = self.enc(wavs)
-        feats = feats.detach().transpose(1, 2)
+        feats = feats.detach().transpose(1, 2)  # <- cause
         out, _ = self.rnn(feats)
         return self.ctc_lin(out[:, -1])
 

@@ -22,8 +22,8 @@ epochs = 20
 for epoch in range(epochs):
     model.train()
     train_logits = model(x_train)
-    train_preds_probs = torch.softmax(train_logits, dim=1).argmax(dim=1).type(torch.float32)
-    loss = loss_fn(train_preds_probs, y_train)
+    train_preds_probs = torch.softmax(train_logits, dim=1).argmax(dim=1).type(torch.float32)  # <- cause
+    loss = loss_fn(train_preds_probs, y_train)  # <- cause
     train_accu = accuracy(y_train, train_preds_probs)
     optimiser.zero_grad()
     loss.backward()  # <- graph-broken

@@ -17,9 +17,9 @@ for i in range(3):
     model.train()
     for ii, (data_input, label) in enumerate(trainloader):
         feature = model(data_input)
-        output = torch.argmax(feature, dim=1).float()
-        loss = criterion(output, label.float())
-        loss.requires_grad = True
+        output = torch.argmax(feature, dim=1).float()  # <- cause
+        loss = criterion(output, label.float())  # <- cause
+        loss.requires_grad = True  # <- cause
         optimizer.zero_grad()
         loss.backward()  # <- graph-broken
         optimizer.step()

@@ -15,9 +15,9 @@ class Brain:
         return self.modules["model"](feats).mean(1)
 
     def compute_objectives(self, predictions, targets):
-        per_item = [abs(p - t).item() for p, t in zip(predictions.flatten(), targets.flatten(), strict=True)]
-        loss = sum(per_item) / len(per_item)
-        return torch.tensor(loss, requires_grad=True)
+        items = [abs(p - t).item() for p, t in zip(predictions.flatten(), targets.flatten(), strict=True)]  # <- cause
+        loss = sum(items) / len(items)
+        return torch.tensor(loss, requires_grad=True)  # <- cause
 
     def fit_batch(self, wavs, targets):
         outputs = self.compute_forward(wavs)

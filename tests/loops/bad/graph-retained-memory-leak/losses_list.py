@@ -28,7 +28,7 @@ for step in range(16):
     g_loss = F.binary_cross_entropy_with_logits(net_d(fake), ones)
     g_loss.backward()
     opt_g.step()
-    log.append({"step": step, "d": d_loss.item(), "g": g_loss})  # <- graph-retained-memory-leak
+    log.append({"step": step, "d": d_loss.item(), "g": g_loss})  # <- graph-retained-memory-leak, cause
 
 print("d loss", [round(row["d"], 2) for row in log[::5]])
 print("g loss", [round(row["g"].item(), 2) for row in log[::5]])

@@ -38,7 +38,7 @@ if __name__ == "__main__":
         with torch.autocast("cpu", dtype=torch.bfloat16):
             output = model(data)
         loss = nn.functional.cross_entropy(output.float(), position)
-        train_loss += loss  # <- graph-retained-memory-leak
+        train_loss += loss  # <- graph-retained-memory-leak, cause
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()

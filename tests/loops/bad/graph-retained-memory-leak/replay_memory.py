@@ -17,9 +17,9 @@ class Agent:
         self.step_count = 0
 
     def act(self, obs):
-        values = self.q(obs)
+        values = self.q(obs)  # <- cause
         action = int(values.argmax()) if random.random() > 0.2 else random.randrange(3)
-        return action, values[action]
+        return action, values[action]  # <- cause
 
     def learn(self, batch_size=8):
         batch = random.sample(self.memory, batch_size)
@@ -41,7 +41,7 @@ obs = torch.randn(4)
 for _step in range(40):
     action, value = agent.act(obs)
     nxt = 0.8 * obs + 0.2 * torch.randn(4)
-    agent.memory.append((obs, action, float(nxt[action]), nxt, value))  # <- graph-retained-memory-leak
+    agent.memory.append((obs, action, float(nxt[action]), nxt, value))  # <- graph-retained-memory-leak, cause
     obs = nxt
     if len(agent.memory) >= 16:
         loss = agent.learn()

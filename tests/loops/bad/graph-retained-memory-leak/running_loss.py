@@ -28,7 +28,7 @@ class LabelModel(nn.Module):
                 loss = -self(votes).mean()
                 loss.backward()
                 optimizer.step()
-                running_loss += loss  # <- graph-retained-memory-leak
+                running_loss += loss  # <- graph-retained-memory-leak, cause
                 seen += 1
             print(f"Epoch {epoch} mean loss so far {running_loss.item() / seen:.4f}")
 

@@ -32,13 +32,13 @@ class Wrapper:
                     loss = loss / gradient_accumulation_steps
                 loss.backward()
                 tr_loss += loss.item()
-                if (step + 1) % gradient_accumulation_steps == 0:
+                if (step + 1) % gradient_accumulation_steps == 0:  # <- cause
                     torch.nn.utils.clip_grad_norm_(params, max_grad_norm)
                     optimizer.step()  # <- last-accumulation-window-dropped
                     optimizer.zero_grad()
                     global_step += 1
                 step += 1
-        return global_step, tr_loss / global_step
+        return global_step, tr_loss / global_step  # <- cause
 
 
 x = torch.randn(152, 5, 8)

@@ -25,11 +25,11 @@ class Recipe:
             for idx, batch in enumerate(self._dataloader):
                 current_loss = self._loss_step(batch) / self._gradient_accumulation_steps
                 current_loss.backward()
-                if (idx + 1) % self._gradient_accumulation_steps == 0:
+                if (idx + 1) % self._gradient_accumulation_steps == 0:  # <- cause
                     self._optimizer.step()  # <- last-accumulation-window-dropped
                     self._optimizer.zero_grad(set_to_none=True)
                     self.global_step += 1
-            print(f"{curr_epoch + 1}|{self.global_step}|Loss: {current_loss.item():.4f}")
+            print(f"{curr_epoch + 1}|{self.global_step}|Loss: {current_loss.item():.4f}")  # <- cause
 
 
 Recipe().train()

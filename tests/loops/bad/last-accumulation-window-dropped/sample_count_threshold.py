@@ -22,12 +22,12 @@ def train_one_epoch(epoch):
         loss = (decoder(hidden) - seq[1:]).pow(2).mean()
         (loss * seq.shape[1] / optim_batch_size).backward()
         samples_since_step += seq.shape[1]
-        if samples_since_step >= optim_batch_size:
+        if samples_since_step >= optim_batch_size:  # <- cause
             optimizer.step()  # <- last-accumulation-window-dropped
             encoder.zero_grad()
             decoder.zero_grad()
             samples_since_step = 0
-    return loss.item()
+    return loss.item()  # <- cause
 
 
 for epoch in range(4):

@@ -27,9 +27,9 @@ class Trainer:
             for i, (img, box) in enumerate(self.train_loader):
                 loss = nn.functional.smooth_l1_loss(self.model(img), box)
                 (loss / self.accumulate).backward()
-                if (i + 1) % self.accumulate == 0:
+                if (i + 1) % self.accumulate == 0:  # <- cause
                     self.optimizer_step()
-            print(f"epoch {epoch + 1}/{self.epochs} loss {loss.item():.4f}")
+            print(f"epoch {epoch + 1}/{self.epochs} loss {loss.item():.4f}")  # <- cause
 
 
 torch.manual_seed(0)

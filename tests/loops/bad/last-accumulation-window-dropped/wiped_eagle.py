@@ -26,9 +26,9 @@ for epoch in range(num_epochs):
         loss = run_step(tokens) / grad_accumulation_steps
         loss.backward()
         micro += 1
-        if micro == grad_accumulation_steps:
+        if micro == grad_accumulation_steps:  # <- cause
             optimizer.step()  # <- last-accumulation-window-dropped
             optimizer.zero_grad(set_to_none=True)
             micro = 0
             global_step += 1
-    print(f"epoch {epoch} step {global_step} loss {loss.item() * grad_accumulation_steps:.4f}")
+    print(f"epoch {epoch} step {global_step} loss {loss.item() * grad_accumulation_steps:.4f}")  # <- cause

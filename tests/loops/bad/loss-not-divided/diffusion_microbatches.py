@@ -29,8 +29,8 @@ class TrainLoop:
             micro = batch[i : i + self.microbatch]
             t = torch.randint(0, 100, (micro.shape[0],))
             losses = self.training_losses(micro, t, torch.randn_like(micro))
-            loss = losses.mean()
-            loss.backward()  # <- loss-not-divided
+            loss = losses.mean()  # <- cause
+            loss.backward()  # <- loss-not-divided, cause
         return loss.item()
 
     def run_loop(self, steps):

@@ -39,9 +39,9 @@ x, y = get_batch()
 for iter_num in range(10):
     for _micro_step in range(gradient_accumulation_steps):
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            logits, loss = model(x, y)
+            logits, loss = model(x, y)  # <- cause
         x, y = get_batch()
-        loss.backward()  # <- loss-not-divided
+        loss.backward()  # <- loss-not-divided, cause
     optimizer.step()
     optimizer.zero_grad(set_to_none=True)
     if iter_num % 3 == 0:

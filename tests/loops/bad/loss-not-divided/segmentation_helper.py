@@ -29,8 +29,8 @@ def windows(n, size):
 for epoch in range(4):
     total = 0.0
     for where, update in windows(len(images), 4):
-        loss = dice_loss(net(images[where]), masks[where])
-        loss.backward()  # <- loss-not-divided
+        loss = dice_loss(net(images[where]), masks[where])  # <- cause
+        loss.backward()  # <- loss-not-divided, cause
         total += float(loss.detach())
         if update:
             opt.step()

@@ -30,8 +30,8 @@ if __name__ == "__main__":
             recon, c = sae(orig)
             mse = (recon - orig).pow(2).mean()
             sparsity = c.abs().sum(-1).mean()
-            loss = mse + 1e-3 * sparsity
-            loss.backward()  # <- loss-not-divided
+            loss = mse + 1e-3 * sparsity  # <- cause
+            loss.backward()  # <- loss-not-divided, cause
             if (batch_idx + 1) % gradient_accumulation_steps == 0:
                 optimizer.step()
                 optimizer.zero_grad()

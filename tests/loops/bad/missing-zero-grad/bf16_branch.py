@@ -20,19 +20,19 @@ class Denoiser(nn.Module):
 
 
 def train_step(model, opt, x0, bfloat_enable):
-    t = torch.randint(0, 10, (x0.shape[0],))
+    t = torch.randint(0, 10, (x0.shape[0],))  # <- cause
     noise = torch.randn_like(x0)
     alpha = (1 - t / 10).unsqueeze(1)
     xt = alpha.sqrt() * x0 + (1 - alpha).sqrt() * noise
     with torch.autocast("cpu", enabled=bfloat_enable, dtype=torch.bfloat16):
         loss = F.mse_loss(model(xt, t).float(), noise)
-    if not bfloat_enable:
-        opt.zero_grad()
+    if not bfloat_enable:  # <- cause
+        opt.zero_grad()  # <- cause
         loss.backward()
         opt.step()
     else:
-        loss.backward()
-        opt.step()  # <- missing-zero-grad
+        loss.backward()  # <- cause
+        opt.step()  # <- missing-zero-grad, cause
     return loss.item()
 
 

@@ -25,12 +25,12 @@ class Executor:
         model.train()
         clip = args.get("grad_clip", 50.0)
         for batch_idx, (feats, target) in enumerate(data_loader):
-            logits = model(feats)
+            logits = model(feats)  # <- cause
             loss = F.cross_entropy(logits, target)
-            loss.backward()
+            loss.backward()  # <- cause
             grad_norm = clip_grad_norm_(model.parameters(), clip)
             if torch.isfinite(grad_norm):
-                optimizer.step()  # <- missing-zero-grad
+                optimizer.step()  # <- missing-zero-grad, cause
             if batch_idx % args.get("log_interval", 10) == 0:
                 print(f"TRAIN Batch {batch_idx} loss {loss.item():.6f}")
             self.step += 1

@@ -17,8 +17,8 @@ torch.manual_seed(68)
 model = nn.Linear(4, 1)
 opt = ManualOptimizer(torch.optim.SGD(model.parameters(), lr=0.01))
 for i in range(12):
-    x = torch.randn(16, 4)
+    x = torch.randn(16, 4)  # <- cause
     loss = nn.functional.mse_loss(model(x), x.sum(1, keepdim=True))
-    loss.backward()
-    opt.step()
+    loss.backward()  # <- cause
+    opt.step()  # <- cause
     print(i, loss.item())

@@ -23,13 +23,13 @@ class CNN(nn.Module):
 
 def train(net, loader, optimizer, criterion):
     net.train()
-    optimizer.zero_grad()
+    optimizer.zero_grad()  # <- cause
     correct, total, train_loss = 0, 0, 0.0
     for inputs, labels in loader:
-        outputs = net(inputs)
+        outputs = net(inputs)  # <- cause
         loss = criterion(outputs, labels)
-        loss.backward()
-        optimizer.step()  # <- missing-zero-grad
+        loss.backward()  # <- cause
+        optimizer.step()  # <- missing-zero-grad, cause
 
         train_loss += loss.item()
         correct += (outputs.argmax(1) == labels).sum().item()

@@ -24,15 +24,15 @@ def toggle_grad(model, on_or_off):
 
 
 for itr in range(15):
-    d_optim.zero_grad()
+    d_optim.zero_grad()  # <- cause
     g_optim.zero_grad()
     toggle_grad(disc, True)
     toggle_grad(gen, False)
     for _ in range(num_d_steps):
-        fake = gen(torch.randn(32, 8))
+        fake = gen(torch.randn(32, 8))  # <- cause
         d_loss = torch.relu(1 - disc(real_batch(32))).mean() + torch.relu(1 + disc(fake)).mean()
-        d_loss.backward()
-        d_optim.step()  # <- missing-zero-grad
+        d_loss.backward()  # <- cause
+        d_optim.step()  # <- missing-zero-grad, cause
 
     toggle_grad(disc, False)
     toggle_grad(gen, True)

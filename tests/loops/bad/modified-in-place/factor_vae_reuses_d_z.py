@@ -18,10 +18,10 @@ for i in range(10):
     vae_loss = nn.functional.mse_loss(decoder(hidden), x) + (D_z[:, 0] - D_z[:, 1]).mean()
     optim_vae.zero_grad()
     vae_loss.backward(retain_graph=True)
-    optim_vae.step()
+    optim_vae.step()  # <- cause
     D_z_pperm = D(hidden[torch.randperm(32)].detach())
     cross_entropy = nn.functional.cross_entropy
-    D_tc_loss = 0.5 * (cross_entropy(D_z, zeros) + cross_entropy(D_z_pperm, ones))
+    D_tc_loss = 0.5 * (cross_entropy(D_z, zeros) + cross_entropy(D_z_pperm, ones))  # <- cause
     optim_d.zero_grad()
     D_tc_loss.backward()  # <- modified-in-place
     optim_d.step()

@@ -14,7 +14,7 @@ class Discriminator(nn.Module):
     def forward(self, x, smooth=False):
         h = torch.sigmoid(self.hidden(x))
         if smooth:
-            h *= 0.9
+            h *= 0.9  # <- cause
         return self.out(h)
 
 

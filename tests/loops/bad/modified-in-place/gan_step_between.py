@@ -14,10 +14,10 @@ for step in range(20):
     paintings = G(torch.randn(64, 5))
     prob0, prob1 = D(artist_paintings), D(paintings)
     D_loss = -torch.mean(torch.log(prob0) + torch.log(1.0 - prob1))
-    G_loss = torch.mean(torch.log(1.0 - prob1))
+    G_loss = torch.mean(torch.log(1.0 - prob1))  # <- cause
     opt_d.zero_grad()
     D_loss.backward(retain_graph=True)
-    opt_d.step()
+    opt_d.step()  # <- cause
     opt_g.zero_grad()
     G_loss.backward()  # <- modified-in-place
     opt_g.step()

@@ -28,7 +28,7 @@ for epoch in range(3):
         loss_fake = mse_loss(fake_scalar, torch.zeros_like(fake_scalar))
         loss_true = mse_loss(true_scalar, torch.ones_like(true_scalar))
         loss_d = 0.5 * (loss_fake + loss_true)
-        loss_d.backward()  # <- never-steps
+        loss_d.backward()  # <- never-steps, cause
 
         # Train generator
         optimizer_g.zero_grad()

@@ -22,7 +22,7 @@ class ClassificationTrainer:
         x, y = batch
         self._optimizer.zero_grad(set_to_none=False)
         loss = cross_entropy(self.model(x), y)
-        loss.backward()  # <- never-steps
+        loss.backward()  # <- never-steps, cause
         return loss
 
     def accuracy(self):

@@ -43,6 +43,6 @@ for ep in range(4):
         optimizer.zero_grad()
         im = model(xx)
         loss = (im - yy).flatten(1).norm(dim=1).div(yy.flatten(1).norm(dim=1)).sum()
-        loss.backward()  # <- never-steps
+        loss.backward()  # <- never-steps, cause
         train_l2 += loss.item()
     print(ep, train_l2 / 48)

@@ -18,8 +18,8 @@ class Runner:
         denoised = self.unet(noisy)
         weight = (sigma**2 + 1) / sigma**2
         loss = (weight * F.mse_loss(denoised, stack, reduction="none")).mean()
-        backward(loss)  # <- never-steps
-        self.optimizer.zero_grad()
+        backward(loss)  # <- never-steps, cause
+        self.optimizer.zero_grad()  # <- cause
         self.global_step += 1
         return loss.item()
 

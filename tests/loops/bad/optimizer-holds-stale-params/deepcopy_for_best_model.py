@@ -1,6 +1,7 @@
 # A run starts from a deep copy of the model, while the optimizer still points at the original's parameters.
 # source: skorch-dev/skorch#317
 # expect: optimizer-holds-stale-params
+# cause: not found (a copied model registers nothing)
 import copy
 
 import torch
@@ -36,5 +37,5 @@ x = torch.randn(64, 7)
 y = (x**2).mean(1, keepdim=True)
 net = Net(nn.Sequential(nn.Linear(7, 20), nn.ELU(), nn.Linear(20, 1)), lr=5e-3)
 template = net.module_
-net.module_ = copy.deepcopy(template)
+net.module_ = copy.deepcopy(template)  # <- cause
 net.partial_fit(x, y)

@@ -41,7 +41,7 @@ def train(category_tensor, line_tensor):
 
 
 current_loss = 0
-rnn = RNN(n_letters, n_hidden, n_categories)
+rnn = RNN(n_letters, n_hidden, n_categories)  # <- cause
 for epoch in range(1, 41):
     letters = torch.randint(0, n_letters, (5,))
     line = nn.functional.one_hot(letters, n_letters).float().unsqueeze(1)

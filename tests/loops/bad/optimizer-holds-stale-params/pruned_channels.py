@@ -24,9 +24,9 @@ loader = DataLoader(TensorDataset(x, y), batch_size=16)
 
 def speedup(net, keep):
     conv, bn, nxt = net[0], net[1], net[3]
-    net[0] = nn.Conv2d(1, len(keep), 3)
-    net[1] = nn.BatchNorm2d(len(keep))
-    net[3] = nn.Conv2d(len(keep), 4, 3)
+    net[0] = nn.Conv2d(1, len(keep), 3)  # <- cause
+    net[1] = nn.BatchNorm2d(len(keep))  # <- cause
+    net[3] = nn.Conv2d(len(keep), 4, 3)  # <- cause
     with torch.no_grad():
         net[0].weight.copy_(conv.weight[keep])
         net[0].bias.copy_(conv.bias[keep])
@@ -45,6 +45,6 @@ def run_epoch():
 
 print("dense", run_epoch())
 importance = model[0].weight.detach().abs().sum((1, 2, 3))
-speedup(model, importance.topk(6).indices)
+speedup(model, importance.topk(6).indices)  # <- cause
 for epoch in range(4):
     print("finetune", epoch, run_epoch())

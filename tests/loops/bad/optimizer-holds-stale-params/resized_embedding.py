@@ -17,7 +17,7 @@ class TinyLM(nn.Module):
         new = nn.Embedding(new_size, self.wte.embedding_dim)
         with torch.no_grad():
             new.weight[: self.wte.num_embeddings] = self.wte.weight
-        self.wte = new
+        self.wte = new  # <- cause
 
     def forward(self, ids):
         hidden, _ = self.rnn(self.wte(ids))
@@ -26,8 +26,8 @@ class TinyLM(nn.Module):
 
 def train(model, train_dataset, epochs=3):
     params = [{"params": model.parameters(), "weight_decay": 0.01}]
-    optimizer = AdamW(params, lr=5e-3, eps=1e-8)  # <- optimizer-holds-stale-params
-    model.resize_token_embeddings(24)
+    optimizer = AdamW(params, lr=5e-3, eps=1e-8)  # <- optimizer-holds-stale-params, cause
+    model.resize_token_embeddings(24)  # <- cause
     model.zero_grad()
     for epoch in range(epochs):
         for batch in torch.utils.data.DataLoader(train_dataset, batch_size=8, shuffle=True):

@@ -16,13 +16,13 @@ def train(iterations=20):
     net_d = nn.Sequential(nn.Linear(2, 32), nn.LeakyReLU(0.2), nn.Linear(32, 1))
     optimizer_g = torch.optim.Adam(net_g.parameters(), lr=1e-3, betas=(0.5, 0.9))
     optimizer_d = torch.optim.Adam(net_d.parameters(), lr=1e-3, betas=(0.5, 0.9))  # <- optimizer-params-frozen
-    set_requires_grad(net_d, False)
+    set_requires_grad(net_d, False)  # <- cause
 
     for iteration in range(iterations):
-        real = torch.randn(24, 2) * 0.3 + torch.tensor([1.0, -1.0])
+        real = torch.randn(24, 2) * 0.3 + torch.tensor([1.0, -1.0])  # <- cause
         fake = net_g(torch.randn(24, 6))
 
-        net_d.zero_grad()
+        net_d.zero_grad()  # <- cause
         err_d = F.softplus(-net_d(real)).mean() + F.softplus(net_d(fake)).mean()
         err_d.backward()
         optimizer_d.step()

@@ -19,13 +19,13 @@ class LoRALinear(nn.Linear):
 
 def mark_only_lora_as_trainable(model):
     for n, p in model.named_parameters():
-        if "lora_" not in n:
-            p.requires_grad = False
+        if "lora_" not in n:  # <- cause
+            p.requires_grad = False  # <- cause
 
 
 torch.manual_seed(0)
 model = nn.Sequential(LoRALinear(10, 20), nn.ReLU(), LoRALinear(20, 4))
-model.requires_grad_(False)
+model.requires_grad_(False)  # <- cause
 mark_only_lora_as_trainable(model)
 lora_params = [p for n, p in model.named_parameters() if "lora_" in n]
 optimizer = torch.optim.AdamW(lora_params, lr=1e-3)  # <- optimizer-params-frozen

@@ -27,7 +27,7 @@ masks = (images[:, 0].abs() > 0.8).long()
 
 for epoch in range(6):
     if epoch == 2:
-        model.encoder.requires_grad = True
+        model.encoder.requires_grad = True  # <- cause
     for index in torch.randperm(32).split(8):
         optimizer_head.zero_grad()
         optimizer_encoder.zero_grad()

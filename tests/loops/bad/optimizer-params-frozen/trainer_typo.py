@@ -24,8 +24,8 @@ class Trainer:
         self.model = LipModel()
         params = []
         for name, p in self.model.named_parameters():
-            if name.split(".")[0] in {"backbone_fc"}:
-                p.requires_grad = False
+            if name.split(".")[0] in {"backbone_fc"}:  # <- cause
+                p.requires_grad = False  # <- cause
                 params.append(p)
         self.optimizer = torch.optim.AdamW(params, lr=lr, betas=(0.9, 0.999))  # <- optimizer-params-frozen
         self.criterion = nn.BCEWithLogitsLoss()

@@ -12,9 +12,9 @@ torch.set_default_dtype(torch.float64)
 class RelationNet(nn.Module):
     def __init__(self, n_rel=3, n_feat=5):
         super().__init__()
-        self.waggrs = {}
+        self.waggrs = {}  # <- cause
         for rel in range(n_rel):
-            self.waggrs[rel] = {
+            self.waggrs[rel] = {  # <- cause
                 "w": nn.Parameter(1.0 + torch.randn(1, n_feat) / 4),
                 "b": nn.Parameter(torch.zeros(1, n_feat)),
             }

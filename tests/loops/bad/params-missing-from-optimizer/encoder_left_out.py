@@ -33,7 +33,7 @@ class Decoder(nn.Module):
 
 
 encoder, decoder = Encoder(), Decoder()
-optimizer = optim.Adam(decoder.parameters(), lr=2e-3)  # <- params-missing-from-optimizer
+optimizer = optim.Adam(decoder.parameters(), lr=2e-3)  # <- params-missing-from-optimizer, cause
 images, captions = torch.rand(40, 3, 8, 8), torch.randint(0, 30, (40, 6))
 
 

@@ -13,10 +13,10 @@ class SNLINet(nn.Module):
     def __init__(self, options):
         super().__init__()
         self.emb = nn.EmbeddingBag(40, options["n_in"])
-        self.hids = []
+        self.hids = []  # <- cause
         indim = options["n_in"]
         for _ in range(options["n_layers"]):
-            self.hids.append(nn.Linear(indim, options["n_hid"]))
+            self.hids.append(nn.Linear(indim, options["n_hid"]))  # <- cause
             indim = options["n_hid"]
         self.classifier = nn.Linear(options["n_hid"], 3)
 

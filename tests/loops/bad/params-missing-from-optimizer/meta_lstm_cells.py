@@ -10,9 +10,9 @@ class SequenceModel(nn.Module):
         super().__init__()
         self.linear1 = nn.Linear(3, hidden_size)
         self.ln1 = nn.LayerNorm(hidden_size)
-        self.lstms = []
+        self.lstms = []  # <- cause
         for _ in range(num_layers):
-            self.lstms.append(nn.LSTMCell(hidden_size, hidden_size))
+            self.lstms.append(nn.LSTMCell(hidden_size, hidden_size))  # <- cause
         self.linear2 = nn.Linear(hidden_size, 1)
 
     def forward(self, x):

@@ -14,9 +14,9 @@ rating = torch.randn(240)
 total_loss = 0.0
 for step, batch in enumerate(torch.arange(240).split(12)):
     score = (users(u[batch]) * items(i[batch])).sum(1)
-    total_loss = 0.9 * total_loss + 0.1 * (score - rating[batch]).pow(2).mean()
+    total_loss = 0.9 * total_loss + 0.1 * (score - rating[batch]).pow(2).mean()  # <- cause
     optimizer.zero_grad()
-    total_loss.backward(retain_graph=True)  # <- retain-graph-growth
+    total_loss.backward(retain_graph=True)  # <- retain-graph-growth, cause
     optimizer.step()
     if step % 5 == 0:
         print(f"step {step} smoothed loss {total_loss.item():.4f}")

@@ -28,10 +28,10 @@ rollouts = Rollouts()
 episode = 0
 while episode < 14:
     reward = rollouts.episode()
-    loss = torch.stack(rollouts.losses).mean()
+    loss = torch.stack(rollouts.losses).mean()  # <- cause
     opt.zero_grad()
-    loss.backward(retain_graph=True)  # <- retain-graph-growth
-    opt.step()
+    loss.backward(retain_graph=True)  # <- retain-graph-growth, cause
+    opt.step()  # <- cause
     if episode % 4 == 0:
         print(f"episode {episode} reward {reward:.3f}")
     episode += 1

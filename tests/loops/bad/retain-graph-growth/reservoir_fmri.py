@@ -15,9 +15,9 @@ class EchoState(nn.Module):
         self.state = torch.zeros(batch, hidden_dim)
 
     def forward(self, window):
-        for t in range(window.shape[1]):
+        for t in range(window.shape[1]):  # <- cause
             self.state = torch.tanh(self.input(window[:, t]) + self.state @ self.recurrent)
-        return self.readout(self.state).squeeze(1)
+        return self.readout(self.state).squeeze(1)  # <- cause
 
 
 def run_training():
@@ -28,10 +28,10 @@ def run_training():
     scans = torch.randn(4, 90, 5)
     sex = torch.tensor([0.0, 1.0, 1.0, 0.0])
     for i, start in enumerate(range(0, 90, 6)):
-        outputs = net(scans[:, start : start + 6])
+        outputs = net(scans[:, start : start + 6])  # <- cause
         loss = criterion(outputs, sex)
         optimizer.zero_grad(set_to_none=True)
-        loss.backward(retain_graph=True)  # <- retain-graph-growth
+        loss.backward(retain_graph=True)  # <- retain-graph-growth, cause
         optimizer.step()
         if i % 4 == 0:
             print(f"window {i} loss {loss.item():.4f}")

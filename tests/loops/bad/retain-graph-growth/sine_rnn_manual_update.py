@@ -30,10 +30,10 @@ for step in range(16):
     steps = np.linspace(step * np.pi, (step + 1) * np.pi, TIME_STEP, dtype=np.float32)
     x = torch.from_numpy(np.sin(steps)).view(TIME_STEP, 1, 1)
     y = torch.from_numpy(np.cos(steps)).view(TIME_STEP, 1, 1)
-    prediction, h_state = rnn(x, h_state)
+    prediction, h_state = rnn(x, h_state)  # <- cause
     loss = loss_func(prediction, y)
     rnn.zero_grad()
-    loss.backward(retain_graph=True)  # <- retain-graph-growth
+    loss.backward(retain_graph=True)  # <- retain-graph-growth, cause
     nn.utils.clip_grad_value_(rnn.parameters(), 1.0)
     for p in rnn.parameters():
         p.data -= LR * p.grad.data

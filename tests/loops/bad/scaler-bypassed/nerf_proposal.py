@@ -26,6 +26,6 @@ for step in range(max_steps + 1):
     optimizer.zero_grad()
     # do not unscale it because we are using Adam.
     grad_scaler.scale(loss).backward()
-    optimizer.step()  # <- scaler-bypassed
+    optimizer.step()  # <- scaler-bypassed, cause
     if step % 8 == 0:
         print(f"step={step} | loss={loss.item():.5f}")

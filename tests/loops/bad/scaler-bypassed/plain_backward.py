@@ -30,7 +30,7 @@ def main(epochs=2):
                 pred = model(patches[i : i + 10])
                 loss = nn.functional.cross_entropy(pred.float(), labels[i : i + 10])
             optimizer.zero_grad()
-            loss.backward()  # <- scaler-bypassed
+            loss.backward()  # <- scaler-bypassed, cause
             scaler.step(optimizer)
             scaler.update()
         print(epoch, loss.item())

@@ -24,7 +24,7 @@ for epoch in range(2):
         loss_t = cross_entropy(logits_t, y[pick])
         loss_s = kl_div(logits_s.log_softmax(1), logits_t.detach().softmax(1), reduction="batchmean")
         scaler.scale(loss_t).backward()
-        loss_s.backward()  # <- scaler-bypassed
+        loss_s.backward()  # <- scaler-bypassed, cause
         scaler.step(opt_t)
         scaler.step(opt_s)
         scaler.update()

@@ -28,7 +28,7 @@ for batch in range(12):
     loss_gen = ((1 - d_gen.float()) ** 2).mean() + 10 * (wave - y_hat).abs().mean()
     optim_g.zero_grad()
     scaler.scale(loss_gen).backward()
-    optim_g.step()  # <- scaler-bypassed
+    optim_g.step()  # <- scaler-bypassed, cause
     scaler.update()
     if batch % 4 == 0:
         print(f"loss_disc={loss_disc.item():.3f}, loss_gen={loss_gen.item():.3f}")

@@ -31,7 +31,7 @@ def train(model, batches, optimizer, epoch, scaler):
             output = model(data)
             loss = F.nll_loss(output.float(), target)
         scaler.scale(loss).backward()
-        scaler.step(optimizer)  # <- scaler-step-without-update
+        scaler.step(optimizer)  # <- scaler-step-without-update, cause
         print(f"Train Epoch: {epoch} [{batch_idx}/{len(batches)}]\tLoss: {loss.item():.6f}")
 
 

@@ -11,7 +11,7 @@ signals = torch.randn(120, 14)
 
 
 def train_step(batch):
-    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**13)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**13)  # <- cause
     optimizer.zero_grad()
     with torch.autocast("cpu", dtype=torch.float16):
         out = model(batch + 0.1 * torch.randn_like(batch))
@@ -19,7 +19,7 @@ def train_step(batch):
     scaler.scale(loss).backward()
     scaler.unscale_(optimizer)
     nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    scaler.step(optimizer)  # <- scaler-step-without-update
+    scaler.step(optimizer)  # <- scaler-step-without-update, cause
     return loss.item()
 
 

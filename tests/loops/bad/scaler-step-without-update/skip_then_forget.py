@@ -20,8 +20,8 @@ class Algorithm:
         self.optimizer.zero_grad()
         self.grad_scaler.scale(loss).backward()
         self.grad_scaler.step(self.optimizer)  # <- scaler-step-without-update
-        if self.counter % self.summary_interval == 0:
-            self.grad_scaler.update()
+        if self.counter % self.summary_interval == 0:  # <- cause
+            self.grad_scaler.update()  # <- cause
             print("scale", self.grad_scaler.get_scale(), "loss", loss.item())
         self.counter += 1
 

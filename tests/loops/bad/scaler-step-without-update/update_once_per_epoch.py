@@ -28,9 +28,9 @@ class ContrastiveTrainer:
             self.opt.zero_grad(set_to_none=True)
             loss = self.loss(img[idx], txt[idx])
             self.scaler.scale(loss).backward()
-            self.scaler.step(self.opt)  # <- scaler-step-without-update
+            self.scaler.step(self.opt)  # <- scaler-step-without-update, cause
             print(f"{loss.item():.4f}")
-        self.scaler.update()
+        self.scaler.update()  # <- cause
 
 
 torch.manual_seed(2)

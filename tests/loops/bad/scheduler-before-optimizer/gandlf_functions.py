@@ -28,7 +28,7 @@ def training_loop(params):
     batches = [(scan, (scan.sum((1, 2)) > 0).float()) for scan in scans]
     epoch = 0
     while epoch < params["num_epochs"]:
-        scheduler.step()  # <- scheduler-before-optimizer
+        scheduler.step()  # <- scheduler-before-optimizer, cause
         epoch_loss = train_network(model, batches, optimizer, params)
         print(f"Epoch {epoch} loss {epoch_loss:.4f}")
         epoch += 1

@@ -24,7 +24,7 @@ class TorchAgent:
 
     def update_params(self):
         nn.utils.clip_grad_norm_(self.model.parameters(), 0.1)
-        self.scheduler.step()  # <- scheduler-before-optimizer
+        self.scheduler.step()  # <- scheduler-before-optimizer, cause
         self.optimizer.step()
 
 

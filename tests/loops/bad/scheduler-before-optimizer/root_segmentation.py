@@ -18,7 +18,7 @@ scheduler = CosineAnnealingLR(optimizer, T_max=n_epochs * 24 // batch_size)
 def train_epoch():
     epoch_loss = 0
     for pick in torch.randperm(24).split(batch_size):
-        scheduler.step()  # <- scheduler-before-optimizer
+        scheduler.step()  # <- scheduler-before-optimizer, cause
         optimizer.zero_grad()
         outputs = cnn(photos[pick])
         loss = nn.functional.cross_entropy(outputs, annotations[pick])

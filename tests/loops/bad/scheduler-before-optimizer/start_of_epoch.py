@@ -14,7 +14,7 @@ optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
 lr_scheduler = MultiStepLR(optimizer, milestones=[2, 4], gamma=0.5)
 
 for epoch_idx in range(6):
-    lr_scheduler.step()  # <- scheduler-before-optimizer
+    lr_scheduler.step()  # <- scheduler-before-optimizer, cause
     for sample, target in loader:
         model.train()
         optimizer.zero_grad()

@@ -22,7 +22,7 @@ class Trainer:
             nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
             self.optimizer.step()
             self.optimizer.zero_grad()
-        self.scheduler.step()  # <- scheduler-outpaces-optimizer
+        self.scheduler.step()  # <- scheduler-outpaces-optimizer, cause
 
     def train(self):
         for epoch in range(self.epochs):

@@ -23,7 +23,7 @@ def train_one_epoch():
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
-        scheduler.step()  # <- scheduler-outpaces-optimizer
+        scheduler.step()  # <- scheduler-outpaces-optimizer, cause
     return loss.item() * accum
 
 

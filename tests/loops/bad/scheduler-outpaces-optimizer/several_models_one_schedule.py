@@ -27,7 +27,7 @@ def train_xe(epoch):
         optim.step()
         for name, loss in losses.items():
             running[name] += loss.item()
-            scheduler.step()  # <- scheduler-outpaces-optimizer
+            scheduler.step()  # <- scheduler-outpaces-optimizer, cause
     print(epoch, {k: round(v / 8, 4) for k, v in running.items()}, scheduler.get_last_lr())
 
 

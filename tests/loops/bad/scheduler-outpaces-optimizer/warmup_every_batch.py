@@ -22,6 +22,6 @@ for batch_idx, (inputs, labels) in enumerate(batches):
     if (batch_idx + 1) % accumulate_grad_batches == 0:
         optimizer.step()
         optimizer.zero_grad()
-    scheduler.step()  # <- scheduler-outpaces-optimizer
+    scheduler.step()  # <- scheduler-outpaces-optimizer, cause
     if batch_idx % 8 == 0:
         print(f"batch {batch_idx} loss {loss.item():.4f} lr {scheduler.get_last_lr()[0]:.5f}")

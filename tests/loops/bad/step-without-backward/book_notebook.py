@@ -29,6 +29,6 @@ for epoch in range(3):
         data, target = train_x[minibatch], train_y[minibatch]
         optimizer.zero_grad(set_to_none=False)
         out = classifier(data)
-        loss = F.cross_entropy(out, target)
-        optimizer.step()  # <- step-without-backward
+        loss = F.cross_entropy(out, target)  # <- cause
+        optimizer.step()  # <- step-without-backward, cause
     print(f"Epoch: {epoch} Loss: {loss.item():.6f}")

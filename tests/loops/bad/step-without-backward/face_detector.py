@@ -34,7 +34,7 @@ for iteration in range(max_iter):
     optimizer.zero_grad()
     loss_l = smooth_l1(loc, boxes[idx])
     loss_c = cross_entropy(conf, faces[idx])
-    loss = loss_l + loss_c
-    optimizer.step()  # <- step-without-backward
+    loss = loss_l + loss_c  # <- cause
+    optimizer.step()  # <- step-without-backward, cause
     if iteration % 4 == 0:
         print(f"iter {iteration} || Loss: {loss.item():.4f}")

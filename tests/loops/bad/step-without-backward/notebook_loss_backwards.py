@@ -27,8 +27,8 @@ def fit(n_updates=20, batch_size=15):
             it = iter(torch.randperm(90).split(batch_size))
             continue
         opt.zero_grad()
-        loss = (net(batch) - batch).square().mean()
-        opt.step()  # <- step-without-backward
+        loss = (net(batch) - batch).square().mean()  # <- cause
+        opt.step()  # <- step-without-backward, cause
         history.append(loss.item())
     return history
 

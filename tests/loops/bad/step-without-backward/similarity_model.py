@@ -12,8 +12,8 @@ def train_epoch(model, loader, optimizer, criterion, log_interval=3):
     running_loss = 0.0
     for i, (anchor, positive, negative) in enumerate(loader):
         model.zero_grad()
-        loss = criterion(model(anchor), model(positive), model(negative))
-        optimizer.step()  # <- step-without-backward
+        loss = criterion(model(anchor), model(positive), model(negative))  # <- cause
+        optimizer.step()  # <- step-without-backward, cause
         running_loss += loss.item()
         if i % log_interval == log_interval - 1:
             print(f"batch {i + 1} loss {running_loss / log_interval:.4f}")

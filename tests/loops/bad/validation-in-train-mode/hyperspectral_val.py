@@ -19,14 +19,14 @@ def train(net, optimizer, criterion, data_loader, epoch, val_loader):
             optimizer.step()
             avg_loss += loss.item()
         val_acc = val(net, val_loader)
-        print(f"Train (epoch {e}/{epoch}) loss {avg_loss / len(data_loader):.4f} val acc {val_acc:.3f}")
+        print(f"Train (epoch {e}/{epoch}) loss {avg_loss / len(data_loader):.4f} val acc {val_acc:.3f}")  # <- cause
 
 
 def val(net, data_loader):
-    accuracy, total = 0.0, 0.0
-    for data, target in data_loader:
+    accuracy, total = 0.0, 0.0  # <- cause
+    for data, target in data_loader:  # <- cause
         with torch.no_grad():
-            output = net(data)  # <- validation-in-train-mode
+            output = net(data)  # <- validation-in-train-mode, cause
             _, output = torch.max(output, dim=1)
             for pred, out in zip(output.view(-1), target.view(-1), strict=True):
                 accuracy += out.item() == pred.item()

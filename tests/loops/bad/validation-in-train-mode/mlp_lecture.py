@@ -38,9 +38,9 @@ for epoch in range(5):
         loss.backward()
         optimizer.step()
         train_loss += loss.item() * data.size(0)
-    with torch.no_grad():
-        for data, target in valid_loader:
-            output = model(data)  # <- validation-in-train-mode
+    with torch.no_grad():  # <- cause
+        for data, target in valid_loader:  # <- cause
+            output = model(data)  # <- validation-in-train-mode, cause
             loss = criterion(output, target)
             valid_loss += loss.item() * data.size(0)
     print(f"Epoch: {epoch + 1} \tTraining Loss: {train_loss / 80:.6f} \tValidation Loss: {valid_loss / 40:.6f}")

@@ -40,7 +40,7 @@ def train(model, total_epochs, optimtype=torch.optim.RMSprop, lr=1e-3):
         with torch.inference_mode():
             valloss = 0.0
             for inputs, target in batches(60, 96):
-                model.train()
+                model.train()  # <- cause
                 out = model(inputs)  # <- validation-in-train-mode
                 valloss += criterion(out, target).item()
         print(f"Epoch {epoch} train loss: {totalloss / 5:.4f} valid loss: {valloss / 3:.4f}")

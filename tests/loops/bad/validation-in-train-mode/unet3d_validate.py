@@ -28,12 +28,12 @@ class UNetTrainer:
             loss.backward()
             self.optimizer.step()
             if iteration % self.validate_after_iters == 0:
-                print(f"iteration {iteration} loss {loss.item():.4f} val score {self.validate():.4f}")
+                print(f"iteration {iteration} loss {loss.item():.4f} val score {self.validate():.4f}")  # <- cause
 
     @torch.no_grad()
     def validate(self):
-        volume, target = self.loaders["val"]
-        output = self.model(volume)  # <- validation-in-train-mode
+        volume, target = self.loaders["val"]  # <- cause
+        output = self.model(volume)  # <- validation-in-train-mode, cause
         return ((output > 0).float() == target).float().mean().item()
 
     def _forward_pass(self, volume, target):

@@ -25,7 +25,7 @@ class Coach:
                 y_hat = y_hat.detach() + delta
                 loss = self.calc_loss(x, y_hat) / self.n_iters_per_batch
                 loss.backward()
-            self.optimizer.zero_grad()  # <- zero-grad-between-backward-and-step
+            self.optimizer.zero_grad()  # <- zero-grad-between-backward-and-step, cause
             self.optimizer.step()
             if global_step % 5 == 0:
                 print(global_step, round(loss.item(), 4))

@@ -34,7 +34,7 @@ def main():
         model_pred = unet(batch + noise)
         loss = F.mse_loss(model_pred.float(), noise.float(), reduction="mean")
         loss.backward()
-        unet.zero_grad()  # <- zero-grad-between-backward-and-step
+        unet.zero_grad()  # <- zero-grad-between-backward-and-step, cause
         optimizer.step()
     print("lora_up norm", unet[0].lora_up.weight.norm().item())
 

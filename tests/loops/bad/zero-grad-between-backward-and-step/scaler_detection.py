@@ -21,7 +21,7 @@ def train_one_epoch(data_loader, max_norm=0.1):
         loss = criterion(outputs.float(), targets)
 
         scaler.scale(loss).backward()
-        optimizer.zero_grad(set_to_none=False)  # <- zero-grad-between-backward-and-step
+        optimizer.zero_grad(set_to_none=False)  # <- zero-grad-between-backward-and-step, cause
         if max_norm > 0:
             scaler.unscale_(optimizer)
             nn.utils.clip_grad_norm_(model.parameters(), max_norm)

@@ -28,7 +28,7 @@ def train_seg(model, images, masks, batch_size=8):
         loss = criterion(outputs, target)
 
         loss.backward()
-        optimizer.zero_grad(set_to_none=False)  # <- zero-grad-between-backward-and-step
+        optimizer.zero_grad(set_to_none=False)  # <- zero-grad-between-backward-and-step, cause
         optimizer.step()
         total += loss.item()
     return total / (len(images) // batch_size)

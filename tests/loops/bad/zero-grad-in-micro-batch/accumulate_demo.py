@@ -29,7 +29,7 @@ if __name__ == "__main__":
 
     for epoch in range(2):
         for index, batch in enumerate(training_dataloader):
-            optimizer.zero_grad(set_to_none=False)  # <- zero-grad-in-micro-batch
+            optimizer.zero_grad(set_to_none=False)  # <- zero-grad-in-micro-batch, cause
             inputs, targets = batch
             outputs = model(inputs)
             loss = loss_function(outputs, targets)

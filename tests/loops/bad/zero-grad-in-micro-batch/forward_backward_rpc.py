@@ -13,7 +13,7 @@ class PolicyTrainer:
         self.policy_version = 0
 
     def forward_backward(self, obs, actions, advantages, total):
-        self.model.zero_grad()  # <- zero-grad-in-micro-batch
+        self.model.zero_grad()  # <- zero-grad-in-micro-batch, cause
         logp = Categorical(logits=self.model(obs)).log_prob(actions)
         loss = -(logp * advantages).sum() / total
         loss.backward()

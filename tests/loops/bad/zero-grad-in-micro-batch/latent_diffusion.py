@@ -22,7 +22,7 @@ for step in range(12):
     running = 0.0
     for _ in range(grad_accum_steps):
         x1 = next(loader)
-        opt.zero_grad(set_to_none=True)  # <- zero-grad-in-micro-batch
+        opt.zero_grad(set_to_none=True)  # <- zero-grad-in-micro-batch, cause
         t = torch.rand(x1.shape[0], 1)
         x0 = torch.randn_like(x1)
         xt = (1 - t) * x0 + t * x1

@@ -28,7 +28,7 @@ def trainer(args, train_loader, model, optimizer, criterion):
         for i, (audio, vertice) in enumerate(train_loader, start=1):
             iteration += 1
             loss = criterion(model(audio), vertice) / args.gradient_accumulation_steps
-            optimizer.zero_grad()  # <- zero-grad-in-micro-batch
+            optimizer.zero_grad()  # <- zero-grad-in-micro-batch, cause
             loss.backward()
             loss_log.append(loss.item())
             if i % args.gradient_accumulation_steps == 0:

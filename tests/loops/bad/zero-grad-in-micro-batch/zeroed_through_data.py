@@ -9,9 +9,9 @@ model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
 nn.init.zeros_(model[2].weight)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
 for i in range(24):
-    for p in model.parameters():
+    for p in model.parameters():  # <- cause
         if p.grad is not None:
-            p.grad.data.zero_()  # <- zero-grad-in-micro-batch
+            p.grad.data.zero_()  # <- zero-grad-in-micro-batch, cause
     x = torch.randn(16, 8)
     loss = nn.functional.mse_loss(model(x), x[:, :1]) / 3
     loss.backward()

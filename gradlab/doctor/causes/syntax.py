@@ -1,0 +1,79 @@
+"""Finding one's way in a parsed file: the function around a line, the statement on it, the words of a node."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from ..events import Site
+from ..finding import Cause
+from ..source_search import syntax_tree
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+def place(file: str, node: ast.AST) -> Cause:
+    """Return the place of a node; of one that spans lines, the whole first line."""
+    line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]  # only for nodes that have a place
+    end_line, end = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
+    return Cause(file, line, column, end if end_line == line else 0)
+
+
+def at(site: Site) -> Cause | None:
+    """Return a line as a place; None without one."""
+    return Cause(*site) if site[1] else None
+
+
+def only(places: Iterable[Cause]) -> Cause | None:
+    """Return a place if it is the only one."""
+    found = set(places)
+    return found.pop() if len(found) == 1 else None
+
+
+def function_around(site: Site) -> ast.AST | None:
+    """Return the innermost function that a line is in, or the whole file."""
+    tree = syntax_tree(site[0]) if site[1] else None
+    around = [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS) and _holds(one, site[1])] if tree else []
+    return max(around, key=lambda one: one.lineno, default=tree)
+
+
+def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a function without those of functions and classes inside it."""
+    for node in ast.iter_child_nodes(scope):
+        yield node
+        if not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+            yield from own_nodes(node)
+
+
+def around(site: Site, kinds: type | tuple[type, ...]) -> list[ast.AST]:
+    """Return the statements of some kinds, in the same function, that a line is inside of; the innermost first."""
+    scope = function_around(site)
+    found = [one for one in own_nodes(scope) if isinstance(one, kinds) and _holds(one, site[1])] if scope else []
+    return sorted(found, key=lambda one: -one.lineno)  # type: ignore[attr-defined]  # statements have lines
+
+
+def loop_around(site: Site) -> ast.AST | None:
+    """Return the innermost loop that a line is in, in the same function."""
+    return next(iter(around(site, _LOOPS)), None)
+
+
+def method_calls(scope: ast.AST, *methods: str) -> Iterator[ast.Call]:
+    """Yield the calls of methods with these names."""
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods:
+            yield node
+
+
+def dotted(node: ast.AST) -> str:
+    """Return ``self.net`` for an expression that is a name with attributes, "" for any other."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (left := dotted(node.value)):
+        return f"{left}.{node.attr}"
+    return ""
+
+
+def _holds(node: ast.AST, line: int) -> bool:
+    first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
+    return bool(first <= line <= (last or first))

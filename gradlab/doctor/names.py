@@ -1,0 +1,127 @@
+"""The names that optimizers, models and parameters have in the learner's own code."""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from types import FrameType, ModuleType
+from typing import Any
+
+from torch import Tensor, nn
+from torch.optim.optimizer import Optimizer
+
+from .callsite import Owner, code_owner, user_frame, variables
+from .param_index import ParamIndex, bit_positions
+
+_MOST_LOOKS = 16
+_MOST_NAMES = 4
+_SHORT = 3  # letters
+_MOST_FRAMES = 12
+_MOST_THINGS = 4000
+_MOST_ELEMENTS = 64
+_DEPTH = 3  # trainer.agents[0].critic
+
+
+class VariableNames:
+    """Names of optimizers and parameters by their numbers, from the variables that the learner's functions see.
+
+    An object can have several names, the innermost function's first: ``opt`` in a helper, ``optimizer_D`` outside.
+    """
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._looks = 0
+        self.optimizers: dict[int, list[str]] = {}
+        self.params: dict[int, list[str]] = {}
+
+    def wants(self, *, optimizer: int = -1, params: int = 0) -> bool:
+        """Is something without a name, and is it still worth looking?"""
+        if self._looks >= _MOST_LOOKS:
+            return False
+        return (optimizer >= 0 and optimizer not in self.optimizers) or any(
+            number not in self.params for number in bit_positions(params)
+        )
+
+    def look(self, frame: FrameType | None, optimizers: list[weakref.ref[Optimizer]], index: ParamIndex) -> None:
+        """Look through the variables of a frame and its callers."""
+        self._looks += 1
+        numbers = {id(one): number for number, reference in enumerate(optimizers) if (one := reference()) is not None}
+        frame, count = user_frame(frame), 0
+        while frame is not None and count < _MOST_FRAMES:
+            for name, thing in _things(frame):
+                if isinstance(thing, Optimizer):
+                    known = self.optimizers.setdefault(numbers[id(thing)], []) if id(thing) in numbers else None
+                else:
+                    bit = index.known_bits([thing])
+                    known = self.params.setdefault(bit.bit_length() - 1, []) if bit else None
+                if known is not None and name not in known and len(known) < _MOST_NAMES:
+                    known.append(name)
+            frame, count = user_frame(frame.f_back), count + 1
+
+    def forget_params(self, params: int) -> None:
+        """Forget the names of parameters whose numbers go to new ones."""
+        for number in bit_positions(params):
+            self.params.pop(number, None)
+
+    def optimizer(self, number: int) -> str:
+        """Return the name of an optimizer, "" if none is known."""
+        return _clearest(self.optimizers, number)
+
+    def param(self, number: int) -> str:
+        """Return the name of a parameter, "" if none is known."""
+        return _clearest(self.params, number)
+
+
+def _clearest(names: dict[int, list[str]], number: int) -> str:
+    """Return the first name of an object that no other one has, too; a loop's ``o`` only if there is no other."""
+    own = sorted(names.get(number, []), key=lambda name: len(name) < _SHORT)
+    for name in own:
+        if sum(name in other for other in names.values()) == 1:
+            return name
+    return own[0] if own else ""
+
+
+def _things(frame: FrameType) -> Iterator[tuple[str, Any]]:
+    """Yield optimizers and parameters that a function can name, with what it would write for them."""
+    waiting = deque((name, value, 0) for name, value in variables(frame).items() if not name.startswith("_"))
+    if frame.f_code.co_name != "<module>":
+        used = frame.f_code.co_names
+        waiting += [(name, frame.f_globals[name], 0) for name in used if name in frame.f_globals]
+    seen: set[int] = set()
+    while waiting and len(seen) < _MOST_THINGS:
+        name, value, depth = waiting.popleft()
+        if isinstance(value, (str, int, float, bytes, type, ModuleType)):
+            continue
+        if isinstance(value, nn.Module):
+            yield from ((f"{name}.{inner}", param) for inner, param in value.named_parameters())
+        elif isinstance(value, Optimizer) or (isinstance(value, Tensor) and value.is_leaf and value.requires_grad):
+            yield name, value
+        if depth < _DEPTH and id(value) not in seen and not isinstance(value, (Tensor, Optimizer)):
+            seen.add(id(value))
+            waiting += [(inner, one, depth + 1) for inner, one in _inside(name, value)]
+
+
+def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the elements of a container, and the attributes of an object of the learner's own."""
+    if isinstance(value, dict):
+        for key, one in list(value.items())[:_MOST_ELEMENTS]:
+            if isinstance(key, (str, int)):
+                yield f"{name}[{key!r}]", one
+    elif isinstance(value, (list, tuple)):
+        for number, one in enumerate(value[:_MOST_ELEMENTS]):
+            yield f"{name}[{number}]", one
+    elif isinstance(value, nn.Module):
+        for path, part in value.named_modules():
+            for key, one in vars(part).items():  # layers in a plain list are no parts that PyTorch knows of
+                if isinstance(one, (list, tuple, dict)) and one and not key.startswith("_"):
+                    yield ".".join(filter(None, (name, path, key))), one
+    elif hasattr(value, "__dict__") and code_owner(_file_of(type(value))) is not Owner.OURS:
+        for key, one in list(vars(value).items()):
+            if not key.startswith("__"):
+                yield f"{name}.{key}", one
+
+
+def _file_of(kind: type) -> str:
+    return getattr(sys.modules.get(kind.__module__), "__file__", None) or ""

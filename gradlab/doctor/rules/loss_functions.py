@@ -1,0 +1,192 @@
+"""Loss functions that are given what they are not made for: probabilities for logits, and other shapes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NamedTuple
+
+from ..causes.losses import calls_named, loss_call
+from ..events import NO_SITE, LossFlaw
+from ..finding import Cause, Code, Severity
+from .base import Rule, RuleContext
+
+
+class _Words(NamedTuple):
+    severity: Severity
+    message: str
+    fix: str
+    loss: tuple[str, ...]
+    """Words in the name of the loss function ..."""
+    source: tuple[str, ...]
+    """... and in the name of what is one too many."""
+
+
+class _FlawsOfLoss:
+    """Collects what the graphs next to losses show of one code.
+
+    They are looked at in the first three passes of each line and a few later ones. Something found is reported at the
+    end, with the lines of an update that was recorded for it.
+    """
+
+    def __init__(self, rule: Rule, code: Code, words: dict[str, _Words]) -> None:
+        self._rule, self._code, self._words = rule, code, words
+        self._seen: dict[tuple[str, int], tuple[Any, LossFlaw]] = {}
+
+    def collect(self, backward: Any) -> None:
+        for flaw in backward.flaws:
+            if flaw.kind in self._words:
+                key = flaw.kind, backward.call_path
+                if key not in self._seen or (flaw.traced and not self._seen[key][1].traced):
+                    self._seen[key] = backward, flaw
+
+    def report(self) -> None:
+        for backward, flaw in self._seen.values():
+            words = self._words[flaw.kind]
+            site = flaw.loss if flaw.loss != NO_SITE else loss_call(backward.site, words.loss)
+            seen, cause = f"at batch {backward.number}, {flaw.seen}", _cause(flaw, site, words)
+            self._rule.report(self._code, words.severity, site, words.message, seen, words.fix, cause)
+
+
+def _cause(flaw: LossFlaw, site: Any, words: _Words) -> Cause | None:
+    """Return the call that is one too many: in the line that ran, or where its module is made."""
+    if not words.source:
+        found = calls_named(site[0], words.loss, site[1])
+        return found[0] if len(found) == 1 else Cause(*site) if flaw.traced else None
+    if not flaw.source:
+        found = calls_named(site[0], words.source)
+        return found[0] if len(found) == 1 else None
+    for file, line in reversed(flaw.source):
+        if found := calls_named(file, words.source, line):
+            return found[0]
+    files = dict.fromkeys(file for file, _ in flaw.source)
+    found = [one for file in files for one in calls_named(file, words.source)]
+    return found[0] if len(found) == 1 else None
+
+
+_CE = ("cross_entropy", "crossentropy", "criterion", "loss", "nll")
+_SOFTMAX, _SIGMOID = ("softmax", "softmin"), ("sigmoid",)
+_LOGITS = "loss = F.cross_entropy(logits, y)  # logits: the last layer's result as it is"
+
+
+class SoftmaxTwice(Rule):
+    """``cross_entropy`` takes a softmax itself; a softmax before it makes gradients small and caps the confidence.
+
+    Known from autograd's graph: LogSoftmax whose input, but for reshaping, is the result of Softmax over the same
+    dimension. That is what was computed, so the doubt is only whether it was meant. log_softmax twice changes nothing:
+    a hint.
+    """
+
+    SOFTMAX_BEFORE_CROSS_ENTROPY = Code("softmax-before-cross-entropy", "01_autograd")
+    _WORDS: ClassVar = {
+        "softmax": _Words(
+            "warning",
+            "The model's output goes through softmax and then into cross_entropy, which applies log_softmax again: the "
+            "loss cannot come near 0 and the gradients are small.",
+            _LOGITS,
+            _CE,
+            _SOFTMAX,
+        ),
+        "softmax-nll-loss": _Words(
+            "warning",
+            "nll_loss expects log-probabilities and is given probabilities, so the loss is not a log-likelihood.",
+            "loss = F.cross_entropy(logits, y)  # or F.nll_loss(F.log_softmax(logits, dim=1), y)",
+            _CE,
+            _SOFTMAX,
+        ),
+        "sigmoid": _Words(
+            "hint",
+            "The model's output goes through sigmoid before cross_entropy, so its logits stay between 0 and 1.",
+            _LOGITS,
+            _CE,
+            _SIGMOID,
+        ),
+        "log-softmax": _Words(
+            "hint",
+            "cross_entropy is given log-probabilities and applies log_softmax again: the result is the same, and the "
+            "first one is wasted work.",
+            "loss = F.nll_loss(log_probabilities, y)  # or cross_entropy of the logits",
+            _CE,
+            _SOFTMAX,
+        ),
+    }
+
+    def __init__(self, context: RuleContext) -> None:
+        """Start with nothing seen."""
+        super().__init__(context)
+        self._flaws = _FlawsOfLoss(self, self.SOFTMAX_BEFORE_CROSS_ENTROPY, self._WORDS)
+
+    def backward(self, backward: Any) -> None:
+        """Keep what was found in the graph."""
+        if backward.flaws:
+            self._flaws.collect(backward)
+
+    def end(self, *, normal: bool) -> None:
+        """Report it."""
+        self._flaws.report()
+
+
+class SigmoidTwice(Rule):
+    """``BCEWithLogitsLoss`` takes a sigmoid itself.
+
+    Known from autograd's graph: its input, but for reshaping, is the result of Sigmoid or Softmax.
+    """
+
+    SIGMOID_BEFORE_BCE_WITH_LOGITS = Code("sigmoid-before-bce-with-logits", "01_autograd")
+    _WORDS: ClassVar = {
+        f"{name}-with-logits": _Words(
+            "warning",
+            f"The model's output goes through {name} and then into a loss with logits, which applies sigmoid again: "
+            "its probabilities stay between 0.5 and 0.73.",
+            "loss = F.binary_cross_entropy_with_logits(logits, y)  # logits: the last layer's result as it is",
+            ("with_logits", "withlogits", "criterion", "loss", "bce"),
+            source,
+        )
+        for name, source in (("sigmoid", _SIGMOID), ("softmax", _SOFTMAX))
+    }
+
+    def __init__(self, context: RuleContext) -> None:
+        """Start with nothing seen."""
+        super().__init__(context)
+        self._flaws = _FlawsOfLoss(self, self.SIGMOID_BEFORE_BCE_WITH_LOGITS, self._WORDS)
+
+    def backward(self, backward: Any) -> None:
+        """Keep what was found in the graph."""
+        if backward.flaws:
+            self._flaws.collect(backward)
+
+    def end(self, *, normal: bool) -> None:
+        """Report it."""
+        self._flaws.report()
+
+
+class LossBroadcasts(Rule):
+    """Predictions of shape (N, 1) against targets of shape (N,): each is compared with all.
+
+    Known from the shapes in autograd's graph: one side of a squared, absolute or Huber difference has grown from
+    (N, 1) or (N,) to (N, N). Where the other side needs no gradient its shape is not in the graph, but nothing else
+    gives (N, N). Pairs that are made by ``unsqueeze``, or of (N, 1) and (1, N), are left alone.
+    """
+
+    LOSS_BROADCASTS = Code("loss-broadcasts", "01_autograd")
+    _WORDS: ClassVar = {
+        "broadcast": _Words(
+            "warning",
+            "Predictions and targets have different shapes, so the loss compares every prediction with every target.",
+            "loss = F.mse_loss(pred.squeeze(1), y)  # or y.unsqueeze(1): the same shape on both sides",
+            ("loss", "criterion", "mse", "l1", "huber", "pow", "square", "abs"),
+            (),
+        )
+    }
+
+    def __init__(self, context: RuleContext) -> None:
+        """Start with nothing seen."""
+        super().__init__(context)
+        self._flaws = _FlawsOfLoss(self, self.LOSS_BROADCASTS, self._WORDS)
+
+    def backward(self, backward: Any) -> None:
+        """Keep what was found in the graph."""
+        if backward.flaws:
+            self._flaws.collect(backward)
+
+    def end(self, *, normal: bool) -> None:
+        """Report it."""
+        self._flaws.report()

@@ -1,0 +1,146 @@
+"""Several optimizers for the same weights: one after the other, or side by side."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+from ..events import MANUAL_UPDATE, NO_SITE
+from ..finding import Cause, Code, Severity
+from ..grad_groups import StepFacts
+from ..loop_nesting import loops_around
+from ..source_search import source_line
+from .base import Rule, RuleContext
+
+_REMADE = 2  # optimizers before this one, to speak of a pattern
+_STATELESS_BY_DESIGN = ("LBFGS",)  # a problem of its own for each batch, as in calibration
+_MEANT = re.compile(
+    r"\b(task|fold|client|phase|stage|round|trial|seed|run|restart|cycle|domain|level|generation|session|worker"
+    r"|user|agent|subject|experiment|config|outer|meta|finetune|curriculum|growth)s?(?![a-z])"
+)
+
+_TRAINING = re.compile(r"epoch|batch|step|iter|loader")
+
+
+class OptimizerRemade(Rule):
+    """A line that makes a new optimizer over the same parameters again and again, in the loop that trains them.
+
+    How it is known: the same line makes a third optimizer of one kind over the same tensors; each one before it took
+    steps and kept momentum or averages; and the weights are at each first step what the one before has left, so they
+    were not reset for another task or client.
+
+    How sure: it is proven that momentum and averages are thrown away. That it is a mistake is very likely where it
+    happens in a loop over epochs or batches. It is a hint where it looks meant: other settings each time, an `if`
+    around it, a loop over tasks, folds or clients, or several epochs for each of them.
+    """
+
+    OPTIMIZER_REMADE = Code("optimizer-remade", "06_optimizer_step")
+
+    def __init__(self, context: RuleContext) -> None:
+        """Start with nothing seen."""
+        super().__init__(context)
+        self._settings: dict[Any, set[str]] = {}
+
+    def step(self, facts: StepFacts) -> None:
+        """Judge the first step of an optimizer that goes on where another has stopped."""
+        step = facts.step
+        if not step.resumes:
+            return
+        made = self.context.state.optimizers[step.optimizer]
+        settings = self._settings.setdefault(made.site, set())
+        settings.add(made.settings)
+        if step.resumes < _REMADE or made.site == NO_SITE or made.own or made.kind in _STATELESS_BY_DESIGN:
+            return
+        others = len(settings) > step.resumes  # other ones each time, as in phases of fine-tuning
+        severity: Severity = "hint" if _meant(made.lines, step.lines, others=others) else "warning"
+        line = source_line(made.site).partition("#")[0].strip()
+        name = self.context.name(step.optimizer)
+        self.report(
+            self.OPTIMIZER_REMADE,
+            severity,
+            made.site,
+            "This line makes a new optimizer for the same parameters again and again, so momentum and running averages "
+            "are lost each time.",
+            f"{step.resumes + 1} {made.kind} optimizers ({made.settings.partition(', ')[0]}) over the same "
+            f"{step.params.bit_count()} parameters, the last before backward pass {self.context.state.newest}",
+            f"{line if line.endswith(')') else f'{name} = ...'}  # once, before the loop",
+        )
+
+
+def _meant(made: tuple[Any, ...], stepped: tuple[Any, ...], *, others: bool) -> bool:
+    """Does the source look as if the new optimizer was meant?"""
+    loops = loops_around(made)
+    if not loops or loops[0].conditional or (others and not _TRAINING.search(loops[0].words.lower())):
+        return True
+    if _MEANT.search(f"{loops[0].words} {loops[0].through}".lower().replace("_", " ")):
+        return True
+    return len([loop for loop in loops_around(stepped) if loop not in loops]) >= 2  # several epochs for each
+
+
+class SharedParams(Rule):
+    """Two optimizers that hold the same parameters and take turns in stepping them.
+
+    How it is known: their parameters overlap, and each has stepped after the other at least twice. Optimizers that hand
+    their step on to another one, as SAM or a wrapper does, are left out, and so are those that are used one after the
+    other.
+
+    How sure: the numbers are certain; that it is a mistake is not, since InfoGAN does so on purpose: a hint.
+    """
+
+    PARAMS_IN_TWO_OPTIMIZERS = Code("params-in-two-optimizers", "06_optimizer_step")
+
+    def __init__(self, context: RuleContext) -> None:
+        """Start with no optimizers."""
+        super().__init__(context)
+        self._others: dict[int, list[int]] = {}
+        self._newest: dict[frozenset[int], int] = {}  # two optimizers -> which of them has stepped last
+        self._turns: Counter[frozenset[int]] = Counter()
+
+    def made(self, event: Any) -> None:
+        """Note which optimizers share parameters with a new one."""
+        number, state = event.optimizer, self.context.state
+        for others in self._others.values():
+            if number in others:
+                others.remove(number)  # another one had its number
+        self._others[number] = []
+        if event.own or number == MANUAL_UPDATE:
+            return
+        for other, params in state.params_of.items():
+            alike = other in state.optimizers and not state.optimizers[other].own
+            if other not in (number, MANUAL_UPDATE) and alike and params & event.params:
+                self._others[number].append(other)
+                self._others.setdefault(other, []).append(number)
+                self._newest.pop(frozenset((number, other)), None)
+                self._turns.pop(frozenset((number, other)), None)
+
+    def step(self, facts: StepFacts) -> None:
+        """Count how often this one takes turns with others that share its parameters."""
+        number = facts.step.optimizer
+        for other in self._others.get(number, ()):
+            pair = frozenset((number, other))
+            if self._newest.get(pair, number) != number:
+                self._turns[pair] += 1
+            self._newest[pair] = number
+
+    def end(self, *, normal: bool) -> None:
+        """Tell of those that took turns at least twice."""
+        for pair, turns in self._turns.items():
+            if turns >= 4:
+                self._tell(*sorted(pair))
+
+    def _tell(self, first: int, second: int) -> None:
+        state, name = self.context.state, self.context.full_name
+        site = state.optimizers[second].site
+        own, other = state.params_of[second], state.params_of[first]
+        self.report(
+            self.PARAMS_IN_TWO_OPTIMIZERS,
+            "hint",
+            site if site != NO_SITE else state.sites[second],
+            "Two optimizers hold the same parameters and both step them, each with its own learning rate and averages.",
+            f"{name(second)} shares {(own & other).bit_count()} of its {own.bit_count()} parameters with "
+            f"{name(first)}; they took {state.steps.get(second, 0)} and {state.steps.get(first, 0)} steps",
+            f"{self.context.variable(second)} = ...  # give it only the parameters that "
+            f"{self.context.variable(first)} does not hold",
+            Cause(*site) if site != NO_SITE else None,
+        )
