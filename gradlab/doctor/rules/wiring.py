@@ -72,7 +72,7 @@ class MissingParams(Rule):
 
     def _judge_own_losses(self) -> None:
         """Report nets that have a loss of their own, of which no step uses anything: a critic that nobody steps."""
-        if self._by_hand:
+        if self._by_hand or self.context.has_finding(self.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
         state = self.context.state
         by_line: dict[int, list[Backward]] = {}
