@@ -29,10 +29,14 @@ def loss_call(backward: Site, words: tuple[str, ...]) -> Site:
     return backward[0], max((one.lineno for one in above), default=backward[1])
 
 
+_NEVER_ZERO = ("clamp", "clamp_min", "clip", "len", "max")
+
+
 def _called(node: ast.AST) -> str:
     if isinstance(node, ast.BinOp):
-        if isinstance(node.op, ast.Div) and not isinstance(node.right, ast.Constant):
-            return "division"
+        if isinstance(node.op, ast.Div):
+            safe = isinstance(node.right, ast.Constant) or _called(node.right) in _NEVER_ZERO
+            return "" if safe else "division"
         return "**" if isinstance(node.op, ast.Pow) else ""
     if not isinstance(node, ast.Call):
         return ""
