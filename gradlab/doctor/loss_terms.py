@@ -132,7 +132,10 @@ class _Scope:
         """Does an expression have something in it that requires a gradient, and that nothing cuts off?"""
         if isinstance(value, (ast.Name, ast.Attribute)):
             known = self.value(value)
-            return isinstance(known, Tensor) and known.requires_grad
+            if isinstance(known, Tensor):
+                return known.requires_grad
+            # of lists and the like it is not known what is taken out of them; numbers and NumPy's have no gradient
+            return not hasattr(known, "__float__") and not isinstance(known, ModuleType)
         if _cuts(value):
             return False
         if isinstance(value, ast.Call) and not self._needs_its_arguments_only(value):

@@ -29,14 +29,41 @@ def loss_call(backward: Site, words: tuple[str, ...]) -> Site:
     return backward[0], max((one.lineno for one in above), default=backward[1])
 
 
+_NEVER_ZERO = ("clamp", "clamp_min", "clip", "len", "max")
+
+
 def _called(node: ast.AST) -> str:
     if isinstance(node, ast.BinOp):
-        if isinstance(node.op, ast.Div) and not isinstance(node.right, ast.Constant):
-            return "division"
+        if isinstance(node.op, ast.Div):
+            safe = isinstance(node.right, ast.Constant) or _called(node.right) in _NEVER_ZERO
+            return "" if safe else "division"
         return "**" if isinstance(node.op, ast.Pow) else ""
     if not isinstance(node, ast.Call):
         return ""
     return (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")).lower()
+
+
+def kept_under_new_name(site: Site) -> bool:
+    """Does a line give its result a name of its own that is used more than once: ``p = torch.sigmoid(x)``?"""
+    function = function_around(site)
+    nodes = list(ast.walk(function)) if function is not None else []
+    for node in nodes:
+        if isinstance(node, ast.Assign) and node.lineno == site[1] and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            uses = [one for one in nodes if isinstance(one, ast.Name) and one.id == name]
+            inside = any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node.value))
+            return not inside and sum(isinstance(one.ctx, ast.Load) for one in uses) > 1
+    return False
+
+
+def call_of_attribute(made: Cause, site: Site) -> Cause | None:
+    """Return the call ``self.prob(x)`` in a line, where a module was made by ``self.prob = nn.Softmax(dim=1)``."""
+    tree = syntax_tree(made.file)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Assign) and node.lineno == made.line and isinstance(node.targets[0], ast.Attribute):
+            found = calls_named(site[0], (node.targets[0].attr.lower(),), site[1])
+            return found[0] if found else None
+    return None
 
 
 def data_write(site: Site) -> Cause | None:

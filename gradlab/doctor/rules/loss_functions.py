@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, NamedTuple
 
-from ..causes.losses import calls_named, loss_call
-from ..events import NO_SITE, LossFlaw
+from ..causes.losses import call_of_attribute, calls_named, kept_under_new_name, loss_call
+from ..causes.syntax import function_around, only
+from ..events import NO_SITE, LossFlaw, Site
 from ..finding import Cause, Code, Severity
 from .base import Rule, RuleContext
 
@@ -42,24 +43,24 @@ class _FlawsOfLoss:
         for backward, flaw in self._seen.values():
             words = self._words[flaw.kind]
             site = flaw.loss if flaw.loss != NO_SITE else loss_call(backward.site, words.loss)
-            seen, cause = f"at batch {backward.number}, {flaw.seen}", _cause(flaw, site, words)
+            seen, cause = f"at batch {backward.number}, {flaw.seen}", _cause(backward.site, flaw, site, words)
             self._rule.report(self._code, words.severity, site, words.message, seen, words.fix, cause)
 
 
-def _cause(flaw: LossFlaw, site: Any, words: _Words) -> Cause | None:
+def _cause(backward: Site, flaw: LossFlaw, site: Site, words: _Words) -> Cause | None:
     """Return the call that is one too many: in the line that ran, or where its module is made."""
-    if not words.source:
-        found = calls_named(site[0], words.loss, site[1])
-        return found[0] if len(found) == 1 else Cause(*site) if flaw.traced else None
+    loss = only(calls_named(site[0], words.loss, site[1])) or (Cause(*site) if flaw.traced else None)
+    if not words.source:  # shapes: where a helper computes the loss, its call says what it is given
+        helper = len(flaw.source) > 1 and function_around(flaw.source[-1]) is not function_around(backward)
+        return Cause(*flaw.source[-2]) if helper else loss
     if not flaw.source:
-        found = calls_named(site[0], words.source)
-        return found[0] if len(found) == 1 else None
+        return only(calls_named(site[0], words.source))
     for file, line in reversed(flaw.source):
         if found := calls_named(file, words.source, line):
-            return found[0]
+            return loss if kept_under_new_name((file, line)) else found[0]
     files = dict.fromkeys(file for file, _ in flaw.source)
-    found = [one for file in files for one in calls_named(file, words.source)]
-    return found[0] if len(found) == 1 else None
+    made = only(one for file in files for one in calls_named(file, words.source))
+    return made if made is None else call_of_attribute(made, flaw.source[-1]) or made
 
 
 _CE = ("cross_entropy", "crossentropy", "criterion", "loss", "nll")
