@@ -53,7 +53,11 @@ class ChildProcesses:
                 self.names.append(process.name)
             if self._follow is None or "run" in vars(process):
                 return below.call(process)
-            process.run = self._follow(process)  # type: ignore[method-assign]  # travels with it to a new interpreter
+            try:
+                run = self._follow(process)
+            except OSError:  # no place for a report: the program goes on without
+                return below.call(process)
+            process.run = run  # type: ignore[method-assign]  # travels with it to a new interpreter
             try:
                 return below.call(process)
             finally:

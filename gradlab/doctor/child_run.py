@@ -11,10 +11,12 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from .child_reports import ChildReport, expect_no_report, expect_report, write_report
 from .terminating import TerminatedError, die_of_sigterm, sigterm_raises
@@ -41,7 +43,7 @@ class FollowedProcesses:
     def __init__(self, limits: WatchLimits, leave: Callable[[], None]) -> None:
         """``leave`` ends, in a process that was forked, the watch of the one that it was forked from."""
         self._limits, self._leave = limits, leave
-        self._started: list[BaseProcess] = []
+        self._started: WeakSet[BaseProcess] = WeakSet()
         self._numbers = itertools.count()
 
     def follow(self, process: BaseProcess) -> Callable[[], None]:
@@ -49,7 +51,7 @@ class FollowedProcesses:
         path = self._limits.folder / f"{os.getpid()}-{next(self._numbers)}"
         name = _name(process)
         expect_report(path, name)
-        self._started.append(process)
+        self._started.add(process)
         return _WatchedRun(process, path, name, self._limits, self._leave)
 
     def finish(self, *, patient: bool) -> None:
@@ -57,7 +59,7 @@ class FollowedProcesses:
 
         If the program was ended from outside, the others that were not are ended, too.
         """
-        running = set(multiprocessing.active_children())
+        running = set(multiprocessing.active_children()) if self._started else set()
         waiting = [process for process in self._started if process in running]
         if not patient:
             end = time.monotonic() + _GRACE
@@ -104,7 +106,8 @@ def run_and_report(run: Callable[[], None], report: watch, path: Path, name: str
                 with report:
                     run()
             finally:
-                write_report(path, ChildReport(name, report, report.trained, report.rank_gradients.norms))
+                with suppress(OSError):  # without a place for the report the program is not to suffer
+                    write_report(path, ChildReport(name, report, report.trained, report.rank_norms))
     except TerminatedError:
         die_of_sigterm()
         raise

@@ -21,6 +21,7 @@ from .module_index import ModuleIndex
 from .names import VariableNames
 from .param_index import ParamIndex, bit_positions
 from .threads import TrainingThreads
+from .unused_graphs import UnusedGraphs
 from .weight_marks import WeightMarks
 
 _NO_THREAD = 0
@@ -67,8 +68,8 @@ class EventLog:
         self.stepping: list[Step] = []
         """The steps that run, the innermost last."""
         self.steps = 0
-        self.graph_uses = 0
-        """How often a graph was gone back through, also by ``autograd.grad``."""
+        self.unused_graphs = UnusedGraphs()
+        """Graphs of calls in evaluation mode."""
         self.compiled = False
         """Is there a compiled model whose graph is a single node?"""
         self.in_scaler = 0

@@ -251,8 +251,6 @@ class Forward:
     params: int
     first: int = 0
     """A number for the values of its first argument, where evaluation is told from sampling by it; else 0."""
-    unused: int = 0
-    """How many calls of this line in a row have built a graph that was thrown away, this one not counted."""
     again: bool = False
     """Called from PyTorch's own code, as by ``update_bn``."""
 

@@ -44,7 +44,7 @@ def _sarif(report: Report, version: str) -> str:
     run = {
         "tool": {"driver": driver},
         "results": [_result(finding, list(kinds).index(finding.code)) for finding in report.findings],
-        "properties": {"watched": report.watched},
+        "properties": {"watched": report.watched, "judged": report.judged},
     }
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2)
@@ -79,7 +79,10 @@ def _uri(file: str) -> str:
 
 
 def _github(report: Report, version: str) -> str:
-    return "\n".join(_annotation(finding) for finding in report.findings) or f"::notice::{_escaped(report.watched)}"
+    lines = [_annotation(finding) for finding in report.findings]
+    if not lines or not report.judged:
+        lines.append(f"::{'notice' if report.judged else 'warning'}::{_escaped(report.watched)}")
+    return "\n".join(lines)
 
 
 def _annotation(finding: Finding) -> str:

@@ -25,9 +25,10 @@ def __getattr__(name: str) -> Any:
 def _lightning_doctor() -> type:
     # Its two distributions have classes of their own: that of the trainer is the one that is loaded already.
     names = ("lightning.pytorch", "pytorch_lightning")
-    package = _needed("LightningDoctor", "lightning", *sorted(names, key=lambda name: name not in sys.modules))
+    loaded_first = sorted(names, key=lambda name: name not in sys.modules)
+    base: Any = _needed("LightningDoctor", "lightning", *loaded_first).Callback
 
-    class LightningDoctor(package.Callback):  # type: ignore[name-defined]  # known when it is installed
+    class LightningDoctor(base):
         """Watches ``trainer.fit``: ``Trainer(callbacks=[LightningDoctor()])``."""
 
         report: watch
@@ -46,9 +47,9 @@ def _lightning_doctor() -> type:
 
 
 def _trainer_doctor() -> type:
-    package = _needed("TrainerDoctor", "transformers", "transformers")
+    base: Any = _needed("TrainerDoctor", "transformers", "transformers").TrainerCallback
 
-    class TrainerDoctor(package.TrainerCallback):  # type: ignore[name-defined]  # known when it is installed
+    class TrainerDoctor(base):
         """Watches ``trainer.train``: ``Trainer(callbacks=[TrainerDoctor()], ...)``.
 
         The Trainer tells its callbacks of no error: a training that ends in one has no report.

@@ -44,7 +44,6 @@ def watched_command(arguments: Sequence[str], limits: WatchLimits) -> list[str]:
     if given.no_python or given.run_path:
         raise NotRunnableError("torchrun with --no-python or --run-path cannot be watched; leave that option out")
     own = [*arguments][: len(arguments) - len(given.training_script_args) - 1]
-    own = [option for option in own if option not in ("-m", "--module")]
     doctor = ["-m", "gradlab", "doctor", "--report-to", str(limits.folder)]
     for option, limit in (("--updates", limits.updates), ("--seconds", limits.seconds)):
         doctor += [option, str(limit)] if limit is not None else []

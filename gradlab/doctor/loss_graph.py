@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from . import autograd_graph
@@ -91,6 +92,8 @@ def _broadcasts(node: Any, name: str, found: dict[str, LossFlaw]) -> None:
     edges = node.next_functions
     if name in _ELEMENTWISE:
         pairs = [(one, _inputs(one)) for one, _ in edges if one is not None and operation(one) == "Expand"]
+        if any(_unsqueezed(inner) for one, _ in pairs for inner, _ in one.next_functions):
+            return  # pairs on purpose
         expanded, shapes = node, [(_shape(one), inputs[0]) for one, inputs in pairs if len(inputs) == 1]
     elif name in ("Pow", "Abs", "Mul"):
         difference = edges[0][0]
@@ -104,11 +107,15 @@ def _broadcasts(node: Any, name: str, found: dict[str, LossFlaw]) -> None:
     else:
         return
     for wide, narrow in shapes:
-        if len(wide) == 2 and wide[0] == wide[1] > 1 and narrow in ((wide[0], 1), (wide[0],)):
-            other = (wide[0],) if len(narrow) == 2 else (wide[0], 1)
+        if len(wide) < 2 or not wide[0] == wide[1] > 1:
+            continue
+        flat, column = wide[1:], (wide[0], 1, *wide[2:])
+        if narrow in (flat, column):
+            other = flat if narrow == column else column
             if len(shapes) == 2 and {narrow, other} != {one for _, one in shapes}:
                 return  # (N, 1) against (1, N): pairs on purpose
-            seen = f"shapes {narrow} and {other} were broadcast to {wide}: {wide[0] * wide[1]} numbers, not {wide[0]}"
+            many, few = math.prod(wide), math.prod(flat)
+            seen = f"shapes {narrow} and {other} were broadcast to {wide}: {many} numbers, not {few}"
             found.setdefault("broadcast", _flaw("broadcast", node, expanded, seen))
             return
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from types import FrameType
+from types import FrameType, ModuleType
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from .callsite import variables
+from .causes.cuts import cut_in_function
 from .causes.syntax import function_around, node_place
 from .events import LossFlaw
+from .finding import Cause
 
 _CUTS = ("item", "detach", "numpy", "tolist", "detach_")
 _NEW = ("tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor")
@@ -25,7 +28,7 @@ def find_cut_term(frame: FrameType) -> LossFlaw | None:
     function = function_around((file, line))
     if function is None:
         return None
-    scope = _Scope(function, frame)
+    scope = _Scope(file, function, frame)
     loss = _loss_of(function, line)
     terms = list(_terms(loss, scope)) if loss is not None else []
     if len(terms) < 2 or not any(scope.needs_grad(term) for term in terms):
@@ -41,8 +44,8 @@ def find_cut_term(frame: FrameType) -> LossFlaw | None:
         if scope.needs_grad(term):
             continue
         for factor in _factors(term):
-            if (cut := scope.cut_in(factor, terms)) is not None:
-                return LossFlaw("cut-term", f"`{ast.unparse(term)[:60]}`", cut=node_place(file, cut))
+            if (cut := scope.cut_in(factor)) is not None:
+                return LossFlaw("cut-term", f"`{ast.unparse(term)[:60]}`", cut=cut)
     return None
 
 
@@ -96,15 +99,19 @@ def _factors(term: ast.expr) -> Iterator[ast.expr]:
 class _Scope:
     """The assignments of a function, and the values that its names have now."""
 
-    def __init__(self, function: ast.AST, frame: FrameType) -> None:
+    def __init__(self, file: str, function: ast.AST, frame: FrameType) -> None:
+        self._file = file
         self._values = {**frame.f_globals, **variables(frame)}
         self._assigned: dict[str, list[tuple[ast.expr, bool, bool]]] = {}  # name -> value, added to it?, no_grad?
         self._read(function, no_grad=False)
 
     def _read(self, node: ast.AST, *, no_grad: bool) -> None:
         for one in ast.iter_child_nodes(node):
-            if isinstance(one, ast.Assign) and len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):
-                self._assigned.setdefault(one.targets[0].id, []).append((one.value, False, no_grad))
+            if isinstance(one, ast.Assign) and len(one.targets) == 1:
+                target = one.targets[0]
+                for part in target.elts if isinstance(target, ast.Tuple) else [target]:
+                    if isinstance(part, ast.Name):
+                        self._assigned.setdefault(part.id, []).append((one.value, False, no_grad))
             elif isinstance(one, ast.AugAssign) and isinstance(one.op, (ast.Add, ast.Sub)):
                 name = one.target.id if isinstance(one.target, ast.Name) else ""
                 self._assigned.setdefault(name, []).append((one.value, True, no_grad))
@@ -128,12 +135,18 @@ class _Scope:
             return isinstance(known, Tensor) and known.requires_grad
         if _cuts(value):
             return False
-        if isinstance(value, ast.Call) and not self._plain_function(value):
+        if isinstance(value, ast.Call) and not self._needs_its_arguments_only(value):
             return True  # what it returns is not known
         return any(self.needs_grad(one) for one in ast.iter_child_nodes(value) if isinstance(one, ast.expr))
 
-    def _plain_function(self, value: ast.Call) -> bool:
-        return isinstance(value.func, ast.Name) and value.func.id in ("float", "int", "abs", "max", "min")
+    def _needs_its_arguments_only(self, call: ast.Call) -> bool:
+        """Is it a method of a tensor, a function of PyTorch's, or a loss without parameters?"""
+        if isinstance(call.func, ast.Attribute):
+            owner = self.value(call.func.value)
+            if isinstance(owner, Tensor) or owner in (torch, torch.nn.functional):
+                return True
+        function = self.value(call.func)
+        return isinstance(function, nn.Module) and next(function.parameters(), None) is None
 
     def value(self, node: ast.expr) -> Any:
         """Return the value of a name, or of an attribute that is stored in an object, without running any code."""
@@ -154,31 +167,47 @@ class _Scope:
             known = self.value(one) if isinstance(one, (ast.Name, ast.Attribute)) else _MISSING
             if isinstance(known, Tensor) and known.requires_grad:
                 return True
-            if isinstance(known, nn.Module) and any(p.requires_grad for p in known.parameters()):
+            if any(p.requires_grad for module in _modules(known) for p in module.parameters()):
                 return True
         return False
 
-    def cut_in(self, factor: ast.expr, terms: list[ast.expr]) -> ast.expr | None:
+    def cut_in(self, factor: ast.expr) -> Cause | None:
         """Return the words that cut a factor off from the model, None if nothing shows that they do."""
-        if isinstance(factor, ast.Name):
-            known = self._values.get(factor.id)
-            if not hasattr(known, "__float__") or (isinstance(known, Tensor) and known.requires_grad):
+        if not isinstance(factor, ast.Name):
+            if _straight_through(factor):
                 return None
-            for value, _, no_grad in self._assigned.get(factor.id, []):
-                if _straight_through(value):
-                    return None
-                if no_grad and isinstance(value, (ast.Call, ast.BinOp)) and self.learns(value):
-                    return value
-                if (cut := self._cut_of(value)) is not None:
-                    return cut
+            if (cut := self._cut_of(factor)) is not None:
+                return node_place(self._file, cut)
+        names = [one.id for one in ast.walk(factor) if isinstance(one, ast.Name)]
+        return next((cause for name in names if (cause := self._cut_of_name(name)) is not None), None)
+
+    def _cut_of_name(self, name: str, depth: int = _DEEP) -> Cause | None:
+        known = self._values.get(name)
+        is_number = isinstance(known, (float, Tensor)) or (hasattr(known, "__float__") and not isinstance(known, int))
+        if not is_number or (isinstance(known, Tensor) and known.requires_grad) or not depth:
             return None
-        return None if _straight_through(factor) else self._cut_of(factor)
+        for value, _, no_grad in self._assigned.get(name, []):
+            if _straight_through(value):
+                return None
+            learns = self.learns(value)
+            if no_grad and learns and isinstance(value, (ast.Call, ast.BinOp)):
+                return node_place(self._file, value)
+            if (cut := self._cut_of(value)) is not None:
+                return node_place(self._file, cut)
+            if learns and isinstance(value, ast.Call):
+                return cut_in_function(self._file, value)
+            for one in ast.walk(value):
+                other = one.id if isinstance(one, ast.Name) and one.id != name else ""
+                if other and (cause := self._cut_of_name(other, depth - 1)) is not None:
+                    return cause
+        return None
 
     def _cut_of(self, value: ast.expr) -> ast.expr | None:
-        for factor in _factors(_unwrapped(value)):
-            source = _cuts(factor)
+        """Return the first cut in an expression that is around something computed from the model."""
+        for one in ast.walk(value):
+            source = _cuts(one) if isinstance(one, ast.expr) else None
             if source is not None and self.learns(source):
-                return factor
+                return one  # type: ignore[return-value]  # it is an expression
         return None
 
 
@@ -198,6 +227,15 @@ def _cuts(value: ast.expr) -> ast.expr | None:
     if isinstance(value.func, ast.Name) and value.func.id == "float" and value.args:
         return value.args[0]
     return None
+
+
+def _modules(value: Any) -> list[nn.Module]:
+    """Return a module, or those that an object of the learner's has as attributes."""
+    if isinstance(value, nn.Module):
+        return [value]
+    if isinstance(value, (Tensor, type, ModuleType)):
+        return []
+    return [one for one in getattr(value, "__dict__", {}).values() if isinstance(one, nn.Module)]
 
 
 def _is_sum(value: ast.expr) -> bool:

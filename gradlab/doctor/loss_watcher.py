@@ -30,6 +30,7 @@ class LossWatcher:
         """Is a loss computed from a model whose graph is a single node?"""
         self._passes: dict[int, int] = {}  # call path -> number of its passes
         self._origins: dict[int, NanOrigin] = {}  # call path -> what made its first NaN
+        self._traced: set[int] = set()  # call paths whose flaws have their lines
         self._spoilt: set[int] = set()  # call paths that go on with weights that are not finite
 
     def look(self, backward: Backward, root: Tensor, node: Any, frame: FrameType | None) -> None:
@@ -42,7 +43,9 @@ class LossWatcher:
         backward.loss = loss = _number(root)
         if count in _LOOKS or traced:
             flaws = find_flaws(node)
-            if flaws and not traced:
+            if flaws and traced:
+                self._traced.add(path)
+            elif flaws and path not in self._traced:
                 self.tracer.ask(path)
             if 1 < count <= _LINES and (own := user_frame(frame)) is not None and (cut := find_cut_term(own)):
                 flaws.append(cut)

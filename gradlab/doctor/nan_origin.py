@@ -18,7 +18,7 @@ _RESULTS = ("result", "output")
 # which input of an operation a saved tensor is, by its name
 _PLACES = {"self": 0, "input": 0, "other": 1, "target": 1, "weight": 1, "mat2": 1}
 _ADDMM = {"mat1": 1, "mat2": 2}
-_INFINITE_SLOPES = {"Sqrt": "sqrt", "LinalgVectorNorm": "a norm", "Norm": "a norm", "Acos": "acos", "Asin": "asin"}
+_INFINITE_SLOPES = {"Sqrt": "sqrt", "Acos": "acos", "Asin": "asin", "Pow": "pow"}  # norms have the slope 0 there
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,19 @@ def _paths(root: Any) -> dict[Any, tuple[int, ...]]:
 
 def _weights(paths: dict[Any, tuple[int, ...]]) -> NanOrigin:
     """The pass before has spoilt the weights: is there one operation whose gradient can be infinite at 0?"""
-    steep = [node for node in paths if operation(node) in _INFINITE_SLOPES]
+    steep = [node for node in paths if operation(node) in _INFINITE_SLOPES and _steep(node)]
     if len({operation(node) for node in steep}) == 1:
         node = steep[0]
         return NanOrigin(_INFINITE_SLOPES[operation(node)], _WEIGHTS, paths[node], node.name())
     return NanOrigin("", _WEIGHTS)
+
+
+def _steep(node: Any) -> bool:
+    """Of powers, only those between 0 and 1: a square has no infinite slope."""
+    if operation(node) != "Pow":
+        return True
+    exponent = getattr(node, "_saved_exponent", None)
+    return isinstance(exponent, (int, float)) and 0 < exponent < 1
 
 
 def _made_here(node: Any) -> tuple[Any, str, str] | None:

@@ -27,7 +27,7 @@ class ProgramWatch(watch):
 
     def as_child(self, name: str) -> ChildReport:
         """Return the report as one of several."""
-        return ChildReport(name, self, self.trained, self.rank_gradients.norms)
+        return ChildReport(name, self, self.trained, self.rank_norms)
 
     def _listen_to_children(self) -> ChildProcesses:
         return ChildProcesses(self.processes.follow)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import fields
+from math import isfinite
 from operator import attrgetter
 from typing import Any
 
@@ -19,7 +20,12 @@ _KEPT = 8  # the newest of those that are kept back, and the longest cycle of di
 _MOST_KINDS = 64
 _MOST_EVENTS = 256  # of one update
 _REPEATABLE = (Added, Backward, Clear, Clip, Forward, ScalerStep, ScalerUpdate, Step, Unscale)
-_IGNORED = {"number", "previous", "backward"}  # these fields differ from update to update, and mean nothing by it
+_IGNORED = {
+    "number",
+    "previous",
+    "backward",
+    "loss",
+}  # these fields differ from update to update, and mean nothing by it
 
 
 class RepeatFilter:
@@ -61,6 +67,8 @@ class RepeatFilter:
             try:
                 kind = hash((kind, reader, reader(event)))
             except TypeError:  # lists of norms
+                self._odd = True
+            if type(event) is Backward and type(event.loss) is float and not isfinite(event.loss):
                 self._odd = True
             if type(event) is not Step:
                 continue

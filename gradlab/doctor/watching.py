@@ -21,6 +21,10 @@ from .rule_runner import RuleRunner
 from .threads import TrainingThreads
 
 _MOST_NAMED = 4  # optimizers
+_COMPILED = (
+    "The inside of the compiled model was not looked at for a softmax or sigmoid before the loss, shapes that "
+    "broadcast, and the operation of a NaN."
+)
 
 
 class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like torch.no_grad()
@@ -49,6 +53,10 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self._runner: RuleRunner | None = None
         self._children = ChildProcesses()
         self._process = 0
+        self._clock: threading.Timer | None = None
+        self._ranks: RankGradients | None = None
+        self.rank_norms: dict[str, float] = {}
+        """Norms of the gradients that DistributedDataParallel makes alike: number of an update -> norm."""
         self.trained = False
         """Has the watched thread of this process trained anything?"""
 
@@ -73,8 +81,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self._clock = _start_clock(self._seconds, log)
         self._children = self._listen_to_children()
         self._children.start()
-        self.rank_gradients = RankGradients()
-        self.rank_gradients.start()
+        self._ranks = RankGradients()
+        self._ranks.start()
         runner.listener.start()
         return self
 
@@ -96,13 +104,15 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
     def _end(self, error: BaseException | None, *, early: bool) -> None:
         runner, self._runner = self._runner, None
         self._given = ()  # a report keeps no model alive
-        if runner is None:
+        if runner is None or self._ranks is None:
             return
         if self._clock is not None:
             self._clock.cancel()
         runner.listener.stop()
         self._children.stop()
-        self.rank_gradients.stop()
+        self._ranks.stop()
+        self.rank_norms = self._ranks.norms
+        self._clock = self._ranks = None
         if os.getpid() == self._process:  # a forked worker says nothing: its parent reports
             self._conclude(runner, error, early=early)
 
@@ -178,7 +188,7 @@ def _summary(runner: RuleRunner, followed: str, beside: list[str]) -> str:
         )
     if beside:
         words += f" Other threads trained, too, and were not watched ({', '.join(beside[:_MOST_NAMED])})."
-    return words
+    return f"{words} {_COMPILED}" if log.compiled else words
 
 
 def _hint_at_children(children: ChildProcesses) -> str:

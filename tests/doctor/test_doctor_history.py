@@ -113,7 +113,7 @@ def test_a_mistake_after_a_thousand_good_updates_is_found_with_its_numbers():
     assert finding.code == "missing-zero-grad"
     assert "update 1003" in finding.evidence
     assert "batches 1000 to 1002 again" in finding.evidence
-    assert "1,003 updates of SGD" in report.watched
+    assert "1,003 updates of self.optimizer" in report.watched
 
 
 def test_two_optimizers_that_take_turns_are_counted_each():
@@ -138,7 +138,7 @@ def test_the_picture_says_and_shows_what_was_stale():
             loop.step()
     picture = report.show()
     assert repr(picture) == (
-        "SGD, 12 steps: each step applied 1 fresh batch and 0 to 11 batches that an earlier step had applied, "
+        "self.optimizer, 12 steps: each step applied 1 fresh batch and 0 to 11 batches that an earlier step had applied, "
         "11 at the end."
     )
     (drawing,) = picture.drawings
@@ -148,7 +148,7 @@ def test_the_picture_says_and_shows_what_was_stale():
     heights = [mark.points[5] - mark.points[1] for mark in boxes]
     assert heights == pytest.approx([heights[0] * share for share in [*[1] * 12, *range(1, 12)]])
     shown = picture._repr_mimebundle_()
-    assert 'alt="SGD, 12 steps' in shown["text/html"]
+    assert 'alt="self.optimizer, 12 steps' in shown["text/html"]
     assert picture.png().startswith(b"\x89PNG")
     assert "<svg" in picture.svg()
 

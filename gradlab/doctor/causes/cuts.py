@@ -46,6 +46,13 @@ def cut_before(path: Iterable[Site], after: str = "") -> Cause | None:
     return None
 
 
+def cut_in_function(file: str, call: ast.Call) -> Cause | None:
+    """Return what cuts the graph in a function of the same file that is called; None if it is not one place."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
+    found = list(dict.fromkeys(_Search(file)._called(name, call)))
+    return found[0] if len(found) == 1 else None
+
+
 class _Search:
     def __init__(self, file: str) -> None:
         self._file = file

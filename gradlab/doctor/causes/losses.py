@@ -7,7 +7,7 @@ import ast
 from ..events import Site
 from ..finding import Cause
 from ..source_search import mentions_grad, syntax_tree
-from .syntax import function_around, node_place
+from .syntax import FUNCTIONS, function_around, node_place
 
 
 def calls_named(file: str, words: tuple[str, ...], line: int = 0) -> list[Cause]:
@@ -31,14 +31,16 @@ def loss_call(backward: Site, words: tuple[str, ...]) -> Site:
 
 def _called(node: ast.AST) -> str:
     if isinstance(node, ast.BinOp):
-        return "pow" if isinstance(node.op, ast.Pow) else ""
+        if isinstance(node.op, ast.Div) and not isinstance(node.right, ast.Constant):
+            return "division"
+        return "**" if isinstance(node.op, ast.Pow) else ""
     if not isinstance(node, ast.Call):
         return ""
     return (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")).lower()
 
 
 def data_write(site: Site) -> Cause | None:
-    """Return a write to ``.data`` in the loop, or else the function, that a line is in; the least usual one."""
+    """Return a write to ``.data`` in the loop, or else the function, that a line is in, or in what that calls."""
     function = function_around(site)
     if function is None:
         return None
@@ -47,7 +49,13 @@ def data_write(site: Site) -> Cause | None:
     if not around and isinstance(function, ast.Module):
         return None
     outermost = min(around, key=lambda one: one.lineno, default=function)
-    nodes = [node for node in ast.walk(outermost) if isinstance(node, (ast.expr, ast.stmt))]
+    tree = syntax_tree(site[0])
+    called = {_called(node) for node in ast.walk(outermost)} - {""}
+    helpers = (
+        [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS) and one.name.lower() in called] if tree else []
+    )
+    scopes = (outermost, *helpers)
+    nodes = [node for scope in scopes for node in ast.walk(scope) if isinstance(node, (ast.expr, ast.stmt))]
     found = [(usual, node) for node in nodes if (usual := _writes_data(node)) is not None]
     return node_place(site[0], min(found, key=lambda one: (one[0], one[1].lineno))[1]) if found else None
 

@@ -60,7 +60,7 @@ class BackwardListener(Listener):
         log = self.log
 
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            log.graph_uses += 1
+            log.unused_graphs.settle()
             if not kwargs.get("accumulate_grad"):
                 log.grad_calls += 1
                 return below.call(outputs, *args, **kwargs)

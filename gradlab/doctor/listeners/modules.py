@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-import weakref
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,32 +14,14 @@ from torch.nn.modules.module import (
 )
 from torch.utils.weak import WeakIdKeyDictionary
 
-from ..autograd_graph import Token
 from ..callsite import Owner, call_site, code_owner, outside_doctor, user_frame
 from ..event_log import EventLog
-from ..events import NO_SITE, Forward, Mode, Site
+from ..events import NO_SITE, Forward, Mode
 from ..monkeypatch import Below, MonkeyPatches, never_raises
 from .base import Listener
 
 _SMALL = 1_000_000  # elements
-_MOST_LINES = 256
-_EVALUATED = "gradlab.evaluated"
 _COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")
-
-
-class _Kept(NamedTuple):
-    """The graphs that a line built last in evaluation mode."""
-
-    token: weakref.ref[Token]
-    before: weakref.ref[Token] | None
-    uses: int
-    unused: int
-
-
-def _graph_of(result: Any) -> Any:
-    """Return the node of the first tensor with a graph in what a model returns."""
-    parts = result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else (result,)
-    return next((one.grad_fn for one in parts if isinstance(one, Tensor) and one.grad_fn is not None), None)
 
 
 class ModuleListener(Listener):
@@ -52,7 +33,6 @@ class ModuleListener(Listener):
         self._inside = False
         self._serials: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._serial_count = 0
-        self._graphs: dict[Site, _Kept] = {}
 
     def patch(self, patches: MonkeyPatches) -> None:
         """Replace methods of all modules."""
@@ -76,9 +56,11 @@ class ModuleListener(Listener):
                 return below.call(module, *args, **kwargs)
             self._inside = True
             try:
+                uses = log.unused_graphs.uses
                 forward = self._emit_forward(module, args)
                 result = below.call(module, *args, **kwargs)
-                if forward is not None and forward.grad and not forward.training:
+                # where something has gone back through a graph inside, forward() itself needs gradients
+                if forward is not None and forward.grad and not forward.training and uses == log.unused_graphs.uses:
                     self._evaluated(forward, result)
                 if isinstance(result, Tensor) and result.grad_fn is not None:
                     log.outputs.add(result.grad_fn, log.backwards)
@@ -117,22 +99,8 @@ class ModuleListener(Listener):
 
     @never_raises
     def _evaluated(self, forward: Forward, result: Any) -> None:
-        """See whether an earlier graph of this line is gone, and nothing has gone back through it.
-
-        The graph of the last call is still held by the variable that this call's result will be given to.
-        """
-        uses, kept = self.log.graph_uses, self._graphs.get(forward.site)
-        used = kept is None or kept.uses != uses
-        before = None if kept is None or used else kept.token
-        if kept is not None and not used and kept.before is not None and kept.before() is None:
-            forward.unused = kept.unused + 1
-        node = _graph_of(result)
-        if node is None or len(self._graphs) >= _MOST_LINES:
-            self._graphs.pop(forward.site, None)
-            return
-        token = Token(self.log.backwards)
-        node.metadata[_EVALUATED] = token
-        self._graphs[forward.site] = _Kept(weakref.ref(token), before, uses, forward.unused)
+        if not forward.again:
+            self.log.unused_graphs.built(result, forward.site, forward.params)
 
     def _serial(self, argument: Any) -> int:
         """Return a number for a tensor, or for its values; ids are given out again when a tensor is gone."""

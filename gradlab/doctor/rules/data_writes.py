@@ -51,7 +51,8 @@ class DataWriteInLoop(Rule):
                     (write.file, write.line),
                     "The loop writes to `.data`, which autograd does not see: a backward pass can use the new values "
                     "where it needs the old ones.",
-                    "the write is in the loop that computes the gradients",
+                    f"line {write.line} writes to `.data` in the loop or function of line {site[1]}, of "
+                    f"{self.context.log.backwards} backward passes in all",
                     "with torch.no_grad(): p.copy_(...)  # p itself, so that autograd raises an error where it matters",
                     write,
                 )

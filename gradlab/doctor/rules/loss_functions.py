@@ -172,7 +172,7 @@ class LossBroadcasts(Rule):
             "warning",
             "Predictions and targets have different shapes, so the loss compares every prediction with every target.",
             "loss = F.mse_loss(pred.squeeze(1), y)  # or y.unsqueeze(1): the same shape on both sides",
-            ("loss", "criterion", "mse", "l1", "huber", "pow", "square", "abs"),
+            ("loss", "criterion", "mse", "l1", "huber", "pow", "**", "square", "abs"),
             (),
         )
     }

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...formatting import short
 from ..causes.losses import calls_named
+from ..causes.syntax import only
 from ..events import NO_SITE, LossFlaw
 from ..finding import Cause, Code
 from ..grad_groups import StepFacts
@@ -17,12 +18,19 @@ from .base import Rule, RuleContext
 _REMEMBERED = 16
 _MOST = 256
 _SCALED_ROW = 8  # a scaler's first scale is too large for some batches, and it skips these steps
-_NAMES = ("log", "exp", "sqrt", "norm", "softmax", "mean", "cross_entropy", "acos", "asin")
+_NAMES = {
+    **{
+        name: (name,)
+        for name in ("log", "exp", "sqrt", "division", "norm", "softmax", "mean", "cross_entropy", "acos", "asin")
+    },
+    "pow": ("pow", "**"),
+}
 _FIXES = {
     "log": "torch.log(x.clamp_min(1e-8))  # or a loss that takes logits",
     "division": "x / (y + 1e-8)  # or y.clamp_min(1e-8)",
     "exp": "torch.exp(x.clamp(max=80))  # or torch.logsumexp",
     "sqrt": "torch.sqrt(x + 1e-8)",
+    "pow": "(x + 1e-8).pow(0.5)",
     "norm": "torch.sqrt(x.pow(2).sum(-1) + 1e-8)  # instead of x.norm(dim=-1)",
     "softmax": "# leave at least one entry of each row unmasked",
     "mean": "loss = x[mask].mean() if mask.any() else 0 * x.sum()",
@@ -120,14 +128,14 @@ class NanLoss(Rule):
         elif kind == "nan-operation":
             why = f"the first operation whose result is not finite is {words}"
             fix = next((text for part, text in _FIXES.items() if part in words), _FIXES[""])
-            cause = _line(flaw, words)
+            cause = _line(first.site[0], flaw, words)
         elif kind == "nan-data":
             why, fix = f"{words} hold NaN already", _FIXES["data"]
         elif kind == "nan-weights":
             why = "the update before it has made weights NaN or infinite"
-            why += f", and its graph has {words}, whose gradient is infinite at 0" if words else ""
+            why += f", and its graph has {words}, whose gradient is infinite at the edge of its range" if words else ""
             fix = next((text for part, text in _FIXES.items() if part and part in words), _FIXES[""])
-            cause = _line(flaw, words)
+            cause = _line(first.site[0], flaw, words)
         else:
             why, fix = "which operation made it is not known", _FIXES[""]
         message = f"The loss is {name} from batch {first.number} on: {why}."
@@ -140,11 +148,10 @@ def _grew(losses: deque[float]) -> bool:
     return len(sizes) > 1 and sizes[-1] >= 0.1 * max(sizes) and max(sizes) > 1000 * max(min(sizes), 1e-3)
 
 
-def _line(flaw: LossFlaw | None, words: str) -> Cause | None:
-    """Return the call of the operation in the line that made it, or the line."""
+def _line(file: str, flaw: LossFlaw | None, words: str) -> Cause | None:
+    """Return the call of the operation in the line that made it, or the line; without a line the only one in a file."""
+    names = next((names for part, names in _NAMES.items() if part in words), ())
     if flaw is None or not flaw.source:
-        return None
+        return only(calls_named(file, names))
     file, line = flaw.source[-1]
-    name = next((part for part in _NAMES if part in words), "")
-    found = calls_named(file, (name,), line) if name else []
-    return found[0] if len(found) == 1 else Cause(file, line)
+    return only(calls_named(file, names[:1], line)) or only(calls_named(file, names, line)) or Cause(file, line)

@@ -9,16 +9,22 @@ from typing import Any
 from ..causes.cuts import cut_before
 from ..causes.syntax import at
 from ..causes.wiring import made_from_helper, plain_container
-from ..events import NO_SITE, Site
+from ..events import NO_SITE, Backward, Forward, Site
 from ..finding import Cause, Code, Severity
 from ..grad_groups import StepFacts
 from ..param_index import bit_positions
-from .base import Rule, RuleContext
+from .base import Lookup, Rule, RuleContext
 from .stepping import EmptyStep
+
+_MOST_PASSES = 64
 
 
 class MissingParams(Rule):
-    """Parameters that get gradients and are in no optimizer, while others of the same loss are facts."""
+    """Parameters that get gradients and are in no optimizer, while others of the same loss are stepped.
+
+    A warning for layers in a plain list, for what was made after the optimizer, for what comes behind all that is
+    stepped, and for a whole net whose own loss nobody uses. Anything else may be meant to stay as it is: a hint.
+    """
 
     PARAMS_MISSING_FROM_OPTIMIZER = Code("params-missing-from-optimizer", "04_zero_grad")
     OPTIMIZER_HOLDS_STALE_PARAMS = EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS
@@ -29,9 +35,23 @@ class MissingParams(Rule):
         self._together: Counter[int] = Counter()  # params of a pass -> how many had these
         self._site: dict[int, Any] = {}
         self._late: dict[int, Site | None] = {}  # the line that made such parameters, if the optimizer was there before
+        self._passes: list[Backward] = []
+        self._by_hand = False  # gradients are copied from one net to another, as by workers that share a model
+        self._training = 0  # parameters of models that were called in training mode
+
+    def forward(self, event: Forward) -> None:
+        """Note which models are in training mode: one that is meant to stay as it is seldom is."""
+        if event.training and event.grad:
+            self._training |= event.params
+
+    def on_accumulate(self, backward: Backward, groups: list[Any]) -> None:
+        """Note the first passes, to see whether anybody uses them; not those of an attack, which want the input's."""
+        if len(self._passes) < _MOST_PASSES and not (backward.inputs or backward.given or backward.create):
+            self._passes.append(backward)
 
     def step(self, facts: StepFacts) -> None:
         """Note which parameters got gradients together with those that are stepped here."""
+        self._by_hand = self._by_hand or facts.edited
         for backward in facts.fresh:
             missing = backward.added & ~self.context.state.covered()
             if missing:
@@ -41,13 +61,33 @@ class MissingParams(Rule):
                 self._site[missing] = facts.step
 
     def end(self, *, normal: bool) -> None:
-        """RuleRunner what was seen at least three times and has never moved."""
+        """Judge what was seen at least three times and has never moved."""
         index = self.context.log.index
         for missing, times in self._together.items():
             missing &= ~self.context.state.covered()
             missing &= ~index.weights_ever_written(missing)
             if times >= 3 and missing:
                 self._judge(missing, times, self._site.get(missing))
+        self._judge_own_losses()
+
+    def _judge_own_losses(self) -> None:
+        """Report nets that have a loss of their own, of which no step uses anything: a critic that nobody steps."""
+        if self._by_hand:
+            return
+        state = self.context.state
+        by_line: dict[int, list[Backward]] = {}
+        for backward in self._passes:
+            by_line.setdefault(backward.call_path, []).append(backward)
+        for passes in by_line.values():
+            missing = passes[-1].added & ~state.covered()
+            missing &= ~self.context.log.index.weights_ever_written(missing)
+            whole = any(model.params and not model.params & ~missing for model in self.context.log.models.all())
+            if whole and len(passes) >= 3 and not any(one.used or one.offered for one in passes):
+                made = next((one.site for one in state.optimizers.values() if one.site != NO_SITE), passes[-1].site)
+                if state.optimizers and any(state.step_calls.values()):
+                    net = self.context.part_name(missing) or "net"
+                    fix = f"torch.optim.Adam({net}.parameters())  # an optimizer of its own; step it after its loss"
+                    self._say(missing, len(passes), made, fix, "warning", at(made))
 
     def _judge(self, missing: int, times: int, step: Any) -> None:
         if step is None:
@@ -64,31 +104,39 @@ class MissingParams(Rule):
         # A backbone may be meant to stay as it is, or all but the biases; a head that comes after all else is not.
         downstream = bool(near and stepped and min(near) < min(stepped) and max(near) <= min(stepped))
         late = next((site for params, site in self._late.items() if params & missing and site), None)
-        severity: Severity = "warning" if stray or late or (same and downstream) else "hint"
+        module = step.params & registered and missing & self._training == missing
+        severity: Severity = "warning" if stray or late or ((same or module) and downstream) else "hint"
         if self._stale(step, late):
             return
         made = self.context.state.optimizers[step.optimizer].site
-        count, name = missing.bit_count(), self.context.part_name(missing)
-        part, files = name or "new_part", self.context.log.files()
+        files, name = self.context.log.files(), self.context.param_names(missing, 1)
+        listed = stray and "[" in name
+        edited = late or (NO_SITE if made_from_helper(made) else made)
+        cause = (lambda: plain_container(files, name)) if listed else at(edited)
+        fix = self._fix(missing, step.optimizer, certain=severity == "warning")
+        self._say(missing, times, made if made != NO_SITE else step.site, fix, severity, cause)
+
+    def _say(
+        self, missing: int, times: int, site: Site, fix: str, severity: Severity, cause: Lookup | Cause | None
+    ) -> None:
+        count = missing.bit_count()
         self.report(
             self.PARAMS_MISSING_FROM_OPTIMIZER,
             severity,
-            made if made != NO_SITE else step.site,
+            site,
             f"{count} parameter{'s get' if count > 1 else ' gets'} gradients and {'are' if count > 1 else 'is'} in no "
             "optimizer, so they never learn.",
             f"{times} backward passes reached {self._names(missing)}",
-            self._fix(part, step.optimizer, certain=severity == "warning"),
-            (lambda: plain_container(files, self.context.param_names(missing, 1)))
-            if stray and "[" in self.context.param_names(missing, 1)
-            else at(late or (NO_SITE if made_from_helper(made) else made)),
+            fix,
+            cause,
         )
 
     def _names(self, params: int) -> str:
         return self.context.param_names(params) or f"{params.bit_count()} of them"
 
-    def _fix(self, part: str, optimizer: int, *, certain: bool) -> str:
+    def _fix(self, missing: int, optimizer: int, *, certain: bool) -> str:
         """Return the line that puts a part into the optimizer; where it may be meant so, the one that freezes it."""
-        name = self.context.variable(optimizer)
+        name, part = self.context.variable(optimizer), self.context.part_name(missing) or "new_part"
         if not certain:
             return f"{part}.requires_grad_(False)  # if it is meant to stay as it is; else put it into {name}"
         if part.endswith("]") or "[" in part:

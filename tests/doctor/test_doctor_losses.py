@@ -1,0 +1,114 @@
+"""What the doctor reads off a loss changes nothing, and what it cannot read it says."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from gradlab.doctor import Report, watch
+
+X = torch.linspace(-1, 1, 96).reshape(16, 6)
+Y = torch.arange(16) % 3
+
+
+def train(loss_of, updates: int = 4, *, rate: float = 0.1) -> torch.Tensor:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
+    optimizer = torch.optim.SGD(model.parameters(), lr=rate)
+    for _ in range(updates):
+        optimizer.zero_grad()
+        loss_of(model(X)).backward()
+        optimizer.step()
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+def seen(loss_of, **how) -> tuple[Report, torch.Tensor]:
+    with watch() as report:
+        weights = train(loss_of, **how)
+    assert "failed" not in report.watched
+    return report, weights
+
+
+def twice(logits: torch.Tensor) -> torch.Tensor:
+    return F.cross_entropy(logits.softmax(1), Y)
+
+
+def test_lines_are_recorded_for_single_updates_and_nothing_changes() -> None:
+    modes: list[bool] = []
+
+    def loss_of(logits: torch.Tensor) -> torch.Tensor:
+        modes.append(torch.is_anomaly_enabled())
+        return twice(logits)
+
+    report, weights = seen(loss_of, updates=6)
+    assert report.codes == ["softmax-before-cross-entropy"]
+    assert modes == [False, True, False, False, False, False]
+    assert not torch.is_anomaly_enabled()
+    assert torch.equal(weights, train(twice, updates=6))
+
+
+def test_a_loop_that_ends_while_lines_are_recorded_leaves_no_mode_behind() -> None:
+    report, _ = seen(twice, updates=1)
+    assert report.codes == ["softmax-before-cross-entropy"]
+    assert not torch.is_anomaly_enabled()
+
+
+def test_the_learners_own_anomaly_mode_stays() -> None:
+    with torch.autograd.set_detect_anomaly(True, check_nan=False):
+        seen(twice)
+        assert torch.is_anomaly_enabled()
+
+
+@pytest.mark.parametrize("mine", [F.mse_loss, F.l1_loss, F.smooth_l1_loss, lambda a, b: ((a - b) ** 2).mean()])
+@pytest.mark.filterwarnings("ignore:Using a target size")
+def test_only_shapes_that_grow_into_pairs_are_told(mine) -> None:
+    targets = Y.float()
+    assert seen(lambda logits: mine(logits[:, :1], targets))[0].codes == ["loss-broadcasts"]
+    for right in (targets[:, None], targets.mean().reshape(1, 1)):
+        assert seen(lambda logits, right=right: mine(logits[:, :1], right))[0].codes == []
+
+
+def test_the_first_operation_is_named_behind_a_checkpoint_without_running_it_again() -> None:
+    runs: list[int] = []
+
+    def inside(logits: torch.Tensor) -> torch.Tensor:
+        runs.append(1)
+        return logits.exp()
+
+    def loss_of(logits: torch.Tensor) -> torch.Tensor:
+        probabilities = checkpoint(inside, logits, use_reentrant=False)
+        return torch.log(probabilities * 0).mean()
+
+    report, _ = seen(loss_of)
+    assert report.codes == ["nan-loss"]
+    assert "torch.log of 0" in report.findings[0].message
+    assert len(runs) == 2 * 4  # forward and backward of each update, as without the doctor
+
+
+def test_a_rate_that_is_too_large_is_told_from_an_impossible_operation() -> None:
+    report, _ = seen(lambda logits: logits.pow(2).mean() * 1e3, updates=30, rate=1.0)
+    assert report.codes == ["nan-loss"]
+    assert "learning rate is too large" in report.findings[0].message
+
+
+@pytest.mark.slow
+def test_a_compiled_model_is_followed_and_what_is_inside_is_named_as_not_looked_at() -> None:
+    torch.manual_seed(0)
+    for backend, blind in (("eager", False), ("aot_eager", True)):
+        torch._dynamo.reset()
+        model = torch.compile(nn.Sequential(nn.Linear(6, 8), nn.Dropout(0.5), nn.Linear(8, 3)), backend=backend)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with watch() as report:
+            for _ in range(3):
+                for _ in range(4):
+                    optimizer.zero_grad()
+                    F.cross_entropy(model(X), Y).backward()
+                    optimizer.step()
+                with torch.no_grad():
+                    for part in X.split(2):
+                        model(part)
+        assert report.codes == ["validation-in-train-mode"]
+        assert ("compiled model" in report.watched) is blind
