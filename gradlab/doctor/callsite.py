@@ -60,7 +60,6 @@ def user_frame(frame: FrameType | None) -> FrameType | None:
     return library
 
 
-<<<<<<< HEAD
 def variables(frame: FrameType) -> dict[str, Any]:
     """Return the local variables of a function by name.
 
@@ -74,8 +73,6 @@ def variables(frame: FrameType) -> dict[str, Any]:
     return found
 
 
-=======
->>>>>>> cost
 def site_and_path(frame: FrameType | None, most: int = 4) -> tuple[Site, int]:
     """Return the learner's line, and a number for the calls that led here: one helper can serve two purposes.
 
@@ -105,22 +102,6 @@ def site_and_path(frame: FrameType | None, most: int = 4) -> tuple[Site, int]:
 @cache
 def _in_doctor(file: str) -> bool:
     return file.startswith(_HERE)
-<<<<<<< HEAD
-=======
-
-
-def variables(frame: FrameType) -> dict[str, Any]:
-    """Return the local variables of a function by name.
-
-    Until Python 3.12 a frame keeps the dictionary that it gives out, and with it everything that was in a variable
-    then: tensors of long ago would stay alive. It is emptied, unless the learner's own ``locals()`` has it, too.
-    """
-    known = frame.f_locals
-    found = dict(known)
-    if type(known) is dict and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(known) <= _OWN_REFERENCES:
-        known.clear()
-    return found
->>>>>>> cost
 
 
 def call_chain(frame: FrameType | None, most: int = 6) -> list[FrameType]:
