@@ -59,7 +59,9 @@ class SchedulePlans:
 def greatest_lr(scheduler: Any) -> float:
     """Return the greatest learning rate of a scheduler's optimizer; NaN if that would mean to wait for a GPU."""
     groups = getattr(getattr(scheduler, "optimizer", None), "param_groups", [])
-    rates = [group["lr"] for group in groups if "lr" in group]
+    rates = [group.get("lr", math.nan) for group in groups]
+    if len(rates) == 1 and type(rates[0]) is float:  # nearly always
+        return rates[0]
     if not rates or any(isinstance(lr, Tensor) and lr.device.type != "cpu" for lr in rates):
         return math.nan
     return max(float(lr) for lr in rates)

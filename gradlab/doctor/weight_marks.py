@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from .. import _torch
 from .param_index import ParamIndex, bit_positions
 
-_LOOKS = 96  # at the beginning; afterwards only if something was found
+_LOOKS = 32  # at the beginning; afterwards only if something was found
 _PARAMS, _ELEMENTS = 4, 8
 _Mark = tuple[int, str]  # version, and the first values in words: NaN equals itself there
 
@@ -74,6 +74,7 @@ def _head(param: Tensor) -> str:
     if type(param) not in (Tensor, nn.Parameter) or param.device.type != "cpu" or not param.numel():
         return ""
     row = param.detach()
-    while row.dim() > 1:
-        row = row[0]
-    return str(row.reshape(-1)[:_ELEMENTS].tolist())
+    if not row.is_contiguous():
+        while row.dim() > 1:
+            row = row[0]
+    return str(row.view(-1)[:_ELEMENTS].tolist())
