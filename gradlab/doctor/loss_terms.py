@@ -140,6 +140,9 @@ class _Scope:
             return False
         if isinstance(value, ast.Call) and not self._needs_its_arguments_only(value):
             return True  # what it returns is not known
+        if isinstance(value, ast.Call):
+            owner = [value.func.value] if isinstance(value.func, ast.Attribute) else []
+            return any(self.needs_grad(one) for one in (*owner, *value.args))
         return any(self.needs_grad(one) for one in ast.iter_child_nodes(value) if isinstance(one, ast.expr))
 
     def _needs_its_arguments_only(self, call: ast.Call) -> bool:
