@@ -10,7 +10,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from .callsite import variables
-from .causes.syntax import function_around, place
+from .causes.syntax import function_around, node_place
 from .events import LossFlaw
 
 _CUTS = ("item", "detach", "numpy", "tolist", "detach_")
@@ -42,7 +42,7 @@ def find_cut_term(frame: FrameType) -> LossFlaw | None:
             continue
         for factor in _factors(term):
             if (cut := scope.cut_in(factor, terms)) is not None:
-                return LossFlaw("cut-term", f"`{ast.unparse(term)[:60]}`", cut=place(file, cut))
+                return LossFlaw("cut-term", f"`{ast.unparse(term)[:60]}`", cut=node_place(file, cut))
     return None
 
 

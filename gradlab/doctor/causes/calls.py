@@ -8,13 +8,22 @@ from collections.abc import Collection, Iterable, Sequence
 from ..events import Site
 from ..finding import Cause
 from ..source_search import syntax_tree
-from .syntax import FUNCTIONS, around, function_around, loop_around, method_calls, only, own_nodes, place
+from .syntax import (
+    FUNCTIONS,
+    function_around,
+    loop_around,
+    method_calls,
+    node_place,
+    only,
+    own_nodes,
+    statements_around,
+)
 
 
 def without_brackets(files: Iterable[str], method: str) -> Cause | None:
     """Return the place of ``optimizer.step`` as a statement of its own: it does nothing."""
     return only(
-        place(file, node.value)
+        node_place(file, node.value)
         for file in set(files)
         if (tree := syntax_tree(file)) is not None
         for node in ast.walk(tree)
@@ -29,37 +38,37 @@ def never_reached(files: Iterable[str], method: str, reached: Collection[Site]) 
         tree = syntax_tree(file)
         for call in method_calls(tree, method) if tree is not None else ():
             if (file, call.lineno) not in reached:
-                ifs = around((file, call.lineno), ast.If)
-                found.append(place(file, ifs[0].test) if ifs else None)  # type: ignore[attr-defined]  # an If
+                ifs = statements_around((file, call.lineno), ast.If)
+                found.append(node_place(file, ifs[0].test) if ifs else None)  # type: ignore[attr-defined]  # an If
     return found[0] if len(found) == 1 else None
 
 
 def condition_around(path: Iterable[Site]) -> Cause | None:
     """Return the test of the ``if`` that a line, or else the call that leads to it, depends on."""
     for site in path:
-        for one in around(site, ast.If):
+        for one in statements_around(site, ast.If):
             if isinstance(one, ast.If) and any(isinstance(part, ast.Compare) for part in ast.walk(one.test)):
-                return place(site[0], one.test)
+                return node_place(site[0], one.test)
     return None
 
 
 def end_of_function(site: Site) -> Cause | None:
     """Return the last statement of the function that a line is in; None in a file's own code."""
     scope = function_around(site)
-    return place(site[0], scope.body[-1]) if isinstance(scope, FUNCTIONS) else None
+    return node_place(site[0], scope.body[-1]) if isinstance(scope, FUNCTIONS) else None
 
 
 def first_in_loop(site: Site) -> Cause | None:
     """Return the first statement of the innermost loop that a line is in."""
-    loops = around(site, (ast.For, ast.While))
-    return place(site[0], loops[0].body[0]) if loops else None  # type: ignore[attr-defined]  # loops have bodies
+    loops = statements_around(site, (ast.For, ast.While))
+    return node_place(site[0], loops[0].body[0]) if loops else None  # type: ignore[attr-defined]  # loops have bodies
 
 
 def conditional_call(site: Site, method: str) -> Cause | None:
     """Return the test of the ``if`` around a call of a method in the function that a line is in."""
     scope = function_around(site)
     return only(
-        place(site[0], node.test)
+        node_place(site[0], node.test)
         for node in (own_nodes(scope) if scope is not None else ())
         if isinstance(node, ast.If) and any(method_calls(node, method))
     )
@@ -74,14 +83,14 @@ def context_around(path: Sequence[Site], word: str) -> Cause | None:
         scope = function_around(site)
         for decorator in scope.decorator_list if isinstance(scope, FUNCTIONS) else ():
             if word in ast.unparse(decorator):
-                return place(site[0], decorator)
+                return node_place(site[0], decorator)
         loop = loop_around(site)
-        for block in around(site, ast.With):
+        for block in statements_around(site, ast.With):
             encloses = loop is not None and block.lineno < loop.lineno  # type: ignore[attr-defined]  # statements
             if site == path[0] and not encloses:
                 continue
             if any(word in _meaning(item.context_expr, site) for item in block.items):  # type: ignore[attr-defined]
-                return place(site[0], block.items[0].context_expr)  # type: ignore[attr-defined]
+                return node_place(site[0], block.items[0].context_expr)  # type: ignore[attr-defined]
     return None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from ..events import Site
 from ..finding import Cause
 from ..source_search import syntax_tree
-from .syntax import FUNCTIONS, dotted, function_around, loop_around, method_calls, only, place
+from .syntax import FUNCTIONS, dotted, function_around, loop_around, method_calls, node_place, only
 
 
 def carried_state(path: Iterable[Site], files: Iterable[str]) -> Cause | None:
@@ -38,7 +38,7 @@ def _dropped_detaches(files: Iterable[str]) -> Iterator[Cause]:
             if isinstance(node, ast.Expr) and any(call is node.value for call in method_calls(node, "detach")):
                 inside = function_around((file, node.lineno))
                 if "detach" not in own or (isinstance(inside, FUNCTIONS) and inside.name == "detach"):
-                    yield place(file, node)
+                    yield node_place(file, node)
 
 
 def _recurrent(file: str, scope: ast.AST, *, attributes: bool = False) -> Iterator[Cause]:
@@ -48,13 +48,13 @@ def _recurrent(file: str, scope: ast.AST, *, attributes: bool = False) -> Iterat
             taken = {dotted(one) for target in node.targets for one in ast.walk(target)}
             both = {name for name in given & taken if name and ("." in name or not attributes) and name != "self"}
             if both:
-                yield place(file, node)
+                yield node_place(file, node)
 
 
 def only_in_place(files: Iterable[str]) -> Cause | None:
     """Return the one in-place operation on a tensor in some files: ``h *= 0.9``, ``h.relu_()``, ``inplace=True``."""
     trees = [(file, tree) for file in set(files) if (tree := syntax_tree(file)) is not None]
-    return only(place(file, node) for file, tree in trees for node in ast.walk(tree) if _in_place(node))
+    return only(node_place(file, node) for file, tree in trees for node in ast.walk(tree) if _in_place(node))
 
 
 def _in_place(node: ast.AST) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from ..events import Site
 from ..finding import Cause
 from ..source_search import source_line, syntax_tree
-from .syntax import FUNCTIONS, dotted, function_around, only, own_nodes, place
+from .syntax import FUNCTIONS, dotted, function_around, node_place, only, own_nodes
 
 _METHODS = (
     "detach",
@@ -102,20 +102,20 @@ class _Search:
             if isinstance(block, ast.With) and any(inner is node for inner in ast.walk(block)):
                 for item in block.items:
                     if any(word in ast.unparse(item.context_expr) for word in _NO_GRAD):
-                        yield place(self._file, item.context_expr)
+                        yield node_place(self._file, item.context_expr)
 
     def _expression(self, value: ast.AST, scope: ast.AST) -> Iterator[Cause]:
         """Yield the cuts in an expression, and in the functions of the file that it calls."""
         for node in ast.walk(value):
             if isinstance(node, ast.Attribute) and node.attr == "data":
-                yield place(self._file, node)
+                yield node_place(self._file, node)
             if not isinstance(node, ast.Call):
                 continue
             name = node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
             if (isinstance(node.func, ast.Attribute) and name in _METHODS and not node.args[1:]) or (
                 name in _FUNCTIONS and node.args and not self._constant(node.args[0], scope)
             ):
-                yield place(self._file, node)
+                yield node_place(self._file, node)
             else:
                 yield from self._called(name, scope)
 
@@ -138,7 +138,7 @@ class _Search:
             self._seen.add(function)
             for decorator in function.decorator_list:
                 if any(word in ast.unparse(decorator) for word in _NO_GRAD):
-                    yield place(self._file, decorator)
+                    yield node_place(self._file, decorator)
             for node in own_nodes(function):
                 if isinstance(node, ast.Return) and node.value is not None:
                     yield from self._block(function, node)

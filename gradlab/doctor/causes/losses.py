@@ -7,7 +7,7 @@ import ast
 from ..events import Site
 from ..finding import Cause
 from ..source_search import mentions_grad, syntax_tree
-from .syntax import function_around, place
+from .syntax import function_around, node_place
 
 
 def calls_named(file: str, words: tuple[str, ...], line: int = 0) -> list[Cause]:
@@ -17,7 +17,7 @@ def calls_named(file: str, words: tuple[str, ...], line: int = 0) -> list[Cause]
         if not isinstance(node, (ast.Call, ast.BinOp)) or line not in (0, node.lineno):
             continue
         if any(word in _called(node) for word in words):
-            found.append(place(file, node))
+            found.append(node_place(file, node))
     return found
 
 
@@ -49,7 +49,7 @@ def data_write(site: Site) -> Cause | None:
     outermost = min(around, key=lambda one: one.lineno, default=function)
     nodes = [node for node in ast.walk(outermost) if isinstance(node, (ast.expr, ast.stmt))]
     found = [(usual, node) for node in nodes if (usual := _writes_data(node)) is not None]
-    return place(site[0], min(found, key=lambda one: (one[0], one[1].lineno))[1]) if found else None
+    return node_place(site[0], min(found, key=lambda one: (one[0], one[1].lineno))[1]) if found else None
 
 
 def _writes_data(node: ast.expr | ast.stmt) -> int | None:

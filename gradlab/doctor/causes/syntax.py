@@ -13,7 +13,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
-def place(file: str, node: ast.AST) -> Cause:
+def node_place(file: str, node: ast.AST) -> Cause:
     """Return the place of a node; of one that spans lines, the whole first line."""
     line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]  # only for nodes that have a place
     end_line, end = node.end_lineno, node.end_col_offset  # type: ignore[attr-defined]
@@ -46,7 +46,7 @@ def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
             yield from own_nodes(node)
 
 
-def around(site: Site, kinds: type | tuple[type, ...]) -> list[ast.AST]:
+def statements_around(site: Site, kinds: type | tuple[type, ...]) -> list[ast.AST]:
     """Return the statements of some kinds, in the same function, that a line is inside of; the innermost first."""
     scope = function_around(site)
     found = [one for one in own_nodes(scope) if isinstance(one, kinds) and _holds(one, site[1])] if scope else []
@@ -55,7 +55,7 @@ def around(site: Site, kinds: type | tuple[type, ...]) -> list[ast.AST]:
 
 def loop_around(site: Site) -> ast.AST | None:
     """Return the innermost loop that a line is in, in the same function."""
-    return next(iter(around(site, _LOOPS)), None)
+    return next(iter(statements_around(site, _LOOPS)), None)
 
 
 def method_calls(scope: ast.AST, *methods: str) -> Iterator[ast.Call]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from ..events import Site
 from ..finding import Cause
 from ..source_search import syntax_tree
-from .syntax import FUNCTIONS, dotted, only, place
+from .syntax import FUNCTIONS, dotted, node_place, only
 
 
 def plain_container(files: Iterable[str], name: str) -> Cause | None:
@@ -20,7 +20,7 @@ def plain_container(files: Iterable[str], name: str) -> Cause | None:
         return None
     last = name.split("[")[0].split(".")[-1]
     return only(
-        place(file, node)
+        node_place(file, node)
         for file in set(files)
         if (tree := syntax_tree(file)) is not None
         for node in ast.walk(tree)
@@ -42,7 +42,7 @@ def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Cause | None:
     trees = [(file, tree) for file in set(files) if (tree := syntax_tree(file)) is not None]
     names = {part for part in parts if part}
     for finder in (_unfreezes_nothing, _freezing_call, _freezes):
-        found = [place(file, node) for file, tree in trees for node in ast.walk(tree) if finder(node, names)]
+        found = [node_place(file, node) for file, tree in trees for node in ast.walk(tree) if finder(node, names)]
         if found:
             return only(found)
     return None
