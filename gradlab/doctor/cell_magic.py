@@ -48,6 +48,6 @@ def _run_cell(shell: Any, cell: str) -> Any:
 
 
 def _show_own_part(shell: Any, error: BaseException) -> None:
-    """Have IPython show an error as if the cell had no magic: without the doctor's frames, stripped by now."""
+    """Have IPython show an error as if the cell had no magic: the doctor's frames are stripped by now."""
     words = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=0)
     error._render_traceback_ = lambda: words  # type: ignore[attr-defined]  # what IPython asks an error for

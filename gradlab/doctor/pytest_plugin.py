@@ -27,7 +27,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Watch a marked test; fail with the report as the reason, or add it to the error that the test ends in."""
+    """Watch a marked test; fail with the report as the reason, or add it to the error that the test ends with."""
     marker = item.get_closest_marker(_MARKER)
     if marker is None:
         return (yield)

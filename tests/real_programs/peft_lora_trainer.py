@@ -1,4 +1,4 @@
-# LoRA on a small GPT-2 with the Trainer and accumulation: at first all gradients of A are exactly 0, since B is.
+# LoRA on a small GPT-2 with the Trainer and accumulation: at first every gradient of A is exactly 0, since B is 0.
 import hashlib
 import os
 import tempfile

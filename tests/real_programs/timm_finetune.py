@@ -1,4 +1,4 @@
-# timm: a small ResNet (the last BatchNorm of each block starts at 0), its optimizer, scheduler, mixup, averaged model.
+# timm: a small ResNet (the last BatchNorm of a block starts at 0), its optimizer, scheduler, mixup and averages.
 import hashlib
 
 import timm
