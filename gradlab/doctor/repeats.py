@@ -20,7 +20,12 @@ _KEPT = 8  # the newest of those that are kept back, and the longest cycle of di
 _MOST_KINDS = 64
 _MOST_EVENTS = 256  # of one update
 _REPEATABLE = (Added, Backward, Clear, Clip, Forward, ScalerStep, ScalerUpdate, Step, Unscale)
-_IGNORED = {"number", "previous", "backward", "loss"}  # these fields differ from update to update, and mean nothing by it
+_IGNORED = {
+    "number",
+    "previous",
+    "backward",
+    "loss",
+}  # differ all the time, and mean nothing by it
 
 
 class RepeatFilter:

@@ -10,7 +10,9 @@ import torch
 from torch import nn
 
 from .. import _torch
+from ..formatting import number_of
 from .callsite import strip_doctor_frames
+from .events import MANUAL_UPDATE
 from .finding import Report
 from .known_errors import KnownErrors
 from .rule_runner import RuleRunner
@@ -104,15 +106,13 @@ def _summary(runner: RuleRunner) -> str:
         return "Nothing was trained in this block: no backward pass and no step."
     if len(context.state.optimizers) <= _MOST_NAMED:
         steps = [
-            f"{_count(state.step_calls.get(at, 0), 'update')} of {context.full_name(at)}"
+            f"{number_of(state.step_calls.get(at, 0), 'update')} "
+            + ("by your own lines" if at == MANUAL_UPDATE else f"of {context.full_name(at)}")
             for at in context.state.optimizers
         ]
     else:
-        steps = [f"{_count(sum(state.step_calls.values()), 'update')} of many optimizers"]
-    return f"Watched {_count(context.log.backwards, 'backward pass', 'es')}" + (
+        updates = number_of(sum(state.step_calls.values()), "update")
+        steps = [f"{updates} of {number_of(len(context.state.optimizers), 'optimizer')}"]
+    return f"Watched {number_of(context.log.backwards, 'backward pass', 'es')}" + (
         f", {', '.join(steps)}." if steps else ", no optimizer."
     )
-
-
-def _count(number: int, word: str, ending: str = "s") -> str:
-    return f"{number:,} {word}{'' if number == 1 else ending}"

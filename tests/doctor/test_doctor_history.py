@@ -138,8 +138,8 @@ def test_the_picture_says_and_shows_what_was_stale():
             loop.step()
     picture = report.show()
     assert repr(picture) == (
-        "self.optimizer, 12 steps: each step applied 1 fresh batch and 0 to 11 batches that an earlier step had applied, "
-        "11 at the end."
+        "self.optimizer, 12 steps: each step applied 1 fresh batch and 0 to 11 batches that an earlier step had "
+        "applied, 11 at the end."
     )
     (drawing,) = picture.drawings
     boxes = [mark for mark in drawing.marks if mark.id.startswith(("fresh ", "stale "))]
