@@ -66,6 +66,11 @@ def gib_text(count: float) -> str:
     return f"{count / 1024**3:,.2f} GiB"
 
 
+def number_of(count: int, word: str, ending: str = "s") -> str:
+    """Write how many there are: "1 update", "1,200 updates", "3 passes"."""
+    return f"{count:,} {word}{'' if count == 1 else ending}"
+
+
 def html_box(content: str, colour: str) -> str:
     """Return HTML with a bar of this colour at its left; it needs no style sheet, wherever it is read."""
     look = f"border-left:6px solid {colour};padding:2px 12px;max-width:72ch;font-size:15px;line-height:1.45"

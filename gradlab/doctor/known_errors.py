@@ -6,6 +6,7 @@ import re
 from functools import partial
 from types import TracebackType
 
+from ..formatting import number_of
 from .callsite import Owner, code_owner
 from .causes.carried import carried_state, only_in_place
 from .causes.cuts import cut_before
@@ -75,7 +76,8 @@ class KnownErrors(Rule):
                     "error",
                     made if made != NO_SITE else site,
                     "None of this optimizer's parameters requires a gradient, so backward() has nowhere to go.",
-                    f"all {params.bit_count()} parameters of {self.context.name(optimizer)} have requires_grad=False",
+                    f"{self.context.name(optimizer)} has {number_of(params.bit_count(), 'parameter')}, with "
+                    "requires_grad=False throughout",
                     "p.requires_grad_(True)  # for the parameters that should learn",
                     partial(self._frozen, params),
                 )

@@ -11,9 +11,14 @@ import torch
 from torch import nn
 
 from .. import _torch
+from ..formatting import number_of
 from .callsite import strip_doctor_frames
+<<<<<<< HEAD
 from .child_processes import ChildProcesses
 from .event_log import EventLog
+=======
+from .events import MANUAL_UPDATE
+>>>>>>> cost
 from .finding import Report
 from .known_errors import KnownErrors
 from .rank_gradients import RankGradients
@@ -167,6 +172,7 @@ def _strip_all(error: BaseException) -> None:
 
 def _summary(runner: RuleRunner, followed: str, beside: list[str]) -> str:
     state, context = runner.context.state, runner.context
+<<<<<<< HEAD
     log = context.log
     if beside and followed:
         return (
@@ -209,3 +215,19 @@ def _hint_at_children(children: ChildProcesses) -> str:
 
 def _count(number: int, word: str, ending: str = "s") -> str:
     return f"{number:,} {word}{'' if number == 1 else ending}"
+=======
+    if not context.log.backwards:
+        return "Nothing was trained in this block: no backward pass and no step."
+    if len(context.state.optimizers) <= _MOST_NAMED:
+        steps = [
+            f"{number_of(state.step_calls.get(at, 0), 'update')} "
+            + ("by your own lines" if at == MANUAL_UPDATE else f"of {context.full_name(at)}")
+            for at in context.state.optimizers
+        ]
+    else:
+        updates = number_of(sum(state.step_calls.values()), "update")
+        steps = [f"{updates} of {number_of(len(context.state.optimizers), 'optimizer')}"]
+    return f"Watched {number_of(context.log.backwards, 'backward pass', 'es')}" + (
+        f", {', '.join(steps)}." if steps else ", no optimizer."
+    )
+>>>>>>> cost

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from ...formatting import number_of
 from ..finding import Code, Severity
 from ..grad_groups import ParamGroupState
 from .base import Rule, RuleContext, numbered
@@ -81,7 +82,7 @@ class Clipping(Rule):
         self._times[code, event.site] += 1
         times, calls = self._times[code, event.site], self._calls[event.site]
         if times >= least and 2 * times >= calls:
-            self.report(code, severity, event.site, message, f"{times} of {calls} calls: {seen}", fix)
+            self.report(code, severity, event.site, message, f"{times} of {number_of(calls, 'call')}: {seen}", fix)
 
 
 _SCALED = (

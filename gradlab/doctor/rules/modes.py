@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ...formatting import number_of
 from ..causes.calls import end_of_function, first_in_loop, never_reached, without_brackets
 from ..causes.syntax import at, function_around
 from ..events import NO_SITE, Site
@@ -169,7 +170,8 @@ class ValidationInTrainMode(Rule):
             "warning",
             call.site,
             f"The model is evaluated in training mode: {call.train_kind} works here as it does in training.",
-            f"{len(row)} calls in a row without gradients, with model.training True",
+            f"{number_of(len(row), 'call')}{' in a row' if row[1:] else ''} without gradients, "
+            "with model.training True",
             "model.eval()  # before validation, and model.train() after it",
             lambda: self._cause(call.site),
         )

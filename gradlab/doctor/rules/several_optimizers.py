@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from typing import Any
 
+from ...formatting import number_of
 from ..events import MANUAL_UPDATE, NO_SITE
 from ..finding import Cause, Code, Severity
 from ..grad_groups import StepFacts
@@ -65,7 +66,8 @@ class OptimizerRemade(Rule):
             "This line makes a new optimizer for the same parameters again and again, so momentum and running averages "
             "are lost each time.",
             f"{step.resumes + 1} {made.kind} optimizers ({made.settings.partition(', ')[0]}) over the same "
-            f"{step.params.bit_count()} parameters, the last before backward pass {self.context.state.newest}",
+            f"{number_of(step.params.bit_count(), 'parameter')}, the last before backward pass "
+            f"{self.context.state.newest}",
             f"{line if line.endswith(')') else f'{name} = ...'}  # once, before the loop",
         )
 
@@ -141,7 +143,8 @@ class SharedParams(Rule):
             "hint",
             site if site != NO_SITE else state.sites[second],
             "Two optimizers hold the same parameters and both step them, each with its own learning rate and averages.",
-            f"{name(second)} shares {(own & other).bit_count()} of its {own.bit_count()} parameters with "
+            f"{name(second)} shares {(own & other).bit_count()} of its "
+            f"{number_of(own.bit_count(), 'parameter')} with "
             f"{name(first)}; they took {state.steps.get(second, 0)} and {state.steps.get(first, 0)} steps",
             f"{self.context.variable(second)} = ...  # give it only the parameters that "
             f"{self.context.variable(first)} does not hold",

@@ -6,6 +6,7 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
+from ...formatting import number_of
 from ..causes.calls import never_reached, without_brackets
 from ..causes.cuts import cut_before
 from ..causes.syntax import at
@@ -83,8 +84,8 @@ class EmptyStep(Rule):
                 "error",
                 made if made != NO_SITE else facts.step.site,
                 "None of this optimizer's parameters requires a gradient: its steps change nothing.",
-                f"{times} steps of {self.context.name(facts.step.optimizer)}, all of its "
-                f"{facts.step.params.bit_count()} parameters have requires_grad=False",
+                f"{times} steps of {self.context.name(facts.step.optimizer)}, and requires_grad=False for all of its "
+                f"{number_of(facts.step.params.bit_count(), 'parameter')}",
                 "p.requires_grad_(True)  # for the parameters that should learn",
                 lambda: frozen_by(self.context.log.files(), self.context.all_names(facts.step.params)),
             )
@@ -131,7 +132,8 @@ class EmptyStep(Rule):
                 "error",
                 site,
                 "The optimizer holds parameters that the model no longer has: backward() fills other ones.",
-                f"{times} steps found no gradient; {strangers} of {facts.step.params.bit_count()} parameters belong "
+                f"{times} steps found no gradient; {strangers} of "
+                f"{number_of(facts.step.params.bit_count(), 'parameter')} {'belongs' if strangers == 1 else 'belong'} "
                 "to no module that runs",
                 "optimizer = ...(model.parameters())  # make it after the model has its final parts",
                 at(self.context.log.registered_after(called & facts.since.elsewhere, facts.step.optimizer) or NO_SITE),

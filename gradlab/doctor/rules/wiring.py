@@ -6,6 +6,7 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
+from ...formatting import number_of
 from ..causes.cuts import cut_before
 from ..causes.syntax import at
 from ..causes.wiring import made_from_helper, plain_container
@@ -161,8 +162,9 @@ class MissingParams(Rule):
             "error",
             made if made != NO_SITE else step.site,
             "The optimizer holds parameters that the model no longer has, and not those that took their place.",
-            f"{gone.bit_count()} of {step.params.bit_count()} parameters of {self.context.name(step.optimizer)} "
-            "belong to no module that runs",
+            f"{gone.bit_count()} of {number_of(step.params.bit_count(), 'parameter')} of "
+            f"{self.context.name(step.optimizer)} {'belongs' if gone.bit_count() == 1 else 'belong'} to no module that "
+            "runs",
             f"{self.context.variable(step.optimizer)} = ...(model.parameters())  # make it after the model has its "
             "final parts",
             at(late or NO_SITE),
