@@ -25,11 +25,7 @@ _IGNORED = {
     "previous",
     "backward",
     "loss",
-<<<<<<< HEAD
-}  # these fields differ from update to update, and mean nothing by it
-=======
 }  # differ all the time, and mean nothing by it
->>>>>>> cost
 
 
 class RepeatFilter:

@@ -13,12 +13,9 @@ from torch import nn
 from .. import _torch
 from ..formatting import number_of
 from .callsite import strip_doctor_frames
-<<<<<<< HEAD
 from .child_processes import ChildProcesses
 from .event_log import EventLog
-=======
 from .events import MANUAL_UPDATE
->>>>>>> cost
 from .finding import Report
 from .known_errors import KnownErrors
 from .rank_gradients import RankGradients
@@ -172,24 +169,28 @@ def _strip_all(error: BaseException) -> None:
 
 def _summary(runner: RuleRunner, followed: str, beside: list[str]) -> str:
     state, context = runner.context.state, runner.context
-<<<<<<< HEAD
     log = context.log
     if beside and followed:
         return (
             f"{1 + len(beside)} threads trained ({', '.join([followed, *beside][:_MOST_NAMED])}), and the"
             " doctor can follow only one. Let a single thread train, such as with max_workers=1, and run it again."
         )
-    steps = [f"{_count(state.step_calls.get(at, 0), 'update')} of {context.full_name(at)}" for at in state.optimizers]
-    if len(state.optimizers) > _MOST_NAMED:
-        steps = [f"{_count(sum(state.step_calls.values()), 'update')} of many optimizers"]
+    steps = [
+        f"{number_of(state.step_calls.get(at, 0), 'update')} "
+        + ("by your own lines" if at == MANUAL_UPDATE else f"of {context.full_name(at)}")
+        for at in state.optimizers
+    ]
+    if len(steps) > _MOST_NAMED:
+        updates = number_of(sum(state.step_calls.values()), "update")
+        steps = [f"{updates} of {number_of(len(steps), 'optimizer')}"]
     if not log.backwards and not log.steps:
         if log.grad_calls:
-            calls = _count(log.grad_calls, "call")
+            calls = number_of(log.grad_calls, "call")
             return f"No backward() and no step: {calls} of torch.autograd.grad, which fill no .grad."
         words = "Nothing was trained in this process while the doctor watched: no backward pass and no step."
     else:
         where = f"the thread {followed}: " if followed else ""
-        words = f"Watched {where}{_count(log.backwards, 'backward pass', 'es')}" + (
+        words = f"Watched {where}{number_of(log.backwards, 'backward pass', 'es')}" + (
             f", {', '.join(steps)}." if steps else ", no optimizer."
         )
     if beside:
@@ -211,23 +212,3 @@ def _hint_at_children(children: ChildProcesses) -> str:
             " run, or run the whole script with gradlab doctor, which follows processes of multiprocessing."
         )
     return ""
-
-
-def _count(number: int, word: str, ending: str = "s") -> str:
-    return f"{number:,} {word}{'' if number == 1 else ending}"
-=======
-    if not context.log.backwards:
-        return "Nothing was trained in this block: no backward pass and no step."
-    if len(context.state.optimizers) <= _MOST_NAMED:
-        steps = [
-            f"{number_of(state.step_calls.get(at, 0), 'update')} "
-            + ("by your own lines" if at == MANUAL_UPDATE else f"of {context.full_name(at)}")
-            for at in context.state.optimizers
-        ]
-    else:
-        updates = number_of(sum(state.step_calls.values()), "update")
-        steps = [f"{updates} of {number_of(len(context.state.optimizers), 'optimizer')}"]
-    return f"Watched {number_of(context.log.backwards, 'backward pass', 'es')}" + (
-        f", {', '.join(steps)}." if steps else ", no optimizer."
-    )
->>>>>>> cost
