@@ -8,12 +8,12 @@ from .._lazy import load_lazily
 
 if TYPE_CHECKING:
     from .cell_magic import add_doctor_magic as add_doctor_magic
-    from .filters import FindingFilter as FindingFilter
-    from .filters import read_settings as read_settings
     from .finding import Finding as Finding
     from .finding import Report as Report
     from .live import LiveDoctor as LiveDoctor
-    from .script import run_script as run_script
+    from .programs.script import run_script as run_script
+    from .reports.filters import FindingFilter as FindingFilter
+    from .reports.filters import read_settings as read_settings
     from .watching import watch as watch
 
 load_lazily(__name__)

@@ -13,16 +13,16 @@ from torch.optim.optimizer import Optimizer
 from torch.utils.weak import WeakIdKeyDictionary
 
 from .. import _torch
-from .autograd_graph import Roots
 from .callsite import call_lines, outside_constructors
 from .device_sync import fetch_norms
 from .events import NO_SITE, Backward, Clear, Event, GradEdited, OptimizerMade, ParamSlotReused, Site, Step
-from .module_index import ModuleIndex
+from .graphs.autograd_graph import Roots
+from .graphs.unused_graphs import UnusedGraphs
 from .names import VariableNames
-from .param_index import ParamIndex, bit_positions
+from .state.module_index import ModuleIndex
+from .state.param_index import ParamIndex, bit_positions
+from .state.weight_marks import WeightMarks
 from .threads import TrainingThreads
-from .unused_graphs import UnusedGraphs
-from .weight_marks import WeightMarks
 
 _NO_THREAD = 0
 _FIRST_FLUSH, _FLUSH = 24, 512

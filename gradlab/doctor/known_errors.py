@@ -19,7 +19,7 @@ from .rules.clipping import Clipping
 from .rules.scaling import Scaling, missing_update
 from .rules.scheduling import Scheduling
 from .rules.stepping import EmptyStep
-from .source_search import source_line
+from .source.source_search import source_line
 
 
 class KnownErrors(Rule):

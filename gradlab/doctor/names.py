@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
 from .callsite import Owner, code_owner, user_frame, variables
-from .param_index import ParamIndex, bit_positions
+from .state.param_index import ParamIndex, bit_positions
 
 _MOST_LOOKS = 16
 _MOST_NAMES = 4

@@ -23,10 +23,10 @@ from .events import (
     Unscale,
 )
 from .finding import SEVERITIES, Finding
-from .grad_state import GradState
-from .repeats import RepeatFilter
 from .rules import RULES, Rule, RuleContext
-from .step_history import StepHistory
+from .state.grad_state import GradState
+from .state.repeats import RepeatFilter
+from .state.step_history import StepHistory
 from .torch_listener import TorchListener
 
 _P = ParamSpec("_P")

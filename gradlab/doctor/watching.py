@@ -13,12 +13,12 @@ from torch import nn
 from .. import _torch
 from ..formatting import number_of
 from .callsite import strip_doctor_frames
-from .child_processes import ChildProcesses
 from .event_log import EventLog
 from .events import MANUAL_UPDATE
 from .finding import Report
 from .known_errors import KnownErrors
-from .rank_gradients import RankGradients
+from .programs.child_processes import ChildProcesses
+from .programs.rank_gradients import RankGradients
 from .rule_runner import RuleRunner
 from .threads import TrainingThreads
 

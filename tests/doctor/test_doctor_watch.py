@@ -410,7 +410,7 @@ def test_a_warning_about_a_scheduler_is_about_the_learners_line():
 
 
 def test_a_failure_of_the_doctor_never_reaches_the_loop(monkeypatch, untouched):
-    from gradlab.doctor.param_index import ParamIndex
+    from gradlab.doctor.state.param_index import ParamIndex
 
     def fails(*args, **kwargs):
         raise RuntimeError("not the learner's fault")

@@ -19,13 +19,13 @@ from torch.distributed.run import get_args_parser
 from torch.nn.parallel import DistributedDataParallel
 
 from gradlab.doctor import Report, watch
-from gradlab.doctor.child_processes import command_for_doctor
-from gradlab.doctor.child_reports import ChildReport, expect_report, merge_reports, read_reports, write_report
-from gradlab.doctor.child_run import WatchLimits
-from gradlab.doctor.entry_point import NotRunnableError
-from gradlab.doctor.launchers import watched_command
-from gradlab.doctor.program_watch import ProgramWatch
-from gradlab.doctor.rank_gradients import RankGradients
+from gradlab.doctor.programs.child_processes import command_for_doctor
+from gradlab.doctor.programs.child_reports import ChildReport, expect_report, merge_reports, read_reports, write_report
+from gradlab.doctor.programs.child_run import WatchLimits
+from gradlab.doctor.programs.entry_point import NotRunnableError
+from gradlab.doctor.programs.launchers import watched_command
+from gradlab.doctor.programs.program_watch import ProgramWatch
+from gradlab.doctor.programs.rank_gradients import RankGradients
 
 FORGETS = "missing-zero-grad"
 LOOP = """

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from ..events import Site
 from ..finding import Cause
-from ..source_search import source_line, syntax_tree
+from ..source.source_search import source_line, syntax_tree
 from .syntax import FUNCTIONS, dotted, function_around, node_place, only, own_nodes
 
 _METHODS = (

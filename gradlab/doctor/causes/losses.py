@@ -6,7 +6,7 @@ import ast
 
 from ..events import Site
 from ..finding import Cause
-from ..source_search import mentions_grad, syntax_tree
+from ..source.source_search import mentions_grad, syntax_tree
 from .syntax import FUNCTIONS, function_around, node_place
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from ..events import Site
 from ..finding import Cause
-from ..source_search import syntax_tree
+from ..source.source_search import syntax_tree
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from ..events import Site
 from ..finding import Cause
-from ..source_search import syntax_tree
+from ..source.source_search import syntax_tree
 from .syntax import FUNCTIONS, dotted, node_place, only
 
 

@@ -9,14 +9,14 @@ from typing import Any
 from torch import Tensor, nn
 
 from ... import _torch
-from .. import autograd_graph
 from ..callsite import site_and_path
 from ..event_log import EventLog
 from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Site, Step
-from ..graph_leaks import find_graph_holder
-from ..loss_watcher import LossWatcher
+from ..graphs import autograd_graph
+from ..graphs.graph_leaks import find_graph_holder
+from ..graphs.loss_watcher import LossWatcher
 from ..monkeypatch import Below, MonkeyPatches, never_raises
-from ..source_search import updates_by_hand
+from ..source.source_search import updates_by_hand
 from .base import Listener
 
 _MOST_CALL_PATHS = 512

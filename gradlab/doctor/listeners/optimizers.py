@@ -12,7 +12,7 @@ from ..event_log import EventLog
 from ..events import Added, Clear, GradEdited, Step
 from ..monkeypatch import Below, MonkeyPatches, never_raises
 from ..names import wrapped_optimizer
-from ..optimizer_lives import OptimizerLives
+from ..state.optimizer_lives import OptimizerLives
 from .base import Listener
 
 

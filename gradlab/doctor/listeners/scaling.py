@@ -12,12 +12,12 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.optim.optimizer import Optimizer
 
 from ... import _torch
-from ..autograd_graph import mark_scaled
 from ..callsite import Owner, call_site, code_owner
 from ..event_log import EventLog
 from ..events import ScalerStep, ScalerUpdate, Schedule, Unscale
+from ..graphs.autograd_graph import mark_scaled
 from ..monkeypatch import Below, MonkeyPatches, never_raises
-from ..schedule_plans import SchedulePlans, greatest_lr
+from ..state.schedule_plans import SchedulePlans, greatest_lr
 from .base import Listener
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from ..causes.calls import condition_around
 from ..events import NO_SITE
 from ..finding import Code, Severity
-from ..grad_groups import StepFacts
-from ..source_search import clears_by_hand
+from ..source.source_search import clears_by_hand
+from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 
 _MOST_WINDOWS = 256

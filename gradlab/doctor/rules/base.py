@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ..causes.excerpt import excerpt
 from ..events import MANUAL_UPDATE
 from ..finding import Cause, Code, Finding, Severity
-from ..param_index import bit_positions
+from ..state.param_index import bit_positions
 
 if TYPE_CHECKING:
     from ..event_log import EventLog
     from ..events import Backward, Clip, Forward, Mode, OptimizerMade, ScalerStep, ScalerUpdate, Schedule, Site
-    from ..grad_groups import ParamGroupState, StepFacts
-    from ..grad_state import GradState
+    from ..state.grad_groups import ParamGroupState, StepFacts
+    from ..state.grad_state import GradState
 
 
 Lookup = Callable[[], Cause | None]

@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 from ..finding import Code
-from ..loop_nesting import argument_of, loops_around
-from ..source_search import source_line
+from ..source.loop_nesting import argument_of, loops_around
+from ..source.source_search import source_line
 from .base import Rule, RuleContext
 
 _MOST = 256  # schedulers: a loop may make one for every task

@@ -9,7 +9,7 @@ from ..causes.calls import never_reached, without_brackets
 from ..causes.syntax import function_around
 from ..events import Site
 from ..finding import Cause, Code
-from ..grad_groups import StepFacts
+from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...formatting import number_of
 from ..finding import Code, Severity
-from ..grad_groups import ParamGroupState
+from ..state.grad_groups import ParamGroupState
 from .base import Rule, RuleContext, numbered
 
 _FIX = "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)  # after the last backward(), right before step()"

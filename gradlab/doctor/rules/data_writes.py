@@ -7,7 +7,7 @@ from typing import Any
 from ..causes.losses import data_write
 from ..events import NO_SITE, Site
 from ..finding import Code
-from ..grad_groups import StepFacts
+from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext
 
 _MOST_LINES = 32

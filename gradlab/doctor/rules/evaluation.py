@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..finding import Code
-from ..grad_groups import StepFacts
+from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext
 
 _ENOUGH = 3

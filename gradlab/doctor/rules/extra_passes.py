@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 from ..finding import Cause, Code
-from ..grad_groups import StepFacts, unique_sorted
-from ..source_search import first_step_between, reads_gradient_of_an_input
+from ..source.source_search import first_step_between, reads_gradient_of_an_input
+from ..state.grad_groups import StepFacts, unique_sorted
 from .base import Rule, RuleContext, numbered
 
 _CALLERS = 3  # lines that are looked at: the pass, and those that have led to it

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from ..autograd_graph import LOOK_EVERY
 from ..events import NO_SITE
 from ..finding import Cause, Code
+from ..graphs.autograd_graph import LOOK_EVERY
 from .base import Rule, RuleContext
 
 _FEW = 6

@@ -10,7 +10,7 @@ from ..causes.calls import end_of_function, first_in_loop, never_reached, withou
 from ..causes.syntax import at, function_around
 from ..events import NO_SITE, Site
 from ..finding import Cause, Code
-from ..grad_groups import StepFacts
+from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext
 
 _ENOUGH = 3

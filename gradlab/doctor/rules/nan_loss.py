@@ -11,8 +11,8 @@ from ..causes.losses import calls_named
 from ..causes.syntax import only
 from ..events import NO_SITE, LossFlaw
 from ..finding import Cause, Code
-from ..grad_groups import StepFacts
-from ..param_index import bit_positions
+from ..state.grad_groups import StepFacts
+from ..state.param_index import bit_positions
 from .base import Rule, RuleContext
 
 _REMEMBERED = 16

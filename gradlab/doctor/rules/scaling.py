@@ -9,8 +9,8 @@ from typing import Any
 from ..causes.calls import conditional_call, context_around, without_brackets
 from ..events import Site
 from ..finding import Cause, Code
-from ..grad_groups import StepFacts
-from ..source_search import calls_in_loop
+from ..source.source_search import calls_in_loop
+from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 
 

@@ -9,9 +9,9 @@ from typing import Any
 from ...formatting import number_of
 from ..events import MANUAL_UPDATE, NO_SITE
 from ..finding import Cause, Code, Severity
-from ..grad_groups import StepFacts
-from ..loop_nesting import loops_around
-from ..source_search import source_line
+from ..source.loop_nesting import loops_around
+from ..source.source_search import source_line
+from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext
 
 _MOST = 512

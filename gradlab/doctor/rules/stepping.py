@@ -13,8 +13,8 @@ from ..causes.syntax import at
 from ..causes.wiring import frozen_by
 from ..events import NO_SITE, Site
 from ..finding import Cause, Code
-from ..grad_groups import StepFacts
-from ..source_search import clears_by_hand
+from ..source.source_search import clears_by_hand
+from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 
 _PASSES = 32  # kept to say where: WGAN runs five passes of the critic for each of the generator

@@ -12,8 +12,8 @@ from ..causes.syntax import at
 from ..causes.wiring import made_from_helper, plain_container
 from ..events import NO_SITE, Backward, Forward, Site
 from ..finding import Cause, Code, Severity
-from ..grad_groups import StepFacts
-from ..param_index import bit_positions
+from ..state.grad_groups import StepFacts
+from ..state.param_index import bit_positions
 from .base import Lookup, Rule, RuleContext
 from .stepping import EmptyStep
 

@@ -1,0 +1,1 @@
+"""What can be read off autograd's graphs."""

@@ -1,0 +1,142 @@
+"""What can be read off autograd's graph when a backward pass begins."""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ... import _torch
+
+_MOST_NODES = 20_000
+_MOST_ROOTS = 512
+_LAST = 2**64 - 1
+LOOK_EVERY = 4  # backward passes between two looks at what is alive
+_SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
+_THROUGH = ("ViewBackward0", "ReshapeAliasBackward0", "SqueezeBackward0", "UnsqueezeBackward0", "ToCopyBackward0")
+
+
+class Token:
+    """Lives as long as the node of the graph that carries it; ``born`` counts backward passes."""
+
+    __slots__ = ("__weakref__", "born")
+
+    def __init__(self, born: int) -> None:
+        self.born = born
+
+
+class Roots:
+    """Losses, or outputs of models: how many of them are alive although their time is long over."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._tokens: list[weakref.ref[Token]] = []
+
+    def alive(self, now: int) -> int:
+        """Return how many are alive that were made before the last two backward passes, of which ``now`` is one."""
+        tokens = [(reference, token) for reference in self._tokens if (token := reference()) is not None]
+        self._tokens = [reference for reference, _ in tokens[-_MOST_ROOTS:]]
+        return sum(token.born < now - 2 for _, token in tokens)
+
+    def add(self, node: Any, now: int) -> None:
+        """Note a node."""
+        if len(self._tokens) >= 2 * _MOST_ROOTS:
+            self.alive(now)
+        token = Token(now)
+        metadata: Any = node.metadata  # a property, which its stub calls a method
+        metadata[_ROOT] = token
+        self._tokens.append(weakref.ref(token))
+
+
+def old_roots(node: Any, now: int) -> int:
+    """Return how many losses and outputs of before the last two backward passes a graph reaches, near its root."""
+    tokens = [one.metadata[_ROOT] for one in nodes(node, 200) if _ROOT in one.metadata]
+    return sum(token.born < now - 2 for token in tokens)
+
+
+def mark_scaled(tensor: Tensor) -> None:
+    """Note that a loss comes from ``scaler.scale``."""
+    if tensor.grad_fn is not None:
+        metadata: Any = tensor.grad_fn.metadata
+        metadata[_SCALED] = True
+
+
+def scaled(node: Any) -> bool:
+    """Is a loss, or what it is made of at its end, a scaled one?"""
+    return any(_SCALED in one.metadata for one in nodes(node, 12))
+
+
+def nodes(node: Any, most: int = _MOST_NODES) -> Iterator[Any]:
+    """Yield the nodes of a graph from its root on, breadth first, ``most`` at the most."""
+    waiting = deque([node] if node is not None else [])
+    seen: set[Any] = set()
+    while waiting and len(seen) < most:
+        node = waiting.popleft()
+        if node in seen:
+            continue
+        seen.add(node)
+        yield node
+        waiting.extend(following for following, _ in node.next_functions if following is not None)
+
+
+def leaves(node: Any) -> list[tuple[Tensor, int]]:
+    """Return the leaves of a graph with their distance from the root, the nearest first."""
+    found, level, distance = [], [node] if node is not None else [], 0
+    seen: set[Any] = set()
+    while level and len(seen) < _MOST_NODES:
+        seen.update(level)
+        found += [(one.variable, distance) for one in level if one.name() == _torch.ACCUMULATE_GRAD]
+        after = {next_node: None for one in level for next_node, _ in one.next_functions if next_node is not None}
+        level = [one for one in after if one not in seen]
+        distance += 1
+    return found
+
+
+def _numbered(node: Any) -> int:
+    """Return autograd's number of a node; leaves have the greatest."""
+    return int(node._sequence_nr()) if hasattr(node, "_sequence_nr") else _LAST
+
+
+def older(node: Any, number: int) -> bool:
+    """Does a graph have nodes that were made before autograd's counter stood at ``number``?"""
+    return any(_numbered(one) < number for one in nodes(node))
+
+
+def mean(node: Any) -> bool:
+    """Is a loss a mean over its batch that nothing divides, weighs or multiplies afterwards?"""
+    if node is None:
+        return False
+    if (reduction := getattr(node, "_saved_reduction", None)) is not None:
+        return bool(reduction == 1)  # 0 none, 1 mean, 2 sum: ATen/core/Reduction.h
+    name, inner = node.name(), [one for one, _ in node.next_functions if one is not None]
+    if _SCALED in node.metadata or name in _THROUGH:
+        return len(inner) == 1 and mean(inner[0])
+    if name == "AddBackward0":  # a loss and, perhaps, a penalty with a weight of its own
+        return not any("Div" in one.name() for one in inner) and any(mean(one) for one in inner)
+    return bool(name == "MeanBackward0")
+
+
+def weighted(node: Any) -> bool:
+    """Is a loss multiplied or divided by something, other than a loss scale?"""
+    while _SCALED in node.metadata or node.name() in _THROUGH:
+        inner = [one for one, _ in node.next_functions if one is not None]
+        if len(inner) != 1:
+            return False
+        node = inner[0]
+    return bool(node.name() in ("MulBackward0", "DivBackward0"))
+
+
+def enabled_autocast(tensor: Tensor) -> bool:
+    """Is autocast on for the device of a tensor?"""
+    kind = tensor.device.type
+    return _has_autocast(kind) and torch.is_autocast_enabled(kind)
+
+
+@cache
+def _has_autocast(kind: str) -> bool:
+    return torch.amp.is_autocast_available(kind)

@@ -1,0 +1,182 @@
+"""Which operation of a graph was the first whose result is NaN or infinite."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ... import _torch
+from . import autograd_graph
+from .loss_graph import operation
+
+_MOST_NODES = 4000
+_WEIGHTS = "weights"
+_RESULTS = ("result", "output")
+# which input of an operation a saved tensor is, by its name
+_PLACES = {"self": 0, "input": 0, "other": 1, "target": 1, "weight": 1, "mat2": 1}
+_ADDMM = {"mat1": 1, "mat2": 2}
+_INFINITE_SLOPES = {"Sqrt": "sqrt", "Acos": "acos", "Asin": "asin", "Pow": "pow"}  # norms have the slope 0 there
+
+
+@dataclass(frozen=True)
+class NanOrigin:
+    """What made the first number that is not finite."""
+
+    words: str
+    """In PyTorch's words: "torch.log of 0"; "" if it was not found."""
+    kind: str = ""
+    """"weights" if parameters were not finite before, "data" if it came in from outside, "operation" else."""
+    path: tuple[int, ...] = ()
+    """The way from the loss to the operation's node: which input of each node."""
+    name: str = ""
+    """The node's name."""
+
+    def node(self, root: Any) -> Any:
+        """Return the node at this place in another graph, None if there is another operation."""
+        for edge in self.path:
+            if root is None or edge >= len(root.next_functions):
+                return None
+            root = root.next_functions[edge][0]
+        return root if root is not None and root.name() == self.name else None
+
+
+def find_nan_origin(root: Any) -> NanOrigin:
+    """Look at what the graph has saved, in the order in which it was made."""
+    paths = _paths(root)
+    with torch.no_grad(), _torch.disable_current_modes():
+        for node in paths:
+            if hasattr(node, "variable") and not _finite(node.variable):
+                return _weights(paths)
+        ordered = [node for node in paths if hasattr(node, "_sequence_nr") and not hasattr(node, "variable")]
+        for node in sorted(ordered, key=lambda one: int(one._sequence_nr())):
+            if (found := _made_here(node)) is not None:
+                culprit, kind, words = found
+                return NanOrigin(words, kind, paths.get(culprit, ()), culprit.name())
+    return NanOrigin("")
+
+
+def spoilt_weights(root: Any) -> bool:
+    """Are there weights in a graph that are NaN or infinite?"""
+    with torch.no_grad(), _torch.disable_current_modes():
+        return any(not _finite(leaf) for leaf, _ in autograd_graph.leaves(root))
+
+
+def _paths(root: Any) -> dict[Any, tuple[int, ...]]:
+    """Return the nodes of a graph with the shortest way to each."""
+    paths: dict[Any, tuple[int, ...]] = {root: ()}
+    for node in autograd_graph.nodes(root, _MOST_NODES):
+        for edge, (inner, _) in enumerate(node.next_functions):
+            if inner is not None and len(paths) < _MOST_NODES:
+                paths.setdefault(inner, (*paths.get(node, ()), edge))
+    return paths
+
+
+def _weights(paths: dict[Any, tuple[int, ...]]) -> NanOrigin:
+    """The pass before has spoilt the weights: is there one operation whose gradient can be infinite at 0?"""
+    steep = [node for node in paths if operation(node) in _INFINITE_SLOPES and _steep(node)]
+    if len({operation(node) for node in steep}) == 1:
+        node = steep[0]
+        return NanOrigin(_INFINITE_SLOPES[operation(node)], _WEIGHTS, paths[node], node.name())
+    return NanOrigin("", _WEIGHTS)
+
+
+def _steep(node: Any) -> bool:
+    """Of powers, only those between 0 and 1: a square has no infinite slope."""
+    if operation(node) != "Pow":
+        return True
+    exponent = getattr(node, "_saved_exponent", None)
+    return isinstance(exponent, (int, float)) and 0 < exponent < 1
+
+
+def _made_here(node: Any) -> tuple[Any, str, str] | None:
+    """Return the node, the kind and the words if this operation made, or was given, something not finite."""
+    name, saved = operation(node), _saved(node)
+    if words := _impossible(name, saved):
+        return node, "operation", words
+    for key, value in saved.items():
+        if not isinstance(value, Tensor) or not _has_nan(value):
+            continue
+        if key in _RESULTS:
+            words = "softmax of a row of -inf" if "oftmax" in name else _plain(name)
+            return node, "operation", words
+        edge = (_ADDMM if "mat1" in saved else _PLACES).get(key, -1)
+        inner = node.next_functions[edge][0] if 0 <= edge < len(node.next_functions) else None
+        if inner is None:
+            what = "the targets" if key == "target" else "the data"
+            return (node, "data", f"{what} that {_plain(name)} is given") if edge >= 0 else None
+        return inner, "operation", _plain(operation(inner))
+    return None
+
+
+def _impossible(name: str, saved: dict[str, Any]) -> str:
+    """Return in words what an operation cannot do with what it was given, "" if it can."""
+    own, other = saved.get("self"), saved.get("other")
+    if name in ("Log", "Log2", "Log10") and isinstance(own, Tensor):
+        if bool((own == 0).any()):
+            return f"torch.{name.lower()} of 0"
+        return f"torch.{name.lower()} of a negative number" if bool((own < 0).any()) else ""
+    if name == "Div" and _zero(other):
+        return "a division by 0"
+    if name == "Exp" and _overflows(saved.get("result")):
+        return "torch.exp of a number that is too large"
+    if name == "Pow" and isinstance(own, Tensor) and isinstance(exponent := saved.get("exponent"), (int, float)):
+        if exponent < 0 and _zero(own):
+            return f"0 to the power of {exponent:g}"
+        if exponent != int(exponent) and bool((own < 0).any()):
+            return f"a negative number to the power of {exponent:g}"
+    if name == "Mean" and saved.get("self_sym_numel") == 0:
+        return "a mean over no elements"
+    if name.startswith("NllLoss") and isinstance(total := saved.get("total_weight"), Tensor) and _zero(total):
+        return "cross_entropy where every target is ignored" if saved.get("reduction") == 1 else ""
+    return ""
+
+
+def _saved(node: Any) -> dict[str, Any]:
+    """Return what a node has saved, by name; not what is behind somebody's hooks, such as a checkpoint's."""
+    found: dict[str, Any] = {}
+    for attribute in dir(node):
+        if not attribute.startswith("_saved_"):
+            continue
+        raw = getattr(node, f"_raw{attribute}", None)
+        try:
+            if raw is None:
+                value = getattr(node, attribute)
+            elif isinstance(raw, (list, tuple)) or raw.unpack_hook is not None:
+                continue
+            else:
+                value = raw.data
+        except (AttributeError, RuntimeError):  # freed, or written to since
+            continue
+        found[attribute.removeprefix("_saved_")] = value
+    return found
+
+
+def _plain(name: str) -> str:
+    return {"Div": "a division", "Mul": "a multiplication", "Sub": "a subtraction", "Add": "an addition"}.get(
+        name, name[:1].lower() + name[1:]
+    )
+
+
+def _floats(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point() and value.layout is torch.strided
+
+
+def _finite(value: Any) -> bool:
+    return not _floats(value) or bool(value.detach().isfinite().all())
+
+
+def _has_nan(value: Any) -> bool:
+    return _floats(value) and bool(value.detach().isnan().any())
+
+
+def _overflows(value: Any) -> bool:
+    return _floats(value) and bool(value.detach().isinf().any())
+
+
+def _zero(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return _floats(value) and bool((value.detach() == 0).any())
+    return isinstance(value, (int, float)) and value == 0

@@ -1,0 +1,1 @@
+"""Running a program under the doctor, wherever it trains."""

@@ -1,0 +1,172 @@
+"""The doctor for a program: runs it unchanged, as Python would, and writes one report, whatever processes it starts."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..finding import Report
+from ..reports.filters import FindingFilter
+from .child_reports import expect_report, merge_reports, read_reports
+from .child_run import WatchLimits, run_and_report
+from .entry_point import EntryPoint, NotRunnableError, find_entry_point
+from .launchers import LocalRanks, is_launcher, run_torchrun, started_by_torchrun, watched_command
+from .program_watch import ProgramWatch
+from .report_printer import ReportPrinter, ReportStyle
+from .terminating import TerminatedError, sigterm_raises
+
+CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
+"""Exit codes. A program that ends with an error, and no finding to explain it, could not be run."""
+
+
+@dataclass
+class Ending:
+    """How a program has ended."""
+
+    failed: bool = False
+    stopped: bool = False
+    """From outside, by Ctrl-C or SIGTERM."""
+    code: int = 0
+    """Its own exit code."""
+
+
+def run_script(
+    name: str,
+    arguments: Sequence[str] = (),
+    *,
+    module: bool = False,
+    form: str = "text",
+    output: str | None = None,
+    wanted: FindingFilter | None = None,
+    exit_zero: bool = False,
+    version: str = "0",
+    updates: int | None = None,
+    seconds: float | None = None,
+    report_to: str | None = None,
+) -> int:
+    """Run a script, a notebook, a module, or torchrun under watch, write the report, return the exit code.
+
+    form: one of FORMATS. Without ``output``, a file, the report goes to standard output; in every form but "text" it is
+    alone there, and what the program and its children print goes to standard error. version: of gradlab, for SARIF.
+    The watch ends early after ``updates`` or ``seconds``. report_to: a folder for the report of this process, which is
+    one of several; then nothing is written, and the exit code is the program's own.
+    """
+    style = ReportStyle(form, output, wanted or FindingFilter(), version)
+    own_folder, process = None, os.getpid()
+    try:
+        ranks = LocalRanks() if report_to is None and started_by_torchrun() else None
+        if report_to is None:
+            report_to = own_folder = str(ranks.folder) if ranks else tempfile.mkdtemp(prefix="gradlab-doctor-")
+        limits = WatchLimits(Path(report_to), updates, seconds)
+        if ranks is None and own_folder and is_launcher(name, module=module):
+            code = _run_launcher(watched_command(arguments, limits), limits, style)
+        elif own_folder is None or (ranks is not None and not ranks.first):
+            own_folder = None  # another process reads it
+            return _run_for_others(find_entry_point(name, module=module), arguments, limits)
+        else:
+            code = _run_and_print(find_entry_point(name, module=module), arguments, limits, style, ranks)
+    except NotRunnableError as error:
+        print(f"gradlab doctor: {error}", file=sys.stderr)
+        return NOT_RUN
+    finally:
+        if own_folder is not None and os.getpid() == process:  # not in a child that the program has forked
+            shutil.rmtree(own_folder, ignore_errors=True)
+    return CLEAN if exit_zero and code == FINDINGS else code
+
+
+def _run_for_others(program: EntryPoint, arguments: Sequence[str], limits: WatchLimits) -> int:
+    """Run a program that is one rank of several; its report goes to the folder."""
+    name = f"rank {os.environ.get('RANK', os.getpid())}"
+    path = limits.folder / name.replace(" ", "-")
+    expect_report(path, name)
+    try:
+        run_and_report(lambda: program.run(arguments), ProgramWatch(limits), path, name)
+    except Exception as error:
+        if not program.tells_errors:
+            _print_own_part(error, program)
+        return 1
+    return 0
+
+
+def _run_launcher(command: Sequence[str], limits: WatchLimits, style: ReportStyle) -> int:
+    """Run torchrun and print what its ranks report."""
+    ending = Ending()
+    printer = ReportPrinter(style)
+    with printer, sigterm_raises():
+        try:
+            ending.code = run_torchrun(command)
+            ending.failed = ending.code != 0
+        except (KeyboardInterrupt, TerminatedError):
+            ending.stopped = True
+    children, lost = read_reports(limits.folder)
+    nothing = Report([], "No process of torchrun got as far as training.", judged=False)
+    return _print_last(printer, merge_reports(children, lost) if children else nothing, ending)
+
+
+def _run_and_print(
+    program: EntryPoint, arguments: Sequence[str], limits: WatchLimits, style: ReportStyle, ranks: LocalRanks | None
+) -> int:
+    """Run a program and print what it, and the processes that it has started, report."""
+    process = os.getpid()
+    printer = ReportPrinter(style, program.name_of)
+    with printer:
+        report = ProgramWatch(limits, on_enough=None if ranks else lambda early: printer.write(early))
+        with sigterm_raises():
+            ending = _run(program, arguments, report)
+        if os.getpid() != process:  # a child that the program has forked, and that has come to its end
+            raise SystemExit(ending.code)
+        report.processes.finish(patient=not ending.stopped)
+    if ranks is not None:
+        report.write(limits.folder / f"rank-{ranks.rank}", f"rank {ranks.rank}")
+        ranks.wait(patient=not ending.stopped)
+    children, lost = read_reports(limits.folder)
+    if ranks is None and report.trained:
+        children.insert(0, report.as_child("the program itself" if children else ""))
+    whole = merge_reports(children, lost) if any(child.trained for child in children) else report
+    return _print_last(printer, whole, ending)
+
+
+def _print_last(printer: ReportPrinter, report: Report, ending: Ending) -> int:
+    if printer.write(report, f" The program ended with exit code {ending.code}." if ending.code > 1 else ""):
+        return FINDINGS
+    return NOT_RUN if ending.failed or not report.judged else CLEAN
+
+
+def _run(program: EntryPoint, arguments: Sequence[str], report: ProgramWatch) -> Ending:
+    """Run it under watch; return how it ended."""
+    argv, path = [*sys.argv], [*sys.path]
+    try:
+        with report:
+            program.run(arguments)
+    except KeyboardInterrupt:
+        print("gradlab doctor: the script was interrupted", file=sys.stderr)
+        return Ending(stopped=True)
+    except TerminatedError:
+        print("gradlab doctor: the script was ended by SIGTERM", file=sys.stderr)
+        return Ending(stopped=True)
+    except SystemExit as error:
+        if isinstance(error.code, str):
+            print(error.code, file=sys.stderr)
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        return Ending(failed=code != 0, code=code)
+    except BaseException as error:
+        if not program.tells_errors:
+            _print_own_part(error, program)
+        return Ending(failed=True, code=1)
+    finally:
+        sys.argv[:], sys.path[:] = argv, path
+    return Ending()
+
+
+def _print_own_part(error: BaseException, program: EntryPoint) -> None:
+    """Print the traceback from the program on: the frames above it are ours and say nothing to its author."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != str(program.path):
+        trace = trace.tb_next
+    traceback.print_exception(type(error), error, trace, file=sys.stderr)

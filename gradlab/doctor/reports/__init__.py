@@ -1,0 +1,1 @@
+"""What becomes of the findings: which count, in which form, and as a picture."""

@@ -1,0 +1,1 @@
+"""What is known of parameters, modules and optimizers while a loop runs."""

@@ -1,0 +1,284 @@
+"""Which backward passes are in which ``.grad``, and which steps have used them.
+
+Parameters whose gradients have the same history share a group, so a thousand parameters cost no more than two.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..events import (
+    NO_SITE,
+    Added,
+    Backward,
+    Clear,
+    Clip,
+    Event,
+    Forward,
+    GradEdited,
+    OptimizerMade,
+    ParamSlotReused,
+    ScalerStep,
+    Site,
+    Step,
+    Unscale,
+)
+from .grad_groups import Cleared, HeldBackward, ParamGroupState, SinceLastStep, StepFacts, unique_sorted
+from .param_index import bit_positions
+
+if TYPE_CHECKING:
+    from ..rule_runner import RuleRunner
+
+_MOST_HELD = 128
+_MOST_REMEMBERED = 512
+
+
+class GradState:
+    """Follows the events and tells ``rules`` what they mean."""
+
+    def __init__(self, rules: RuleRunner) -> None:
+        """``rules`` has a method for each kind of fact."""
+        self._rules = rules
+        self._groups: list[ParamGroupState] = []
+        self._known = 0
+        self.since: dict[int, SinceLastStep] = {}
+        self.steps: dict[int, int] = {}
+        self.optimizers: dict[int, OptimizerMade] = {}
+        self.sites: dict[int, Site] = {}
+        """Where each optimizer has stepped last."""
+        self.step_calls: dict[int, int] = {}
+        """Steps of each optimizer, those that its scaler skipped included."""
+        self.params_of: dict[int, int] = {}
+        """Parameters of each optimizer, as far as it was seen at work."""
+        self.last_clear: Site = NO_SITE
+        """The line that cleared gradients last."""
+        self.clear_sites: dict[Site, int] = {}
+        """Line that clears -> the parameters whose gradients it has cleared."""
+        self.reached = 0
+        """Parameters that a backward pass has added to."""
+        self.last_stepped = -1
+        """The optimizer that stepped last."""
+        self.newest = 0
+        """Number of the newest backward pass."""
+        self._zero = self._nonzero = 0
+        """Parameters whose gradient was all zeros when it was seen last, and those where it was not."""
+
+    def groups(self, params: int) -> list[ParamGroupState]:
+        """Return the groups of some parameters, split off where a group has others, too."""
+        if missing := params & ~self._known:
+            self._groups.append(ParamGroupState(missing))
+            self._known |= missing
+        found = []
+        for group in list(self._groups):
+            common = group.params & params
+            if common == group.params:
+                found.append(group)
+            elif common:
+                found.append(part := group.split_off(common))
+                self._groups.append(part)
+        return found
+
+    def backward(self, event: Backward) -> None:
+        """A backward pass begins."""
+        if event.values is not None and event.values[1] is not None:  # zeros that no version has told of
+            params, norms = event.values
+            zeros = _zeros(params, norms)
+            event.values = None
+            event.found &= ~zeros
+            self._emptied(zeros)
+            self._seen(params, norms)
+            self._rules.on_nonzero_grad(event, params & ~zeros)
+        self.newest = event.number
+        self._rules.backward(event)
+        for since in self.since.values():
+            since.others += 1
+            since.after = 0
+
+    def added(self, event: Added) -> None:
+        """A backward pass has added to gradients."""
+        backward, params = event.backward, event.params
+        if not params:
+            return
+        self._seen(params, event.norms)
+        backward.zeros |= params & self._zero
+        used = params & self.params_of.get(backward.inside, 0)  # a closure's pass is used by the step that calls it
+        groups = self.groups(used) + self.groups(params & ~used)
+        self._rules.on_accumulate(backward, groups)
+        backward.added |= params
+        self.reached |= params
+        backward.during = self.steps.get(backward.inside, 0)
+        backward.used |= used
+        for group in groups:
+            group.held.append(HeldBackward(backward, backward.inside if group.params & used else -1))
+            if len(group.held) > _MOST_HELD:
+                group.forget(4, _MOST_HELD // 2)
+        covered = self.covered()
+        for optimizer, own in self.params_of.items():
+            self.since[optimizer].elsewhere |= params & ~covered
+            if own & params:
+                since = self.since[optimizer]
+                if backward not in since.backwards[-1:]:
+                    since.others -= 1
+                    if len(since.backwards) < _MOST_REMEMBERED:
+                        since.backwards.append(backward)
+        self._merge()
+
+    def covered(self) -> int:
+        """Return the parameters that some optimizer holds."""
+        covered = 0
+        for params in self.params_of.values():
+            covered |= params
+        return covered
+
+    def called(self, event: Forward) -> None:
+        """A model was called."""
+        for since in self.since.values():
+            since.called |= event.params
+            since.after |= event.params if event.grad else 0
+        self._rules.forward(event)
+
+    def _seen(self, params: int, norms: Any) -> None:
+        """Note which gradients are all zeros; without norms it is not known."""
+        self._zero &= ~params
+        self._nonzero &= ~params
+        if norms is not None:
+            self._zero |= (zeros := _zeros(params, norms))
+            self._nonzero |= params & ~zeros
+
+    def _emptied(self, zeros: int) -> int:
+        """Take it in that zeros were found in ``.grad``; return the parameters that hold nothing now.
+
+        Somebody has cleared them if one of them had been something else. What a pass itself has left at zero, nobody
+        has cleared. Of what was not seen before nobody knows: it holds nothing, and no pass counts as lost.
+        """
+        unseen = zeros & ~self._zero & ~self._nonzero
+        if zeros & self._nonzero:
+            self.clear(Clear(NO_SITE, zeros))
+            return zeros
+        if unseen:
+            for group in self.groups(unseen):
+                group.empty()
+            self._rules.on_maybe_cleared(unseen)
+            self._merge()
+        return unseen
+
+    def clear(self, event: Clear) -> None:
+        """Gradients were cleared."""
+        lost: list[Backward] = []
+        for group in self.groups(event.params):
+            for held in group.fresh:
+                held.backward.wiped |= group.params
+                lost.append(held.backward)
+            group.empty()
+        cleared = Cleared(event, unique_sorted(lost))
+        if event.site != NO_SITE:
+            self.last_clear = event.site
+            if event.site in self.clear_sites or len(self.clear_sites) < _MOST_HELD:
+                self.clear_sites[event.site] = self.clear_sites.get(event.site, 0) | event.params
+        for optimizer, params in self.params_of.items():
+            if params & event.params:
+                self.since[optimizer].cleared = True
+                if cleared.lost and len(self.since[optimizer].clearings) < _MOST_REMEMBERED:
+                    self.since[optimizer].clearings.append(cleared)
+        self._merge()
+
+    def reused(self, event: ParamSlotReused) -> None:
+        """The bits of parameters that are gone go to new ones."""
+        self._seen(event.params, None)
+        for group in self.groups(event.params):
+            group.empty()
+        for optimizer in self.params_of:
+            self.params_of[optimizer] &= ~event.params
+        self._merge()
+
+    def edit(self, event: GradEdited) -> None:
+        """Gradients were written to by hand."""
+        emptied = self._emptied(_zeros(event.params, event.norms))
+        self._seen(event.params, event.norms)
+        for group in self.groups(event.params & ~emptied):
+            group.edited = True
+
+    def made(self, event: OptimizerMade) -> None:
+        """An optimizer was made."""
+        self.optimizers[event.optimizer] = event
+        self.since[event.optimizer] = SinceLastStep()
+        self._cover(event.optimizer, event.params)
+        self._rules.made(event)
+
+    def _cover(self, optimizer: int, params: int) -> None:
+        self.params_of[optimizer] = params
+        self.since.setdefault(optimizer, SinceLastStep())
+
+    def step(self, event: Step) -> None:
+        """An optimizer takes a step."""
+        optimizer = event.optimizer
+        self._cover(optimizer, event.params)
+        self.sites[optimizer] = event.site
+        self.last_stepped = optimizer
+        self.steps[optimizer] = self.steps.get(optimizer, 0) + 1
+        if not event.scaler:
+            self.step_calls[optimizer] = self.step_calls.get(optimizer, 0) + 1
+        groups = self.groups(event.present)
+        if not event.closure:
+            self._rules.step(StepFacts(event, self.steps[optimizer], groups, self.since[optimizer]))
+        for group in groups:
+            for held in group.fresh:
+                held.backward.during = self.steps[optimizer]
+            for held in group.held:
+                held.used_by = optimizer
+                held.backward.used |= group.params
+                held.backward.used_at = held.backward.used_at or self.newest
+            group.edited = False
+        self.since[optimizer] = SinceLastStep()
+
+    def repeated(self, updates: list[list[Event]]) -> None:
+        """Updates are not told, since they repeat those before: keep the counts right."""
+        for event in (event for update in updates for event in update):
+            if type(event) is Step:
+                self.steps[event.optimizer] += 1
+                if not event.scaler:
+                    self.step_calls[event.optimizer] += 1
+            elif type(event) is ScalerStep:
+                self.step_calls[event.optimizer] += 1
+            elif type(event) is Backward:
+                self.newest = event.number
+
+    def size(self) -> int:
+        """Return how many passes are inside the groups, each group counted for itself."""
+        return sum(len(group.held) + group.forgotten for group in self._groups)
+
+    def scaler_step(self, event: ScalerStep) -> None:
+        """A scaler has taken a step, or skipped it."""
+        self.step_calls[event.optimizer] = self.step_calls.get(event.optimizer, 0) + 1
+        if not event.taken:  # the gradients were inf or NaN; it has had its chance to use them
+            for group in self.groups(event.params):
+                for held in group.held:
+                    held.backward.offered = True
+            self.since[event.optimizer] = SinceLastStep()
+        self._rules.scaler_step(event, self.groups(event.params))
+
+    def unscale(self, event: Unscale) -> None:
+        """Gradients were divided by the loss scale."""
+        for group in self.groups(event.params):
+            for held in group.held:
+                held.unscaled = True
+
+    def clip(self, event: Clip) -> None:
+        """Gradients are clipped."""
+        self._rules.clip(event, self.groups(event.params))
+
+    def _merge(self) -> None:
+        """Put groups together that hold nothing: most of a loop's life they all do."""
+        empty = [group for group in self._groups if not group.held and not group.edited]
+        if len(empty) > 1:
+            params = 0
+            for group in empty:
+                params |= group.params
+            self._groups = [group for group in self._groups if group.held or group.edited] + [ParamGroupState(params)]
+
+
+def _zeros(params: int, norms: Any) -> int:
+    """Return the parameters whose norm is exactly 0."""
+    if norms is None:
+        return 0
+    return sum(1 << number for number, norm in zip(bit_positions(params), norms, strict=True) if not float(norm))

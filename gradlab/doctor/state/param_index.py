@@ -1,0 +1,228 @@
+"""The parameters that are watched, and what became of each one's ``.grad`` since somebody last looked.
+
+There are no hooks on the learner's tensors: to look means to compare ``.grad`` and its version with what they were.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable
+
+import torch
+from torch import Tensor
+
+from ... import _torch
+
+_NONE = (0, -1, 0)
+_STRIDED = torch.strided
+_MANY = 1024  # numbers; from then on those of parameters that are gone are given to new ones
+
+_SMALL = 100_000  # elements
+_MOST_CHOSEN = 16  # sets of parameters
+
+
+class ParamIndex:
+    """Watched parameters, each with a number; a set of them is a whole number with a bit for each."""
+
+    def __init__(self, reused: Callable[[int], None]) -> None:
+        """Start with none; ``reused(bit)`` is called when the bit of a parameter that is gone goes to a new one."""
+        self._reused = reused
+        self._numbers: dict[int, int] = {}
+        self._params: list[weakref.ref[Tensor]] = []
+        self._ids: list[int] = []
+        self._living: dict[int, tuple[int, weakref.ref[Tensor]]] = {}
+        self._chosen: dict[int, list[tuple[int, int, weakref.ref[Tensor]]]] = {}  # params -> those that live
+        self._free: list[int] = []
+        self._many = _MANY
+        self._seen: list[tuple[int, int, int]] = []
+        self._asked: dict[int, tuple[int, float]] = {}
+        self.versions: list[int] = []
+        """Version of each parameter when it was first seen: it rises when somebody moves the weights."""
+
+    def __len__(self) -> int:
+        return len(self._params)
+
+    def bit(self, param: Tensor) -> int:
+        """Return the bit of a parameter, which is watched from now on."""
+        number = self._numbers.get(id(param))
+        if number is None or self._params[number]() is not param:
+            number = self._number(param)
+        return 1 << number
+
+    def _number(self, param: Tensor) -> int:
+        """Return a number for a new parameter."""
+        reference = weakref.ref(param)
+        if not self._free and len(self._params) >= self._many:
+            self._free = [number for number, known in enumerate(self._params) if known() is None]
+            self._many = max(_MANY, 2 * (len(self._params) - len(self._free)))
+        if self._free:
+            number = self._free.pop()
+            if self._numbers.get(self._ids[number]) == number:
+                del self._numbers[self._ids[number]]
+            self._params[number], self._ids[number] = reference, id(param)
+            self._seen[number], self.versions[number] = _state(param), _version(param)
+            self._reused(1 << number)
+        else:
+            number = len(self._params)
+            self._params.append(reference)
+            self._ids.append(id(param))
+            self._seen.append(_state(param))
+            self.versions.append(_version(param))
+        self._numbers[id(param)] = number
+        self._living[number] = 1 << number, reference
+        self._chosen.clear()
+        return number
+
+    def bits(self, tensors: Iterable[Tensor]) -> int:
+        """Return the bits of some parameters; they are watched from now on."""
+        params = 0
+        for tensor in tensors:
+            params |= self.bit(tensor)
+        return params
+
+    def known_bits(self, tensors: Iterable[Tensor]) -> int:
+        """Return the bits of those parameters that are watched."""
+        params = 0
+        for tensor in tensors:
+            number = self._numbers.get(id(tensor))
+            if number is not None and self._params[number]() is tensor:
+                params |= 1 << number
+        return params
+
+    def all(self) -> int:
+        """Return all parameters that are alive."""
+        return sum(bit for bit, reference in self._living.values() if reference() is not None)
+
+    def param(self, number: int) -> Tensor | None:
+        """Return a parameter, None if it is gone."""
+        return self._params[number]()
+
+    def changes(self, params: int = -1) -> tuple[int, int, int]:
+        """Return the parameters that have a gradient now, that have lost theirs, and whose gradient has changed."""
+        present = lost = changed = 0
+        seen, gone = self._seen, []
+        for number, bit, reference in self._chosen.get(params) or self._choose(params):
+            param = reference()
+            if param is None:  # and its gradient with it: nobody has cleared anything
+                gone.append(number)
+                continue
+            grad = param.grad
+            before = seen[number]
+            if grad is None:
+                if before is not _NONE:
+                    lost |= bit
+                    seen[number] = _NONE
+                continue
+            present |= bit
+            key, version, address = before
+            if key != id(grad) or version != grad._version or (address and address != grad.data_ptr()):
+                changed |= bit
+                seen[number] = (id(grad), grad._version, _address(grad))
+        for number in gone:
+            del self._living[number]
+            self._chosen.clear()
+        return present, lost, changed
+
+    def _choose(self, params: int) -> list[tuple[int, int, weakref.ref[Tensor]]]:
+        """Return some parameters with their numbers and bits; kept, since the same sets are asked for again."""
+        if len(self._chosen) >= _MOST_CHOSEN:
+            self._chosen.clear()
+        some = [(number, bit, reference) for number, (bit, reference) in self._living.items() if params & bit]
+        self._chosen[params] = some
+        return some
+
+    def frozen(self, params: int) -> int:
+        """Return those that require no gradient."""
+        found = 0
+        for number in bit_positions(params):
+            param = self._params[number]()
+            if param is not None and not param.requires_grad:
+                found |= 1 << number
+        return found
+
+    def owning_grads(self, grads: Iterable[Tensor]) -> int:
+        """Return the parameters whose ``.grad`` is one of these tensors."""
+        wanted = {id(grad) for grad in grads}
+        return sum(
+            1 << n for n in range(len(self._params)) if (grad := self._grad(n)) is not None and id(grad) in wanted
+        )
+
+    def weights_changed(self) -> int:
+        """Return the params whose weights have changed since this was asked last, for loops without an optimizer.
+
+        A write through ``.data`` raises no version, so small weights on a CPU are told by their norm as well.
+        """
+        found = 0
+        for number, reference in enumerate(self._params):
+            if (param := reference()) is None:
+                continue
+            small = param.device.type == "cpu" and param.numel() <= _SMALL and param.layout is torch.strided
+            state = (_version(param), float(param.detach().norm()) if small else 0.0)
+            if state != self._asked.get(number, state):
+                found |= 1 << number
+            self._asked[number] = state
+        return found
+
+    def weights_ever_written(self, params: int) -> int:
+        """Return the parameters whose weights were written to since they were first seen."""
+        found = 0
+        for number in bit_positions(params):
+            param = self._params[number]()
+            if param is not None and _version(param) != self.versions[number]:
+                found |= 1 << number
+        return found
+
+    def norms(self, params: int) -> Tensor | None:
+        """Return the norms of the gradients on some params, left on their device; zeros give exactly 0, and only they.
+
+        None for what has no values to look at, as on the device "meta", or is not known to have them.
+        """
+        grads = self.grads(params)
+        if not grads or len(grads) < params.bit_count():
+            return None
+        if any(type(grad) is not Tensor or grad.device.type == "meta" for grad in grads):
+            return None
+        with torch.no_grad(), _torch.disable_current_modes():  # the learner's own modes are not to see this
+            plain = [grad.detach() if grad.layout is torch.strided else grad.detach().to_dense() for grad in grads]
+            norms = list(_torch.foreach_norm(plain, 1))  # the 1-norm: squares of tiny numbers round to 0
+            if len({(norm.device, norm.dtype) for norm in norms}) > 1:
+                norms = [(norm != 0).to(norms[0].device, non_blocking=True) for norm in norms]
+            return torch.stack(norms)
+
+    def grads(self, params: int) -> list[Tensor]:
+        """Return the gradients on some parameters, as far as there are any."""
+        return [grad for number in bit_positions(params) if (grad := self._grad(number)) is not None]
+
+    def _grad(self, number: int) -> Tensor | None:
+        param = self._params[number]()
+        return None if param is None else param.grad
+
+
+def bit_positions(params: int) -> list[int]:
+    """Return the numbers of the bits that are set, lowest first."""
+    found = []
+    while params:
+        low = params & -params
+        found.append(low.bit_length() - 1)
+        params ^= low
+    return found
+
+
+def _version(param: Tensor) -> int:
+    try:
+        return param._version
+    except RuntimeError:  # made in inference mode
+        return 0
+
+
+def _state(param: Tensor) -> tuple[int, int, int]:
+    """Return which tensor ``.grad`` is, its version, and where its values are: ``.grad.data = x`` changes only that."""
+    grad = param.grad if param.is_leaf else None
+    if grad is None:
+        return _NONE
+    return id(grad), grad._version, _address(grad)
+
+
+def _address(grad: Tensor) -> int:
+    """Return where a plain tensor's values are; others (sparse, fake) have no one place."""
+    return grad.data_ptr() if type(grad) is Tensor and grad.layout is _STRIDED else 0

@@ -1,0 +1,80 @@
+"""Whether anything but an optimizer's step has written to the weights, told from a few of them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from ... import _torch
+from .param_index import ParamIndex, bit_positions
+
+_LOOKS = 32  # at the beginning; afterwards only if something was found
+_PARAMS, _ELEMENTS = 4, 8
+_Mark = tuple[int, str]  # version, and the first values in words: NaN equals itself there
+
+
+class WeightMarks:
+    """What a few parameters of each optimizer were when they were looked at last."""
+
+    def __init__(self, index: ParamIndex) -> None:
+        """Start with no parameters."""
+        self._index = index
+        self._looks = _LOOKS
+        self._marks: dict[int, _Mark] = {}
+        self._known: set[int] = set()
+        self.sampled = 0
+        """The parameters that are looked at."""
+
+    def settle(self, params: int) -> None:
+        """Take the weights of some parameters as they are now: an optimizer has moved them."""
+        if not self._looks:
+            return
+        if params not in self._known:
+            self._known.add(params)
+            numbers = bit_positions(params)
+            last = max(1, len(numbers) - 1)
+            for number in (
+                {numbers[last * step // (_PARAMS - 1)] for step in range(_PARAMS)} if numbers[1:] else numbers
+            ):
+                self._marks[number] = (0, "")
+                self.sampled |= 1 << number
+        self._look(params)
+
+    def moved(self, *, inside: bool) -> int:
+        """Return those of the sample that were written to since they were looked at last.
+
+        ``inside`` says that gradients wait for a step: if weights are written to there, it is worth looking on.
+        """
+        if not self._looks or not self._marks:
+            return 0
+        self._looks -= 1
+        moved = self._look(-1)
+        if moved and inside:
+            self._looks = _LOOKS
+        return moved
+
+    def _look(self, params: int) -> int:
+        moved = 0
+        with torch.no_grad(), _torch.disable_current_modes():  # the learner's own modes are not to see this
+            for number, before in self._marks.items():
+                if params >> number & 1 and (mark := self._mark(number)) != before:
+                    self._marks[number] = mark
+                    moved |= 1 << number
+        return moved
+
+    def _mark(self, number: int) -> _Mark:
+        param = self._index.param(number)
+        if param is None or param.is_inference():
+            return (0, "")
+        return param._version, _head(param)
+
+
+def _head(param: Tensor) -> str:
+    """Return a few values: a write through ``.data`` raises no version."""
+    if type(param) not in (Tensor, nn.Parameter) or param.device.type != "cpu" or not param.numel():
+        return ""
+    row = param.detach()
+    if not row.is_contiguous():
+        while row.dim() > 1:
+            row = row[0]
+    return str(row.view(-1)[:_ELEMENTS].tolist())
