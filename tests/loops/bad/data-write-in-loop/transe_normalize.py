@@ -2,6 +2,7 @@
 # source: uma-pi1/kge#119
 # expect: data-write-in-loop
 # severity: hint (the constraint is meant; copy_() under no_grad would be seen)
+# missed: the function that writes is called through a list of hooks
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,6 +1,7 @@
 # Cage-based deformation: a helper detaches the interpolation weights, so the penalty on negative weights is a constant.
 # source: yifita/deep_cage#16
 # expect: loss-term-detached
+# missed: the terms are summed from a dictionary
 import torch
 from torch import nn
 

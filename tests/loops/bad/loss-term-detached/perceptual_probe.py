@@ -1,6 +1,7 @@
 # A tokenizer with a perceptual loss: the hook that records the features detaches them, for the reconstruction as well.
 # source: myscience/open-genie#6
 # expect: loss-term-detached
+# missed: a hook fills the dictionary that the term comes from
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,6 +1,7 @@
 # Two models in turn: train_batch() takes opt, but clears the global optimizer, which is that of the first model.
 # source: PacktPublishing/Modern-Computer-Vision-with-PyTorch-2E#7
 # expect: missing-zero-grad
+# cause: another line (it names the backward() that a clearing is missing before)
 import numpy as np
 import torch
 import torch.nn as nn

@@ -2,6 +2,7 @@
 # source: open-mmlab/mmdetection#4040
 # expect: optimizer-params-frozen
 # raises: RuntimeError
+# cause: not found (two statements freeze)
 import torch
 import torch.nn.functional as F
 from torch import nn

@@ -1,6 +1,7 @@
 # One-shot learning: attention over the support set gives class probabilities, which F.cross_entropy takes for logits.
 # source: gitabcworld/MatchingNetworks#5
 # expect: softmax-before-cross-entropy
+# missed: the probabilities are multiplied before they reach the loss
 import torch
 from torch import nn
 from torch.nn import functional as F

@@ -1,6 +1,7 @@
 # Controlled text generation: the trainers of encoder and generator were created with one another's parameters.
 # source: wiseodd/controlled-text-generation#15
 # expect: step-without-backward
+# missed: it is told as zero-grad-between-backward-and-step, which is true as well
 import torch
 import torch.nn.functional as F
 from torch import nn, optim
