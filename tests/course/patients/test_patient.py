@@ -65,7 +65,7 @@ def test_a_wrong_cure_is_told_why_in_the_note() -> None:
     patient = Patient("the-swinging-loss")
     patient.edit(edited(patient.outcome().text, WRONG["the-swinging-loss"]["a tenth of lr"][0]))
     note = shown(patient)["note"]
-    assert "never cleared" in note
+    assert "not cleared between updates" in note
     assert "Not cured yet." in note
 
 
