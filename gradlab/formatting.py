@@ -15,6 +15,11 @@ def lesson_address(notebook: str) -> str:
     return f"{_LESSONS}/{notebook}.ipynb"
 
 
+def project_address() -> str:
+    """Return the address of the project, for what names the tool that wrote it."""
+    return _LESSONS.split("/blob/")[0]
+
+
 def inline_html(text: str) -> str:
     """Return a text as HTML: what stands between backticks is code, a line break is one."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False)).replace("\n", "<br>")

@@ -37,7 +37,8 @@ def _run_cell(shell: Any, cell: str) -> Any:
     try:
         with report:
             exec(statements, shell.user_ns)
-            value = eval(expression, shell.user_ns) if expression is not None else None
+            # The learner's own cell, as IPython would run it.
+            value = eval(expression, shell.user_ns) if expression is not None else None  # nosec B307
     except BaseException as error:
         _show_own_part(shell, error)
         raise

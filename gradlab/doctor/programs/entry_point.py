@@ -63,10 +63,12 @@ class _Main:
     tells_errors = False
 
     def __init__(self, path: Path, given: str) -> None:
-        self.path, self._given = path, given
+        self.path, self._given, self._started_in = path, given, Path.cwd()
 
     def name_of(self, file: str) -> str:
-        return file
+        """Return the path from the folder that the doctor was started in, if the file is in there."""
+        path = Path(file)
+        return str(path.relative_to(self._started_in)) if path.is_relative_to(self._started_in) else file
 
     def _run(self, code: CodeType, arguments: Sequence[str], folder: str, **names: Any) -> None:
         main = ModuleType("__main__")

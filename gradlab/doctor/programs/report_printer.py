@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ..finding import Report
+from ..finding import Finding, Report
 from ..reports.filters import FindingFilter
 from ..reports.formats import format_report
 
@@ -59,12 +59,18 @@ class ReportPrinter:
         A second report is written if it says something else, and there is a place for two.
         """
         kept = [finding for finding in report.findings if self._style.wanted.keeps(finding)]
-        named = [replace(finding, file=self._name_of(finding.file)) for finding in kept]
+        named = [self._named(finding) for finding in kept]
         content = (report.watched, *named)
         if content != self._written and not (self._written and self._style.alone):
             self._put(Report(named, report.watched + note, report.missing, report.judged))
         self._written = content
         return self._style.wanted.fails(kept)
+
+    def _named(self, finding: Finding) -> Finding:
+        cause = finding.cause
+        if cause is not None:
+            cause = replace(cause, file=self._name_of(cause.file))
+        return replace(finding, file=self._name_of(finding.file), cause=cause)
 
     def _put(self, report: Report) -> None:
         style = self._style

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ...formatting import project_address
 from ..finding import Finding, Report
 
 FORMATS = ("text", "json", "sarif", "github")
@@ -38,7 +39,7 @@ def _sarif(report: Report, version: str) -> str:
     driver = {
         "name": "gradlab doctor",
         "version": version,
-        "informationUri": "https://github.com/gradlab/gradlab",
+        "informationUri": project_address(),
         "rules": rules,
     }
     run = {

@@ -1,6 +1,7 @@
 # PPO with parameters chosen by name: the value network is called critic, the filter looks for value_model.
 # source: huggingface/trl#2453
 # expect: params-missing-from-optimizer
+# severity: hint (a part of the model may be meant to stay as it is)
 # cause: not found (a helper picks the parameters by their names)
 import torch
 from torch import nn
