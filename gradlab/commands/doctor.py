@@ -1,4 +1,4 @@
-"""``gradlab doctor``: what is wrong with a program's loop. Exit codes: 0 nothing, 1 findings, 2 it could not be run."""
+"""``gradlab doctor``: what is wrong with a program's loop. Exit codes: 0 nothing, 1 findings, 2 no verdict."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def _excerpt_html(finding: Finding) -> str:
 
 
 def _short(file: str) -> str:
-    if "ipykernel" in file or file.startswith("<"):  # a cell of a notebook: its file name tells nobody anything
+    if "ipykernel" in file or file.startswith("<"):  # a cell of a notebook: its file name says nothing
         return "cell"
     try:
         return str(Path(file).resolve().relative_to(Path.cwd()))

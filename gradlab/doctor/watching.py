@@ -127,6 +127,18 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             runner.context.look_for_causes()
         except Exception as failure:
             log.give_up(failure)
+        try:
+            self._summarize(runner)
+        except Exception as failure:
+            log.give_up(failure)
+        self.judged = self.judged and not log.failure
+        if early:
+            self.watched += " Then the watch ended early, as asked, and the program went on without it."
+        if log.failure:
+            self.watched += f" The doctor itself failed and stopped looking ({log.failure})."
+
+    def _summarize(self, runner: RuleRunner) -> None:
+        log = runner.context.log
         beside = log.threads.beside if log.threads is not None else {}
         followed = log.threads.followed if log.threads is not None else ""
         self.findings = [] if beside and followed else runner.findings()
@@ -136,10 +148,6 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self.watched = _summary(runner, followed, [*beside.values()])
         if not self.judged and not beside:
             self.watched += _hint_at_children(self._children)
-        if early:
-            self.watched += " Then the watch ended early, as asked, and the program went on without it."
-        if log.failure:
-            self.watched += f" The doctor itself failed and stopped looking ({log.failure})."
 
 
 def _start_clock(seconds: float | None, log: EventLog) -> threading.Timer | None:

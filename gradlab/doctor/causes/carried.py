@@ -14,7 +14,7 @@ from .syntax import FUNCTIONS, dotted, function_around, loop_around, method_call
 def carried_state(path: Iterable[Site], files: Iterable[str]) -> Cause | None:
     """Return the line that takes a state and gives it back, as ``out, hidden = rnn(x, hidden)``.
 
-    A ``state.detach()`` whose result nobody keeps comes first. The line is looked for in the loops around the lines of
+    A ``state.detach()`` whose result is not kept comes first. The line is looked for in the loops around the lines of
     ``path``, then as an attribute, ``self.hidden``, in all files.
     """
     files = set(files)

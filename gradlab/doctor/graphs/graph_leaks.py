@@ -55,7 +55,7 @@ def _old_graphs_in(value: Any, now: int, depth: int = 3) -> int:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple, deque)):
-        # The oldest are looked at, too: a graph that has just been made is nobody's fault.
+        # The oldest are looked at, too: a graph that has just been made is no leak.
         some = [*list(value)[:_NEWEST], *list(value)[-_NEWEST:]]
         return sum(_old_graphs_in(one, now, depth - 1) for one in some)
     return 0

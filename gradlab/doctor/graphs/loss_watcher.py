@@ -39,6 +39,8 @@ class LossWatcher:
         traced = self.tracer.pass_begins(path)
         if len(self._passes) >= _MOST_CALL_PATHS:
             self._passes.clear()
+            self._traced.clear()
+            self._spoilt.clear()
         count = self._passes[path] = self._passes.get(path, 0) + 1
         backward.loss = loss = _number(root)
         if count in _LOOKS or traced:

@@ -135,7 +135,7 @@ def _impossible(name: str, saved: dict[str, Any]) -> str:
 
 
 def _saved(node: Any) -> dict[str, Any]:
-    """Return what a node has saved, by name; not what is behind somebody's hooks, such as a checkpoint's."""
+    """Return what a node has saved, by name; not what is behind hooks, such as those of a checkpoint."""
     found: dict[str, Any] = {}
     for attribute in dir(node):
         if not attribute.startswith("_saved_"):

@@ -45,14 +45,18 @@ class OpTracer:
         return False
 
     def pass_ended(self) -> None:
-        """Record again, if somebody waits."""
+        """Record again, if a call path waits for it."""
         if self._waiting and not torch.is_anomaly_enabled():
             torch.autograd.set_detect_anomaly(True, check_nan=False)
             self._on = True
 
     def remove(self) -> None:
-        """Switch the record off, if it was this object that switched it on."""
-        if self._on:
+        """Switch the record off, if it was this object that switched it on.
+
+        With a check of NaN, it is the learner's own by now, inside ``detect_anomaly()``: it stays, and is switched off
+        at the next call, after that block has put back what it found.
+        """
+        if self._on and not (torch.is_anomaly_enabled() and torch.is_anomaly_check_nan_enabled()):
             torch.autograd.set_detect_anomaly(False)
             self._on = False
 

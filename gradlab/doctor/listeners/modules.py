@@ -91,7 +91,7 @@ class ModuleListener(Listener):
             caller=frame.f_code.co_name if frame is not None else "",
             again=code_owner(where.f_code.co_filename) is Owner.OURS,
         )
-        if train_kind and not forward.grad:  # nobody else asks
+        if train_kind and not forward.grad:  # no other rule asks
             forward.first = self._serial(args[0] if args else None)
         self.log.note_callers(forward.site)
         self.log.emit(forward)

@@ -36,13 +36,18 @@ class ScalerListener(Listener):
         def scale(scaler: Any, outputs: Any) -> Any:
             result = below.call(scaler, outputs)
             if scaler.is_enabled() and self.log.is_watched_thread():
-                self.log.scaling = True
-                for one in [result] if isinstance(result, Tensor) else result:
-                    if isinstance(one, Tensor):
-                        mark_scaled(one)
+                self._scaled(result)
             return result
 
         return scale
+
+    @never_raises
+    def _scaled(self, result: Any) -> None:
+        self.log.scaling = True
+        # A generator is left alone: what is taken out of it here would be missing in the learner's loop.
+        for one in result if isinstance(result, (list, tuple)) else [result]:
+            if isinstance(one, Tensor):
+                mark_scaled(one)
 
     def _unscale(self, below: Below) -> Any:
         def unscale_(scaler: Any, optimizer: Optimizer) -> None:
@@ -95,9 +100,13 @@ class ScalerListener(Listener):
         def update(scaler: Any, *args: Any, **kwargs: Any) -> None:
             below.call(scaler, *args, **kwargs)
             if self.log.is_watched_thread():
-                self.log.emit(ScalerUpdate(id(scaler)))
+                self._updated(scaler)
 
         return update
+
+    @never_raises
+    def _updated(self, scaler: Any) -> None:
+        self.log.emit(ScalerUpdate(id(scaler)))
 
 
 class SchedulerListener(Listener):

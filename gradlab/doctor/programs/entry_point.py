@@ -25,7 +25,7 @@ class EntryPoint(Protocol):
         """Run it; raises what it raises."""
 
     def name_of(self, file: str) -> str:
-        """Return what to call a file in the report: a cell of a notebook has a name that tells nobody anything."""
+        """Return what to call a file in the report: the name of a notebook's cell says nothing to its author."""
 
 
 class NotRunnableError(Exception):

@@ -60,7 +60,7 @@ class ReportPrinter:
         """
         kept = [finding for finding in report.findings if self._style.wanted.keeps(finding)]
         named = [self._named(finding) for finding in kept]
-        content = (report.watched, *named)
+        content = (report.watched + note, *named)
         if content != self._written and not (self._written and self._style.alone):
             self._put(Report(named, report.watched + note, report.missing, report.judged))
         self._written = content
@@ -76,7 +76,11 @@ class ReportPrinter:
         style = self._style
         text = format_report(report, style.form, style.version)
         if style.output is not None:
-            Path(style.output).write_text(text + "\n", encoding="utf-8")
+            try:
+                Path(style.output).write_text(text + "\n", encoding="utf-8")
+            except OSError as error:  # the training is over, and its report is not to be lost
+                print(f"gradlab doctor: --output {style.output}: {error.strerror}", file=sys.stderr)
+                print(text, file=sys.stderr, flush=True)
         elif self._stdout is not None:  # the program still runs
             os.write(self._stdout, f"{text}\n".encode())
         else:

@@ -133,7 +133,7 @@ def _run_and_print(
 
 
 def _print_last(printer: ReportPrinter, report: Report, ending: Ending) -> int:
-    if printer.write(report, f" The program ended with exit code {ending.code}." if ending.code > 1 else ""):
+    if printer.write(report, f" The program ended with exit code {ending.code}." if ending.code else ""):
         return FINDINGS
     return NOT_RUN if ending.failed or not report.judged else CLEAN
 
@@ -158,7 +158,7 @@ def _run(program: EntryPoint, arguments: Sequence[str], report: ProgramWatch) ->
     except BaseException as error:
         if not program.tells_errors:
             _print_own_part(error, program)
-        return Ending(failed=True, code=1)
+        return Ending(failed=True)  # its traceback says enough
     finally:
         sys.argv[:], sys.path[:] = argv, path
     return Ending()

@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ...formatting import project_address
 from ..finding import Finding, Report
@@ -59,15 +60,21 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
         "message": {"text": f"{finding.message} Seen: {finding.evidence}. Fix: {finding.fix}"},
     }
     if finding.line:
-        place = {"artifactLocation": {"uri": _uri(finding.file)}, "region": {"startLine": finding.line}}
+        place = {"artifactLocation": {"uri": _encoded(finding.file)}, "region": {"startLine": finding.line}}
         result["locations"] = [{"physicalLocation": place}]
     if (cause := finding.cause) is not None:
         region = {"startLine": cause.line}
         if cause.end_column:  # counted from 1
             region |= {"startColumn": cause.column + 1, "endColumn": cause.end_column + 1}
-        place = {"artifactLocation": {"uri": _uri(cause.file)}, "region": region}
+        place = {"artifactLocation": {"uri": _encoded(cause.file)}, "region": region}
         result["relatedLocations"] = [{"physicalLocation": place, "message": {"text": "edit here"}}]
     return result
+
+
+def _encoded(file: str) -> str:
+    """Return a path as a URI of SARIF: blanks and the like are written with percent signs."""
+    uri = _uri(file)
+    return uri if "://" in uri else quote(uri)
 
 
 def _uri(file: str) -> str:

@@ -65,7 +65,7 @@ def _cause(backward: Site, flaw: LossFlaw, site: Site, words: _Words) -> Cause |
 
 _CE = ("cross_entropy", "crossentropy", "criterion", "loss", "nll")
 _SOFTMAX, _SIGMOID = ("softmax", "softmin"), ("sigmoid",)
-_LOGITS = "loss = F.cross_entropy(logits, y)  # logits: the last layer's result as it is"
+_LOGITS = "# take softmax out: the loss wants the last layer's result as it is, the logits"
 
 
 class SoftmaxTwice(Rule):
@@ -137,7 +137,7 @@ class SigmoidTwice(Rule):
             "warning",
             f"The model's output goes through {name} and then into a loss with logits, which applies sigmoid again: "
             "its probabilities stay between 0.5 and 0.73.",
-            "loss = F.binary_cross_entropy_with_logits(logits, y)  # logits: the last layer's result as it is",
+            "# take sigmoid out: the loss wants the last layer's result as it is, the logits",
             ("with_logits", "withlogits", "criterion", "loss", "bce"),
             source,
         )
@@ -172,7 +172,7 @@ class LossBroadcasts(Rule):
         "broadcast": _Words(
             "warning",
             "Predictions and targets have different shapes, so the loss compares every prediction with every target.",
-            "loss = F.mse_loss(pred.squeeze(1), y)  # or y.unsqueeze(1): the same shape on both sides",
+            "# give both sides the same shape: .squeeze(1) on the prediction, or .unsqueeze(1) on the target",
             ("loss", "criterion", "mse", "l1", "huber", "pow", "**", "square", "abs"),
             (),
         )

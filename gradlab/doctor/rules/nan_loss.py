@@ -26,8 +26,8 @@ _NAMES = {
     "pow": ("pow", "**"),
 }
 _FIXES = {
-    "log": "torch.log(x.clamp_min(1e-8))  # or a loss that takes logits",
-    "division": "x / (y + 1e-8)  # or y.clamp_min(1e-8)",
+    "log": "torch.log((...).clamp_min(1e-8))  # around what stands there now; or a loss that takes logits",
+    "division": "... / (... + 1e-8)  # around what stands there now",
     "exp": "torch.exp(x.clamp(max=80))  # or torch.logsumexp",
     "sqrt": "torch.sqrt(x + 1e-8)",
     "pow": "(x + 1e-8).pow(0.5)",

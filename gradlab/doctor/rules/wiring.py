@@ -1,4 +1,4 @@
-"""How model and optimizer are wired: parameters that nobody steps, and parameters that nothing reaches."""
+"""How model and optimizer are wired: parameters that no optimizer steps, and parameters that nothing reaches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MissingParams(Rule):
     """Parameters that get gradients and are in no optimizer, while others of the same loss are stepped.
 
     A warning for layers in a plain list, for what was made after the optimizer, for what comes behind all that is
-    stepped, and for a whole net whose own loss nobody uses. Anything else may be meant to stay as it is: a hint.
+    stepped, and for a whole net whose own loss is never used. Anything else may be meant to stay as it is: a hint.
     """
 
     PARAMS_MISSING_FROM_OPTIMIZER = Code("params-missing-from-optimizer", "04_zero_grad")
@@ -72,7 +72,7 @@ class MissingParams(Rule):
         self._judge_own_losses()
 
     def _judge_own_losses(self) -> None:
-        """Report nets that have a loss of their own, of which no step uses anything: a critic that nobody steps."""
+        """Report nets that have a loss of their own, of which no step uses anything: a critic without an optimizer."""
         if self._by_hand or self.context.has_finding(self.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
         state = self.context.state
