@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import json
 import os
@@ -56,8 +57,8 @@ def find_entry_point(name: str, *, module: bool = False) -> EntryPoint:
 class _Main:
     """Runs code as the module ``__main__``.
 
-    That module stays in place when the code has ended: what runs at exit, such as a model that is saved then, finds its
-    classes there.
+    That module is in place again when the process ends: what runs at exit, such as a model that is saved then, finds
+    its classes there.
     """
 
     tells_errors = False
@@ -73,9 +74,14 @@ class _Main:
     def _run(self, code: CodeType, arguments: Sequence[str], folder: str, **names: Any) -> None:
         main = ModuleType("__main__")
         vars(main).update(__file__=str(self.path), __builtins__=__builtins__, **names)
+        before = sys.modules["__main__"]
         sys.modules["__main__"] = main
         sys.argv[:], sys.path[0] = [self._given, *arguments], folder
-        exec(code, vars(main))
+        try:
+            exec(code, vars(main))
+        finally:
+            sys.modules["__main__"] = before  # a process that is started from here looks for its code there
+            atexit.register(sys.modules.__setitem__, "__main__", main)  # runs before what the code has registered
 
 
 class _Script(_Main):
