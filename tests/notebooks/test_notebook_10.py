@@ -28,7 +28,7 @@ SOURCES = {
 def names() -> dict[str, Any]:
     """Return the names of the notebook."""
     found: dict[str, Any] = {}
-    run(found, "setup", "look")
+    run(found, "setup", "torch", "look")
     return found
 
 

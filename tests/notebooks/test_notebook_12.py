@@ -21,7 +21,7 @@ CELLS = {
     cell["id"]: (cell["cell_type"], "".join(cell["source"]))
     for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
 }
-SHARED = ("setup", "look", "book", "tools", "a6-try")  # the last: also for A7 and A10
+SHARED = ("setup", "torch", "look", "book", "tools", "a6-try")  # the last: also for A7 and A10
 SKIPPED = re.compile(r"\b(predict|exercise|Lab)\(|\.check\(|^book(\.mosaic\(\))?$", re.M)
 # What PyTorch from 2.4 on does on a CPU. (Not on the list of what it may do elsewhere.)
 HOLD = {"A1", "A2", "A4", "A5", "A9", "A11", "A17", "A18", "A22", "B1", "B2", "B4", "C1", "C3", "C7", "C8", "D4", "D5"}

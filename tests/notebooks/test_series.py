@@ -82,6 +82,7 @@ def test_the_set_up_cell_is_the_same_everywhere(path: Path) -> None:
     assert code["id"] == "setup"
     assert code["metadata"]["jupyter"]["source_hidden"] is True, "it is no lesson: folded"
     assert code["outputs"] == []
+    assert of(path, "code")[1] == of(NOTEBOOKS[0], "code")[1]
 
 
 @EACH

@@ -39,7 +39,7 @@ def test_there_and_back_again(copy: Path) -> None:
     for path in copy.glob("notebooks/*.ipynb"):
         assert f"mybinder.org/v2/gh/school/grad-course/main?urlpath=lab/tree/notebooks/{path.name}" in after[path]
         assert f"colab.research.google.com/github/school/grad-course/blob/main/notebooks/{path.name}" in after[path]
-        assert 'release = \\"torch-gradlab @ git+https://github.com/school/grad-course@main\\"' in after[path]
+        assert '[\\"torch-gradlab @ git+https://github.com/school/grad-course@main\\"' in after[path]
     rewrite(f"https://github.com/{old}/", release, copy)
     assert texts(copy) == before
 
