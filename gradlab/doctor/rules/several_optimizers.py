@@ -104,12 +104,11 @@ class SharedParams(Rule):
     def made(self, event: Any) -> None:
         """Note which optimizers share parameters with a new one."""
         number, state = event.optimizer, self.context.state
-        if number in self._others:  # another one had its number
-            for others in self._others.values():
-                others[:] = [other for other in others if other != number]
-            for known in (self._newest, self._turns):
-                for pair in [pair for pair in known if number in pair]:
-                    del known[pair]
+        for other in self._others.pop(number, ()):  # of another one that had its number
+            self._others[other].remove(number)
+            pair = frozenset((number, other))
+            self._newest.pop(pair, None)
+            self._turns.pop(pair, None)
         self._others[number] = []
         if event.own or number == MANUAL_UPDATE:
             return

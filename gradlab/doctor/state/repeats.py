@@ -20,12 +20,8 @@ _KEPT = 8  # the newest of those that are kept back, and the longest cycle of di
 _MOST_KINDS = 64
 _MOST_EVENTS = 256  # of one update
 _REPEATABLE = (Added, Backward, Clear, Clip, Forward, ScalerStep, ScalerUpdate, Step, Unscale)
-_IGNORED = {
-    "number",
-    "previous",
-    "backward",
-    "loss",
-}  # differ all the time, and mean nothing by it
+# Fields that differ in every update of a healthy loop. A new one belongs here, or no update is ever taken for a repeat.
+_IGNORED = {"number", "previous", "backward", "loss"}
 
 
 class RepeatFilter:
