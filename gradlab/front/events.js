@@ -27,7 +27,8 @@ export function keepKeys(root) {
     if (!(event instanceof KeyboardEvent) || !isForNotebook(event)) event.stopPropagation();
     else if (event.key === "Enter" && event.type === "keypress") event.preventDefault(); // it presses no button
     else if (event.key === "Escape" && event.type === "keydown" && !event.defaultPrevented) {
-      /** @type {HTMLElement | null} */ (root.closest(".jp-Cell"))?.focus({ preventScroll: true });
+      const cell = root.closest(".jp-Cell");
+      if (cell instanceof HTMLElement) cell.focus({ preventScroll: true });
     }
   };
   const kinds = ["keydown", "keypress", "keyup"];
