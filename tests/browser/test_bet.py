@@ -22,11 +22,11 @@ WRONG, RIGHT = "Off to infinity", "Past the minimum and back, again and again"
 LAB = "from gradlab import Lab, predict\nLab('bowl', controls=['zero_grad'], panels=['loss'])"
 FRESH = "from gradlab.widgets.guesses import GUESSES; GUESSES.__init__()"
 ASKED = f"predict({NAME!r})"
-TEXT = {"cell_type": "markdown", "source": "Now run it."}
+TEXT = {"cell_type": "markdown", "source": "What to see: it swings."}
 SILENT = "x = 1"
 OUTCOME_SEEN = re.compile(r"^(what was measured\n)?the outcome\n?$")
 OUTCOME = "print('the ' + 'outcome')\nLab('bowl', panels=['loss']).run(5)"
-HEADING = {"cell_type": "markdown", "source": "## Next"}
+HEADING = {"cell_type": "markdown", "source": "A last word.\n\n## Next"}
 OTHER = "print('something ' + 'else')"
 CELLS = (LAB, FRESH, ASKED, TEXT, SILENT, OUTCOME, HEADING, OTHER)
 
@@ -41,14 +41,19 @@ def told(page: Any) -> str:
 
 
 def expect_covered(page: Any, covered: bool = True) -> None:
-    """The outcome is not seen and cannot be reached by keyboard while it is covered; the cell below always is seen."""
-    expect(page.get_by_text("Make your bet first: the outcome is covered.")).to_have_count(int(covered))
-    outcome = page.get_by_text(OUTCOME_SEEN)
-    if covered:
-        expect(outcome).not_to_be_visible()
-    else:
-        expect(outcome).to_be_visible()
-    expect(page.get_by_text("something else", exact=True)).to_be_visible()
+    """What follows is not seen and cannot be reached by keyboard while it is covered; the heading and what is below are."""
+    expect(page.get_by_text("Make your bet first: what follows is covered.")).to_have_count(int(covered))
+    for part in (
+        page.get_by_text(OUTCOME_SEEN),
+        page.get_by_text("What to see: it swings."),
+        page.get_by_text("A last word."),
+    ):
+        if covered:
+            expect(part).not_to_be_visible()
+        else:
+            expect(part).to_be_visible()
+    for part in (page.get_by_role("heading", name="Next"), page.get_by_text("something else", exact=True)):
+        expect(part).to_be_visible()
 
 
 def test_a_click_commits_and_uncovers_the_outcome(lab_page: Callable[..., Notebook]) -> None:
@@ -61,7 +66,7 @@ def test_a_click_commits_and_uncovers_the_outcome(lab_page: Callable[..., Notebo
     page.locator(".jp-Cell", has_text="the outcome").locator("canvas").wait_for()
     remark = next(each.remark for each in find_question(NAME).options if each.text == WRONG)
     assert told(page).startswith(f"You said: {WRONG}. {remark}".replace("`", ""))
-    assert f"It is: {RIGHT}. {find_question(NAME).why}".replace("`", "") in told(page)
+    assert f"The answer: {RIGHT}. {find_question(NAME).why}".replace("`", "") in told(page)
     page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
     option(page, RIGHT).click(force=True)
     page.wait_for_timeout(200)
@@ -187,11 +192,10 @@ def stored_cells() -> list[Any]:
     markdown = nbformat.v4.new_markdown_cell
     return [
         code(f"{FRESH}\nfrom gradlab import predict\n{ASKED}", asked),
-        markdown("Now run it."),
+        markdown(TEXT["source"]),
         code(SILENT),
-        code("%%writefile x.py\n", said("Writing x.py")),
         code("f()", said("what was measured\nthe outcome"), jupyter={"outputs_hidden": True}),
-        markdown("## Next"),
+        markdown(HEADING["source"]),
         code("g()", said("something else")),
     ]
 
@@ -221,11 +225,10 @@ def offline(notebook: Notebook, tmp_path: Path, request: pytest.FixtureRequest) 
 def test_a_page_without_a_kernel_asks_and_explains(offline: Any) -> None:
     assert offline.get_by_text("Open this notebook live").is_hidden()
     expect_covered(offline)
-    offline.get_by_text("Writing x.py").wait_for()
     option(offline, WRONG).focus()
     offline.keyboard.press("Enter")
     assert told(offline).startswith(f"You said: {WRONG}.")
-    assert f"It is: {RIGHT}." in told(offline)
+    assert f"The answer: {RIGHT}." in told(offline)
     expect_covered(offline, False)
 
 
