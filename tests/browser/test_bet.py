@@ -41,12 +41,13 @@ def told(page: Any) -> str:
 
 
 def expect_covered(page: Any, covered: bool = True) -> None:
-    """What follows is not seen and cannot be reached by keyboard while it is covered; the heading and what is below are."""
-    expect(page.get_by_text("Make your bet first: what follows is covered.")).to_have_count(int(covered))
+    """What follows is not seen and not reached by keyboard while it is covered; from the heading on all is seen."""
+    box = page.locator(".gl-bet-cover", has_text=re.compile("^Make your bet first: what follows is covered\\."))
+    expect(box).to_have_count(int(covered))
     for part in (
         page.get_by_text(OUTCOME_SEEN),
-        page.get_by_text("What to see: it swings."),
-        page.get_by_text("A last word."),
+        page.locator("p", has_text="What to see: it swings."),
+        page.locator("p", has_text="A last word."),
     ):
         if covered:
             expect(part).not_to_be_visible()
@@ -98,6 +99,38 @@ def test_the_space_bar_and_a_narrow_screen(lab_page: Callable[..., Notebook]) ->
     page.locator(".gl-bet-reply", has_text="Yes.").wait_for()
 
 
+@pytest.mark.parametrize(
+    ("key", "cells", "runs"), [("Shift+Enter", 8, 4), ("Control+Enter", 8, 3), ("Alt+Enter", 9, 4)]
+)
+def test_keys_run_the_cell_and_move_on_after_a_choice(
+    lab_page: Callable[..., Notebook], key: str, cells: int, runs: int
+) -> None:
+    """The question is the third cell; it runs again, keeps the choice, and the focus is where it is after any cell."""
+    page = lab_page(*CELLS).page
+    option(page, WRONG).click()
+    page.locator(".gl-bet").evaluate("bet => bet.dataset.old = ''")
+    page.keyboard.press(key)
+    page.wait_for_selector(".gl-bet[data-settled]:not([data-old])")
+    expect_covered(page, False)
+    assert page.locator(".jp-Cell:not(.lm-mod-hidden *)").count() == cells
+    active = page.locator(".jp-Cell.jp-mod-active:not(.lm-mod-hidden *)")
+    assert (
+        page.locator(".jp-Cell:not(.lm-mod-hidden *)").nth(runs - 1).evaluate("cell => cell.matches('.jp-mod-active')")
+    )
+    assert active.evaluate("cell => cell.contains(document.activeElement)")
+
+
+def test_escape_leaves_a_question_for_its_cell(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(*CELLS).page
+    option(page, WRONG).focus()
+    page.keyboard.press("Escape")
+    assert page.evaluate(
+        "() => document.activeElement.matches('.jp-Cell') && !!document.activeElement.querySelector('.gl-bet')"
+    )
+    page.keyboard.press("j")  # a key of the notebook's
+    assert page.evaluate("() => jupyterapp.shell.currentWidget.content.activeCellIndex") == 3
+
+
 def test_the_outcome_can_be_seen_without_a_bet(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(*CELLS).page
     page.get_by_role("button", name="Show it anyway").click()
@@ -122,7 +155,9 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
     page = notebook.page.context.new_page()
     page.set_default_timeout(20_000)
     try:
-        kept = nbformat.v4.new_notebook(cells=stored_cells())
+        question, *_ = stored_cells()
+        cells = [*stored_cells(), question, nbformat.v4.new_markdown_cell("Further down.")]
+        kept = nbformat.v4.new_notebook(cells=cells)
         kept.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
         nbformat.write(kept, notebook.jupyter.folder / "folded.ipynb")
         Notebook(page, notebook.jupyter, "folded.ipynb")
@@ -134,8 +169,14 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
             " await jupyterapp.commands.execute('notebook:run-cell'); }"
         )
         expect_covered(page)
+        further = page.locator("p", has_text="Further down.")
+        expect(further).not_to_be_visible()  # its question did not run, but its page has the means now
         option(page, RIGHT).click()
         expect_covered(page, False)
+        expect(further).not_to_be_visible()
+        box = page.locator(".gl-bet-cover", has_text="Run this cell and make your bet first: what follows is covered.")
+        box.get_by_role("button", name="Show it anyway").click()
+        expect(further).to_be_visible()
     finally:
         page.close()
 
