@@ -119,6 +119,8 @@ class KeptContributions:
             [part.view(param.shape) for part, param in zip(row.split(self._sizes), params, strict=True)]
             for row in self._ring
         ]
+        self._lengths = torch.zeros(most + 1, device=params[0].device)  # of the rows, up to the backward ``_measured``
+        self._measured = begun
         self._under_way = 0  # the row of the pass under way
         self._held = self._grads()  # before that pass
         self._changes: deque[_Change] = deque(maxlen=most)
@@ -154,6 +156,7 @@ class KeptContributions:
         first = max(newest - len(self._ring) + 2, self._begun + 1)
         numbers = [n for begin, end in union(chain(*inside)) for n in range(max(begin, first), end + 1)]
         pieces = self._pieces(numbers)
+        lengths = self._row_lengths(numbers, newest)
         if numbers and (factors := self._factors(inside, numbers, self._change(newest, grads))) is not None:
             sizes = torch.tensor(self._sizes)
             counts = [piece.shape[0] for piece in pieces]
@@ -161,7 +164,7 @@ class KeptContributions:
                 piece * factor.to(piece).repeat_interleave(sizes.to(piece.device), dim=1)
                 for piece, factor in zip(pieces, factors.split(counts), strict=True)
             ]
-        lengths = torch.cat([torch.linalg.vector_norm(p, dim=1) for p in pieces]) if pieces else total.new_zeros(0)
+            lengths = torch.cat([torch.linalg.vector_norm(piece, dim=1) for piece in pieces])
         spans: list[Span | None] = [(n, n) for n in numbers]
         rest = total.clone()
         for piece in pieces:
@@ -174,6 +177,15 @@ class KeptContributions:
             spans.insert(0, (oldest, before) if oldest <= before else None)
             pieces, lengths = [rest[None], *pieces], torch.cat([length[None], lengths])
         return Vectors(tuple(spans), tuple(pieces), lengths, total)
+
+    def _row_lengths(self, numbers: Sequence[int], newest: int) -> Tensor:
+        """Return the norms of rows as they came; each is taken once, when it is first asked for."""
+        rows = len(self._rows)
+        first = max(self._measured, newest - rows) + 1
+        for number in range(first, newest + 1):
+            self._lengths[number % rows] = self._ring[number % rows].float().norm()
+        self._measured = newest
+        return self._lengths[[n % rows for n in numbers]]
 
     def _pieces(self, numbers: Sequence[int]) -> list[Tensor]:
         """Return the rows of these backwards as slices of the ring, which are no copies."""

@@ -260,10 +260,11 @@ def _before_adding(provenance: weakref.ref[Provenance], at: int, param: Tensor) 
             alive._begin(number)
         history = alive.histories[at]
         with outside_dispatch_modes():
-            if alive.measure:
-                history.incoming = _sums_of(grad, param.grad) if history.had_grad else None
+            history.incoming = None
             if alive._kept is not None:
                 alive._kept.take(at, plain(grad))
+            elif alive.measure and history.had_grad:
+                history.incoming = _sums_of(grad, param.grad)
 
     return hook
 

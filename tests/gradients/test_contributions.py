@@ -294,4 +294,7 @@ def test_reset_keeps_on_watching() -> None:
     run.advance(updates=2)
     assert len(measured(run.provenance).parts) == 3
     run.watch_gradients = False
+    assert run.provenance.contributions() is None  # of the newest contribution nothing else was taken as it came
+    run.advance(updates=1)
     assert measured(run.provenance).vectors is None
+    assert len(measured(run.provenance).parts) == 2
