@@ -69,6 +69,8 @@ def share_text(share: float) -> str:
     """Write a part of a sum, which may be negative or longer than it: ``84%``, ``\u221212%``, ``31 times``."""
     if not math.isfinite(share):
         return "an unknown part"
+    if abs(share) < 0.005:
+        return "0%"  # and no "-0%"
     return f"{share:.0%}".replace("-", "\u2212") if abs(share) < 9.995 else f"{short(share)} times"
 
 
