@@ -61,7 +61,7 @@ export class InstrumentPage {
     this.at = { ...this.recording.settings[index] };
     this.screen.show(now, changed, panels);
     if (before.f >= 0 || location.hash) this.write();
-    if (before.f >= 0) this.screen.words.announce(now.state);
+    if (before.f >= 0) this.screen.tellSoon();
   }
 
   /** @param {Record<string, any>} request */

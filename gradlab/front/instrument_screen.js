@@ -10,6 +10,7 @@ import { PanelStrip } from "./strip.js";
 import { Words } from "./words.js";
 
 const CODE_KEYS = ["code", "lit", "changed", "wrong", "draft", "editable"];
+const SETTLED = 1000; // ms without another change until a screen reader is told; a slider that plays is quicker
 
 export class InstrumentScreen {
   /**
@@ -41,13 +42,20 @@ export class InstrumentScreen {
     this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say });
     this.unwatch = followTheme(root, this.strip);
     this.pane.hidden = true;
+    this.soon = 0; // the timer
   }
 
   /** @param {Record<string, any>} frame */
   take(frame) {
     const { shown, changed } = mergeFrame(this.shown, frame);
     this.show(shown, changed, Object.keys(frame.panels ?? {}));
-    if (changed.has("state") && !frame.whole) this.words.announce(shown.state);
+    if (changed.has("state") && !frame.whole) this.tellSoon();
+  }
+
+  /** Have the words read out once they have settled. */
+  tellSoon() {
+    clearTimeout(this.soon);
+    this.soon = setTimeout(() => this.words.announce(this.shown.state), SETTLED);
   }
 
   /**
@@ -93,6 +101,7 @@ export class InstrumentScreen {
   }
 
   close() {
+    clearTimeout(this.soon);
     this.unwatch();
     this.controls.close();
     this.strip.close();

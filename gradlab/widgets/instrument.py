@@ -25,7 +25,7 @@ from .requests import RequestError, cut_words, panel_size, read_number
 Settings = Mapping[str, Any]
 DrawPanel = Callable[[int, int], Drawing]
 _KEPT = 64  # views
-_NO_EFFECT = ("to_line", "press", "zoom")  # a panel and a loop ask for them, and only a lab can do them
+_NO_EFFECT = ("press", "zoom")  # a panel asks for them, and only a lab can do them
 _KINDS = (".png", ".svg", ".html")
 
 
@@ -90,7 +90,7 @@ class Instrument(ABC):
     def recorded(self) -> Iterable[Settings]:
         """Return the settings that a page without a kernel holds, each as what differs from the start."""
         for name, knob in self._knobs.items():
-            for value in knob.values if knob.kind != "order" else [knob.start]:
+            for value in [knob.start] if knob.kind == "order" or knob.step else knob.values:
                 yield {name: value}
 
     # What the learner does --------------------------------------------------------------------------------------------

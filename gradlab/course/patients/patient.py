@@ -137,8 +137,6 @@ class Patient(Instrument):
             self._edit(str(request.get("text", "")))
         elif do == "reveal":
             self._reveal()
-        elif do == "to_line":
-            pass  # a line of the loop was pressed
         else:
             super()._do(request)
 
