@@ -183,7 +183,8 @@ def test_a_page_holds_what_is_recorded_and_offers_no_more(tmp_path: Path) -> Non
         assert page.values == at
     first = recording["frames"][0]
     assert [value for _, value in first["controls"][0]["options"]] == [0.0, 1.0, 2.0]
-    assert first["off"] == ["b", "calls"], "what was not recorded cannot be turned"
+    assert [control["name"] for control in first["controls"]] == ["a", "twice"], "no control that cannot be turned"
+    assert "<h1>The adder</h1><p>A recording of 5 settings," in html
     with pytest.raises(ValueError, match=r"Adder.save: path must end in .png, .svg or .html, got 'x.gif'"):
         Adder().save("x.gif")
 
