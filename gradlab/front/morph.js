@@ -40,7 +40,7 @@ export class Morph {
       const gone = share * (2 - share); // slower towards the end
       this._now.clear();
       for (const { name, from, to } of ways) {
-        const panel = from && share < 1 ? between(from, to, gone) : to;
+        const panel = from && share < 1 ? panelBetween(from, to, gone) : to;
         if (share < 1) this._now.set(name, panel);
         this._paint(name, panel);
       }
@@ -59,7 +59,7 @@ export class Morph {
  * @param {number} share
  * @returns {PanelState}
  */
-export function between(from, to, share) {
+export function panelBetween(from, to, share) {
   if (from.size.join() !== to.size.join()) return to;
   const known = new Map(from.ids.map((id, index) => [id, from.marks[index]]));
   const marks = to.marks.map((mark, index) => {

@@ -84,7 +84,7 @@ def test_the_picture_follows_the_hand_and_nothing_queues(lab_page: Callable[...,
     page.page.mouse.up()
     page.wait_until_still()
     assert most <= 1
-    assert len(pictures) > 10, "it moves while the hand does"
+    assert len(pictures) > 4, "it moves while the hand does"
     shown = float(page.control("lr").input_value())
     assert page.ask("lab.values['lr']") == shown
     page.wait_for_words(re.escape(f"lr × curvature = {shown:g}:"))
@@ -94,7 +94,7 @@ def test_the_picture_follows_the_hand_and_nothing_queues(lab_page: Callable[...,
 def test_the_start_is_dragged_in_the_valley(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(CELL)
     found = page.ask(
-        "(lambda d: (lambda m: (m.points[0] / d.width, m.points[1] / d.height))(d.find('start')))"
+        "(lambda d: (lambda m: (float(m.points[0]) / d.width, float(m.points[1]) / d.height))(d.find('start')))"
         "(lab._now().panels['valley'](*lab._size))"
     )
     drag_dot(page.page, page.panel("valley"), found[0], 0.4, found[1])
