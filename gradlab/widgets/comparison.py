@@ -70,7 +70,7 @@ class Comparison:
         head = "".join(f"<th scope=col>{name}</th>" for name in names)
         body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
         picture = svg_img(themed_svg(to_svg([self.drawing])), repr(self), 760)
-        table = f"<table><tr>{head}</tr>{body}</table>"
+        table = f'<table style="white-space:nowrap"><tr>{head}</tr>{body}</table>'
         # What is wider than a phone is moved by finger or by keys.
         box = f'<div style="overflow-x:auto" tabindex="0" role="group" aria-label="{self.task}: table">{table}</div>'
         return {"text/plain": repr(self), "text/html": picture + box}

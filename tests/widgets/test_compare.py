@@ -38,7 +38,7 @@ def test_figure_and_table() -> None:
     assert len(result.table.splitlines()) == 3
     bundle = result._repr_mimebundle_()
     assert bundle["text/plain"].startswith("line, 20 updates\n")
-    assert "<table>" in bundle["text/html"]
+    assert "<table " in bundle["text/html"]
     heads = re.findall(r"<th scope=col>(.*?)</th>", bundle["text/html"])
     assert len(heads) == 7
     assert all(heads), "a column without a name says nothing to a screen reader"
