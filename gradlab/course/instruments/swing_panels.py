@@ -62,7 +62,7 @@ def draw_valley(
     path: numbers.SwingPath, curvature: float, zero_grad: bool, reach: float, width: int, height: int
 ) -> Drawing:
     """Draw the loss over the weight, and the path in it, older places paler; its start can be dragged."""
-    panel = PanelBuilder("the same path in the valley of the loss", width, height)
+    panel = PanelBuilder("its path in the valley", width, height)
     axes = panel_axes(
         width, height, Side(-reach, reach, words="weight"), Side(0, curvature / 2 * reach**2 * 1.05, words="loss")
     )
@@ -157,7 +157,7 @@ def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, widt
             drag=pull,
         )
     )
-    panel.corner(f"lr × curvature = {short(s)}")
+    panel.corner(f"lr × curvature = {short(s)}", f"at {short(s)}")
     return panel.finish(
         f"lr × curvature is {short(s)} and momentum {momentum:g}, {'with' if zero_grad else 'without'} zero_grad."
     )
