@@ -91,6 +91,27 @@ def test_the_picture_follows_the_hand_and_nothing_queues(lab_page: Callable[...,
     assert page.root.get_by_role("button", name=re.compile("run up to|optimizer")).count() == 0
 
 
+def test_the_words_are_read_out_once_they_have_settled(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(CELL)
+    assert page.root.locator("output, [aria-live], [role=status], [role=alert]").count() == 1
+    page.page.wait_for_timeout(1500)
+    read = page.evaluate("""async (lab) => {
+      const live = lab.querySelector('[aria-live]'), range = lab.querySelector('[name=lr]'), read = [];
+      const watch = new MutationObserver(() => read.push(live.textContent));
+      watch.observe(live, {childList: true});
+      for (let step = 1; step <= 12; step += 1) {
+        range.value = String(0.5 + step / 100);
+        range.dispatchEvent(new Event('input', {bubbles: true}));
+        await new Promise((done) => setTimeout(done, 50));
+      }
+      await new Promise((done) => setTimeout(done, 2500));
+      watch.disconnect();
+      return read;
+    }""")
+    assert read == [page.page.locator(".gl-state").inner_text()]
+    assert "lr × curvature = 0.62:" in read[0]
+
+
 def test_the_start_is_dragged_in_the_valley(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(CELL)
     found = page.ask(
