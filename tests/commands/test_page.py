@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from loaded import loaded_addresses
 
+from gradlab import Lab, formatting
 from gradlab.__main__ import main
 from gradlab.commands.page import formula_html, markdown_html, notebook_page, outside_addresses
-from gradlab.formatting import lesson_address
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -124,9 +124,17 @@ def test_what_cannot_be_translated_stays_readable() -> None:
     assert "<math" in markdown_html("is $x_1$ here", Path())
 
 
-def test_links_lead_to_the_pages_that_are_written_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lesson = lesson_address("two").removesuffix("/two.ipynb")
-    links = f"[a](two.ipynb#There) [b](three.ipynb) [e](04_zero_grad.ipynb#Recap) [c]({lesson}/two.ipynb) [d](https://x.org/{lesson}/two.ipynb)"
+@pytest.mark.parametrize("address", ["", "https://github.com/YOU/NAME"], ids=["empty", "filled"])
+def test_links_lead_to_the_pages_that_are_written_too(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formatting, "REPOSITORY", address)
+    monkeypatch.setattr(formatting, "TAG", "main")
+    lesson = "https://github.com/YOU/NAME/blob/main/notebooks"
+    links = (
+        f"[a](two.ipynb#There) [b](three.ipynb) [the *ring*](04_zero_grad.ipynb#Recap) [c]({lesson}/two.ipynb) "
+        f"[d](https://x.org/{lesson}/two.ipynb) [e](https://github.com/OWNER/NAME/blob/main/two.ipynb) [f](/two.ipynb)"
+    )
     one = write(tmp_path / "one.ipynb", words(f"# Title & more\n\n{links}"))
     two = write(tmp_path / "two.ipynb", words("nothing"))
     out = tmp_path / "new" / "pages"
@@ -137,10 +145,13 @@ def test_links_lead_to_the_pages_that_are_written_too(tmp_path: Path, capsys: py
     assert targets == [
         "two.html#There",
         "three.ipynb",
-        f"{lesson}/04_zero_grad.ipynb#Recap",
-        "two.html",
+        *[f"{lesson}/04_zero_grad.ipynb#Recap"] * bool(address),
+        "two.html" if address else f"{lesson}/two.ipynb",  # a repository that is not this one's
         f"https://x.org/{lesson}/two.ipynb",
+        "https://github.com/OWNER/NAME/blob/main/two.ipynb",
+        "/two.ipynb",
     ]
+    assert "the <em>ring</em>" in page  # words stay where a link would lead nowhere
     assert "<title>Title &amp; more</title>" in page
 
 
@@ -149,6 +160,18 @@ def test_a_star_is_understood_where_the_shell_leaves_it(tmp_path: Path) -> None:
         write(tmp_path / f"{name}.ipynb", words(name))
     assert main(["page", str(tmp_path / "*.ipynb"), "-o", str(tmp_path / "pages")]) == 0
     assert sorted(path.name for path in (tmp_path / "pages").iterdir()) == ["a.html", "b.html"]
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_still_of_what_plays_in_the_notebook_says_so(tmp_path: Path, live: bool) -> None:
+    data, metadata = {"image/png": base64.b64encode(b"\x89PNG").decode(), "text/plain": "a\nb"}, {"width": 760}
+    if live:
+        data, told = Lab("line").run(2)._repr_mimebundle_()
+        del data["application/vnd.jupyter.widget-view+json"]  # as in a stored notebook
+        metadata = told["image/png"]
+    output = {"output_type": "display_data", "metadata": {"image/png": metadata}, "data": data}
+    page = notebook_page(write(tmp_path / "a.ipynb", code("x", output)))
+    assert page.count("In the notebook it plays") == live
 
 
 def test_folded_code_is_folded_and_a_picture_has_its_words(tmp_path: Path) -> None:
