@@ -617,6 +617,29 @@ def test_keys_stay_inside(page: Any) -> None:
     assert page.evaluate("() => heard") == ["d"]
 
 
+@pytest.mark.parametrize("key", ["Shift+Enter", "Control+Enter", "Alt+Enter", "Escape"])
+def test_keys_that_run_a_cell_or_leave_it_pass_and_press_no_button(page: Any, key: str) -> None:
+    """A notebook listens on the way up or, as Notebook 7, down; then it looks for the attribute."""
+    page.evaluate("""() => {
+      window.heard = [];
+      window.pressed = 0;
+      document.addEventListener('keydown', (event) => heard.push(event.key));
+      document.addEventListener('keydown', (event) => heard.push(event.target.dataset.lmSuppressShortcuts), true);
+      keepKeys(root);
+      root.parentElement.className = 'jp-Cell';
+      root.parentElement.tabIndex = -1;
+      addButton(root, 'Play', () => pressed++).focus();
+    }""")
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => [pressed, heard.splice(0)]") == [1, ["true"]]
+    page.keyboard.press(key)
+    heard = page.evaluate("() => heard")
+    assert heard[-2:] == [None, key.rpartition("+")[2]]
+    assert set(heard[:-2]) <= {"true"}  # of the key that is held down
+    assert page.evaluate("() => pressed") == 1
+    assert page.evaluate("() => document.activeElement.className") == ("jp-Cell" if key == "Escape" else "gl-button")
+
+
 def test_a_lab_begins_at_its_speed_and_keeps_the_one_that_is_chosen(page: Any) -> None:
     page.evaluate(
         """() => {
