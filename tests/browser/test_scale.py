@@ -117,7 +117,7 @@ def test_it_plays(lab_page: Callable[..., Notebook]) -> None:
     page.root.locator("button[aria-label='play update']").click()
     page.wait_for_words("after update 2: loss scale 65,536; 0 of 2 steps skipped")
     page.wait_for_words("after update 6: loss scale 131,072")
-    page.root.locator("button[aria-label='play update']").click()
+    page.root.locator("button[aria-label='pause update']").click()
     page.wait_until_still()
     assert page.ask("lab.values['update']") < 50
 
