@@ -49,7 +49,8 @@ class UnswitchedRun:
         with self._rng:
             self._loop = BoundProgram(loop.program, task, self.model, at=loop.position())
         states: dict[str, Any] = {**loop.optimizers, **loop.scalers}
-        for name, ours in {**self._loop.optimizers, **self._loop.scalers}.items():
+        copies: dict[str, Any] = {**self._loop.optimizers, **self._loop.scalers}
+        for name, ours in copies.items():
             ours.load_state_dict(copy.deepcopy(states[name].state_dict()))
         self._statements = self._loop.statements()
         self._waiting: list[tuple[int, list[Tensor], bool]] = []  # losses that are still on the device

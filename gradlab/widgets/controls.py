@@ -24,6 +24,9 @@ SPEEDS = (
 USUAL_SPEED = "60 updates/s"
 """At which a Lab plays unless it is asked for another."""
 
+UNSWITCHED = "unswitched"
+"""The tick of every lab with switches and a loss: whether it shows how the loss goes on without the newest switch."""
+
 Control = dict[str, Any]
 
 
@@ -36,6 +39,7 @@ def lab_controls(names: Iterable[str], tasks: Sequence[str], own: str, recipe: R
         "task": lambda: choice_control("task", "task", [(name, name) for name in tasks]),
         **{n: lambda n=n, s=s: switch_control(n, s, getattr(recipe, n)) for n, s in SWITCHES.items()},  # type: ignore[misc]
         "card": lambda: choice_control("card", "card", [(own, ""), *((name, name) for name in GPUS)]),
+        UNSWITCHED: lambda: {"name": UNSWITCHED, "label": "show without the switch", "kind": "tick"},
     }
     asked = set(names)
     return [make() for name, make in makers.items() if name in asked]

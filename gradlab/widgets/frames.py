@@ -5,6 +5,7 @@ What a frame may hold is in ``front/README.md``. A panel that is costly is drawn
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,9 +32,11 @@ class Pace:
     """Between two status lines; nobody reads sixty a second."""
     panel_words: float = 0.0
     """Between two texts of a panel for who cannot see it."""
+    unswitched: float = math.inf
+    """Parts of a processor core that the run without the newest switch may take."""
 
 
-LIVE = Pace(40.0, {PanelName.GRADIENT: 60.0, PanelName.MEMORY: 600.0}, 120.0, 100.0, 500.0)
+LIVE = Pace(40.0, {PanelName.GRADIENT: 60.0, PanelName.MEMORY: 600.0}, 120.0, 100.0, 500.0, unswitched=0.1)
 RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0, 0.0)
 
 
