@@ -15,7 +15,7 @@ from .history import History
 from .recipe import Recipe
 from .rng import RunRNG
 
-_IN_HAND = 250.0  # ms of work that may be done before any is allowed for: it catches up after a pause
+_IN_HAND = 500.0  # ms of work that may be done before any is allowed for: it catches up after a pause
 
 
 class UnswitchedRun:
@@ -57,7 +57,7 @@ class UnswitchedRun:
         self._allowed = _IN_HAND
 
     def follow(self, updates: int, allowed: float) -> None:
-        """Go on to this update; ``allowed`` is for how many ms more it may keep a processor busy. Beyond that it ends."""
+        """Go on to this update, or end: it may keep a processor busy for ``allowed`` ms more."""
         self._allowed = max(min(self._allowed + allowed, _IN_HAND), allowed)
         try:
             with self._rng:

@@ -18,7 +18,7 @@ from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom
 from .answers import answer_request
 from .code import changed_lines, coloured
 from .controls import SPEEDS, UNSWITCHED, USUAL_SPEED, lab_controls, switch_values, without_effect
-from .frames import Frame, FrameWriter, PanelDrawings
+from .frames import Frame, FrameWriter, Pace, PanelDrawings, live_pace
 from .python_state import python_state
 from .requests import RequestError, cut_words, read_number
 from .unswitched import Unswitched
@@ -66,6 +66,8 @@ class LabController:
         self._state_due, self._last_state = 0.0, ""
         self._settings_key: object = None
         self._last_settings: dict[str, Any] = {}
+        self.pace_at: Callable[..., Pace] = live_pace
+        """How often what is costly is drawn."""
         self._scenes = RunScenes(runner)
         self.screen = PanelDrawings(self._scenes)
         self._scenes.watch_for(self.panels())
@@ -90,12 +92,14 @@ class LabController:
     def step_for(self, every: float) -> None:
         """Run one statement; the frame of it will be seen for ``every`` ms."""
         self._now += every
+        self.screen.pace = self.pace_at(every, full_speed=False)
         self.watch()
         self.step()
 
     def advance_for(self, every: float, **how: Any) -> None:
         """Run one update, or as ``how`` says to Run.advance; the frame of it will be seen for ``every`` ms."""
         self._now += every
+        self.screen.pace = self.pace_at(every, full_speed="seconds" in how)
         self.watch()
         if "seconds" in how:
             self.unswitched.end("at full speed it is left out")

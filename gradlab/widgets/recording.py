@@ -5,6 +5,7 @@ Every number in a recording was computed by PyTorch when it was recorded: each r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,7 +105,8 @@ class Recorder:
             run.reset(self.start_weights)
         controller = LabController(run, self.controls, self.panels)
         controller.speed = self.speed
-        controller.screen.pace, controller.playing = RECORDED, True
+        controller.pace_at, controller.playing = lambda *_, **__: RECORDED, True
+        controller.unswitched.share = math.inf  # nobody waits for it
         waiting = list(later)
         frames: list[Frame] = []
         for update in range(updates + 1):

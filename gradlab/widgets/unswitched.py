@@ -20,6 +20,8 @@ class Unswitched:
     def __init__(self, lab: LabController) -> None:
         """Begin without one."""
         self._lab = lab
+        self.share = 0.1
+        """How much of a processor core it may take."""
         self._run: UnswitchedRun | None = None
         self._wanted = True
 
@@ -68,7 +70,7 @@ class Unswitched:
     def follow(self, every: float) -> None:
         """Go on to where the run is; what it has done since the last call will be seen for ``every`` ms."""
         if self._run is not None and self._wanted:
-            self._run.follow(self._lab.runner.updates, self._lab.screen.pace.unswitched * every)
+            self._run.follow(self._lab.runner.updates, self.share * every)
 
     def end(self, why: str) -> None:
         """Go no further; the curve stays."""
