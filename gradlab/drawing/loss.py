@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..formatting import short
-from ..scenes import Curve, Unswitched
+from ..scenes import Curve, UnswitchedCurve
 from .axes import Axes, Side, panel_axes
 from .builder import PanelBuilder, make_box
 from .labels import Spot
@@ -139,7 +139,7 @@ def _add_switches(panel: PanelBuilder, axes: Axes, switches: list[tuple[int, str
         panel.label(f"switch name {number}", [*right, *left], backed=True)
 
 
-def _points_of(unswitched: Unswitched | None, zoom: tuple[float, float] | None) -> tuple[Numbers, Numbers]:
+def _points_of(unswitched: UnswitchedCurve | None, zoom: tuple[float, float] | None) -> tuple[Numbers, Numbers]:
     """Return the updates and losses without the switch, as far as they are shown."""
     if unswitched is None:
         return np.zeros(0), np.zeros(0)
@@ -150,7 +150,7 @@ def _points_of(unswitched: Unswitched | None, zoom: tuple[float, float] | None) 
     return x[kept], mean[kept]
 
 
-def _name_unswitched(panel: PanelBuilder, axes: Axes, scene: Unswitched, line: Numbers, columns: Numbers) -> None:
+def _name_unswitched(panel: PanelBuilder, axes: Axes, scene: UnswitchedCurve, line: Numbers, columns: Numbers) -> None:
     """Write what the curve without the switch is: beside it, or else in a row above, and nowhere on the loss."""
     until = f", until update {scene.updates[-1]:,.0f}" if scene.ended else ""
     texts = f"without the switch ({scene.switched}){until}", f"without the switch{until}", scene.switched
@@ -197,7 +197,7 @@ def _spots_beside(axes: Axes, texts: tuple[str, ...], line: Cells, loss: Cells) 
     return [spot for spot in spots if is_free(spot)]
 
 
-def _unswitched_words(scene: Unswitched) -> str:
+def _unswitched_words(scene: UnswitchedCurve) -> str:
     start = f"Without the switch ({scene.switched}) the loss"
     if scene.ended:
         return f"{start} was {short(scene.now)} at update {scene.updates[-1]:,.0f}; {scene.ended}."

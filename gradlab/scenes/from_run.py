@@ -29,7 +29,7 @@ from .kinds import (
     ScalerHistory,
     Scene,
     Slice,
-    Unswitched,
+    UnswitchedCurve,
 )
 from .loss_surface import LossSurface
 from .predictions import DecisionGrid, sample_predictions
@@ -102,7 +102,7 @@ class RunScenes:
     def _with_unswitched(self, curve: Curve, beside: UnswitchedRun, other: Curve) -> Curve:
         if not len(other.updates):
             return curve
-        words = Unswitched(other.updates, other.mean, beside.switched, other.now, beside.ended)
+        words = UnswitchedCurve(other.updates, other.mean, beside.switched, other.now, beside.ended)
         return replace(curve, unswitched=words)
 
     def watch_held_out(self) -> HeldOutLoss:

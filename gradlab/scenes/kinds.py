@@ -48,7 +48,7 @@ class StatementLabel(StrEnum):
 
 
 @dataclass(frozen=True)
-class Unswitched:
+class UnswitchedCurve:
     """How the loss goes on without the newest switch, measured in a copy of the run."""
 
     updates: Sequence[float]
@@ -78,7 +78,7 @@ class Curve:
     title: str = "loss"
     linear: bool = False
     """Keep to a linear axis, however far apart the losses lie."""
-    unswitched: Unswitched | None = None
+    unswitched: UnswitchedCurve | None = None
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from .controls import SPEEDS, UNSWITCHED, USUAL_SPEED, lab_controls, switch_valu
 from .frames import Frame, FrameWriter, Pace, PanelDrawings, live_pace
 from .python_state import python_state
 from .requests import RequestError, cut_words, read_number
-from .unswitched import Unswitched
+from .unswitched import UnswitchedCopy
 
 _READ_ALONG = 350.0  # ms for which what is done step by step is looked at, at least
 
@@ -71,7 +71,7 @@ class LabController:
         self._scenes = RunScenes(runner)
         self.screen = PanelDrawings(self._scenes)
         self._scenes.watch_for(self.panels())
-        self.unswitched = Unswitched(self)
+        self.unswitched = UnswitchedCopy(self)
         self._writer = FrameWriter()
 
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .controller import LabController
 
 
-class Unswitched:
+class UnswitchedCopy:
     """Keeps a copy of the run from before the newest switch, and has it keep pace with the run."""
 
     def __init__(self, lab: LabController) -> None:
