@@ -50,7 +50,7 @@ def draw_loss(scene: Curve, width: int, height: int, zoom: tuple[float, float] |
     others = by_column(axes.x.place(other_x), other, other, other)
     line = np.column_stack([others[:, 0], axes.y.place(others[:, 1])])
     if scene.unswitched is not None and len(line):
-        panel.add(Path("without", line.ravel(), "grey", 1.5, "dashed", readout=_readout(axes, WITHOUT)))
+        panel.add(Path("without", line.ravel(), "grey-text", 1.6, "dashed", readout=_readout(axes, WITHOUT)))
     shown = [(at, words) for at, words in scene.switches[-_MOST_LINES:] if axes.x.low <= at <= axes.x.high]
     _add_switches(panel, axes, shown)
     if scene.broken is not None:
@@ -158,7 +158,7 @@ def _name_unswitched(panel: PanelBuilder, axes: Axes, scene: UnswitchedCurve, li
     top, bottom = np.maximum(columns[:, 3], after), np.minimum(columns[:, 2], after)
     loss = _cells(columns[:, 0], axes.y.place(top), axes.y.place(bottom))
     spots = _spots_beside(axes, texts, _cells(line[:, 0], line[:, 1], line[:, 1]), loss)
-    panel.label("without name", spots, role="grey-text", backed=True, words=_unswitched_words(scene))
+    panel.label("without name", spots, role="grey-text", backed=True, words=_unswitched_words(panel.title, scene))
 
 
 def _cells(x: Numbers, top: Numbers, bottom: Numbers) -> Cells:
@@ -197,8 +197,8 @@ def _spots_beside(axes: Axes, texts: tuple[str, ...], line: Cells, loss: Cells) 
     return [spot for spot in spots if is_free(spot)]
 
 
-def _unswitched_words(scene: UnswitchedCurve) -> str:
-    start = f"Without the switch ({scene.switched}) the loss"
+def _unswitched_words(title: str, scene: UnswitchedCurve) -> str:
+    start = f"Without the switch ({scene.switched}) the {title}"
     if scene.ended:
         return f"{start} was {short(scene.now)} at update {scene.updates[-1]:,.0f}; {scene.ended}."
     return f"{start} would be {short(scene.now)} now."
@@ -222,5 +222,5 @@ def _words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
     reach = f"Updates {x[0]:,.0f} to {x[-1]:,.0f}: the loss lies between {short(low.min())} and {short(high.max())}."
     at, words = scene.switches[-1] if scene.switches else (0, "")
     switched = f"Switched at update {at:,}: {words}." if words else ""
-    without = _unswitched_words(scene.unswitched) if scene.unswitched is not None else ""
+    without = _unswitched_words(scene.title, scene.unswitched) if scene.unswitched is not None else ""
     return " ".join(part for part in (end, reach, switched, without) if part)

@@ -259,7 +259,9 @@ def test_the_overflow_preset_shows_an_overflow() -> None:
 def test_controls_show_only_what_is_asked_for() -> None:
     page = Page(Lab("line", controls=["zero_grad"], panels=["loss"]))
     assert page.names() == ["zero_grad", "unswitched"]
-    assert Page(Lab("line", controls=["speed"])).names() == Page(Lab("line", panels=["memory"], controls=[])).names() == []
+    assert (
+        Page(Lab("line", controls=["speed"])).names() == Page(Lab("line", panels=["memory"], controls=[])).names() == []
+    )
     assert list(page.panels) == page.shown["order"] == ["loss"]
     assert page.shown["speeds"] == []
     assert page.shown["editable"] is False
