@@ -153,12 +153,13 @@ def _points_of(unswitched: UnswitchedCurve | None, zoom: tuple[float, float] | N
 def _name_unswitched(panel: PanelBuilder, axes: Axes, scene: UnswitchedCurve, line: Numbers, columns: Numbers) -> None:
     """Write what the curve without the switch is: beside it, or else in a row above, and nowhere on the loss."""
     until = f", until update {scene.updates[-1]:,.0f}" if scene.ended else ""
-    texts = f"without the switch ({scene.switched}){until}", f"without the switch{until}", scene.switched
+    texts = f"without the switch ({scene.switched}){until}", f"without the switch{until}", f"{scene.switched}{until}"
     after = np.append(columns[1:, 1], columns[-1:, 1])  # the loss goes on to the next column
     top, bottom = np.maximum(columns[:, 3], after), np.minimum(columns[:, 2], after)
     loss = _cells(columns[:, 0], axes.y.place(top), axes.y.place(bottom))
+    said = f"The run goes on without the switch ({scene.switched}) in a copy{'; ' if scene.ended else ''}{scene.ended}."
     spots = _spots_beside(axes, texts, _cells(line[:, 0], line[:, 1], line[:, 1]), loss)
-    panel.label("without name", spots, role="grey-text", backed=True, words=_unswitched_words(panel.title, scene))
+    panel.label("without name", spots, role="grey-text", backed=True, words=said)
 
 
 def _cells(x: Numbers, top: Numbers, bottom: Numbers) -> Cells:
@@ -185,8 +186,8 @@ def _spots_beside(axes: Axes, texts: tuple[str, ...], line: Cells, loss: Cells) 
             here = [cell for cell in line if left - across < cell[0] * across < left + wide + across] or line[-1:]
             over, under = min(top for _, top, _ in here) - 1, max(bottom for _, _, bottom in here) + 2
             spots += [Spot(text, left, row * up) for row in (over, under, over - 1, over - 2)]
-    key = [f"- - {text}" for text in texts[:-1]]
-    spots += [Spot(text, axes.left + 6, axes.top + (row + 0.5) * _ROW) for text in key for row in range(_ROWS)]
+    rows = [axes.top + (row + 0.5) * _ROW for row in range(_ROWS)]
+    key = [Spot(f"- - {text}", axes.left + 6, y) for text in texts[:-1] for y in rows]
 
     def is_free(spot: Spot) -> bool:
         right = spot.x + text_width(spot.text)
@@ -194,7 +195,7 @@ def _spots_beside(axes: Axes, texts: tuple[str, ...], line: Cells, loss: Cells) 
         on_loss = any(top * up < spot.y + up and (bottom + 1) * up > spot.y - up for _, top, bottom in behind)
         return not on_loss and axes.top < spot.y < axes.bottom - up
 
-    return [spot for spot in spots if is_free(spot)]
+    return [*filter(is_free, [*spots, *key]), *key]  # where the loss is everywhere, on the loss
 
 
 def _unswitched_words(title: str, scene: UnswitchedCurve) -> str:
