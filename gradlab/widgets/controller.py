@@ -284,7 +284,7 @@ class LabController:
         """Return the status line, while playing no oftener than it is due."""
         if not only_due or self._now >= self._state_due:
             self._state_due = self._now + self.screen.pace.words
-            self._last_state = status_line(self.runner)
+            self._last_state = status_line(self.runner, self._scenes.measured)
         return self._last_state
 
     @property

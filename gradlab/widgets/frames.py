@@ -74,6 +74,7 @@ class PanelDrawings:
         ``only_due`` keeps what was drawn a moment ago.
         """
         shown = {}
+        self.scenes.measured = None
         keep_words = only_due and now < self._words_due
         if not keep_words:
             self._words_due = now + self.pace.panel_words
