@@ -16,8 +16,8 @@ from ..formatting import bytes_text
 from ..loop import SWITCHES, LoopError, Program, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .answers import answer_request
-from .code import changed_lines, coloured
-from .controls import SPEEDS, UNSWITCHED, USUAL_SPEED, lab_controls, switch_values, without_effect
+from .code import changed_lines
+from .controls import UNSWITCHED, USUAL_SPEED, lab_settings
 from .frames import Frame, FrameWriter, Pace, PanelDrawings, live_pace
 from .python_state import python_state
 from .requests import RequestError, cut_words, read_number
@@ -268,16 +268,7 @@ class LabController:
         key = (runner, runner.recipe, runner.source, self._card, ticks)
         if key != self._settings_key:
             self._settings_key = key
-            own = "this GPU" if runner.task.device.startswith("cuda") else "none"
-            self._last_settings = {
-                "code": {"source": runner.source, "html": coloured(runner.source)},
-                "controls": lab_controls([*self.controls, *ticks], tasks.names(), own, runner.recipe),
-                "values": {**switch_values(runner.recipe), "task": runner.task.name, "card": self._card, **ticks},
-                "off": without_effect(runner.recipe),
-                "speeds": [list(speed) for speed in SPEEDS] if "speed" in self.controls else [],
-                "speed": dict(SPEEDS)[self.speed],
-                "editable": "edit" in self.controls,
-            }
+            self._last_settings = lab_settings(runner, self.controls, self._card, self.speed, ticks)
         return self._last_settings
 
     def _state(self, *, only_due: bool) -> str:
