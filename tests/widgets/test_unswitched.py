@@ -272,9 +272,8 @@ def test_a_recording_shows_the_track_that_was_left() -> None:
     assert x == pytest.approx(range(11, 41), abs=0.2)
     assert y == pytest.approx(never, rel=0.02, abs=0.01 * max(never))
     assert turned.frames[0]["values"]["unswitched"] is True
-    assert "unswitched" not in turned.frames[0]["off"]
-    alone = lab.record(5)
-    assert "unswitched" in alone.tracks[0].frames[0]["off"]  # nothing is switched there
+    assert [control["name"] for control in turned.frames[0]["controls"]] == ["zero_grad", "unswitched"]
+    assert lab.record(5).tracks[0].frames[0]["controls"] == []  # nothing is switched there
 
 
 def test_the_name_without_numbers_is_sent_only_when_it_moves() -> None:
