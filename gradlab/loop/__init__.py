@@ -20,5 +20,6 @@ if TYPE_CHECKING:
     from .switches import Positive as Positive
     from .switches import Switch as Switch
     from .switches import Whole as Whole
+    from .unswitched import UnswitchedRun as UnswitchedRun
 
 load_lazily(__name__, needs_torch=False)

@@ -16,11 +16,14 @@ from ..formatting import bytes_text
 from ..loop import SWITCHES, LoopError, Program, Recipe, Run
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .answers import answer_request
-from .code import changed_lines, coloured
-from .controls import SPEEDS, USUAL_SPEED, lab_controls, switch_values, without_effect
+from .code import changed_lines
+from .controls import UNSWITCHED, USUAL_SPEED, lab_settings
 from .frames import Frame, FrameWriter, Pace, PanelDrawings, live_pace
 from .python_state import python_state
 from .requests import RequestError, cut_words, read_number
+from .unswitched import UnswitchedCopy
+
+_READ_ALONG = 350.0  # ms for which what is done step by step is looked at, at least
 
 
 class LabController:
@@ -68,6 +71,7 @@ class LabController:
         self._scenes = RunScenes(runner)
         self.screen = PanelDrawings(self._scenes)
         self._scenes.watch_for(self.panels())
+        self.unswitched = UnswitchedCopy(self)
         self._writer = FrameWriter()
 
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
@@ -97,7 +101,9 @@ class LabController:
         self._now += every
         self.screen.pace = self.pace_at(every, full_speed="seconds" in how)
         self.watch()
-        self._guarded(functools.partial(self.runner.advance, **(how or {"updates": 1})))
+        if "seconds" in how:
+            self.unswitched.end("at full speed it is left out")
+        self._guarded(functools.partial(self.runner.advance, **(how or {"updates": 1})), every or _READ_ALONG)
 
     def run_to_line(self, line: int) -> None:
         """Run statements until the one at this line of the loop has run."""
@@ -127,7 +133,9 @@ class LabController:
     def turn(self, name: str, value: Any) -> None:
         """Turn a switch, or choose another task or card; ``value`` as it was chosen or typed."""
         self._writer.tell_again(name)  # a field goes back to what is the case if its value is refused
-        if name == "task":
+        if name == UNSWITCHED:
+            self.unswitched.wanted = value is True
+        elif name == "task":
             self._guarded(lambda: self._new_task(value))
         elif name == "card":
             self._guarded(lambda: self._choose_card(value))
@@ -155,6 +163,7 @@ class LabController:
         Program(text)  # a mistake that is seen at once changes nothing
         self._complete_update()
         self.runner.edit(text)
+        self.unswitched.forget()
         self._doctor = LiveDoctor()
         self._memory_due = True
         self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
@@ -164,7 +173,8 @@ class LabController:
         words = ", ".join(recipe.changes_from(self.runner.recipe)) or "nothing changed"
         if self._complete_update():
             words += f" (update {self.runner.updates:,} was completed first)"
-        self.runner.switch(recipe)
+        with self.unswitched.through_switch(recipe):
+            self.runner.switch(recipe)
         self._wrong = 0
         self._memory_due = True  # what the switch does to memory is seen in the next update
         if self.runner.restarted_optimizers:
@@ -254,19 +264,11 @@ class LabController:
     def _settings(self) -> dict[str, Any]:
         """Return what only a switch, another task or another loop changes: made anew only then."""
         runner = self.runner
-        key = (runner, runner.recipe, runner.source, self._card)
+        ticks = self.unswitched.ticks()
+        key = (runner, runner.recipe, runner.source, self._card, ticks)
         if key != self._settings_key:
             self._settings_key = key
-            own = "this GPU" if runner.task.device.startswith("cuda") else "none"
-            self._last_settings = {
-                "code": {"source": runner.source, "html": coloured(runner.source)},
-                "controls": lab_controls(self.controls, tasks.names(), own, runner.recipe),
-                "values": {**switch_values(runner.recipe), "task": runner.task.name, "card": self._card},
-                "off": without_effect(runner.recipe),
-                "speeds": [list(speed) for speed in SPEEDS] if "speed" in self.controls else [],
-                "speed": dict(SPEEDS)[self.speed],
-                "editable": "edit" in self.controls,
-            }
+            self._last_settings = lab_settings(runner, self.controls, self._card, self.speed, ticks)
         return self._last_settings
 
     def _state(self, *, only_due: bool) -> str:
@@ -313,12 +315,13 @@ class LabController:
 
     # How it is done ---------------------------------------------------------------------------------------------------
 
-    def _guarded(self, action: Callable[[], object]) -> None:
-        """Do something for the learner; what goes wrong is said in words, and the frame shows what is."""
+    def _guarded(self, action: Callable[[], object], every: float = _READ_ALONG) -> None:
+        """Do something for the learner that is seen for ``every`` ms; what goes wrong is said in words."""
         with lock:
             try:
                 with self.listening():
                     action()
+                self.unswitched.follow(every)
                 if not self._draft:
                     self._wrong = 0
                 if self.runner.done:
@@ -336,6 +339,7 @@ class LabController:
         """Explain and clean up if memory ran out; return whether that was it."""
         if find_oom(error) is None:
             return False
+        self.unswitched.end("then memory ran out")
         self._oom_message = explain_oom(self.runner, error)
         self.stop(self._oom_message)
         free_after_oom(self.runner, error)
@@ -394,6 +398,7 @@ class LabController:
     def _start_showing(self, words: str, *, keep_scenes: bool = False) -> None:
         self._source, self._changed, self._wrong = self.runner.source, [], 0
         self._doctor = LiveDoctor()
+        self.unswitched.forget()
         if not keep_scenes:
             card, self._scenes = self._scenes.card, RunScenes(self.runner)
             self._scenes.card = card

@@ -22,6 +22,7 @@ from .presets import PRESETS
 from .recording import MOST_UPDATES, Recorder, Recording, recording_caption, recording_marks, recording_turns
 
 _AT_ONCE = 20  # updates between two moves of the progress bar
+_EVERY = 1000 / 60  # ms for which an update would be seen at the usual speed
 
 
 class Lab:
@@ -102,6 +103,7 @@ class Lab:
                 while left and not self.runner.done:
                     with lock, self.controller.listening():
                         some = self.runner.advance(updates=min(left, _AT_ONCE))
+                        self.controller.unswitched.follow(some * _EVERY)
                     left -= some
                     bar.update(some)
         except LoopError as error:
@@ -119,6 +121,7 @@ class Lab:
             with lock, self.controller.listening():
                 for _ in range(statements):
                     self.runner.step()
+                self.controller.unswitched.follow(statements * _EVERY)
         finally:
             self._show()
         return self
