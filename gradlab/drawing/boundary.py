@@ -39,7 +39,8 @@ def draw_boundary(scene: Boundary, width: int, height: int) -> Drawing:
         shade = np.floor(np.clip(np.nan_to_num(sure), 0, 0.999) * len(SHADES)).astype(int)
         cells = (label % len(SHAPES_OF_CLASSES) * len(SHADES) + shade)[::-1]
         wide, tall = axes.right - axes.left, axes.bottom - axes.top
-        panel.add(Image("regions", axes.left, axes.top, wide, tall, label.shape[1], cells.ravel(), _PALETTE, said))
+        place = (axes.left, axes.top, wide, tall, label.shape[1])
+        panel.add(Image("regions", *place, cells.ravel(), _PALETTE, said, smooth=True))
     panel.axes(axes)
     finite = np.isfinite(points[: len(classes)]).all(axis=1)
     for number, shape in enumerate(SHAPES_OF_CLASSES):

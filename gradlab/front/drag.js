@@ -2,11 +2,12 @@
 /** Dragging in a panel: what is under the pointer to another place, or across it to choose a range. */
 
 import { addElement, atMostEvery } from "./events.js";
-import { boxOf, isMoved } from "./marks.js";
-import { axisValue } from "./wire.js";
+import { boxOf, foundAt, isMoved } from "./marks.js";
+import { axisValue, pointsOf, withPoints } from "./wire.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
 /** @typedef {import("./wire.js").Axis} Axis */
+/** @typedef {import("./wire.js").PanelState} PanelState */
 /** @typedef {import("./marks.js").Found} Found */
 /** @typedef {[number, number]} Place in the panel's pixels */
 
@@ -22,8 +23,10 @@ export class PanelDrag {
    *   ask: import("./events.js").Ask,
    *   size: () => [number, number],
    *   place: (event: MouseEvent) => Place,
+   *   grab: (event: PointerEvent) => Found | null,
    *   find: (place: Place, wanted: (mark: Mark) => boolean) => Found | null,
    *   follow: (place: Place | null) => void,
+   *   drop: () => void,
    * }} panel
    */
   constructor(figure, canvas, panel) {
@@ -69,7 +72,8 @@ export class PanelDrag {
     if (event.button) return;
     this._from = this._panel.place(event);
     const zooms = (/** @type {Mark} */ mark) => mark.drag?.name === "zoom";
-    this._mark = (this._panel.find(this._from, isMoved) ?? this._panel.find(this._from, zooms))?.mark ?? null;
+    const grabbed = this._panel.grab(event);
+    this._mark = (grabbed ?? this._panel.find(this._from, zooms))?.mark ?? null;
     if (this._mark) this._canvas.setPointerCapture(event.pointerId);
   }
 
@@ -104,7 +108,9 @@ export class PanelDrag {
   }
 
   _stop() {
+    if (!this._mark) return;
     this._mark = null;
+    this._panel.drop();
     this._range.hidden = true;
     this._canvas.style.cursor = "";
   }
@@ -136,6 +142,28 @@ export class PanelDrag {
     };
     for (const [side, share] of Object.entries(sides)) this._range.style.setProperty(side, `${100 * share}%`);
   }
+}
+
+/**
+ * Return the state to paint while a mark is dragged: the newest one, as long as its mark is read on the same axes. On others
+ * it would not lie under the pointer, so until it is dropped the last state on its own axes stays, with the mark, and its
+ * words, where the pointer is.
+ * @param {PanelState} newest
+ * @param {{from: PanelState, id: string, place: Place}} held
+ * @returns {PanelState}
+ */
+export function heldState(newest, held) {
+  const markIn = (/** @type {PanelState} */ panel) => panel.marks[panel.ids.indexOf(held.id)];
+  const [mark, now] = [markIn(held.from), markIn(newest)];
+  if (JSON.stringify(mark.drag) === JSON.stringify(now?.drag)) return held.from = newest;
+  const { x, y } = foundAt(held.from, held.from.ids.indexOf(held.id), 0);
+  const [right, down] = [held.place[0] - x, held.place[1] - y];
+  const marks = held.from.marks.map((each, index) => {
+    const id = held.from.ids[index];
+    if (each === mark) return withPoints(each, pointsOf(each).map((value, at) => value + (at % 2 ? down : right)));
+    return id.startsWith(`${held.id} `) ? { ...each, x: (each.x ?? 0) + right, y: (each.y ?? 0) + down } : each;
+  });
+  return { ...held.from, marks };
 }
 
 /**

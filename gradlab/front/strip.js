@@ -1,6 +1,7 @@
 // @ts-check
 /** The panels side by side: which there are, how much room each has, and what a frame changes in them. */
 
+import { MarkedWords } from "./lighting.js";
 import { Panel } from "./panel.js";
 
 export class PanelStrip {
@@ -19,6 +20,7 @@ export class PanelStrip {
     /** @type {import("./palette.js").Theme} */
     this.theme = "light";
     this.size = "";
+    this.words = new MarkedWords(root.closest(".gradlab") ?? root, (tags) => this.light(tags));
     this.observer = new ResizeObserver(() => this.measure());
     this.observer.observe(root.parentElement ?? root); // on a phone the strip itself has no box
   }
@@ -26,12 +28,22 @@ export class PanelStrip {
   /** @param {import("./palette.js").Theme} theme */
   setTheme(theme) {
     this.theme = theme;
-    for (const panel of this.panels.values()) panel.setTheme(theme);
+    for (const panel of this.panels.values()) panel.picture.setTheme(theme);
   }
 
   /** Write down what is drawn, for who cannot see it. */
   describe() {
     for (const panel of this.panels.values()) panel.describe();
+  }
+
+  /**
+   * Light what has one of these tags in all panels, and dim all else; null, or tags that no mark has, light everything.
+   * @param {import("./lighting.js").Tags | null} tags
+   */
+  light(tags) {
+    const panels = [...this.panels.values()];
+    const found = tags && panels.some((panel) => panel.picture.has(tags)) ? tags : null;
+    for (const panel of panels) panel.picture.light(found);
   }
 
   /**
@@ -42,6 +54,7 @@ export class PanelStrip {
   show(shown, changed, names) {
     if (changed.has("order")) this.arrange(shown.order);
     for (const name of names) if (shown.panels[name]) this.panels.get(name)?.show(shown.panels[name]);
+    if (changed.has("zoomed")) { for (const panel of this.panels.values()) panel.setZoomed(shown.zoomed); }
   }
 
   /** @param {string[]} order */
@@ -54,8 +67,13 @@ export class PanelStrip {
     for (const name of order) {
       let panel = this.panels.get(name);
       if (!panel) {
-        panel = new Panel(this.root, { name, say: this.say, ask: this.ask });
-        panel.setTheme(this.theme);
+        panel = new Panel(this.root, {
+          name,
+          say: this.say,
+          ask: this.ask,
+          point: (tags) => this.words.mark(tags),
+        });
+        panel.picture.setTheme(this.theme);
         this.panels.set(name, panel);
       }
       if (this.root.children[order.indexOf(name)] !== panel.figure) this.root.append(panel.figure);
@@ -79,6 +97,7 @@ export class PanelStrip {
 
   close() {
     this.observer.disconnect();
+    this.words.close();
     for (const panel of this.panels.values()) panel.close();
   }
 }

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ..gradients import union, within
+from ..gradients import Contribution, union, within
 from ..loop import History, Run
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
 from ..tasks import ClassRegions, HeldOutImages, Task
@@ -191,7 +191,7 @@ class RunScenes:
         holds = union(span for history in provenance.histories for span in history.batches)
         if measured is None:
             return Arrows([], (self._norm() / scale, 0.0), holds, measured=False)
-        arrows = [Arrow(part.batches, part.along, part.across, part.share, part.stale) for part in measured.parts]
+        arrows = [self._arrow(part, part.along, part.across) for part in measured.parts]
         return Arrows(_newest(arrows, self.run.recipe.accumulate), (measured.norm, 0.0), holds)
 
     def _arrows_on_contours(self) -> Arrows:
@@ -201,14 +201,18 @@ class RunScenes:
         arrows = []
         if measured is not None and measured.vectors is not None:
             arrows = [
-                Arrow(part.batches, x, y, part.share, part.stale)
-                for part, (x, y) in zip(measured.parts, measured.vectors.tolist(), strict=False)
+                self._arrow(part, x, y) for part, (x, y) in zip(measured.parts, measured.vectors.tolist(), strict=False)
             ]
         flat = torch.cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.flatten() for p in provenance.params])
         total_x, total_y = (flat.float() / scale).tolist()
         x, y = (value for p in provenance.params for value in p.detach().flatten().tolist())
         arrows = _newest(arrows, self.run.recipe.accumulate)
         return Arrows(arrows, (total_x, total_y), holds, self._contours(), (x, y), measured is not None)
+
+    def _arrow(self, part: Contribution, x: float, y: float) -> Arrow:
+        newest = part.batches[1] if part.batches else math.inf
+        applied = any(newest <= history.applied_to for history in self.run.provenance.histories)
+        return Arrow(part.batches, x, y, part.share, part.stale, applied)
 
     def _norm(self) -> float:
         return math.hypot(*(float(p.grad.norm()) for p in self.run.provenance.params if p.grad is not None))
@@ -264,5 +268,5 @@ def _newest(arrows: list[Arrow], window: int) -> list[Arrow]:
         numbers = [number for arrow in members for number in arrow.batches or ()]
         span = (min(numbers), max(numbers)) if numbers else None
         x, y, share = (math.fsum(part) for part in zip(*((a.x, a.y, a.share) for a in members), strict=True))
-        together.append(Arrow(span, x, y, share, stale))
+        together.append(Arrow(span, x, y, share, stale, members[-1].applied))
     return [*together, *newest]
