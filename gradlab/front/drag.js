@@ -158,12 +158,26 @@ export function heldState(newest, held) {
   if (JSON.stringify(mark.drag) === JSON.stringify(now?.drag)) return held.from = newest;
   const { x, y } = foundAt(held.from, held.from.ids.indexOf(held.id), 0);
   const [right, down] = [held.place[0] - x, held.place[1] - y];
-  const marks = held.from.marks.map((each, index) => {
+  /** @type {string[]} */
+  const ids = [];
+  const marks = held.from.marks.flatMap((each, index) => {
     const id = held.from.ids[index];
+    if (each !== mark && endsAt(each, x, y)) return []; // the way that it had come
+    ids.push(id);
     if (each === mark) return withPoints(each, pointsOf(each).map((value, at) => value + (at % 2 ? down : right)));
     return id.startsWith(`${held.id} `) ? { ...each, x: (each.x ?? 0) + right, y: (each.y ?? 0) + down } : each;
   });
-  return { ...held.from, marks };
+  return { ...held.from, ids, marks };
+}
+
+/**
+ * @param {Mark} mark
+ * @param {number} x
+ * @param {number} y
+ */
+function endsAt(mark, x, y) {
+  const [lastX, lastY] = mark.k === "p" || mark.k === "d" ? pointsOf(mark).slice(-2) : [];
+  return Math.hypot(lastX - x, lastY - y) < 1;
 }
 
 /**

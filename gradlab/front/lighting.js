@@ -82,9 +82,9 @@ export class MarkedWords {
       if (word !== this._from) this._choose(word && nearestLab(word) === this._root ? word : null);
     };
     this._leave = () => this._choose(null);
-    document.addEventListener("pointerover", this._enter);
-    document.addEventListener("focusin", this._enter);
-    document.addEventListener("focusout", this._leave);
+    document.addEventListener("pointerover", this._enter, true);
+    document.addEventListener("focusin", this._enter, true);
+    document.addEventListener("focusout", this._leave, true);
     // A notebook shows its texts by and by; who tabs to a lab, or has it made, finds them ready.
     this._ready = () => {
       for (const word of document.querySelectorAll(WORDS)) if (word instanceof HTMLElement) word.tabIndex = 0;
@@ -107,9 +107,9 @@ export class MarkedWords {
   close() {
     this._choose(null);
     this.mark(null);
-    document.removeEventListener("pointerover", this._enter);
-    document.removeEventListener("focusin", this._enter);
-    document.removeEventListener("focusout", this._leave);
+    document.removeEventListener("pointerover", this._enter, true);
+    document.removeEventListener("focusin", this._enter, true);
+    document.removeEventListener("focusout", this._leave, true);
     document.removeEventListener("keydown", this._ready, true);
   }
 

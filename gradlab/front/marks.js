@@ -12,8 +12,8 @@ import { axisValue, pointLength, pointsOf } from "./wire.js";
  */
 
 const NEAR = 12; // CSS pixels from a line or dot
-const BRINK = 5; // CSS pixels from an area that can be pressed: an arrow may be thin
-const REACH = 70; // CSS pixels from what can be pressed, within which it is meant if nothing else is
+const BRINK = 5; // CSS pixels from an area that stands for one thing: an arrow may be thin
+const REACH = 70; // CSS pixels from such an area or dot, within which it is meant if nothing else is
 const TITLE_DOWN = 26; // CSS pixels of a title, at which nothing is meant
 const TALL = 0.5; // of a panel's height, that an area without a press takes to be a column of a chart
 
@@ -29,8 +29,8 @@ export function markAt(panel, x, y) {
 }
 
 /**
- * Return what a pointer means at a place: what can be grabbed or pressed there, else what is near; of a curve the point
- * above or below, however far; else what can be pressed not far from there.
+ * Return what a pointer means at a place: what can be grabbed there, else what it is on, else what is near; of a curve the
+ * point above or below, however far; else an arrow not far from there.
  * @param {PanelState} panel
  * @param {number} x
  * @param {number} y
@@ -40,12 +40,12 @@ export function markAt(panel, x, y) {
 export function meantAt(panel, x, y, grab) {
   const moved = nearestMark(panel, x, y, isMoved, grab);
   if (moved) return moved;
-  const pressed = panel.marks.findLastIndex((mark) => mark.press && isArea(mark) && isInside(mark, x, y));
-  if (pressed >= 0) return foundAt(panel, pressed, nearestPoint(panel.marks[pressed], x, y).point);
+  const on = panel.marks.findLastIndex((mark) => isThing(mark) && isArea(mark) && isInside(mark, x, y));
+  if (on >= 0) return foundAt(panel, on, nearestPoint(panel.marks[on], x, y).point);
   const near = markAt(panel, x, y);
   if (near && !isCurve(near.mark) && !isColumn(panel, near.mark)) return near;
   if (y < TITLE_DOWN) return null;
-  return aboveOrBelow(panel, x, y) ?? nearestMark(panel, x, y, (mark) => Boolean(mark.press), REACH, REACH);
+  return aboveOrBelow(panel, x, y) ?? nearestMark(panel, x, y, isThing, REACH, REACH);
 }
 
 /**
@@ -72,6 +72,11 @@ function aboveOrBelow(panel, x, y) {
     }
   });
   return found;
+}
+
+/** Whether a mark stands for one thing that is met from beside it, too: it may be thin. @param {Mark} mark */
+function isThing(mark) {
+  return Boolean(mark.press || (mark.moves && mark.words));
 }
 
 /** @type {WeakMap<Mark, boolean>} */
@@ -117,7 +122,7 @@ export function isMoved(mark) {
  * @param {number} y
  * @param {(mark: Mark) => boolean} wanted
  * @param {number} [near] pixels from a line or dot
- * @param {number} [brink] pixels from an area that can be pressed
+ * @param {number} [brink] pixels from an area that stands for one thing
  * @returns {Found | null}
  */
 export function nearestMark(panel, x, y, wanted, near = NEAR, brink = BRINK) {
@@ -127,7 +132,7 @@ export function nearestMark(panel, x, y, wanted, near = NEAR, brink = BRINK) {
     if (!wanted(mark)) continue;
     if (isArea(mark)) {
       if (!within && isInside(mark, x, y)) within = foundAt(panel, index, nearestPoint(mark, x, y).point);
-      if (!mark.press) continue;
+      if (!isThing(mark)) continue;
     }
     const { point, distance } = nearestPoint(mark, x, y);
     if (isArea(mark) && distance > brink) continue;

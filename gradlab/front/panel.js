@@ -57,7 +57,10 @@ export class Panel {
       grab: (event) => this._grab(event),
       find: (place, wanted) => this._panel && nearestMark(this._panel, ...place, wanted),
       follow: (place) => this._follow(place),
-      drop: () => this.picture.drop(),
+      drop: () => {
+        this._tip.hide();
+        this.picture.drop();
+      },
     });
     this._listen();
     this._observer = new ResizeObserver(() => this.resize());
@@ -200,7 +203,7 @@ export class Panel {
     const panel = this._panel;
     if (!panel || !found || !(found.words || this._stop)) return this._tip.hide();
     const zooms = this._pointer && this._zoomMark();
-    const hint = zooms ? this._all.hidden ? "drag across to zoom in" : "double-click to show all" : "";
+    const hint = zooms ? this._all.hidden ? "drag to zoom" : "double-click shows all" : "";
     this._tip.show(panel, found, this.picture.scale, hint);
   }
 

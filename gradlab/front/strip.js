@@ -53,8 +53,8 @@ export class PanelStrip {
    */
   show(shown, changed, names) {
     if (changed.has("order")) this.arrange(shown.order);
-    for (const name of names) if (shown.panels[name]) this.panels.get(name)?.show(shown.panels[name]);
     if (changed.has("zoomed")) { for (const panel of this.panels.values()) panel.setZoomed(shown.zoomed); }
+    for (const name of names) if (shown.panels[name]) this.panels.get(name)?.show(shown.panels[name]);
   }
 
   /** @param {string[]} order */

@@ -12,7 +12,7 @@ import { pointLength, pointsOf } from "./wire.js";
 const APART = 14; // CSS pixels from a point to its words
 const FREE = 8; // CSS pixels around a point that stay free
 const EACH = 8; // CSS pixels along a line that count as one thing to hide
-const OUTSIDE = 5; // what it costs to lie on what is beside the panel
+const OUTSIDE = 8; // what it costs to lie on what is beside the panel
 const STAYS = 2; // what it is worth not to jump to another side
 
 export class PanelTip {

@@ -70,7 +70,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def page(browser: Any) -> Iterator[Any]:
     """A page with all modules in it and an empty root; the test fails on any error in the page."""
-    page = browser.new_page(viewport={"width": 900, "height": 900}, color_scheme="light")
+    page = browser.new_page(viewport={"width": 900, "height": 900}, color_scheme="light", reduced_motion="reduce")
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(error.stack))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
@@ -151,7 +151,7 @@ def test_marks_have_the_colours_of_the_theme(panel: Any, theme: str) -> None:
         """([theme, more]) => {
           panel.show({...state, ids: [...state.ids, 'cells', 'band'], marks: [...state.marks, ...more]});
           panel.setTheme(theme);
-          const at = (x, y) => '#' + [...panel._context.getImageData(x, y, 1, 1).data].slice(0, 3)
+          const at = (x, y) => '#' + [...panel.picture.context.getImageData(x, y, 1, 1).data].slice(0, 3)
             .map((part) => part.toString(16).padStart(2, '0')).join('').toUpperCase();
           const places = [[5, 5], [310, 30], [200, 160], [10, 110], [30, 110], [20, 185]];
           const roles = ['paper', 'weights', 'fresh', 'stale', 'ink', 'scale/50'];
@@ -166,7 +166,7 @@ def test_a_hatch_leaves_the_area_between_its_lines(panel: Any) -> None:
     shares = panel.evaluate("""() => ['//', '\\\\\\\\', '..', '--'].map((hatch) => {
       const mark = {k: 'p', p: [0, 0, 640, 0, 0, 640, -640, 0], fill: 'fresh', stroke: 'ink', width: 0, hatch};
       panel.show({...state, ids: ['x'], marks: [mark]});
-      const {data} = panel._context.getImageData(16, 16, 128, 128);
+      const {data} = panel.picture.context.getImageData(16, 16, 128, 128);
       let dark = 0;
       for (let at = 0; at < data.length; at += 4) dark += data[at] < 0x90;
       return dark / (128 * 128);
