@@ -187,7 +187,8 @@ class RunScenes:
         holds = union(span for history in provenance.histories for span in history.batches)
         if measured is None:
             return Arrows([], (self._norm() / scale, 0.0), holds, measured=False)
-        arrows = [self._arrow(part, part.along, part.across) for part in measured.parts]
+        used = self._applied_to()
+        arrows = [_arrow(part, part.along, part.across, used) for part in measured.parts]
         return Arrows(_newest(arrows, self.run.recipe.accumulate), (measured.norm, 0.0), holds)
 
     def _arrows_on_contours(self) -> Arrows:
@@ -196,19 +197,17 @@ class RunScenes:
         holds = union(span for history in provenance.histories for span in history.batches)
         arrows = []
         if measured is not None and measured.vectors is not None:
-            arrows = [
-                self._arrow(part, x, y) for part, (x, y) in zip(measured.parts, measured.vectors.tolist(), strict=False)
-            ]
+            places, used = measured.vectors.tolist(), self._applied_to()
+            arrows = [_arrow(part, x, y, used) for part, (x, y) in zip(measured.parts, places, strict=False)]
         flat = torch.cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.flatten() for p in provenance.params])
         total_x, total_y = (flat.float() / scale).tolist()
         x, y = (value for p in provenance.params for value in p.detach().flatten().tolist())
         arrows = _newest(arrows, self.run.recipe.accumulate)
         return Arrows(arrows, (total_x, total_y), holds, self._contours(), (x, y), measured is not None)
 
-    def _arrow(self, part: Contribution, x: float, y: float) -> Arrow:
-        newest = part.batches[1] if part.batches else math.inf
-        applied = any(newest <= history.applied_to for history in self.run.provenance.histories)
-        return Arrow(part.batches, x, y, part.share, part.stale, applied)
+    def _applied_to(self) -> int:
+        """Return the number of the newest batch in ``.grad`` that a step has used."""
+        return max((history.applied_to for history in self.run.provenance.histories), default=0)
 
     def _norm(self) -> float:
         return math.hypot(*(float(p.grad.norm()) for p in self.run.provenance.params if p.grad is not None))
@@ -252,6 +251,11 @@ def loss_curve(history: History) -> Curve:
     rows = history.rows
     switches = tuple(history.switches)
     return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
+
+
+def _arrow(part: Contribution, x: float, y: float, used: int) -> Arrow:
+    applied = part.batches is not None and part.batches[1] <= used
+    return Arrow(part.batches, x, y, part.share, part.stale, applied)
 
 
 def _ends(values: Any) -> tuple[float, ...]:
