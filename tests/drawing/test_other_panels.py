@@ -63,7 +63,8 @@ def test_regions_are_cells_and_points_lie_on_theirs() -> None:
             role, _, strength = image.palette[cells[row, column]].partition("/")
             wanted = scene.label[8 - row][column]  # rows of an image begin at the top
             assert role == f"class{wanted}"
-            assert int(strength) == (12, 25, 38, 50)[min(int(scene.confidence[8 - row][column] * 4), 3)]
+            shades = (10, 17, 24, 31, 38, 44, 50)
+            assert int(strength) == shades[min(int(scene.confidence[8 - row][column] * 7), 6)]
     ((x, y),) = points(drawing, "class 2")
     assert (x - image.x) / image.width == pytest.approx((0.5 + 1.125) / 2.25)
     assert (y - image.y) / image.height == pytest.approx((1.125 - 0.5) / 2.25)
