@@ -2,7 +2,7 @@
 /** Dragging in a panel: what is under the pointer to another place, or across it to choose a range. */
 
 import { addElement, atMostEvery } from "./events.js";
-import { boxOf, foundAt, isMoved } from "./marks.js";
+import { boxOf, foundAt, isGround, isMoved } from "./marks.js";
 import { axisValue, pointsOf, withPoints } from "./wire.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
@@ -24,7 +24,7 @@ export class PanelDrag {
    *   size: () => [number, number],
    *   place: (event: MouseEvent) => Place,
    *   grab: (event: PointerEvent) => Found | null,
-   *   find: (place: Place, wanted: (mark: Mark) => boolean) => Found | null,
+   *   ground: (place: Place) => Found | null,
    *   follow: (place: Place | null) => void,
    *   drop: () => void,
    * }} panel
@@ -71,9 +71,7 @@ export class PanelDrag {
     this.moved = false;
     if (event.button) return;
     this._from = this._panel.place(event);
-    const zooms = (/** @type {Mark} */ mark) => mark.drag?.name === "zoom";
-    const grabbed = this._panel.grab(event);
-    this._mark = (grabbed ?? this._panel.find(this._from, zooms))?.mark ?? null;
+    this._mark = (this._panel.grab(event) ?? this._panel.ground(this._from))?.mark ?? null;
     if (this._mark) this._canvas.setPointerCapture(event.pointerId);
   }
 
@@ -84,7 +82,7 @@ export class PanelDrag {
     const to = this._panel.place(event);
     this.moved ||= Math.hypot(to[0] - this._from[0], to[1] - this._from[1]) >= CLICK;
     if (!this.moved) return;
-    const zooms = mark.drag?.name === "zoom";
+    const zooms = isGround(mark);
     this._panel.follow(zooms ? null : to);
     if (zooms) this._showRange(mark, to);
     else {

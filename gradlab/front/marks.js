@@ -60,7 +60,7 @@ function aboveOrBelow(panel, x, y) {
     if (isCurve(mark)) {
       const points = pointsOf(mark);
       const best = pointNumbers(mark).reduce(
-        (best, point) => Math.abs(points[2 * point] - x) < Math.abs(points[2 * best] - x) ? point : best,
+        (best, point) => Math.abs(points[2 * point] - x) <= Math.abs(points[2 * best] - x) ? point : best,
         0,
       );
       const away = Math.abs(points[2 * best + 1] - y);
@@ -110,9 +110,14 @@ export function isSpokenOf(mark) {
   return Boolean(mark.words || mark.readout || mark.press || isMoved(mark));
 }
 
-/** Whether dragging moves a mark. Where a range can be chosen is ground. @param {Mark} mark */
+/** Whether dragging moves a mark. @param {Mark} mark */
 export function isMoved(mark) {
-  return mark.drag !== undefined && mark.drag.name !== "zoom";
+  return mark.drag !== undefined && !isGround(mark);
+}
+
+/** Whether dragging across a mark chooses a range. @param {Mark} mark */
+export function isGround(mark) {
+  return mark.drag?.name === "zoom";
 }
 
 /**

@@ -4,7 +4,7 @@
 import { PanelDrag, rangeAround } from "./drag.js";
 import { addButton, addElement } from "./events.js";
 import { tagsOfMark } from "./lighting.js";
-import { boxOf, foundAt, isMoved, isSpokenOf, meantAt, nearestMark, pointNumbers } from "./marks.js";
+import { boxOf, foundAt, isGround, isMoved, isSpokenOf, meantAt, nearestMark, pointNumbers } from "./marks.js";
 import { Picture } from "./picture.js";
 import { PanelTip } from "./tip.js";
 
@@ -22,10 +22,12 @@ const PUSH = 0.02; // of the panel, that an arrow key with Shift moves what can 
 export class Panel {
   /**
    * @param {Element} root gets the figure
-   * @param {{name: string, say: (text: string) => void, ask: Ask, point?: (tags: Tags | null) => void}} options
-   * `say` reads a text out, `point` is told what the mark at the pointer is
+   * @param {{
+   *   name: string, say: (text: string) => void, ask: Ask, point?: (tags: Tags | null) => void, zooms?: boolean,
+   * }} options `say` reads a text out, `point` is told what the mark at the pointer is, `zooms` says whether dragging
+   * across a curve shows a part of it
    */
-  constructor(root, { name, say, ask, point = () => {} }) {
+  constructor(root, { name, say, ask, point = () => {}, zooms = true }) {
     this.name = name;
     this.figure = addElement("figure", root, "gl-panel");
     this.figure.dataset.panel = name;
@@ -44,10 +46,12 @@ export class Panel {
     this._say = say;
     this._ask = ask;
     this._tellPoint = point;
+    this._zooms = zooms;
     /** @type {PanelState | null} */
     this._panel = null;
     /** @type {[number, number] | null} where the pointer is, in the panel's pixels */
     this._pointer = null;
+    this._near = 0; // pixels from what can be moved, at which that pointer grabs it
     /** @type {{id: string, point: number} | null} the mark that the keys have gone to */
     this._stop = null;
     this._drag = new PanelDrag(this.figure, this.canvas, {
@@ -55,7 +59,7 @@ export class Panel {
       size: () => this._panel?.size ?? [1, 1],
       place: (event) => this._placeOf(event),
       grab: (event) => this._grab(event),
-      find: (place, wanted) => this._panel && nearestMark(this._panel, ...place, wanted),
+      ground: (place) => this._panel && this._zooms ? nearestMark(this._panel, ...place, isGround) : null,
       follow: (place) => this._follow(place),
       drop: () => {
         this._tip.hide();
@@ -77,7 +81,7 @@ export class Panel {
     if (this.canvas.ariaLabel !== label) this.canvas.ariaLabel = label;
     this.picture.show(panel);
     if (this._drag.busy) return;
-    if (this._pointer) this._showTip(meantAt(panel, ...this._pointer, 0));
+    if (this._pointer) this._showTip(meantAt(panel, ...this._pointer, this._near));
     else if (this._stop) this._showTip(this._atStop());
   }
 
@@ -148,7 +152,8 @@ export class Panel {
     const panel = this._panel;
     if (!panel || this._drag.busy) return;
     this._pointer = this._placeOf(event);
-    const found = meantAt(panel, ...this._pointer, this._reach(event));
+    this._near = this._reach(event);
+    const found = meantAt(panel, ...this._pointer, this._near);
     this._stop = null;
     this._showTip(found);
     this._tellPoint(found && tagsOfMark(panel.ids[found.index], found.mark));
@@ -290,7 +295,7 @@ export class Panel {
 
   /** @returns {Mark | undefined} */
   _zoomMark() {
-    return this._panel?.marks.find((mark) => mark.drag?.name === "zoom");
+    return this._zooms ? this._panel?.marks.find(isGround) : undefined;
   }
 
   /**

@@ -10,11 +10,13 @@ export class PanelStrip {
    * @param {object} to
    * @param {(request: Record<string, any>) => void} to.ask
    * @param {(words: string) => void} to.say has a screen reader say something
+   * @param {boolean} [to.zooms] whether dragging across a curve shows a part of it
    */
-  constructor(root, { ask, say }) {
+  constructor(root, { ask, say, zooms = true }) {
     this.root = root;
     this.ask = ask;
     this.say = say;
+    this.zooms = zooms;
     /** @type {Map<string, Panel>} */
     this.panels = new Map();
     /** @type {import("./palette.js").Theme} */
@@ -71,6 +73,7 @@ export class PanelStrip {
           name,
           say: this.say,
           ask: this.ask,
+          zooms: this.zooms,
           point: (tags) => this.words.mark(tags),
         });
         panel.picture.setTheme(this.theme);

@@ -2,7 +2,7 @@
 /** The words at the pointer, the line or the column that they speak of, and a place for them where they hide nothing. */
 
 import { addElement } from "./events.js";
-import { boxOf, isColumn, isCurve } from "./marks.js";
+import { boxOf, isColumn, isCurve, isGround } from "./marks.js";
 import { pointLength, pointsOf } from "./wire.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
@@ -49,7 +49,7 @@ export class PanelTip {
     if (element.textContent !== found.words) element.textContent = found.words;
     element.dataset.hint = hint;
     const size = [element.offsetWidth / scale, element.offsetHeight / scale];
-    const { place: [left, top], side } = freePlace(panel, size, [found.x, found.y], this._side);
+    const { place: [left, top], side } = freePlace(panel, size, [found.x, found.y], this._side, this._room(scale));
     this._side = side;
     element.style.translate = `${left * scale}px ${top * scale}px`;
   }
@@ -66,6 +66,15 @@ export class PanelTip {
   }
 
   /**
+   * Return how much of the lab there is above and below the panel: what leaves it would be given a scroll bar.
+   * @param {number} scale
+   */
+  _room(scale) {
+    const [own, lab] = [this._figure, this._figure.closest(".gradlab")].map((each) => each?.getBoundingClientRect());
+    return own && lab ? [own.top - lab.top, lab.bottom - own.bottom].map((room) => room / scale) : [0, 0];
+  }
+
+  /**
    * @param {PanelState} panel
    * @param {Found} found
    * @param {number} scale
@@ -74,7 +83,8 @@ export class PanelTip {
   _showCross(panel, found, scale, column) {
     this._cross.hidden = !column && !isCurve(found.mark);
     if (this._cross.hidden) return;
-    const [, top, , bottom] = plotBox(panel);
+    const [, high, , low] = plotBox(panel);
+    const [top, bottom] = [Math.min(high, found.y), Math.max(low, found.y)]; // of two plots it goes through both
     const [left, , right] = column ? boxOf(found.mark) : [found.x, 0, found.x];
     Object.assign(this._cross.style, {
       left: `${left * scale}px`,
@@ -102,15 +112,15 @@ function plotBox(panel) {
  * @param {number[]} size of the words, width and height
  * @param {[number, number]} at the point
  * @param {number} side where they were before
+ * @param {number[]} [room] above and below the panel
  * @returns {{place: [number, number], side: number}}
  */
-export function freePlace(panel, [wide, tall], [x, y], side) {
+export function freePlace(panel, [wide, tall], [x, y], side, [above, below] = [Infinity, Infinity]) {
   const [width, height] = panel.size;
   const [left, top, right, bottom] = plotBox(panel);
   const across = (/** @type {number} */ wanted) => Math.max(0, Math.min(wanted, width - wide));
   const down = (/** @type {number} */ wanted) => Math.max(0, Math.min(wanted, height - tall));
-  /** @type {[number, number][]} */
-  const places = [
+  const places = /** @type {[number, number][]} */ ([
     [across(x + APART), down(y - tall - APART)],
     [across(x + APART), down(y + APART)],
     [across(x - wide - APART), down(y - tall - APART)],
@@ -119,14 +129,14 @@ export function freePlace(panel, [wide, tall], [x, y], side) {
     [across(left + 4), down(top + 4)],
     [across(right - wide - 4), down(bottom - tall - 4)],
     [across(left + 4), down(bottom - tall - 4)],
-    [across(x - wide / 2), height + 2],
-    [across(x - wide / 2), -tall - 2],
-  ];
+    ...(tall + 2 < below ? [[across(x - wide / 2), height + 2]] : []),
+    ...(tall + 2 < above ? [[across(x - wide / 2), -tall - 2]] : []),
+  ]);
   const things = thingsIn(panel);
   const costs = places.map(([l, t], at) => {
     const [r, b] = [l + wide, t + tall];
     if (x > l - FREE && x < r + FREE && y > t - FREE && y < b + FREE) return Infinity;
-    let cost = at >= places.length - 2 ? OUTSIDE : 0;
+    let cost = t < 0 || b > height ? OUTSIDE : 0;
     for (const [px, py, weight] of things) if (px > l && px < r && py > t && py < b) cost += weight;
     return cost + Math.hypot((l + r) / 2 - x, (t + b) / 2 - y) / 100 - (at === side ? STAYS : 0);
   });
@@ -156,7 +166,7 @@ function thingsIn(panel) {
  * @returns {[number, number, number][]}
  */
 function thingsOf(panel, mark) {
-  if (mark.k === "i" || mark.drag?.name === "zoom" || isColumn(panel, mark)) return [];
+  if (mark.k === "i" || isGround(mark) || isColumn(panel, mark)) return [];
   if (mark.k === "t") {
     const [left, top, right, bottom] = boxOf(mark);
     return [0.02, 0.5, 0.98].map((share) => [left + share * (right - left), (top + bottom) / 2, 1]);

@@ -200,6 +200,25 @@ def test_the_line_at_the_pointer_is_that_of_the_words(panel: Any) -> None:
     assert not panel.locator(".gl-cross").is_visible(), "an area has no line"
 
 
+def test_a_recording_offers_no_zoom(panel: Any) -> None:
+    panel.evaluate(
+        """state => {
+      panel.close();
+      window.panel = new Panel(root, {name: 'loss', say: text => said.push(text), ask, zooms: false});
+      panel.show(state);
+    }""",
+        PANEL,
+    )
+    panel.mouse.move(118, 100)
+    assert tip(panel) == "update 120: loss 60"
+    assert panel.locator(".gl-tip").get_attribute("data-hint") == ""
+    panel.mouse.down()
+    panel.mouse.move(300, 100, steps=4)
+    panel.mouse.up()
+    panel.mouse.dblclick(118, 100)
+    assert asked(panel) == []
+
+
 def test_a_part_of_a_curve_is_left_by_a_button(panel: Any) -> None:
     button = panel.get_by_role("button", name="Show all")
     assert not button.is_visible()
