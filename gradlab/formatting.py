@@ -108,3 +108,21 @@ def png_img(png: bytes, alt: str, width: int) -> str:
     source = base64.b64encode(png).decode()
     words = html.escape(alt, quote=True)
     return f'<img style="max-width:100%;width:{width}px" alt="{words}" src="data:image/png;base64,{source}">'
+
+
+_DARK_PAGES = ('[data-jp-theme-light="false"]', ".vscode-dark", "[theme=dark]")  # JupyterLab, VS Code, Colab
+
+
+def svg_img(svg: str, alt: str, width: int) -> str:
+    """Return an ``<img>`` that holds a themed SVG, so many CSS pixels wide at most, with its words.
+
+    It is dark where the page says that it is dark itself, and light wherever the style is taken out.
+    """
+    source = base64.b64encode(svg.encode()).decode()
+    words = html.escape(alt, quote=True)
+    dark = ", ".join(f"{page} .gl-themed" for page in _DARK_PAGES)
+    return (
+        f"<style>{dark} {{ color-scheme: dark !important; }}</style>"
+        f'<img class="gl-themed" style="color-scheme:light;max-width:100%;width:{width}px" alt="{words}" '
+        f'src="data:image/svg+xml;base64,{source}">'
+    )

@@ -7,7 +7,8 @@
  */
 
 /**
- * Keep the keys pressed inside an element from the notebook around it; return what ends this.
+ * Keep the keys pressed inside an element from the notebook around it, but for those that run a cell, and Escape, which
+ * leaves the element for its cell; return what ends this.
  *
  * Notebook 7 listens while the event is on its way down, so stopping it on its way up is too late there. Its shortcuts
  * leave alone what has the attribute, but only if the very element with the focus has it. JupyterLab, VS Code and Colab
@@ -16,24 +17,41 @@
  * @returns {() => void}
  */
 export function keepKeys(root) {
-  const mark = (/** @type {FocusEvent} */ { target }) => {
-    if (target instanceof HTMLElement) target.dataset.lmSuppressShortcuts = "true";
+  const mark = (/** @type {KeyboardEvent} */ event) => {
+    const { target } = event;
+    if (!(target instanceof HTMLElement) || !root.contains(target)) return;
+    if (isForNotebook(event)) delete target.dataset.lmSuppressShortcuts;
+    else target.dataset.lmSuppressShortcuts = "true";
   };
-  root.addEventListener("focusin", mark);
-  const stop = (/** @type {Event} */ event) => event.stopPropagation();
+  const stop = (/** @type {Event} */ event) => {
+    if (!(event instanceof KeyboardEvent) || !isForNotebook(event)) event.stopPropagation();
+    else if (event.key === "Enter" && event.type === "keypress") event.preventDefault(); // it presses no button
+    else if (event.key === "Escape" && event.type === "keydown" && !event.defaultPrevented) {
+      const cell = root.closest(".jp-Cell");
+      if (cell instanceof HTMLElement) cell.focus({ preventScroll: true });
+    }
+  };
   const kinds = ["keydown", "keypress", "keyup"];
+  globalThis.addEventListener("keydown", mark, true); // the first to hear of a key
   for (const kind of kinds) root.addEventListener(kind, stop);
   return () => {
     for (const kind of kinds) root.removeEventListener(kind, stop);
-    root.removeEventListener("focusin", mark);
+    globalThis.removeEventListener("keydown", mark, true);
   };
+}
+
+/** Is it Escape, or Enter with Shift, Ctrl, Cmd or Alt, other than what runs a text? @param {KeyboardEvent} event */
+function isForNotebook({ key, shiftKey, ctrlKey, metaKey, altKey, target }) {
+  const runsText = target instanceof HTMLTextAreaElement && (ctrlKey || metaKey);
+  return key === "Escape" || (key === "Enter" && (shiftKey || altKey || ctrlKey || metaKey) && !runsText);
 }
 
 /**
  * Return a function that hands on what it is given at most once in so many milliseconds, and always the last of it.
+ * Where `send` returns a promise it asks one thing at a time by itself, and there is no need to wait.
  * @template T
  * @param {number} milliseconds
- * @param {(value: T) => void} send
+ * @param {(value: T) => unknown} send
  * @returns {(value: T) => void}
  */
 export function atMostEvery(milliseconds, send) {
@@ -43,8 +61,7 @@ export function atMostEvery(milliseconds, send) {
   let last;
   const go = () => {
     waiting = 0;
-    free = performance.now() + milliseconds;
-    send(last);
+    free = send(last) instanceof Promise ? 0 : performance.now() + milliseconds;
   };
   return (value) => {
     last = value;

@@ -100,7 +100,7 @@ export function pointsOf(mark) {
  * @returns {Mark}
  */
 export function withPoints(mark, points, alpha = 1) {
-  const moved = { ...mark, alpha };
+  const moved = alpha === 1 ? { ...mark } : { ...mark, alpha };
   decodedPoints.set(moved, points);
   return moved;
 }

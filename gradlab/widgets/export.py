@@ -50,4 +50,5 @@ def mimebundle(view: LiveView, png: bytes, alt: str, words: str) -> tuple[dict[s
         "text/plain": words,
     }
     # The picture is drawn at twice the density of the page; a PNG holds its width in bytes 16 to 20.
-    return data, {"image/png": {"width": int.from_bytes(png[16:20], "big") // 2, "alt": alt}}
+    # That it is a still of something live is told on a page made of the notebook (commands/page.html.j2).
+    return data, {"image/png": {"width": int.from_bytes(png[16:20], "big") // 2, "alt": alt, "live": True}}

@@ -61,7 +61,7 @@ Deno.test("what is gone is swept out, and fades", () => {
   const motion = motionBetween(panelOf({ sum: arrow(50, 100) }), panelOf({}), 0);
   const [before, later] = [motion?.at(0), motion?.at(150)].map((state) => /** @type {PanelState} */ (state).marks[0]);
   assertEquals([...pointsOf(before)], [50, 10, 100, 12, 100, 8]);
-  assertEquals(before.alpha, 1);
+  assertEquals(before.alpha ?? 1, 1);
   assert(pointsOf(later)[0] > 60 && (later.alpha ?? 1) < 0.6, "on its way out");
 });
 
@@ -78,7 +78,7 @@ Deno.test("a new look comes over the old one", () => {
   const from = panelOf({ "arrow 0": arrow(50, 100) });
   const to = panelOf({ "arrow 0": arrow(50, 100, { fill: "stale", hatch: "//" }) });
   const marks = motionBetween(from, to, 0)?.at(115).marks ?? [];
-  assertEquals(marks.map(({ fill, hatch, alpha }) => [fill, hatch ?? "", alpha]), [["fresh", "", 1], [
+  assertEquals(marks.map(({ fill, hatch, alpha }) => [fill, hatch ?? "", alpha ?? 1]), [["fresh", "", 1], [
     "stale",
     "//",
     0.5,
@@ -102,6 +102,6 @@ Deno.test("nothing moves that does not say so, or in a panel of another size", (
 
 Deno.test("a label that is new fades in with the motion", () => {
   const to = panelOf({ sum: arrow(50, 100), name: { k: "t", x: 1, y: 1, text: "3: 100%" } });
-  const alphas = [0, 115, LONG].map((now) => motionBetween(panelOf({}), to, 0)?.at(now).marks[1].alpha);
+  const alphas = [0, 115, LONG].map((now) => motionBetween(panelOf({}), to, 0)?.at(now).marks[1].alpha ?? 1);
   assertEquals(alphas, [0, 0.5, 1]);
 });

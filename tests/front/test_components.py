@@ -446,6 +446,39 @@ def test_a_range_is_chosen_by_keys(panel: Any) -> None:
     ]
 
 
+# The slider ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_slider_over_all_numbers(page: Any) -> None:
+    page.evaluate("""() => {
+      const control = {name: 'lr', label: 'lr', kind: 'slider', low: 0.01, high: 4.5, step: 0.01};
+      window.slider = new Slider(control, (value) => { asked.push(value); });
+      root.append(slider.element);
+      slider.show(0.123);
+    }""")
+    value = page.locator(".gl-value")
+    assert value.inner_text() == "0.123", "a value between two steps is written as it is"
+    field = page.locator("[name=lr]")
+    field.fill("0.57")
+    field.press("ArrowRight")
+    assert asked(page) == [0.57, 0.58]
+    assert (value.inner_text(), field.get_attribute("aria-valuetext")) == ("0.58", "0.58")
+    assert page.locator("output, [aria-live]").count() == 0, "the range itself says its value"
+
+
+def test_a_slider_that_plays_is_named_for_what_its_button_does(page: Any) -> None:
+    page.evaluate("""() => {
+      const control = {name: 'at', label: 'call', kind: 'slider', every: 50, options: [['a', 1], ['b', 2], ['c', 3]]};
+      window.slider = new Slider(control, (value) => { asked.push(value); });
+      root.append(slider.element);
+      slider.show(1);
+    }""")
+    page.get_by_role("button", name="play call", exact=True).click()
+    page.get_by_role("button", name="pause call", exact=True).wait_for()
+    page.get_by_role("button", name="play call", exact=True).wait_for()
+    assert asked(page) == [2, 3]
+
+
 # The loop -------------------------------------------------------------------------------------------------------------
 
 
@@ -453,7 +486,7 @@ def test_a_range_is_chosen_by_keys(panel: Any) -> None:
 def code(page: Any) -> Any:
     page.evaluate(
         """state => {
-          window.pane = new CodePane(root, {ask, onPlay: () => asked.push({do: 'play'})});
+          window.pane = new CodePane(root, {ask, pressed: true, onPlay: () => asked.push({do: 'play'})});
           pane.show({...state, draft: ''});
         }""",
         CODE,
@@ -489,7 +522,7 @@ def test_a_line_lights_what_it_touches(code: Any) -> None:
         """state => {
       window.lights = [];
       root.replaceChildren();
-      window.pane = new CodePane(root, {ask, light: (tags) => lights.push(tags && [...tags])});
+      window.pane = new CodePane(root, {ask, pressed: true, light: (tags) => lights.push(tags && [...tags])});
       const lines = ['model.train()', 'loss.backward()'];
       pane.show({...state, code: {source: lines.join('\\n'), html: lines}, draft: ''});
     }""",
@@ -506,6 +539,27 @@ def test_a_line_lights_what_it_touches(code: Any) -> None:
     code.mouse.move(899, 899)
     code.evaluate("() => document.activeElement.blur()")
     assert code.evaluate("() => lights.at(-1)") is None
+
+
+def test_a_blank_line_is_no_button(code: Any) -> None:
+    show_code(code, code={"source": "a\n\nb\n", "html": ["a", "", "b"]})
+    assert code.get_by_role("button", name="a").count() == 1
+    assert code.locator("pre.gl [role=button]").count() == 2
+    code.locator("pre.gl .line").nth(1).click()
+    code.locator("pre.gl .line").nth(0).focus()
+    code.keyboard.press("ArrowDown")
+    code.keyboard.press("Enter")
+    assert asked(code) == [{"do": "to_line", "line": 3}]
+
+
+def test_lines_that_cannot_be_pressed_are_no_buttons(page: Any) -> None:
+    """Of an instrument: nothing to press, nothing to stop at with Tab, and no word of pressing."""
+    page.evaluate("state => { window.pane = new CodePane(root, {ask}); pane.show({...state, draft: ''}); }", CODE)
+    assert page.locator("pre.gl .line").count() == 3
+    assert page.locator("pre.gl [role=button], pre.gl [tabindex]").count() == 0
+    assert "press" not in page.locator("pre.gl").get_attribute("aria-label")
+    page.locator("pre.gl .line").nth(1).click()
+    assert asked(page) == []
 
 
 def test_the_focus_stays_on_a_line_when_the_loop_becomes_another(code: Any) -> None:
@@ -771,6 +825,29 @@ def test_keys_stay_inside(page: Any) -> None:
     page.evaluate("() => end()")
     page.keyboard.press("d")
     assert page.evaluate("() => heard") == ["d"]
+
+
+@pytest.mark.parametrize("key", ["Shift+Enter", "Control+Enter", "Alt+Enter", "Escape"])
+def test_keys_that_run_a_cell_or_leave_it_pass_and_press_no_button(page: Any, key: str) -> None:
+    """A notebook listens on the way up or, as Notebook 7, down; then it looks for the attribute."""
+    page.evaluate("""() => {
+      window.heard = [];
+      window.pressed = 0;
+      document.addEventListener('keydown', (event) => heard.push(event.key));
+      document.addEventListener('keydown', (event) => heard.push(event.target.dataset.lmSuppressShortcuts), true);
+      keepKeys(root);
+      root.parentElement.className = 'jp-Cell';
+      root.parentElement.tabIndex = -1;
+      addButton(root, 'Play', () => pressed++).focus();
+    }""")
+    page.keyboard.press("Enter")
+    assert page.evaluate("() => [pressed, heard.splice(0)]") == [1, ["true"]]
+    page.keyboard.press(key)
+    heard = page.evaluate("() => heard")
+    assert heard[-2:] == [None, key.rpartition("+")[2]]
+    assert set(heard[:-2]) <= {"true"}  # of the key that is held down
+    assert page.evaluate("() => pressed") == 1
+    assert page.evaluate("() => document.activeElement.className") == ("jp-Cell" if key == "Escape" else "gl-button")
 
 
 def test_a_lab_begins_at_its_speed_and_keeps_the_one_that_is_chosen(page: Any) -> None:
