@@ -10,7 +10,7 @@ import { pointsOf, withPoints } from "./wire.js";
 /** @typedef {import("./wire.js").PanelState} PanelState */
 /** @typedef {(share: number) => Mark[]} Course what is painted for one mark, 0 to 1 of the way */
 
-const LASTS = 230; // ms
+const MOVES_FOR = 230; // ms
 const SWEPT = 0.35; // of the panel's width, that a mark goes to the right as it goes out
 export const REST = 280; // ms that a state must have been seen: what comes faster is a film, and needs no motion
 
@@ -36,7 +36,7 @@ export class Motion {
 
   /** @param {number} now */
   isOver(now) {
-    return now - this._began >= LASTS;
+    return now - this._began >= MOVES_FOR;
   }
 
   /**
@@ -45,7 +45,7 @@ export class Motion {
    * @returns {PanelState}
    */
   at(now) {
-    const share = Math.min(Math.max((now - this._began) / LASTS, 0), 1);
+    const share = Math.min(Math.max((now - this._began) / MOVES_FOR, 0), 1);
     /** @type {{id: string, mark: Mark}[]} */
     const painted = [];
     this._to.marks.forEach((mark, index) => {
