@@ -144,6 +144,11 @@ Deno.test("an arrow is met from afar, the nearest one; inside, the one in front"
     "sum",
   ]);
   assertEquals(meantAt(panelOf(arrow(60, "batch 3")), 190, 60, 0), null, "too far");
+  const contour = /** @type {Mark} */ ({ k: "p", p: sent(75, 0, 75, 100), stroke: "grey", words: "loss 0.5" });
+  assertEquals([59, 70].map((y) => meantAt(panelOf(contour, arrow(60, "batch 3")), 75, y, 0)?.words), [
+    "batch 3",
+    "loss 0.5",
+  ], "on the arrow, and beside it on a line");
 });
 
 Deno.test("what can be moved is grabbed before all else", () => {

@@ -92,6 +92,8 @@ Deno.test("stripes run over what something was done with, once", () => {
   assert((motionBetween(from, to, 0)?.at(LONG).marks[1]?.alpha ?? 0) < 1e-9, "they are gone at the end");
   assertEquals(motionBetween(to, panelOf({ sum: arrow(50, 100, { done: "applied" }) }), 0), null);
   assertEquals(motionBetween(to, from, 0)?.at(115).marks.length, 1, "none when it is taken back");
+  const further = panelOf({ sum: arrow(60, 100, { done: "applied" }) });
+  assertEquals(motionBetween(to, further, 0)?.at(115).marks.length, 1, "nor when only the place is another");
 });
 
 Deno.test("nothing moves that does not say so, or in a panel of another size", () => {
