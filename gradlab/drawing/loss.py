@@ -88,9 +88,8 @@ def by_column(x: Numbers, mean: Numbers, low: Numbers, high: Numbers) -> Numbers
 def _axes(
     scene: Curve, newest: list[float], values: Numbers, width: int, height: int, zoom: tuple[float, float] | None
 ) -> Axes:
-    low, high, log = value_limits(
-        values, 1.3 if scene.switches else 1.0, log_from=math.inf if scene.linear else LOG_FROM
-    )
+    log_from = math.inf if scene.linear else LOG_FROM
+    low, high, log = value_limits(values, 1.3 if scene.switches else 1.0, log_from=log_from, close=zoom is not None)
     if zoom is not None and zoom[1] > zoom[0]:
         across = zoom
     else:

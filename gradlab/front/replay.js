@@ -35,6 +35,7 @@ export class Replay {
     this.painted = null;
     this.screen = new Screen(root, {
       label: `gradlab replay: ${recording.title}`,
+      zooms: false,
       ask: (request) => this.ask(request),
       play: () => (this.playing ? this.pause() : this.play()),
       onPlay: () => this.play(),

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..gradients import Contributions, union, within
+from ..gradients import Contribution, Contributions, union, within
 from ..loop import History, Run, UnswitchedRun
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
 from ..tasks import ClassRegions, HeldOutImages, Task
@@ -206,7 +206,8 @@ class RunScenes:
         holds = union(span for history in provenance.histories for span in history.batches)
         if measured is None:
             return Arrows([], (self._norm() / scale, 0.0), holds, measured=False)
-        arrows = [Arrow(part.batches, part.along, part.across, part.share, part.stale) for part in measured.parts]
+        used = self._applied_to()
+        arrows = [_arrow(part, part.along, part.across, used) for part in measured.parts]
         return Arrows(_newest(arrows, self.run.recipe.accumulate), (measured.norm, 0.0), holds)
 
     def _arrows_on_contours(self) -> Arrows:
@@ -215,15 +216,17 @@ class RunScenes:
         holds = union(span for history in provenance.histories for span in history.batches)
         arrows = []
         if measured is not None and measured.vectors is not None:
-            arrows = [
-                Arrow(part.batches, x, y, part.share, part.stale)
-                for part, (x, y) in zip(measured.parts, measured.vectors.tolist(), strict=False)
-            ]
+            places, used = measured.vectors.tolist(), self._applied_to()
+            arrows = [_arrow(part, x, y, used) for part, (x, y) in zip(measured.parts, places, strict=False)]
         flat = torch.cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.flatten() for p in provenance.params])
         total_x, total_y = (flat.float() / scale).tolist()
         x, y = (value for p in provenance.params for value in p.detach().flatten().tolist())
         arrows = _newest(arrows, self.run.recipe.accumulate)
         return Arrows(arrows, (total_x, total_y), holds, self._contours(), (x, y), measured is not None)
+
+    def _applied_to(self) -> int:
+        """Return the number of the newest batch in ``.grad`` that a step has used."""
+        return max((history.applied_to for history in self.run.provenance.histories), default=0)
 
     def _norm(self) -> float:
         return math.hypot(*(float(p.grad.norm()) for p in self.run.provenance.params if p.grad is not None))
@@ -269,6 +272,11 @@ def loss_curve(history: History) -> Curve:
     return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
 
 
+def _arrow(part: Contribution, x: float, y: float, used: int) -> Arrow:
+    applied = part.batches is not None and part.batches[1] <= used
+    return Arrow(part.batches, x, y, part.share, part.stale, applied)
+
+
 def _ends(values: Any) -> tuple[float, ...]:
     finite = values if math.isfinite(sum(values)) else [value for value in values if math.isfinite(value)]
     return (min(finite), max(finite)) if finite else ()
@@ -286,5 +294,5 @@ def _newest(arrows: list[Arrow], window: int) -> list[Arrow]:
         numbers = [number for arrow in members for number in arrow.batches or ()]
         span = (min(numbers), max(numbers)) if numbers else None
         x, y, share = (math.fsum(part) for part in zip(*((a.x, a.y, a.share) for a in members), strict=True))
-        together.append(Arrow(span, x, y, share, stale))
+        together.append(Arrow(span, x, y, share, stale, members[-1].applied))
     return [*together, *newest]

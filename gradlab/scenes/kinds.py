@@ -103,6 +103,8 @@ class Arrow:
     """Its projection on the sum, as a part of the sum: negative where it points the other way."""
     stale: bool = False
     """True for a leftover: an optimizer step had used it before the newest batch came."""
+    applied: bool = False
+    """Whether a step has used it, the newest step included."""
 
 
 @dataclass(frozen=True)

@@ -120,6 +120,20 @@ def test_zoom_shows_these_updates_only() -> None:
     assert values(draw(curve(60), zoom=None))[0] == pytest.approx(np.arange(1, 61))
 
 
+def test_zoom_fits_the_losses_too() -> None:
+    """A loss that wobbles by a hundredth far above zero fills most of the panel once it is zoomed in on."""
+    losses = [2.0 + 0.01 * math.sin(at) for at in range(60)]
+    scene = Curve(range(1, 61), losses, losses, losses)
+
+    def share(zoom: tuple[float, float] | None) -> float:
+        drawing = draw(scene, zoom=zoom)
+        area, curve_ = (np.reshape(drawing.find(name).points, (-1, 2))[:, 1] for name in ("zoom", "loss"))
+        return float(np.ptp(curve_) / np.ptp(area))
+
+    assert share(None) < 0.02
+    assert share((20, 40)) > 0.5
+
+
 def test_axes_are_the_same_objects_while_they_stay() -> None:
     one, other = draw(curve(51)), draw(curve(58))
     shared = {id(mark) for mark in one.marks} & {id(mark) for mark in other.marks}
