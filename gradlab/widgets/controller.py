@@ -13,14 +13,16 @@ from ..doctor import LiveDoctor
 from ..drawing import Drawing
 from ..forecast import usable_bytes
 from ..formatting import bytes_text
-from ..loop import SWITCHES, LoopError, Program, Recipe, Run
+from ..loop import SWITCHES, LoopError, Place, Program, Recipe, Run, begin_again_for, go_on_to, place_of
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
-from .answers import answer_request
+from .answers import INTERRUPTED, answer_request
 from .code import changed_lines, coloured
 from .controls import SPEEDS, USUAL_SPEED, lab_controls, switch_values, without_effect
 from .frames import Frame, FrameWriter, PanelDrawings
 from .python_state import python_state
-from .requests import RequestError, cut_words, read_number
+from .requests import PanelSize, RequestError, cut_words, read_number
+
+_AT_ONCE = 20  # updates between two looks at how far it is, of which the last one's memory is watched
 
 
 class LabController:
@@ -63,6 +65,7 @@ class LabController:
         self._state_due, self._last_state = 0.0, ""
         self._settings_key: object = None
         self._last_settings: dict[str, Any] = {}
+        self._left_off: Place | None = None
         self._scenes = RunScenes(runner)
         self.screen = PanelDrawings(self._scenes)
         self._scenes.watch_for(self.panels())
@@ -107,8 +110,31 @@ class LabController:
         self._guarded(run)
 
     def reset(self) -> None:
+        """Go back to where a cell left off; a run that no cell has driven begins again."""
+        self._guarded(self._go_back if self._left_off else self.begin_again)
+
+    def restart(self) -> None:
         """Begin again: the same task, loop, seed and start."""
         self._guarded(self.begin_again)
+
+    def leave_off(self) -> None:
+        """Have Reset come back to where the run is now: a cell has driven it here."""
+        self._left_off = place_of(self.runner)
+
+    def advance_to(self, updates: int, done: Callable[[int], object] = lambda some: None) -> None:
+        """Train to this update without a browser; ``done`` is told of every few updates that are made."""
+        self.watch()
+        while self.runner.updates < updates and not self.runner.done:
+            with lock, self.listening():
+                done(self.runner.advance(updates=min(updates - self.runner.updates, _AT_ONCE)))
+
+    def _go_back(self) -> None:
+        place = self._left_off
+        if place is None:
+            return
+        begin_again_for(self.runner, place)
+        self._start_showing(f"Back at update {place.updates:,}, where the cell left off.")
+        go_on_to(self.runner, place, self.advance_to)
 
     def begin_again(
         self, weights: Sequence[float] | None = None, words: str = "", *, keep_scenes: bool = False
@@ -201,8 +227,8 @@ class LabController:
             raise RequestError(f"what can be pressed is a batch, got {what!r}")
         self.say(self._scenes.about_batch(int(batch)))
 
-    def resize(self, size: tuple[int, int]) -> None:
-        """Lay panels out for so many CSS pixels from now on."""
+    def resize(self, size: PanelSize) -> None:
+        """Lay panels out for these sizes from now on."""
         self.screen.size = size
 
     # What is shown ----------------------------------------------------------------------------------------------------
@@ -240,6 +266,7 @@ class LabController:
                 wrong=self._wrong,
                 draft=self._draft,
                 zoomed=self.screen.zoom is not None,
+                left_off=self._left_off.updates if self._left_off else None,
                 **self._settings(),
                 copy="" if only_due else python_state(runner, self._task_text),
             )
@@ -320,7 +347,7 @@ class LabController:
                 if self.runner.done:
                     self.stop("The loop has come to its end. Reset begins it again.")
             except KeyboardInterrupt:
-                self.stop("Interrupted. Play goes on.")
+                self.stop(INTERRUPTED)
             except RequestError:
                 raise
             except Exception as error:  # whatever it is: a traceback under a notebook cell helps nobody
@@ -384,7 +411,7 @@ class LabController:
             raise RequestError(f"task: {error}") from error
         runner = Run(task, self.runner.recipe.replace(lr=task.lr))
         self.runner.close()
-        self.runner, self._task_text = runner, repr(name)
+        self.runner, self._task_text, self._left_off = runner, repr(name), None
         self._start_showing(f"{task.title}. A new run, with lr {task.lr:g} for this task.")
 
     def _start_showing(self, words: str, *, keep_scenes: bool = False) -> None:

@@ -20,8 +20,6 @@ from .export import LiveView, mimebundle
 from .presets import PRESETS
 from .recording import MOST_UPDATES, Recorder, Recording, recording_marks, recording_turns
 
-_AT_ONCE = 20  # updates between two moves of the progress bar
-
 
 class Lab:
     """An interactive training loop: switches, the loop's text, and pictures of what it does.
@@ -94,15 +92,9 @@ class Lab:
         """
         if not isinstance(updates, int) or isinstance(updates, bool) or updates < 0:
             raise ValueError(f"Lab.run: updates must be a whole number from 0, got {updates!r}")
-        self.controller.watch()
         try:
             with tqdm(total=updates, desc="updates", delay=1, leave=False) as bar:
-                left = updates
-                while left and not self.runner.done:
-                    with lock, self.controller.listening():
-                        some = self.runner.advance(updates=min(left, _AT_ONCE))
-                    left -= some
-                    bar.update(some)
+                self.controller.advance_to(self.runner.updates + updates, bar.update)
         except LoopError as error:
             if not self.controller.handle_oom(error):
                 raise
@@ -195,8 +187,10 @@ class Lab:
 
     def _show(self) -> None:
         """Tell the browser how things are after a cell has driven the lab."""
-        if self._view is not None:
-            self._view.front.push(self.controller.frame())
+        with lock:
+            self.controller.leave_off()
+            if self._view is not None:
+                self._view.front.push(self.controller.frame())
 
     def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         answer = self.controller.handle(request)
@@ -213,6 +207,7 @@ class Lab:
         with lock:
             png, words = to_png(self.controller.drawings()), self.text
             if self._view is None:
+                self.controller.leave_off()
                 self._view = LiveView("lab", self._answer)
             return mimebundle(self._view, png, words, f"{words}\n\n{self.runner.source}")
 
