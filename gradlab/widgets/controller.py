@@ -18,7 +18,7 @@ from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom
 from .answers import INTERRUPTED, answer_request
 from .code import changed_lines, coloured
 from .controls import SPEEDS, USUAL_SPEED, lab_controls, switch_values, without_effect
-from .frames import Frame, FrameWriter, PanelDrawings
+from .frames import SIZE, Frame, FrameWriter, PanelDrawings
 from .python_state import python_state
 from .requests import PanelSize, RequestError, cut_words, read_number
 
@@ -242,18 +242,25 @@ class LabController:
         third = next(n for n in (PanelName.SCALER, PanelName.PICTURE, PanelName.LANDSCAPE) if n in available)
         return [PanelName.LOSS, PanelName.GRADIENT, third, PanelName.MEMORY]
 
-    def drawings(self) -> list[Drawing]:
-        """Return every panel as it is now, at the size of a still picture."""
+    def drawings(self, size: PanelSize = SIZE) -> list[Drawing]:
+        """Return every panel as it is now, for a still picture."""
         with lock:
-            return list(PanelDrawings(self._scenes).draw(self.panels(), 0.0).values())
+            panels = PanelDrawings(self._scenes)
+            panels.size = size
+            return list(panels.draw(self.panels(), 0.0).values())
+
+    @property
+    def changed(self) -> list[int]:
+        """The lines of the loop that the newest switch has changed."""
+        if self.runner.source != self._source:
+            self._changed = changed_lines(self._source, self.runner.source) if self._source else []
+            self._source = self.runner.source
+        return self._changed
 
     def frame(self, *, only_due: bool = False) -> Frame:
         """Return what has changed since the frame before; ``only_due`` leaves costly panels as they were."""
         with lock:
             runner = self.runner
-            if runner.source != self._source:
-                self._changed = changed_lines(self._source, runner.source) if self._source else []
-                self._source = runner.source
             ran = runner.statement
             frame = self._writer.write(
                 self.screen.draw(self.panels(), self._now, only_due=only_due),
@@ -262,7 +269,7 @@ class LabController:
                 alarm=self.warning,
                 note=self._note,
                 lit=[ran.line, ran.last_line],
-                changed=self._changed,
+                changed=self.changed,
                 wrong=self._wrong,
                 draft=self._draft,
                 zoomed=self.screen.zoom is not None,

@@ -10,7 +10,6 @@ from tqdm.auto import tqdm
 
 from .. import tasks
 from .._process import lock
-from ..drawing import to_png, to_svg
 from ..front import on_interrupt
 from ..loop import LoopError, Recipe, Run
 from ..scenes import PanelName, shows_predictions, status_line
@@ -19,6 +18,7 @@ from .controller import LabController
 from .export import LiveView, mimebundle
 from .presets import PRESETS
 from .recording import MOST_UPDATES, Recorder, Recording, recording_marks, recording_turns
+from .still import still_of
 
 
 class Lab:
@@ -165,7 +165,7 @@ class Lab:
             recorder = Recorder(runner.task, runner.seed, runner.start_weights, *shown, self.controller.speed)
             tracks = recorder.record(loops, updates, turns, every)
             title = f"{runner.task.name}, {updates:,} updates"
-            return Recording(title, tracks, self.text, to_png(self.controller.drawings()))
+            return Recording(title, tracks, self.text, still_of(self.controller).png())
 
     def save(self, path: str | Path) -> Path:
         """Write the pictures as ``.png`` or ``.svg``, or a replay of the run so far as ``.html``; return the path.
@@ -180,9 +180,9 @@ class Lab:
             if target.suffix == ".html":
                 return self.record(min(max(self.runner.updates, 1), MOST_UPDATES)).save(target)
             if target.suffix == ".png":
-                target.write_bytes(to_png(self.controller.drawings()))
+                target.write_bytes(still_of(self.controller).png())
             else:
-                target.write_text(to_svg(self.controller.drawings()), encoding="utf-8")
+                target.write_text(still_of(self.controller).svg(), encoding="utf-8")
         return target
 
     def _show(self) -> None:
@@ -205,7 +205,7 @@ class Lab:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
         with lock:
-            png, words = to_png(self.controller.drawings()), self.text
+            png, words = still_of(self.controller).png(), self.text
             if self._view is None:
                 self.controller.leave_off()
                 self._view = LiveView("lab", self._answer)
