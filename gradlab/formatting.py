@@ -6,18 +6,37 @@ import base64
 import html
 import math
 import re
+from urllib.parse import quote
 
-_LESSONS = "https://github.com/gradlab/gradlab/blob/v0.2.0/notebooks"  # tests/set_repository.py rewrites it
-
-
-def lesson_address(notebook: str) -> str:
-    """Return where ``"03_forgetting_zero_grad"`` is read: on the web, because a pip install has no notebooks."""
-    return f"{_LESSONS}/{notebook}.ipynb"
+# Where this copy of gradlab is on the web, and the tag or branch there; empty as long as it has no address.
+# tests/set_repository.py writes these two lines, and what follows from them in other files.
+# address: setting
+REPOSITORY = ""
+TAG = ""
+# /address
 
 
 def project_address() -> str:
-    """Return the address of the project, for what names the tool that wrote it."""
-    return _LESSONS.split("/blob/")[0]
+    """Return the address of the project, for what names the tool that wrote it; "" as long as there is none."""
+    return REPOSITORY
+
+
+def lesson_address(notebook: str, section: str = "") -> str:
+    """Return where ``"03_forgetting_zero_grad"`` is read on the web; "" as long as there is no address."""
+    place = f"#{quote(section.replace(' ', '-'))}" if section else ""
+    return f"{REPOSITORY}/blob/{TAG}/notebooks/{notebook}.ipynb{place}" if REPOSITORY else ""
+
+
+def lesson_words(notebook: str, section: str = "") -> str:
+    """Return the address of a lesson or, as long as there is none, the name of its notebook and section."""
+    place = f', section "{section}"' if section else ""
+    return lesson_address(notebook, section) or f"notebook {notebook}{place}"
+
+
+def link_html(address: str, words: str) -> str:
+    """Return HTML with the words as a link, or just the words where there is no address."""
+    said = html.escape(words)
+    return f'<a href="{html.escape(address)}">{said}</a>' if address else said
 
 
 def inline_html(text: str) -> str:

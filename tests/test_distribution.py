@@ -1,27 +1,27 @@
-"""What is installed: one version, name and address everywhere, all files of the package, and lessons that exist."""
+"""What is installed: one version and name everywhere, all files of the package, and lessons that exist."""
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
 from project_files import tree
-from set_repository import ROOT, owner_and_name, tag
+from set_repository import ROOT, setting
 
 import gradlab
 from gradlab.course.cheat_sheet import cheat_sheet
 from gradlab.course.claims import CLAIMS
 from gradlab.doctor.known_errors import KnownErrors
 from gradlab.doctor.rules import RULES
-from gradlab.formatting import lesson_address
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NAME = PROJECT["name"]
 FILES = dict(tree())
-ORIGINAL = owner_and_name() == "gradlab/gradlab"  # in a copy, links may lead to a branch
+ADDRESS, TAG = setting()
 
 
 def test_the_version_stands_in_one_place_that_is_read_without_running_it() -> None:
@@ -31,17 +31,8 @@ def test_the_version_stands_in_one_place_that_is_read_without_running_it() -> No
     assert [ast.literal_eval(value) for value in values] == [gradlab.__version__]
 
 
-@pytest.mark.skipif(not ORIGINAL, reason="a copy of the repository may follow a branch")
-def test_the_tag_is_that_of_the_version() -> None:
-    assert tag() == f"v{gradlab.__version__}"
-
-
-def test_every_address_with_a_tag_has_the_same() -> None:
-    at = re.escape(owner_and_name())
-    place = rf"{at}(?:/blob/|/tree/|@)([\w.-]*[\w-])|/v2/gh/{at}/([^?\s]+)"
-    found = {(name, "".join(match)) for name, text in FILES.items() for match in re.findall(place, text)}
-    assert len(found) >= 14 + 3
-    assert {(name, ref) for name, ref in found if ref != tag()} == set()
+def test_a_tag_that_names_a_version_names_this_one() -> None:
+    assert f"v{gradlab.__version__}" == TAG or not re.match(r"v\d", TAG)
 
 
 # The name without "torch-" is somebody else's on the package index. The bracketed letters keep this file out.
@@ -81,31 +72,21 @@ def test_the_name_in_the_set_up_cell_and_the_readme_is_the_distribution_s() -> N
     for name, text in FILES.items():
         for called in re.findall(r"([\w-]{1,40}) @ git\+https", text):
             assert called == NAME, name
-    assert f'"{NAME} @ git+https://github.com/{owner_and_name()}@{tag()}"' in FILES["README.md"]
+    assert (f'"{NAME} @ git+{ADDRESS}@{TAG}"' in FILES["README.md"]) is bool(ADDRESS)
 
 
-def lessons() -> set[str]:
-    """Every notebook that the package sends its readers to."""
-    codes = {code.notebook for rule in (*RULES, KnownErrors) for code in rule.codes}
-    return codes | {claim.home for claim in CLAIMS.values()} | {row.lesson for row in cheat_sheet().pitfalls}
+def lessons() -> set[tuple[str, str]]:
+    """Every notebook that the package sends its readers to, with the section if one is named."""
+    codes = {(code.notebook, code.section) for rule in (*RULES, KnownErrors) for code in rule.codes}
+    rows = {claim.home for claim in CLAIMS.values()} | {row.lesson for row in cheat_sheet().pitfalls}
+    return codes | {(notebook, "") for notebook in rows}
 
 
-@pytest.mark.parametrize("notebook", sorted(lessons()))
-def test_a_lesson_s_address_is_that_of_a_notebook_in_the_repository(notebook: str) -> None:
-    start = f"{PROJECT['urls']['Homepage']}/blob/{tag()}/"
-    address = lesson_address(notebook)
-    assert address.startswith(start)
-    path, _, anchor = address.removeprefix(start).partition("#")
-    assert (ROOT / path).is_file()
-    assert not anchor or f"# {anchor.replace('-', ' ')}" in (ROOT / path).read_text(encoding="utf-8")
-
-
-def test_other_addresses_in_the_repository_exist() -> None:
-    """Links such as those in pyproject.toml and in the issue forms."""
-    place = re.compile(rf"github\.com/{re.escape(owner_and_name())}/(?:blob|tree)/{re.escape(tag())}/([\w./-]*\w)")
-    found = {(name, path) for name, text in FILES.items() for path in place.findall(text)}
-    assert ("pyproject.toml", "CHANGELOG.md") in found
-    assert {(name, path) for name, path in found if not (ROOT / path).exists()} == set()
+@pytest.mark.parametrize(("notebook", "section"), sorted(lessons()))
+def test_a_lesson_is_a_notebook_in_the_repository_and_a_heading_of_it(notebook: str, section: str) -> None:
+    cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))["cells"]
+    text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    assert not section or f"\n## {section}\n" in text
 
 
 def test_all_files_are_shipped() -> None:

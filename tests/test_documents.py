@@ -47,11 +47,10 @@ def test_hooks_before_a_commit_have_the_versions_of_the_requirements() -> None:
     assert hooks == {"ruff": pinned["ruff"], "typos": pinned["typos"]}
 
 
-def test_the_citation_is_of_this_version_and_address() -> None:
+def test_the_citation_is_of_this_version() -> None:
     citation = dict(re.findall(r"^([\w-]+): (.+)$", read("CITATION.cff"), re.M))
     assert citation["version"] == gradlab.__version__
     assert citation["license"] == PROJECT["license"]
-    assert citation["repository-code"] == PROJECT["urls"]["Homepage"]
 
 
 def test_the_workflow_reads_the_lowest_torch_as_it_stands() -> None:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..formatting import lesson_address
+from ..formatting import lesson_address, project_address
 
 if TYPE_CHECKING:
     from .found import Parsers
@@ -21,7 +21,6 @@ _HERE = files("gradlab.commands")
 _SHOWN = ("text/html", "text/markdown", "image/svg+xml", "image/png", "image/jpeg", "text/latex", "text/plain")
 """Of an output that comes in several forms, the first of these is shown; a live widget would need a kernel."""
 _OF_THE_SERIES = re.compile(r"\d\d_\w+")
-_LESSON = re.compile(r'href="(?:https://github\.com/[^"]*/)?([^/"?#]+)\.ipynb(#[^"]*)?"')
 
 
 def add_page(parsers: Parsers[argparse.ArgumentParser]) -> None:
@@ -90,15 +89,21 @@ def notebook_page(path: Path, neighbours: Mapping[str, str] | None = None) -> st
     heading = next((found[1] for cell in notebook.cells if (found := re.match(r"# (.+)", cell.source))), path.stem)
     resources = {"metadata": {"name": heading.strip(), "path": str(path.parent)}, "page_style": _style()}
     page, _ = exporter.from_notebook_node(notebook, resources)
-    return _LESSON.sub(lambda link: _neighbour(link, neighbours or {}), page)
+    ours = rf"(?:{re.escape(address)}/[^\"]*/)?" if (address := project_address()) else ""
+    lesson = re.compile(rf'<a href="{ours}([^/"?#]+)\.ipynb(#[^"]*)?"([^>]*)>(.*?)</a>', re.DOTALL)
+    return lesson.sub(lambda link: _neighbour(link, neighbours or {}), page)
 
 
 def _neighbour(link: re.Match[str], neighbours: Mapping[str, str]) -> str:
-    """Return a link to a notebook as one to its page, if that is written too, or to where a lesson is on the web."""
-    name, place = link[1], link[2] or ""
-    if name in neighbours:
-        return f'href="{neighbours[name]}{place}"'
-    return f'href="{lesson_address(name)}{place}"' if _OF_THE_SERIES.fullmatch(name) else link[0]
+    """Return a link to a notebook as one to its page, if that is written too, or to where a lesson is on the web.
+
+    As long as lessons have no address, the words of such a link stay, without a link that leads nowhere.
+    """
+    name, place, more, words = link[1], link[2] or "", link[3], link[4]
+    if name not in neighbours and not _OF_THE_SERIES.fullmatch(name):
+        return link[0]
+    target = neighbours.get(name) or lesson_address(name)
+    return f'<a href="{target}{place}"{more}>{words}</a>' if target else words
 
 
 def markdown_html(text: str, folder: Path) -> str:

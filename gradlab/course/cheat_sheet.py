@@ -15,7 +15,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from ..formatting import inline_html, lesson_address
+from ..formatting import inline_html, lesson_address, link_html
 from ..loop import Recipe
 
 _HERE = files("gradlab.course")
@@ -58,7 +58,7 @@ class CheatSheet:
         )
         rows = "".join(
             f"<tr><td>{inline_html(it.symptom)}</td><td>{inline_html(it.cause)}</td><td>{inline_html(it.mend)}</td>"
-            f'<td><a href="{lesson_address(it.lesson)}">{it.lesson[:2]}</a></td></tr>'
+            f"<td>{link_html(lesson_address(it.lesson), it.lesson[:2])}</td></tr>"
             for it in self.pitfalls
         )
         head = "".join(f"<th scope=col>{word}</th>" for word in ("what you see", "why", "what mends it", "see"))

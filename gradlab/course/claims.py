@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from ..formatting import html_box, inline_html, lesson_address
+from ..formatting import html_box, inline_html, lesson_address, link_html
 
 HOLDS, SINCE, DEPENDS, NOT = KINDS = ("holds", "holds since", "depends", "does not hold")
 _SIGNS = dict(zip(KINDS, "\u2713\u2713\u25d0\u2717", strict=True))
@@ -175,7 +175,7 @@ def _table(log: ClaimLog) -> str:
             f'<span style="background:{look.colour};color:{look.ink};border:1px solid #222222;border-radius:4px;'
             f'padding:0 6px;white-space:nowrap">{_SIGNS[verdict.kind]} {verdict.verdict}</span>'
         )
-        link = f'<a href="{lesson_address(claim.home)}">{claim.home[:2]}</a>'
+        link = link_html(lesson_address(claim.home), claim.home[:2])
         parts = (f"<b>{claim.code}</b>", inline_html(claim.text), mark, inline_html(verdict.evidence), link)
         rows.append("<tr>" + "".join(f'<td style="{cell}">{part}</td>' for part in parts) + "</tr>")
     counts = " · ".join(f"{html.escape(kind)}: {count}" for kind, count in log.counts.items())

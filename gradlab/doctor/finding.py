@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ..formatting import lesson_address
+from ..formatting import lesson_words, link_html
 
 if TYPE_CHECKING:
     from ..scenes import BatchHistory
@@ -21,15 +21,17 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 @dataclass(frozen=True)
 class Code:
-    """A kind of finding: its short stable name, and the notebook of the series that explains it."""
+    """A kind of finding: its short stable name, and the notebook and section of the series that explain it."""
 
     name: str
     notebook: str = "10_loop_doctor"
+    section: str = ""
+    """A heading of the notebook; "" where no section is about this alone."""
 
     @property
     def lesson(self) -> str:
-        """The address of the notebook."""
-        return lesson_address(self.notebook)
+        """The address of the lesson or, as long as there is none, the name of its notebook and section."""
+        return lesson_words(self.notebook, self.section)
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,16 @@ class Finding:
     fix: str
     """The fix as a line of code."""
     lesson: str
-    """The address of the notebook that explains it."""
+    """Where it is explained: an address or, as long as the project has none, a notebook and its section."""
     cause: Cause | None = None
     """The place to edit; None where it is not known."""
     excerpt: str = ""
     """The line where it shows and the place to edit, from the source, with a mark under the words to change."""
+
+    @property
+    def lesson_address(self) -> str:
+        """The lesson if it is an address, otherwise ""."""
+        return self.lesson if "://" in self.lesson else ""
 
     @property
     def where(self) -> str:
@@ -162,7 +169,7 @@ def _card(finding: Finding) -> str:
         f"{_excerpt_html(finding)}"
         f'<div style="opacity: 0.8">Seen: {say(finding.evidence)}</div>'
         f"<div>Fix: <code>{say(finding.fix)}</code></div>"
-        f'<div style="opacity: 0.8">More: <a href="{say(finding.lesson)}">{say(finding.lesson)}</a></div></div>'
+        f'<div style="opacity: 0.8">More: {link_html(finding.lesson_address, finding.lesson)}</div></div>'
     )
 
 

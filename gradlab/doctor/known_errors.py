@@ -27,13 +27,13 @@ class KnownErrors(Rule):
 
     OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN
     GRAPH_BROKEN = EmptyStep.GRAPH_BROKEN
-    CARRIED_STATE_NOT_DETACHED = Code("carried-state-not-detached", "02_backward_adds")
+    CARRIED_STATE_NOT_DETACHED = Code("carried-state-not-detached", "02_backward_adds", "A long sequence in pieces")
     BACKWARD_TWICE = Code("backward-twice")
     MODIFIED_IN_PLACE = Code("modified-in-place")
     SCALER_STEP_WITHOUT_UPDATE = Scaling.SCALER_STEP_WITHOUT_UPDATE
     UNSCALE_TWICE = Code("unscale-twice")
-    GRAD_NONE_AFTER_ZERO_GRAD = Code("grad-none-after-zero-grad", "05_set_to_none")
-    OUT_OF_MEMORY = Code("out-of-memory", "09_gpu_memory")
+    GRAD_NONE_AFTER_ZERO_GRAD = Code("grad-none-after-zero-grad", "05_set_to_none", "Code that trips over None")
+    OUT_OF_MEMORY = Code("out-of-memory", "09_gpu_memory", "Will it fit?")
     SCALER_BYPASSED = Scaling.SCALER_BYPASSED
     ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP = EmptyStep.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP
     STEP_WITHOUT_BACKWARD = EmptyStep.STEP_WITHOUT_BACKWARD

@@ -110,7 +110,7 @@ class Provenance:
         elif not on:
             self._kept = None
 
-    def contributions(self, scale: float = 1.0) -> Contributions | None:
+    def contributions(self, scale: float = 1.0, *, in_full: bool = False) -> Contributions | None:
         """Return how much each batch contributed to ``.grad``: its shares, and its place beside the sum.
 
         With c_k what backward k added, over all parameters and scaled by what has scaled ``.grad`` since (clipping,
@@ -123,6 +123,7 @@ class Provenance:
         Of a model of up to half a million elements, while ``keeps_contributions`` is on, there is a part for each of
         the newest 64 batches, and one for those before. Otherwise there are two parts, the newest and all the older
         ones; they were measured if ``measure`` was on as the newest one came, and if not the answer is None.
+        ``in_full`` adds the parts themselves where they are kept, as ``vectors``, which are copies.
 
         Keeping them costs up to 65 copies of ``.grad`` (16 MiB at most) and about a tenth of an update of a small
         model. A call waits for the device; it takes 0.2 to 1 ms on a CPU.
@@ -133,14 +134,16 @@ class Provenance:
             with outside_dispatch_modes():
                 vectors = self._kept.vectors([history.batches for history in self.histories], self.backwards)
             stale = [span is not None and within(span[1], leftover) for span in vectors.spans]
-            return lay_in_plane(vectors, stale, scale)
+            return lay_in_plane(vectors, stale, scale, in_full=in_full)
         norm = self.contents().norm / scale
         holds = union(span for history in self.histories for span in history.batches)
         if not holds or not norm:
             return Contributions((), norm)
         (first, _), (_, newest) = holds[0], holds[-1]
         if first == newest:
-            return Contributions((Contribution((newest, newest), within(newest, leftover), 1.0, norm, 0.0),), norm)
+            return Contributions(
+                (Contribution((newest, newest), within(newest, leftover), 1.0, norm, 0.0, norm),), norm
+            )
         sums = self._sums(newest)
         return (
             None if sums is None else two_parts((first, newest - 1), newest, within(newest - 1, leftover), sums, norm)
@@ -257,10 +260,11 @@ def _before_adding(provenance: weakref.ref[Provenance], at: int, param: Tensor) 
             alive._begin(number)
         history = alive.histories[at]
         with outside_dispatch_modes():
-            if alive.measure:
-                history.incoming = _sums_of(grad, param.grad) if history.had_grad else None
+            history.incoming = None
             if alive._kept is not None:
                 alive._kept.take(at, plain(grad))
+            elif alive.measure and history.had_grad:
+                history.incoming = _sums_of(grad, param.grad)
 
     return hook
 

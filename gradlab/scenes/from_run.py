@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from itertools import groupby, pairwise
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from ..gradients import union, within
+from ..gradients import Contributions, union, within
 from ..loop import History, Run
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
 from ..tasks import ClassRegions, HeldOutImages, Task
@@ -44,6 +44,8 @@ class RunScenes:
         self.run = run
         self.card: tuple[str, int] | None = None
         """Name and usable bytes of the card that memory is held against, where one was chosen."""
+        self.measured: Contributions | None = None
+        """What the newest gradient scene was made from."""
         self._held_out: HeldOutLoss | None = None
         self._plane: LossSurface | None = None
         self._grid: DecisionGrid | None = None
@@ -108,6 +110,7 @@ class RunScenes:
         run = self.run
         now = {**by_category_name([0] * len(CATEGORIES)), **run.footprint()}
         watched = [update for update in run.watched if update[1]] or [(run.updates, [MemoryPoint("now", "", now, now)])]
+        modules = dict(run.model.named_modules())
         statements: list[str] = []
         starts: list[int] = []
         updates: list[tuple[int, int]] = []
@@ -126,19 +129,12 @@ class RunScenes:
             starts=starts,
             categories={c: [size for p in points for size in (p.high[c], p.bytes[c])] for c in CATEGORIES},
             updates=updates if run.watched else [],
-            modules=[module for point in points for module in [self._module(point.module)] * 2],
+            modules=[name for point in points for name in [_module_name(point.module, modules)] * 2],
             capacity=self.capacity(),
             allocated=torch.cuda.memory_allocated() if on_cuda else None,
             reserved=torch.cuda.memory_reserved() if on_cuda else None,
             note=f"1 update in {max(gaps):,} is watched" if gaps and max(gaps) > 1 else "",
         )
-
-    def _module(self, name: str) -> str:
-        """Return a module's name, with its kind where the name is a number: "2 ReLU" instead of "2"."""
-        if not name.rpartition(".")[2].isdigit():
-            return name
-        kind = dict(self.run.model.named_modules()).get(name)
-        return name if kind is None else f"{name} {type(kind).__name__}"
 
     def capacity(self) -> tuple[str, int] | None:
         """Name and bytes of the card that was chosen, else of the GPU that the run is on; None on a CPU."""
@@ -187,7 +183,7 @@ class RunScenes:
 
     def _arrows(self) -> Arrows:
         provenance, scale = self.run.provenance, self.run.scale_in_grad
-        measured = provenance.contributions(scale)
+        measured = self.measured = provenance.contributions(scale)
         holds = union(span for history in provenance.histories for span in history.batches)
         if measured is None:
             return Arrows([], (self._norm() / scale, 0.0), holds, measured=False)
@@ -196,7 +192,7 @@ class RunScenes:
 
     def _arrows_on_contours(self) -> Arrows:
         provenance, scale = self.run.provenance, self.run.scale_in_grad
-        measured = provenance.contributions(scale)
+        measured = self.measured = provenance.contributions(scale, in_full=True)
         holds = union(span for history in provenance.histories for span in history.batches)
         arrows = []
         if measured is not None and measured.vectors is not None:
@@ -233,6 +229,13 @@ class RunScenes:
                 for t in steps
             ]
         return Slice(steps, losses, lr)
+
+
+def _module_name(name: str, modules: Mapping[str, nn.Module]) -> str:
+    """Return a module's name, with its kind where the name is a number: "2 ReLU" instead of "2"."""
+    if name not in modules or not name.rpartition(".")[2].isdigit():
+        return name
+    return f"{name} {type(modules[name]).__name__}"
 
 
 def shows_predictions(task: Task) -> bool:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 
 from ..formatting import bytes_text, share_text, short
-from ..gradients import spans
+from ..gradients import Contributions, spans
 from ..loop import Run
 
 
-def status_line(run: Run) -> str:
-    """Say where the run is: update, loss, what ``.grad`` holds, bytes between updates, and what has gone wrong."""
-    parts = [f"update {run.updates:,}", _loss(run), _gradient(run)]
+def status_line(run: Run, measured: Contributions | None = None) -> str:
+    """Say where the run is: update, loss, what ``.grad`` holds, bytes between updates, and what has gone wrong.
+
+    ``measured`` are the contributions to ``.grad`` at this very moment, where they are known.
+    """
+    parts = [f"update {run.updates:,}", _loss(run), _gradient(run, measured)]
     if run.loss_scale is not None:
         skips = run.record.skips
         words = f", {skips:,} step{'' if skips == 1 else 's'} skipped" if skips else ""
@@ -35,7 +38,7 @@ def _loss(run: Run) -> str:
     return "" if run.updates == 0 else f"loss {short(run.record.loss)}"
 
 
-def _gradient(run: Run) -> str:
+def _gradient(run: Run, measured: Contributions | None) -> str:
     now = run.provenance.contents()
     if all(param.grad is None for param in run.provenance.params):
         return ".grad is None"
@@ -45,7 +48,8 @@ def _gradient(run: Run) -> str:
     held, leftover = (sum(last - first + 1 for first, last in these) for these in (now.holds, now.leftover))
     if leftover:
         words += f", {leftover:,} of them already applied" if leftover < held else ", already applied"
-    measured = run.provenance.contributions() if held > 1 else None
-    if measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):
+    if held > 1:
+        measured = measured or run.provenance.contributions()
+    if held > 1 and measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):
         words += f"; the newest is {share_text(measured.parts[-1].share)} of the sum"
     return f"{words}, still times the loss scale" if run.scale_in_grad != 1.0 else words

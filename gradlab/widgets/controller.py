@@ -18,7 +18,7 @@ from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom
 from .answers import INTERRUPTED, answer_request
 from .code import changed_lines, coloured
 from .controls import SPEEDS, USUAL_SPEED, lab_controls, switch_values, without_effect
-from .frames import SIZE, Frame, FrameWriter, PanelDrawings
+from .frames import SIZE, Frame, FrameWriter, Pace, PanelDrawings, live_pace
 from .python_state import python_state
 from .requests import PanelSize, RequestError, cut_words, read_number
 
@@ -66,6 +66,8 @@ class LabController:
         self._settings_key: object = None
         self._last_settings: dict[str, Any] = {}
         self._left_off: Place | None = None
+        self.pace_at: Callable[..., Pace] = live_pace
+        """How often what is costly is drawn."""
         self._scenes = RunScenes(runner)
         self.screen = PanelDrawings(self._scenes)
         self._scenes.watch_for(self.panels())
@@ -89,12 +91,14 @@ class LabController:
     def step_for(self, every: float) -> None:
         """Run one statement; the frame of it will be seen for ``every`` ms."""
         self._now += every
+        self.screen.pace = self.pace_at(every, full_speed=False)
         self.watch()
         self.step()
 
     def advance_for(self, every: float, **how: Any) -> None:
         """Run one update, or as ``how`` says to Run.advance; the frame of it will be seen for ``every`` ms."""
         self._now += every
+        self.screen.pace = self.pace_at(every, full_speed="seconds" in how)
         self.watch()
         self._guarded(functools.partial(self.runner.advance, **(how or {"updates": 1})))
 
@@ -303,7 +307,7 @@ class LabController:
         """Return the status line, while playing no oftener than it is due."""
         if not only_due or self._now >= self._state_due:
             self._state_due = self._now + self.screen.pace.words
-            self._last_state = status_line(self.runner)
+            self._last_state = status_line(self.runner, self._scenes.measured)
         return self._last_state
 
     @property

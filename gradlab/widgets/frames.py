@@ -6,6 +6,7 @@ What a frame may hold is in ``front/README.md``. A panel that is costly is drawn
 from __future__ import annotations
 
 import time
+from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +25,7 @@ class Pace:
     """How often a panel is drawn while playing; the first one is drawn at every frame. All in ms."""
 
     share: float
-    """A panel that takes 1 ms to draw is drawn every so many ms at most."""
+    """A panel that takes 1 ms of the processor to draw is drawn every so many ms at most."""
     rests: Mapping[PanelName, float]
     """Between two drawings of a panel, at least; memory costs the run a Ledger."""
     usual_rest: float
@@ -34,8 +35,22 @@ class Pace:
     """Between two texts of a panel for who cannot see it."""
 
 
-LIVE = Pace(40.0, {PanelName.GRADIENT: 60.0, PanelName.MEMORY: 600.0}, 120.0, 100.0, 500.0)
+# Every second frame of sixty a second for what the lesson is about, every sixth for what costs more.
+_RESTS = {PanelName.GRADIENT: 30.0, PanelName.LANDSCAPE: 30.0, PanelName.HELD_OUT: 30.0}
+SLOW = Pace(2.0, {}, 0.0, 0.0)
+"""For statements, and for updates that can be followed one by one: every frame draws all."""
+FAST = Pace(10.0, _RESTS, 90.0, 100.0, 500.0)
+FULL = Pace(25.0, _RESTS, 150.0, 100.0, 500.0)
+"""For full speed, where what pictures take is taken from the training."""
 RECORDED = Pace(0.0, {PanelName.GRADIENT: 0.0, PanelName.MEMORY: 400.0}, 60.0, 0.0)
+_FOLLOWED = 99.0
+"""A frame that is seen for so long, up to 10 updates a second, is drawn whole."""
+_COSTS_KEPT = 8
+
+
+def live_pace(every: float, *, full_speed: bool) -> Pace:
+    """Return the pace of a lab that is being played, at frames that are seen for ``every`` ms each."""
+    return FULL if full_speed else SLOW if every >= _FOLLOWED else FAST
 
 
 class PanelDrawings:
@@ -45,11 +60,13 @@ class PanelDrawings:
         """Start with nothing drawn."""
         self.scenes = scenes
         self.size = SIZE
-        self.pace = LIVE
+        self.pace = FAST
         self.zoom: tuple[float, float] | None = None
         """The updates that the panels of losses show, None for all."""
         self._drawings: dict[PanelName, Drawing] = {}
         self._due: dict[PanelName, float] = {}
+        # The least of the newest costs is what a drawing takes: the others were disturbed by something else.
+        self._costs: defaultdict[PanelName, deque[float]] = defaultdict(lambda: deque(maxlen=_COSTS_KEPT))
         self._words_due = 0.0
 
     def draw(self, names: Sequence[PanelName], now: float, *, only_due: bool = False) -> dict[PanelName, Drawing]:
@@ -58,6 +75,7 @@ class PanelDrawings:
         ``only_due`` keeps what was drawn a moment ago.
         """
         shown = {}
+        self.scenes.measured = None
         keep_words = only_due and now < self._words_due
         if not keep_words:
             self._words_due = now + self.pace.panel_words
@@ -65,13 +83,14 @@ class PanelDrawings:
             if only_due and name in self._drawings and now < self._due.get(name, 0.0) and name != names[0]:
                 shown[name] = self._drawings[name]
                 continue
-            began = time.perf_counter()
+            began = time.thread_time()
             old, drawing = self._drawings.get(name), self._draw(name, self.size.of(number, len(names)))
             if keep_words and old is not None:
                 drawing = replace(drawing, words=old.words)
             shown[name] = self._drawings[name] = drawing
-            cost = (time.perf_counter() - began) * 1000
-            self._due[name] = now + max(self.pace.share * cost, self.pace.rests.get(name, self.pace.usual_rest))
+            self._costs[name].append((time.thread_time() - began) * 1000)
+            rest = self.pace.rests.get(name, self.pace.usual_rest)
+            self._due[name] = now + max(self.pace.share * min(self._costs[name]), rest)
         return shown
 
     def due(self, name: PanelName, now: float) -> bool:

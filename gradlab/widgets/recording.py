@@ -104,7 +104,7 @@ class Recorder:
             run.reset(self.start_weights)
         controller = LabController(run, self.controls, self.panels)
         controller.speed = self.speed
-        controller.screen.pace, controller.playing = RECORDED, True
+        controller.pace_at, controller.playing = lambda *_, **__: RECORDED, True
         waiting = list(later)
         frames: list[Frame] = []
         for update in range(updates + 1):

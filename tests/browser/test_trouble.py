@@ -105,7 +105,7 @@ def test_interrupting_the_kernel_pauses_the_lab(lab_page: Callable[..., Notebook
     page = lab_page(LAB.format("'digits'"))
     play(page)
     page.page.evaluate(f"() => {KERNEL}.interrupt()")
-    page.wait_for_words("Interrupted. Play goes on.")
+    page.wait_for_words("Interrupted. Press Play to continue.")
     page.button("Play").wait_for()
     page.wait_until_still()
     assert page.updates() == page.ask("lab.runner.updates")

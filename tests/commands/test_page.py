@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from loaded import loaded_addresses
 
+from gradlab import formatting
 from gradlab.__main__ import main
 from gradlab.commands.page import formula_html, markdown_html, notebook_page, outside_addresses
-from gradlab.formatting import lesson_address
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parents[2] / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -124,9 +124,17 @@ def test_what_cannot_be_translated_stays_readable() -> None:
     assert "<math" in markdown_html("is $x_1$ here", Path())
 
 
-def test_links_lead_to_the_pages_that_are_written_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lesson = lesson_address("two").removesuffix("/two.ipynb")
-    links = f"[a](two.ipynb#There) [b](three.ipynb) [e](04_zero_grad.ipynb#Recap) [c]({lesson}/two.ipynb) [d](https://x.org/{lesson}/two.ipynb)"
+@pytest.mark.parametrize("address", ["", "https://github.com/YOU/NAME"], ids=["empty", "filled"])
+def test_links_lead_to_the_pages_that_are_written_too(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(formatting, "REPOSITORY", address)
+    monkeypatch.setattr(formatting, "TAG", "main")
+    lesson = "https://github.com/YOU/NAME/blob/main/notebooks"
+    links = (
+        f"[a](two.ipynb#There) [b](three.ipynb) [the *ring*](04_zero_grad.ipynb#Recap) [c]({lesson}/two.ipynb) "
+        f"[d](https://x.org/{lesson}/two.ipynb) [e](https://github.com/OWNER/NAME/blob/main/two.ipynb) [f](/two.ipynb)"
+    )
     one = write(tmp_path / "one.ipynb", words(f"# Title & more\n\n{links}"))
     two = write(tmp_path / "two.ipynb", words("nothing"))
     out = tmp_path / "new" / "pages"
@@ -137,10 +145,13 @@ def test_links_lead_to_the_pages_that_are_written_too(tmp_path: Path, capsys: py
     assert targets == [
         "two.html#There",
         "three.ipynb",
-        f"{lesson}/04_zero_grad.ipynb#Recap",
-        "two.html",
+        *[f"{lesson}/04_zero_grad.ipynb#Recap"] * bool(address),
+        "two.html" if address else f"{lesson}/two.ipynb",  # a repository that is not this one's
         f"https://x.org/{lesson}/two.ipynb",
+        "https://github.com/OWNER/NAME/blob/main/two.ipynb",
+        "/two.ipynb",
     ]
+    assert "the <em>ring</em>" in page  # words stay where a link would lead nowhere
     assert "<title>Title &amp; more</title>" in page
 
 

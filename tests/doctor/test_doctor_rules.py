@@ -10,7 +10,7 @@ from gradlab.doctor.finding import Code
 from gradlab.doctor.known_errors import KnownErrors
 from gradlab.doctor.rule_runner import RuleRunner
 from gradlab.doctor.rules import RULES, Rule
-from gradlab.formatting import lesson_address
+from gradlab.formatting import lesson_words
 
 ROOT = Path(__file__).resolve().parents[2]
 CODES = sorted({code for rule in (*RULES, KnownErrors) for code in rule.codes}, key=lambda code: code.name)
@@ -19,7 +19,7 @@ CORPUS = {path.name for path in (ROOT / "tests" / "loops" / "bad").iterdir() if 
 
 @pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)
 def test_a_code_leads_to_a_notebook(code: Code) -> None:
-    assert code.lesson == lesson_address(code.notebook)
+    assert code.lesson == lesson_words(code.notebook, code.section)
     assert (ROOT / "notebooks" / f"{code.notebook}.ipynb").is_file()
 
 
@@ -52,6 +52,6 @@ def test_a_rule_can_report_its_own_codes_alone() -> None:
     runner = RuleRunner()
     Own(runner.context).report(Own.OWN, "hint", ("train.py", 3), "message", "evidence", "fix")
     (finding,) = runner.findings()
-    assert (finding.code, finding.lesson) == ("own-code", lesson_address("10_loop_doctor"))
+    assert (finding.code, finding.lesson) == ("own-code", lesson_words("10_loop_doctor"))
     with pytest.raises(ValueError, match=r"Own reports other-code.*own-code"):
         Own(runner.context).report(Code("other-code"), "hint", ("train.py", 3), "message", "evidence", "fix")

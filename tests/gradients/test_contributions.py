@@ -127,7 +127,7 @@ def test_with_a_scaler_and_no_zero_grad_nearly_all_is_fresh() -> None:
 
 
 def measured(book: Provenance) -> Contributions:
-    found = book.contributions()
+    found = book.contributions(in_full=True)
     assert found is not None
     return found
 
@@ -153,6 +153,7 @@ def book(model: nn.Linear) -> Iterator[Provenance]:
 def places(book: Provenance) -> list[Any]:
     found = measured(book)
     assert found.vectors is not None
+    assert [part.length for part in found.parts] == pytest.approx(found.vectors.norm(dim=1).tolist(), rel=1e-5)
     return list(zip((part.batches for part in found.parts), found.vectors.tolist(), strict=True))
 
 
@@ -293,4 +294,7 @@ def test_reset_keeps_on_watching() -> None:
     run.advance(updates=2)
     assert len(measured(run.provenance).parts) == 3
     run.watch_gradients = False
+    assert run.provenance.contributions() is None  # of the newest contribution nothing else was taken as it came
+    run.advance(updates=1)
     assert measured(run.provenance).vectors is None
+    assert len(measured(run.provenance).parts) == 2

@@ -1,28 +1,33 @@
 """The set-up cells of the notebooks, run as they stand where they may be run: in a clone, installed, on a bare host.
 
-Each situation is a folder with made-up packages on the path and nothing else (``python -S``), so what is installed
-beside the tests plays no part. ``pip`` is a stand-in that writes down what it is asked for.
+Each is tried without an address of the project and with one. Each situation is a folder with made-up packages on the
+path and nothing else (``python -S``), so what is installed beside the tests plays no part. ``pip`` is a stand-in that
+writes down what it is asked for.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import pytest
-from set_repository import ROOT, owner_and_name, tag
+from set_repository import ROOT, set_up_cell
 
-FIND, TORCH_LINES = [
-    "".join(cell["source"])
-    for cell in json.loads((ROOT / "notebooks" / "00_start_here.ipynb").read_text(encoding="utf-8"))["cells"]
-    if cell["cell_type"] == "code"
-][:2]
-CELL = f"{FIND}\n{TORCH_LINES}"
-RELEASE = f"torch-gradlab @ git+https://github.com/{owner_and_name()}@{tag()}"
+TORCH_LINES = "".join(
+    next(
+        cell["source"]
+        for cell in json.loads((ROOT / "notebooks" / "00_start_here.ipynb").read_text(encoding="utf-8"))["cells"]
+        if cell["id"] == "torch"
+    )
+)
+FILLED = ("https://github.com/YOU/NAME", "v9.1")
+RELEASE = "torch-gradlab @ git+https://github.com/YOU/NAME@v9.1"
 TORCH = "__version__ = '{}'\ndef manual_seed(seed): print('seed', seed)\ndef set_num_threads(n): print('threads', n)\n"
 SILENT = ["seed 0", "threads 1"]
 """What is printed where there is nothing to say: by the torch that is made up here, and nothing of the cell's."""
@@ -46,8 +51,8 @@ def module(path: Path, text: str = "") -> None:
 class Host:
     """A machine with a torch, a pip and, unless taken away, the two packages that the labs need beside it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, setting: tuple[str, str]) -> None:
+        self.folder, self.cell = folder, set_up_cell(*setting)
         self.site, self.log = folder / "site", folder / "asked.json"
         self.notebooks = folder / "home" / "notebooks"
         self.notebooks.mkdir(parents=True)
@@ -67,9 +72,12 @@ class Host:
         module(self.site / "pip" / "__main__.py", "\n".join([*lines, f"sys.exit({code})"]))
 
     def run(self, after: str = "import gradlab; found = gradlab.__file__") -> subprocess.CompletedProcess[str]:
-        program = f"{CELL}\n{after}\nimport sys; print(found, file=sys.stderr)"
+        return self.run_text(f"{self.cell}\n{TORCH_LINES}\n{after}")
+
+    def run_text(self, program: str) -> subprocess.CompletedProcess[str]:
+        """Run a program that leaves something to print in ``found``."""
         return subprocess.run(
-            [sys.executable, "-S", "-c", program],
+            [sys.executable, "-S", "-c", f"{program}\nimport sys; print(found, file=sys.stderr)"],
             cwd=self.notebooks,
             env={**os.environ, "PYTHONPATH": str(self.site)},
             capture_output=True,
@@ -83,9 +91,20 @@ class Host:
         return json.loads(self.log.read_text(encoding="utf-8")) if self.log.exists() else None
 
 
+@pytest.fixture(params=[("", ""), FILLED], ids=["empty", "filled"])
+def host(tmp_path: Path, request: pytest.FixtureRequest) -> Host:
+    """A host in which the set-up cell is tried in both of its forms."""
+    return Host(tmp_path, request.param)
+
+
 @pytest.fixture
-def host(tmp_path: Path) -> Host:
-    return Host(tmp_path)
+def filled(tmp_path: Path) -> Host:
+    return Host(tmp_path, FILLED)
+
+
+@pytest.fixture
+def empty(tmp_path: Path) -> Host:
+    return Host(tmp_path, ("", ""))
 
 
 def used(done: subprocess.CompletedProcess[str]) -> Path:
@@ -121,7 +140,7 @@ def test_another_package_of_this_name_is_named_and_never_run(host: Host) -> None
     done = host.run()
     assert done.returncode == 1
     said = done.stderr.splitlines()[-1]
-    assert said.startswith(f"ImportError: Another package called gradlab is in the way: {path}. ")
+    assert said.startswith(f"NotFound: Another package called gradlab is in the way: {path}. ")
     assert "%pip uninstall -y gradlab" in said
     assert "restart the kernel" in said
     assert done.stdout == ""
@@ -133,26 +152,48 @@ def test_a_module_of_this_name_beside_the_notebook_is_named(host: Host) -> None:
     assert f"in the way: {host.notebooks / 'gradlab.py'}" in host.run().stderr
 
 
-def test_on_a_bare_host_the_release_is_installed_and_nothing_that_is_there(host: Host) -> None:
-    done = host.run()
-    assert used(done).samefile(host.site)
+def test_on_a_bare_host_the_release_is_installed_and_nothing_that_is_there(filled: Host) -> None:
+    done = filled.run()
+    assert used(done).samefile(filled.site)
     # pip leaves a requirement alone that is there, unless it is asked to upgrade it.
-    assert host.asked == ["install", "-q", "--no-deps", RELEASE, "anywidget", "psygnal"]
+    assert filled.asked == ["install", "-q", "--no-deps", RELEASE, "anywidget", "psygnal"]
     assert done.stdout.splitlines() == [f"Installing {RELEASE} anywidget psygnal", *SILENT]
 
 
-def test_an_empty_folder_of_this_name_does_not_count(host: Host) -> None:
-    (host.notebooks / "gradlab").mkdir()
-    assert used(host.run()).samefile(host.site)
-    assert host.asked is not None
+def test_a_folder_of_this_name_without_a_package_does_not_count(filled: Host) -> None:
+    (filled.notebooks / "gradlab").mkdir()
+    assert used(filled.run()).samefile(filled.site)
+    assert filled.asked is not None
 
 
-def test_a_failed_installation_ends_the_cell(host: Host) -> None:
-    host.pip(code=1)
-    done = host.run()
+def test_a_failed_installation_ends_the_cell(filled: Host) -> None:
+    filled.pip(code=1)
+    done = filled.run()
     assert done.returncode == 1
     assert "returned non-zero exit status 1" in done.stderr
     assert "seed" not in done.stdout
+
+
+@pytest.mark.parametrize("folder", [False, True], ids=["nothing", "a folder of this name"])
+def test_without_an_address_one_sentence_says_how_to_get_it_and_pip_is_not_called(empty: Host, folder: bool) -> None:
+    if folder:
+        (empty.notebooks / "gradlab").mkdir()
+    done = empty.run()
+    assert (done.returncode, done.stdout, empty.asked) == (1, "", None)
+    said = done.stderr.splitlines()[-1]
+    assert said.startswith("NotFound: There is no gradlab here: open this notebook in the folder notebooks of a clone")
+    assert said.count(". ") == 0
+    assert said.endswith("run this cell again.")
+
+
+@pytest.mark.parametrize("in_the_way", [False, True], ids=["nothing", "another"])
+def test_jupyter_shows_the_sentence_and_no_traceback(empty: Host, in_the_way: bool) -> None:
+    if in_the_way:
+        module(empty.site / "gradlab" / "__init__.py")
+    # What IPython asks an error for: a list of lines, in the place of its traceback.
+    caught = f"try:\n{indent(empty.cell, '    ')}\nexcept ImportError as error:\n    found = error._render_traceback_()"
+    (said,) = ast.literal_eval(empty.run_text(caught).stderr)
+    assert said.startswith("Another package" if in_the_way else "There is no gradlab here")
 
 
 def test_an_old_torch_is_told(host: Host) -> None:
@@ -167,4 +208,5 @@ def test_the_lines_that_are_the_lesson_stand_alone() -> None:
     first, seed, threads = [line for line in TORCH_LINES.splitlines() if line]
     assert (first, seed) == ("import torch", "torch.manual_seed(0)")
     assert threads.startswith("torch.set_num_threads(1)")
-    assert len([line for line in FIND.splitlines() if line]) <= 19
+    for setting in (("", ""), FILLED):
+        assert len([line for line in set_up_cell(*setting).splitlines() if line]) <= 20

@@ -311,7 +311,7 @@ def test_pyplot_is_never_imported() -> None:
 @pytest.mark.parametrize("change", ["switch", "edit"])
 def test_the_first_update_after_a_change_is_watched_however_busy_the_screen(change: str) -> None:
     lab = Lab("digits", Recipe(lr=0.05), controls=["set_to_none", "edit", "speed"], panels=["loss", "memory"]).run(3)
-    lab.controller.screen.pace = Pace(1e9, {}, 1e9, 0.0)  # what was drawn just now is not due for hours
+    lab.controller.pace_at = lambda *_, **__: Pace(1e9, {}, 1e9, 0.0)  # what was drawn just now is not due for hours
     page = Page(lab).play(2)
     watched = len(lab.runner.watched)
     page.play(3)
@@ -330,7 +330,7 @@ def test_the_first_update_after_a_change_is_watched_however_busy_the_screen(chan
 
 def test_after_a_pause_every_panel_is_up_to_date() -> None:
     lab = Lab("digits")
-    lab.controller.screen.pace = Pace(1e9, {}, 1e9, 0.0)
+    lab.controller.pace_at = lambda *_, **__: Pace(1e9, {}, 1e9, 0.0)
     page = Page(lab).play(40)
     assert "batch 40" not in page.panels["gradient"].all_words(), "not drawn again while playing"
     page.ask("pause")

@@ -33,16 +33,10 @@ _GITHUB = {"error": "error", "warning": "warning", "hint": "notice"}
 
 def _sarif(report: Report, version: str) -> str:
     kinds = {finding.code: finding for finding in report.findings}
-    rules = [
-        {"id": code, "shortDescription": {"text": finding.message}, "helpUri": finding.lesson}
-        for code, finding in kinds.items()
-    ]
-    driver = {
-        "name": "gradlab doctor",
-        "version": version,
-        "informationUri": project_address(),
-        "rules": rules,
-    }
+    rules = [_kind(code, finding) for code, finding in kinds.items()]
+    driver: dict[str, Any] = {"name": "gradlab doctor", "version": version, "rules": rules}
+    if address := project_address():
+        driver["informationUri"] = address
     run = {
         "tool": {"driver": driver},
         "results": [_result(finding, list(kinds).index(finding.code)) for finding in report.findings],
@@ -50,6 +44,13 @@ def _sarif(report: Report, version: str) -> str:
     }
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2)
+
+
+def _kind(code: str, finding: Finding) -> dict[str, Any]:
+    help_: dict[str, Any] = {"help": {"text": f"Lesson: {finding.lesson}"}}
+    if finding.lesson_address:
+        help_["helpUri"] = finding.lesson_address
+    return {"id": code, "shortDescription": {"text": finding.message}, **help_}
 
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
@@ -97,7 +98,7 @@ def _annotation(finding: Finding) -> str:
     title = f"title={_property(finding.code)}"
     place = f"file={_property(_uri(finding.file))},line={finding.line}," if finding.line else ""
     edit = f"\nEdit: {_uri(finding.cause.file)}:{finding.cause.line}" if finding.cause is not None else ""
-    words = f"{finding.message}\nSeen: {finding.evidence}{edit}\nFix: {finding.fix}\n{finding.lesson}"
+    words = f"{finding.message}\nSeen: {finding.evidence}{edit}\nFix: {finding.fix}\nLesson: {finding.lesson}"
     return f"::{_GITHUB[finding.severity]} {place}{title}::{_escaped(words)}"
 
 

@@ -37,7 +37,7 @@ def lost_in(facts: StepFacts) -> list[Any]:
 class ZeroGradInMicroBatch(Rule):
     """``zero_grad()`` runs for every micro-batch, so a step applies only the last one of its window."""
 
-    ZERO_GRAD_IN_MICRO_BATCH = Code("zero-grad-in-micro-batch", "07_gradient_accumulation")
+    ZERO_GRAD_IN_MICRO_BATCH = Code("zero-grad-in-micro-batch", "07_gradient_accumulation", "The loop to keep")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with no windows seen."""
@@ -67,7 +67,9 @@ class ZeroGradInMicroBatch(Rule):
 class WindowDropped(Rule):
     """The last, shorter window of an epoch gets no step: it is wiped, or it leaks into the next epoch's first one."""
 
-    LAST_ACCUMULATION_WINDOW_DROPPED = Code("last-accumulation-window-dropped", "07_gradient_accumulation")
+    LAST_ACCUMULATION_WINDOW_DROPPED = Code(
+        "last-accumulation-window-dropped", "07_gradient_accumulation", "The last window"
+    )
 
     def __init__(self, context: RuleContext) -> None:
         """Start with no windows seen."""
@@ -152,7 +154,7 @@ def leaks(sizes: list[int]) -> bool:
 class LossNotDivided(Rule):
     """Several mean losses are added up for one step, and nothing divides them by their number."""
 
-    LOSS_NOT_DIVIDED = Code("loss-not-divided", "07_gradient_accumulation")
+    LOSS_NOT_DIVIDED = Code("loss-not-divided", "07_gradient_accumulation", "Divide or not")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with no windows seen."""

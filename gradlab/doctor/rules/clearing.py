@@ -16,7 +16,7 @@ from .base import Rule, RuleContext, numbered
 class MissingZeroGrad(Rule):
     """A step applies batches again that a step of the same optimizer has applied before, beside a new one."""
 
-    MISSING_ZERO_GRAD = Code("missing-zero-grad", "03_forgetting_zero_grad")
+    MISSING_ZERO_GRAD = Code("missing-zero-grad", "03_forgetting_zero_grad", "How to recognise it")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with no suspicion."""
@@ -106,7 +106,7 @@ class MissingZeroGrad(Rule):
 class DoubleStep(Rule):
     """Two steps on the same gradients."""
 
-    DOUBLE_STEP = Code("double-step", "06_optimizer_step")
+    DOUBLE_STEP = Code("double-step", "06_optimizer_step", "Step at the wrong moment")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with no suspicion."""
@@ -142,7 +142,7 @@ class DoubleStep(Rule):
 class ForeignGradients(Rule):
     """A step applies what another loss has left in the gradients, although that loss has its own optimizer."""
 
-    FOREIGN_GRADIENTS_IN_STEP = Code("foreign-gradients-in-step", "04_zero_grad")
+    FOREIGN_GRADIENTS_IN_STEP = Code("foreign-gradients-in-step", "04_zero_grad", "Two players")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with no suspicion."""

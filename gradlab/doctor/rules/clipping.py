@@ -16,10 +16,10 @@ _FIX = "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)  # after th
 class Clipping(Rule):
     """Gradients are clipped while scaled, after the step, before there are any, or in the middle of a window."""
 
-    CLIP_BEFORE_UNSCALE = Code("clip-before-unscale", "08_mixed_precision")
-    CLIP_BEFORE_BACKWARD = Code("clip-before-backward", "07_gradient_accumulation")
-    CLIP_AFTER_STEP = Code("clip-after-step", "07_gradient_accumulation")
-    CLIP_INSIDE_ACCUMULATION = Code("clip-inside-accumulation", "07_gradient_accumulation")
+    CLIP_BEFORE_UNSCALE = Code("clip-before-unscale", "08_mixed_precision", "Unscale, then clip")
+    CLIP_BEFORE_BACKWARD = Code("clip-before-backward", "07_gradient_accumulation", "Clip after the window")
+    CLIP_AFTER_STEP = Code("clip-after-step", "07_gradient_accumulation", "Clip after the window")
+    CLIP_INSIDE_ACCUMULATION = Code("clip-inside-accumulation", "07_gradient_accumulation", "Clip after the window")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""

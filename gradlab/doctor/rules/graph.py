@@ -18,7 +18,7 @@ _LOOKS, _LOOKS_UNEXPLAINED = 3, 5
 class CarriedGraph(Rule):
     """The graph grows from update to update, or the graphs of past updates stay alive."""
 
-    RETAIN_GRAPH_GROWTH = Code("retain-graph-growth", "01_autograd")
+    RETAIN_GRAPH_GROWTH = Code("retain-graph-growth", "01_autograd", "What is freed")
     GRAPH_RETAINED_MEMORY_LEAK = Code("graph-retained-memory-leak", "09_gpu_memory")
 
     def __init__(self, context: RuleContext) -> None:

@@ -17,7 +17,7 @@ class LossTermDetached(Rule):
     ``a + (b - a).detach()`` are left alone; a sum in another function is not seen.
     """
 
-    LOSS_TERM_DETACHED = Code("loss-term-detached", "01_autograd")
+    LOSS_TERM_DETACHED = Code("loss-term-detached", "01_autograd", "Cutting the graph")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""

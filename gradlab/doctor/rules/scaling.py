@@ -22,8 +22,8 @@ def missing_update(context: RuleContext, step: Site) -> Cause | None:
 class Scaling(Rule):
     """A step that goes round the scaler, or a scaler that divides what was never multiplied."""
 
-    SCALER_STEP_WITHOUT_UPDATE = Code("scaler-step-without-update", "08_mixed_precision")
-    SCALER_BYPASSED = Code("scaler-bypassed", "08_mixed_precision")
+    SCALER_STEP_WITHOUT_UPDATE = Code("scaler-step-without-update", "08_mixed_precision", "The whole loop")
+    SCALER_BYPASSED = Code("scaler-bypassed", "08_mixed_precision", "The whole loop")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""
@@ -86,7 +86,7 @@ class Scaling(Rule):
 class Autocast(Rule):
     """backward() inside the autocast block."""
 
-    BACKWARD_INSIDE_AUTOCAST = Code("backward-inside-autocast", "08_mixed_precision")
+    BACKWARD_INSIDE_AUTOCAST = Code("backward-inside-autocast", "08_mixed_precision", "What runs in which type")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""

@@ -37,7 +37,7 @@ class OptimizerRemade(Rule):
     around it, a loop over tasks, folds or clients, or several epochs for each of them.
     """
 
-    OPTIMIZER_REMADE = Code("optimizer-remade", "06_optimizer_step")
+    OPTIMIZER_REMADE = Code("optimizer-remade", "06_optimizer_step", "Who keeps what")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""

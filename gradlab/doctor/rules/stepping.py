@@ -23,11 +23,13 @@ _PASSES = 32  # kept to say where: WGAN runs five passes of the critic for each 
 class EmptyStep(Rule):
     """A step finds no gradient at all: says why."""
 
-    ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP = Code("zero-grad-between-backward-and-step", "04_zero_grad")
-    OPTIMIZER_PARAMS_FROZEN = Code("optimizer-params-frozen", "04_zero_grad")
-    STEP_WITHOUT_BACKWARD = Code("step-without-backward", "06_optimizer_step")
-    OPTIMIZER_HOLDS_STALE_PARAMS = Code("optimizer-holds-stale-params", "04_zero_grad")
-    GRAPH_BROKEN = Code("graph-broken", "01_autograd")
+    ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP = Code(
+        "zero-grad-between-backward-and-step", "04_zero_grad", "Twenty-four orders"
+    )
+    OPTIMIZER_PARAMS_FROZEN = Code("optimizer-params-frozen", "04_zero_grad", "Whose parameters?")
+    STEP_WITHOUT_BACKWARD = Code("step-without-backward", "06_optimizer_step", "Step at the wrong moment")
+    OPTIMIZER_HOLDS_STALE_PARAMS = Code("optimizer-holds-stale-params", "04_zero_grad", "Whose parameters?")
+    GRAPH_BROKEN = Code("graph-broken", "01_autograd", "Cutting the graph")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with no suspicion."""
@@ -160,7 +162,7 @@ class EmptyStep(Rule):
 class NeverSteps(Rule):
     """Gradients are computed, and no step is ever taken."""
 
-    NEVER_STEPS = Code("never-steps", "06_optimizer_step")
+    NEVER_STEPS = Code("never-steps", "06_optimizer_step", "Who moves the weights")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""

@@ -27,7 +27,7 @@ class MissingParams(Rule):
     stepped, and for a whole net whose own loss is never used. Anything else may be meant to stay as it is: a hint.
     """
 
-    PARAMS_MISSING_FROM_OPTIMIZER = Code("params-missing-from-optimizer", "04_zero_grad")
+    PARAMS_MISSING_FROM_OPTIMIZER = Code("params-missing-from-optimizer", "04_zero_grad", "Whose parameters?")
     OPTIMIZER_HOLDS_STALE_PARAMS = EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS
 
     def __init__(self, context: RuleContext) -> None:

@@ -1,0 +1,64 @@
+"""No address of a forge but that of the setting and those of sources that are cited."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from project_files import tree
+from set_repository import setting
+
+PLACE = re.compile(
+    r"(?:(?:github|gitlab)\.com[/:]|(?:bitbucket|codeberg)\.org[/:]|(?:huggingface\.co|hf\.co|git\.sr\.ht)/"
+    r"|(?:raw|gist)\.githubusercontent\.com/|api\.github\.com/repos/|/v2/(?:gh|gl)/|/github/|/gitlab/)"
+    r"(?:blob/|repos/|spaces/|datasets/)?([\w~-][\w.-]*)/([\w.-]*\w)",
+    re.IGNORECASE,
+)
+PLACEHOLDERS = {"YOU", "OWNER"}
+# Whose code or words are cited, in notebooks, in loops of the doctor's corpus and beside numbers; and two tools.
+CITED = """
+    BorealisAI Haian-Jin Lightning-AI MorvanZhou NVIDIA NVIDIA-NeMo P2333 Wangyixinxin Zheng-Chong ageron
+    astral-sh baidu-baige bottlerocket-os bytetriper cloneofsimo crate-ci fartashf huggingface ivadomed
+    karpathy meta-pytorch milesial mlfoundations modelscope mosaicml pai4451 pytorch rollovd tk-rusch
+"""
+
+
+def foreign(text: str) -> list[str]:
+    """Return the addresses that are neither the setting's nor a cited source's."""
+    ours = setting()[0].removeprefix("https://github.com/")
+    return [
+        place[0]
+        for place in PLACE.finditer(text.replace("docs.github.com", ""))
+        if place[1] not in PLACEHOLDERS.union(CITED.split())
+        and (not ours or f"{place[1]}/{place[2].removesuffix('.git')}" != ours)
+    ]
+
+
+def test_no_address_is_of_somebody_else() -> None:
+    assert {name: found for name, text in tree() if (found := foreign(text))} == {}
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://github.com/{}/{}",
+        "git+https://github.com/{}/{}@v0.2.0",
+        "git@github.com:{}/{}.git",
+        "https://mybinder.org/v2/gh/{}/{}/main",
+        "https://colab.research.google.com/github/{}/{}/blob/main/x.ipynb",
+        "https://nbviewer.org/github/{}/{}/blob/main/x.ipynb",
+        "https://raw.githubusercontent.com/{}/{}/main/x",
+        "https://gitlab.com/{}/{}",
+        "https://codeberg.org/{}/{}",
+        "https://bitbucket.org/{}/{}",
+        "https://huggingface.co/spaces/{}/{}",
+    ],
+)
+def test_such_an_address_is_found(address: str) -> None:
+    name = "grad" + "lab"  # an organisation of this name is there, and has nothing to do with this project
+    assert foreign(f"see {address.format(name, name)}.")
+    assert not foreign(f"see {address.format('YOU', 'NAME')}.")
+
+
+def test_every_cited_owner_is_cited() -> None:
+    assert {place[1] for _, text in tree() for place in PLACE.finditer(text)} >= set(CITED.split())
