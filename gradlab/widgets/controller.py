@@ -212,6 +212,7 @@ class LabController:
         if name != "weights" or not self.runner.has_two_weights:
             raise RequestError(f"what can be dragged are the weights of a model of two, got {name!r}")
         words = "Begun again from where you put the weights."
+        self._left_off = None  # Reset goes there from now on
         self._guarded(lambda: self.begin_again((x, y), words, keep_scenes=True))
 
     def zoom(self, low: Any, high: Any) -> None:
