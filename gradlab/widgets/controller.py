@@ -127,7 +127,8 @@ class LabController:
 
     def advance_to(self, updates: int, done: Callable[[int], object] = lambda some: None) -> None:
         """Train to this update without a browser; ``done`` is told of every few updates that are made."""
-        self.watch()
+        if self.runner.updates < updates:
+            self.watch()
         while self.runner.updates < updates and not self.runner.done:
             with lock, self.listening():
                 done(self.runner.advance(updates=min(updates - self.runner.updates, _AT_ONCE)))
@@ -137,6 +138,7 @@ class LabController:
         if place is None:
             return
         begin_again_for(self.runner, place)
+        self.runner.watch_memory = False  # as at the start
         self._start_showing(f"Back at update {place.updates:,}, where the cell left off.")
         go_on_to(self.runner, place, self.advance_to)
 
