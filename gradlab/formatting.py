@@ -69,6 +69,8 @@ def share_text(share: float) -> str:
     """Write a part of a sum, which may be negative or longer than it: ``84%``, ``\u221212%``, ``31 times``."""
     if not math.isfinite(share):
         return "an unknown part"
+    if abs(share) < 0.005:
+        return "0%"  # and no "-0%"
     return f"{share:.0%}".replace("-", "\u2212") if abs(share) < 9.995 else f"{short(share)} times"
 
 
@@ -106,3 +108,21 @@ def png_img(png: bytes, alt: str, width: int) -> str:
     source = base64.b64encode(png).decode()
     words = html.escape(alt, quote=True)
     return f'<img style="max-width:100%;width:{width}px" alt="{words}" src="data:image/png;base64,{source}">'
+
+
+_DARK_PAGES = ('[data-jp-theme-light="false"]', ".vscode-dark", "[theme=dark]")  # JupyterLab, VS Code, Colab
+
+
+def svg_img(svg: str, alt: str, width: int) -> str:
+    """Return an ``<img>`` that holds a themed SVG, so many CSS pixels wide at most, with its words.
+
+    It is dark where the page says that it is dark itself, and light wherever the style is taken out.
+    """
+    source = base64.b64encode(svg.encode()).decode()
+    words = html.escape(alt, quote=True)
+    dark = ", ".join(f"{page} .gl-themed" for page in _DARK_PAGES)
+    return (
+        f"<style>{dark} {{ color-scheme: dark !important; }}</style>"
+        f'<img class="gl-themed" style="color-scheme:light;max-width:100%;width:{width}px" alt="{words}" '
+        f'src="data:image/svg+xml;base64,{source}">'
+    )

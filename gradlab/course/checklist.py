@@ -60,19 +60,20 @@ class Checklist:
         return iter(self.results)
 
     def __repr__(self) -> str:
-        return "\n".join(
-            f"{'!' if result else '-'} {result.rule.look} {result.seen or 'no'}"
-            + (f". {result.rule.means}" if result else "")
-            for result in self.results
-        )
+        return "\n".join(f"{'! ' if result else '- '}{result.rule.look} {_answer(result)}" for result in self.results)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         lines = "<br>".join(
-            f"{'&#9888; <b>' if result else '&#10003; '}{result.rule.look}{'</b>' if result else ''} "
-            f"{result.seen or 'no'}{'. ' + result.rule.means if result else ''}"
+            f"&#9888; <b>{result.rule.look}</b> {_answer(result)}"
+            if result
+            else f"{result.rule.look} {_answer(result)}"
             for result in self.results
         )
         return {"text/plain": repr(self), "text/html": html_box(lines, "#882255" if self.fired else "#009E73")}
+
+
+def _answer(result: ChecklistResult) -> str:
+    return f"Yes: {result.seen}. {result.rule.means}." if result else "No."
 
 
 def check_symptoms(record: LoopRecord, notebook: str = "") -> Checklist:

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from .stack import spread_labels as spread_labels
     from .stack import stacked as stacked
     from .stack import text_role as text_role
+    from .themed import themed_svg as themed_svg
     from .wire import Encoder as Encoder
 
 load_lazily(__name__, needs_torch=False)

@@ -1,8 +1,8 @@
 // @ts-check
-/** A question before the experiment: one choice counts, and only then the answer and the experiment are shown. */
+/** A question before the experiment: one choice counts, and only then the answer and what follows are shown. */
 
 import { addButton, addElement, keepKeys } from "./events.js";
-import { Outcome } from "./outcome.js";
+import { Cover } from "./outcome.js";
 
 /** What is opened after the choice; its texts are HTML. @typedef {{answer: number, why: string, remarks: string[]}} Sealed */
 
@@ -43,7 +43,7 @@ export class Bet {
     /** @type {HTMLElement | null} the line about an earlier guess, until there is one in this kernel */
     this.earlier = null;
     this.endKeys = keepKeys(root);
-    this.outcome = root.dataset.covers === "no" ? null : new Outcome(root, () => this.showAnyway());
+    this.cover = new Cover(root);
   }
 
   /** Commit to an option; the first choice counts. @param {number} place */
@@ -70,11 +70,11 @@ export class Bet {
     const said = this.buttons[place].innerHTML;
     const verdict = place === answer
       ? "<b>Yes.</b>"
-      : `<b>You said: ${sentence(said)}</b> ${remarks[place]}</p><p><b>It is: ${
+      : `<b>You said: ${sentence(said)}</b> ${remarks[place]}</p><p><b>The answer: ${
         sentence(this.buttons[answer].innerHTML)
       }</b>`;
     this.reply.innerHTML = `<p>${verdict} ${why}</p>`;
-    this.outcome?.show();
+    this.cover.look();
   }
 
   /**
@@ -100,15 +100,9 @@ export class Bet {
     this.tally.textContent = words;
   }
 
-  /** Show the outcome without a choice, on request. */
-  showAnyway() {
-    this.outcome?.show();
-    this.buttons[0].focus({ preventScroll: true }); // the button that was pressed is gone
-  }
-
   /** Leave the page. */
   close() {
-    this.outcome?.close();
+    this.cover.close();
     this.endKeys();
   }
 }

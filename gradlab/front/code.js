@@ -15,11 +15,12 @@ import { addButton, addElement } from "./events.js";
 export class CodePane {
   /**
    * @param {Element} root
-   * @param {{ask: Ask, onPlay?: () => void, bar?: Element}} options `onPlay` plays the loop that was handed in,
-   * `bar` gets the button that opens the field
+   * @param {{ask: Ask, onPlay?: () => void, bar?: Element, pressed?: boolean}} options `onPlay` plays the loop that was
+   * handed in, `bar` gets the button that opens the field, `pressed` has lines pressed to run up to them
    */
-  constructor(root, { ask, onPlay, bar }) {
+  constructor(root, { ask, onPlay, bar, pressed = false }) {
     this._ask = ask;
+    this._pressed = pressed;
     this._onPlay = onPlay;
     /** @type {Required<CodeState>} */
     this._state = {
@@ -41,9 +42,11 @@ export class CodePane {
     const pane = addElement("div", root, "gl-code");
     this._lines = addElement("pre", pane, "gl");
     this._lines.setAttribute("role", "group");
-    this._lines.ariaLabel = "the training loop; press a line to run up to it";
-    this._lines.addEventListener("click", (event) => this._press(event.target));
-    this._lines.addEventListener("keydown", (event) => this._key(event));
+    this._lines.ariaLabel = pressed ? "the training loop; press a line to run up to it" : "the code that runs";
+    if (pressed) {
+      this._lines.addEventListener("click", (event) => this._press(event.target));
+      this._lines.addEventListener("keydown", (event) => this._key(event));
+    }
     this._editor = new Editor(pane, (text) => this._own = this._runs(text) ? null : text, (text) => this._run(text));
     this._buttons = addElement("div", pane, "gl-buttons");
     this._edit = addButton(bar ?? this._buttons, "Edit the loop", () => this._open());
@@ -82,18 +85,27 @@ export class CodePane {
     const focused = this._rows.findIndex(({ row }) => row === document.activeElement);
     this._rows = html.map((line, index) => {
       const row = addElement("span", null, "line");
-      row.setAttribute("role", "button");
-      row.tabIndex = -1;
       const gutter = addElement("span", row, "gutter", `  ${index + 1}`);
       const text = addElement("span", row, "text");
       text.innerHTML = line;
       const deep = (text.textContent.match(/^ */) ?? [""])[0].length; // what is wrapped starts further in than this
       text.style.setProperty("--gl-deep", `${deep}ch`);
+      if (this._pressed && text.textContent) {
+        row.setAttribute("role", "button");
+        row.tabIndex = -1;
+      }
       return { row, gutter };
     });
     this._lines.replaceChildren(...this._rows.map(({ row }) => row));
-    if (this._rows.length) this._rows[Math.max(0, Math.min(focused, html.length - 1))].row.tabIndex = 0;
-    if (focused >= 0) this._focus(focused);
+    const buttons = this._buttonRows();
+    const stop = buttons.find((index) => index >= focused) ?? buttons.at(-1);
+    if (stop !== undefined) this._rows[stop].row.tabIndex = 0;
+    if (stop !== undefined && focused >= 0) this._focus(stop);
+  }
+
+  /** The indices of the lines that can be pressed. */
+  _buttonRows() {
+    return [...this._rows.keys()].filter((index) => this._rows[index].row.role === "button");
   }
 
   /** @param {number} wrong */
@@ -119,18 +131,20 @@ export class CodePane {
   /** @param {EventTarget | null} target */
   _press(target) {
     const index = this._rows.findIndex(({ row }) => target instanceof Node && row.contains(target));
-    if (index < 0 || getSelection()?.type === "Range") return; // who marks text to copy it presses nothing
+    if (index < 0 || this._rows[index].row.role !== "button") return;
+    if (getSelection()?.type === "Range") return; // who marks text to copy it presses nothing
     this._focus(index);
     this._ask({ do: "to_line", line: index + 1 });
   }
 
   /** @param {KeyboardEvent} event */
   _key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     const at = this._rows.findIndex(({ row }) => row === event.target);
-    const last = this._rows.length - 1;
-    const to = { ArrowUp: Math.max(0, at - 1), ArrowDown: Math.min(last, at + 1), Home: 0, End: last }[event.key];
-    if (to !== undefined) this._focus(to);
+    const buttons = this._buttonRows();
+    const [here, last] = [buttons.indexOf(at), buttons.length - 1];
+    const to = { ArrowUp: Math.max(0, here - 1), ArrowDown: Math.min(last, here + 1), Home: 0, End: last }[event.key];
+    if (to !== undefined) this._focus(buttons[to]);
     else if (event.key === "Enter" || event.key === " ") this._ask({ do: "to_line", line: at + 1 });
     else return;
     event.preventDefault();
@@ -138,9 +152,8 @@ export class CodePane {
 
   /** @param {number} index */
   _focus(index) {
-    const to = Math.min(index, this._rows.length - 1);
-    this._rows.forEach(({ row }, each) => row.tabIndex = each === to ? 0 : -1);
-    this._rows[to]?.row.focus();
+    for (const each of this._buttonRows()) this._rows[each].row.tabIndex = each === index ? 0 : -1;
+    this._rows[index]?.row.focus();
   }
 
   // The learner's own text ---------------------------------------------------------------------------------------------

@@ -63,6 +63,7 @@ export class ControlBar {
     const focused = [...this._parts].find(([, part]) => part.element.contains(document.activeElement))?.[0];
     for (const part of this._parts.values()) part.close?.();
     this._parts = new Map(controls.map((control) => [control.name, this._part(control)]));
+    this._bar.hidden = !controls.length;
     this._bar.replaceChildren(...[...this._parts.values()].map((part) => part.element));
     /** @type {HTMLElement | null | undefined} */
     const again = focused === undefined

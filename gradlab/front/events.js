@@ -27,7 +27,8 @@ export function keepKeys(root) {
     if (!(event instanceof KeyboardEvent) || !isForNotebook(event)) event.stopPropagation();
     else if (event.key === "Enter" && event.type === "keypress") event.preventDefault(); // it presses no button
     else if (event.key === "Escape" && event.type === "keydown" && !event.defaultPrevented) {
-      /** @type {HTMLElement | null} */ (root.closest(".jp-Cell"))?.focus({ preventScroll: true });
+      const cell = root.closest(".jp-Cell");
+      if (cell instanceof HTMLElement) cell.focus({ preventScroll: true });
     }
   };
   const kinds = ["keydown", "keypress", "keyup"];
@@ -47,9 +48,10 @@ function isForNotebook({ key, shiftKey, ctrlKey, metaKey, altKey, target }) {
 
 /**
  * Return a function that hands on what it is given at most once in so many milliseconds, and always the last of it.
+ * Where `send` returns a promise it asks one thing at a time by itself, and there is no need to wait.
  * @template T
  * @param {number} milliseconds
- * @param {(value: T) => void} send
+ * @param {(value: T) => unknown} send
  * @returns {(value: T) => void}
  */
 export function atMostEvery(milliseconds, send) {
@@ -59,8 +61,7 @@ export function atMostEvery(milliseconds, send) {
   let last;
   const go = () => {
     waiting = 0;
-    free = performance.now() + milliseconds;
-    send(last);
+    free = send(last) instanceof Promise ? 0 : performance.now() + milliseconds;
   };
   return (value) => {
     last = value;

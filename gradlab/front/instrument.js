@@ -6,6 +6,7 @@ import { bringIntoView } from "./in_view.js";
 import { hideStill } from "./screen.js";
 
 const UNANSWERED = 3000; // ms until the reader is told that the kernel does not answer
+const RESTS = 300; // ms without another request until what the kernel wants to be asked next is asked
 
 /** @typedef {{request: Record<string, any>, done: () => void, answered: Promise<void>}} Waiting */
 
@@ -22,6 +23,7 @@ export class Instrument {
     /** @type {Map<string, Waiting>} */
     this.next = new Map();
     this.timer = 0;
+    this.then = 0; // the timer of what is asked next
     this.screen = new InstrumentScreen(root, {
       ask: (request) => this.ask(request),
       label: "gradlab: controls, and pictures that follow from them",
@@ -36,6 +38,7 @@ export class Instrument {
    * @returns {Promise<void>} of the answer
    */
   ask(request) {
+    clearTimeout(this.then);
     const kind = `${request.do} ${request.name ?? ""}`;
     const waiting = this.next.get(kind);
     if (waiting) {
@@ -92,10 +95,13 @@ export class Instrument {
     this.asked = null;
     done();
     this.send();
+    const { then } = /** @type {Record<string, any>} */ (this.screen.shown);
+    if (then && !this.asked) this.then = setTimeout(() => this.ask({ do: then }), RESTS);
   }
 
   close() {
     clearTimeout(this.timer);
+    clearTimeout(this.then);
     this.screen.close();
     this.model.off("msg:custom", this.listen);
   }

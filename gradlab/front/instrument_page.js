@@ -3,6 +3,7 @@
 
 import { mergeFrame, nothingShown } from "./frames.js";
 import { InstrumentScreen } from "./instrument_screen.js";
+import { Morph } from "./morph.js";
 import { unpacked } from "./replay.js";
 
 /** @typedef {Record<string, any>} Settings */
@@ -18,6 +19,8 @@ export class InstrumentPage {
       ask: (request) => this.ask(request),
       label: `gradlab recording: ${recording.title}`,
     });
+    const { strip } = this.screen;
+    this.morph = new Morph((name, panel) => strip.panels.get(name)?.show(panel), () => strip.describe());
     /** @type {Settings} what the reader has chosen */
     this.at = { ...recording.settings[0] };
     this.read();
@@ -59,21 +62,39 @@ export class InstrumentPage {
     changed.add("values"); // a turn that was not taken goes back
     const panels = Object.keys(now.panels).filter((name) => now.panels[name] !== before.panels[name]);
     this.at = { ...this.recording.settings[index] };
-    this.screen.show(now, changed, panels);
+    this.screen.show(now, changed, []);
+    this.morph.go(before.panels, now.panels, panels);
     if (before.f >= 0 || location.hash) this.write();
-    if (before.f >= 0) this.screen.words.announce(now.state);
+    if (before.f >= 0) this.screen.tellSoon();
   }
 
   /** @param {Record<string, any>} request */
   ask({ do: what, name, value, x }) {
-    if (what === "turn") this.turn(name, value);
-    else if (what === "drag") this.turn(name, this.nearest(name, x));
+    if (what === "turn") this.turn(name, this.control(name)?.kind === "slider" ? this.onward(name, value) : value);
+    else if (what === "drag") this.turn(name, nearest(this.others(name), x));
   }
 
-  /** @param {string} name @param {number} x */
-  nearest(name, x) {
-    const values = this.recording.settings.map((at) => at[name]);
-    return values.reduce((best, value) => Math.abs(value - x) < Math.abs(best - x) ? value : best);
+  /** @param {string} name @returns {import("./controls.js").Control | undefined} */
+  control(name) {
+    return this.shownAt(0).controls.find((/** @type {{name: string}} */ control) => control.name === name);
+  }
+
+  /** The values that a control has where all others are as they are now. @param {string} name @returns {any[]} */
+  others(name) {
+    return this.recording.settings.filter((at) =>
+      Object.keys(at).every((key) => key === name || at[key] === this.at[key])
+    )
+      .map((at) => at[name]);
+  }
+
+  /**
+   * The value to which a slider goes that was moved to one: that, or the nearest beyond where it is that needs no other
+   * control to be turned. @param {string} name @param {number} value
+   */
+  onward(name, value) {
+    const now = this.at[name];
+    const ahead = this.others(name).filter((each) => value > now ? each > now : each < now);
+    return ahead.length ? nearest(ahead, value) : value;
   }
 
   /** Go to the settings with this value that are most like those now. @param {string} name @param {any} value */
@@ -82,19 +103,26 @@ export class InstrumentPage {
     const here = settings.findIndex((at) => same(at, this.at));
     const alike = (/** @type {Settings} */ at) =>
       at[name] !== value ? -1 : Object.keys(at).filter((key) => at[key] === this.at[key]).length;
-    const best = settings.reduce((found, at, index) => alike(at) > alike(settings[found]) ? index : found, 0);
+    const apart = (/** @type {Settings} */ at) =>
+      Object.keys(at).reduce((sum, key) => sum + Math.abs(Number(at[key]) - Number(this.at[key]) || 0), 0);
+    const better = (/** @type {Settings} */ one, /** @type {Settings} */ other) =>
+      alike(one) > alike(other) || (alike(one) === alike(other) && apart(one) < apart(other));
+    const best = settings.reduce((found, at, index) => better(at, settings[found]) ? index : found, 0);
     if (settings[best][name] !== value) {
       return this.show(Math.max(here, 0), "This page does not hold that: it was recorded without it.");
     }
     const others = Object.keys(this.at).filter((key) => key !== name && settings[best][key] !== this.at[key]);
-    const labels = others.map((key) =>
-      this.shownAt(best).controls.find((/** @type {{name: string}} */ control) => control.name === key)?.label ?? key
-    );
+    const labels = others.map((key) => this.control(key)?.label ?? key);
     this.show(
       best,
       others.length ? `This page holds that only with another ${labels.join(" and ")}, which was turned too.` : "",
     );
   }
+}
+
+/** @param {number[]} values @param {number} x */
+function nearest(values, x) {
+  return values.reduce((best, value) => Math.abs(value - x) < Math.abs(best - x) ? value : best);
 }
 
 /** @param {Settings} one @param {Settings} other */

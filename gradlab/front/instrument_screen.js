@@ -10,6 +10,7 @@ import { PanelStrip } from "./strip.js";
 import { Words } from "./words.js";
 
 const CODE_KEYS = ["code", "lit", "changed", "wrong", "draft", "editable"];
+const SETTLED = 1000; // ms without another change until a screen reader is told; a slider that plays is quicker
 
 export class InstrumentScreen {
   /**
@@ -37,17 +38,26 @@ export class InstrumentScreen {
     this.pane = addElement("div", side, "gl-pane");
     this.code = new CodePane(this.pane, { ask });
     this.words = new Words(side, above);
+    this.more = addElement("details", side, "gl-more-words");
+    this.more.hidden = true;
     const say = (/** @type {string} */ words) => this.words.announce(words);
     this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say });
     this.unwatch = followTheme(root, this.strip);
     this.pane.hidden = true;
+    this.soon = 0; // the timer
   }
 
   /** @param {Record<string, any>} frame */
   take(frame) {
     const { shown, changed } = mergeFrame(this.shown, frame);
     this.show(shown, changed, Object.keys(frame.panels ?? {}));
-    if (changed.has("state") && !frame.whole) this.words.announce(shown.state);
+    if (changed.has("state") && !frame.whole) this.tellSoon();
+  }
+
+  /** Have the words read out once they have settled. */
+  tellSoon() {
+    clearTimeout(this.soon);
+    this.soon = setTimeout(() => this.words.announce(this.shown.state), SETTLED);
   }
 
   /**
@@ -68,18 +78,28 @@ export class InstrumentScreen {
       this.controls.show({ controls: shown.controls, values: toldValues(shown, changed), off: shown.off });
     }
     this.words.show({ state: shown.state, alarm: shown.alarm, note: shown.note });
+    if (changed.has("more")) this.fold(shown.more);
     this.strip.describe();
   }
 
-  /** @param {[string, string][]} buttons what each asks for, and the words on it */
+  /** @param {[string, string]} more the line that opens it, and what it opens; "" for nothing */
+  fold([head, text]) {
+    this.more.hidden = !text;
+    const [summary, words] = [addElement("summary", null, "", head), addElement("div", null, "", text)];
+    this.more.replaceChildren(summary, words);
+  }
+
+  /** @param {[string, string, string?][]} buttons what each asks for, the words on it, and "main" for the chief one */
   offer(buttons) {
     for (const button of this.buttons) button.remove();
-    this.buttons = buttons.map(([what, words]) =>
-      addButton(this.bar, words, () => {
+    this.buttons = buttons.map(([what, words, rank]) => {
+      const button = addButton(this.bar, words, () => {
         this.code.leave();
         this.ask({ do: what });
-      })
-    );
+      });
+      button.classList.toggle("gl-main", rank === "main");
+      return button;
+    });
     this.bar.prepend(...this.buttons);
     this.bar.hidden = !buttons.length;
   }
@@ -93,6 +113,7 @@ export class InstrumentScreen {
   }
 
   close() {
+    clearTimeout(this.soon);
     this.unwatch();
     this.controls.close();
     this.strip.close();

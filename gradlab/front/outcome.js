@@ -1,7 +1,8 @@
 // @ts-check
 /**
- * The cell that tells the outcome of a question, covered until the choice: in JupyterLab, Notebook 7, nbclassic and Voila,
- * and in pages that nbconvert or nbviewer made. Where its elements are not found, as on Colab or in VS Code, nothing is covered.
+ * What follows a question, covered until the choice: every output and every text up to the next question or heading. In
+ * JupyterLab, Notebook 7, nbclassic and Voila, and in pages that nbconvert or nbviewer made. Where their elements are not
+ * found, as on Colab or in VS Code, nothing can be covered, and the question says so.
  */
 
 import { addButton, addElement } from "./events.js";
@@ -9,81 +10,130 @@ import { addButton, addElement } from "./events.js";
 const CELL = ".jp-Cell, div.cell";
 const WRAPPER = "[cell-index]"; // Voila puts one around each cell
 const CODE = ".jp-CodeCell, .code_cell";
-const HEADING = ":is(.jp-MarkdownCell, .text_cell) :is(h1, h2, h3)";
+const HEADING = ":is(.jp-RenderedMarkdown, .text_cell_render) > :is(h1, h2, h3)"; // as in bet.css
+const OUTPUT = ".jp-OutputArea-child, .output_area";
 const FOLDED = ".jp-OutputPlaceholder";
 
-/** Covers the first output after a question, whenever it comes, until it is shown. */
-export class Outcome {
-  /**
-   * @param {Element} root of the question
-   * @param {() => void} showAnyway is called by the button on the cover
-   */
-  constructor(root, showAnyway) {
+/** The cover of a question: it is put in place when the question is on the page, and follows what changes there. */
+export class Cover {
+  /** @param {HTMLElement} root of the question */
+  constructor(root) {
     this.root = root;
-    this.showAnyway = showAnyway;
-    this.open = true;
-    /** @type {Element | null} the cell that is covered */
-    this.cell = null;
-    this.cover = addElement("div", null, "gl-bet-cover", "Make your bet first: the outcome is covered. ");
-    addButton(this.cover, "Show it anyway", showAnyway);
-    this.changes = new MutationObserver(() => this.look());
     // The question comes on the page after its cell has run, and again when the learner scrolls back to it.
     this.sizes = new ResizeObserver(() => this.look());
     this.sizes.observe(root);
   }
 
-  /** Look for the outcome, and cover it. */
+  /** Cover what is to be covered now, and show the rest. */
   look() {
-    const own = this.root.closest(CELL);
-    if (!this.open || !own?.isConnected || this.cell?.isConnected) return;
-    this.changes.disconnect();
-    // JupyterLab takes cells off the page that are far from what is seen.
-    if (own.parentElement) this.changes.observe(own.parentElement, { childList: true });
-    for (const cell of codeCellsAfter(own)) {
-      this.changes.observe(cell, { attributeFilter: ["class"] });
-      if (!tellsSomething(cell)) continue;
-      this.cell = cell;
-      cell.classList.add("gl-bet-hides");
-      cell.append(this.cover);
-      return;
+    if (!this.root.isConnected) return;
+    const cell = this.root.closest(CELL);
+    const cells = (cell?.closest(WRAPPER) ?? cell)?.parentElement;
+    if (cells) cellsOf(cells).look();
+    else if (!this.root.querySelector(".gl-bet-open")) {
+      addElement(
+        "p",
+        this.root,
+        "gl-bet-open",
+        "Make your bet before you read on: here, what follows cannot be covered.",
+      );
     }
-  }
-
-  /** Take the cover away, and unfold what the notebook has folded. */
-  show() {
-    this.look();
-    this.close();
-    const folded = this.cell?.querySelector(FOLDED);
-    if (folded instanceof HTMLElement) folded.click();
   }
 
   /** Leave the page. */
   close() {
-    this.open = false;
-    this.changes.disconnect();
     this.sizes.disconnect();
-    this.cover.remove();
-    this.cell?.classList.remove("gl-bet-hides");
   }
 }
 
-/** Return the code cells after a cell, up to the next question or heading. @param {Element} own */
-function codeCellsAfter(own) {
-  const found = [];
-  const first = own.closest(WRAPPER) ?? own;
-  for (let place = first.nextElementSibling; place; place = place.nextElementSibling) {
-    const cell = place.matches(WRAPPER) ? place.querySelector(CELL) ?? place : place;
-    if (cell.querySelector(".gl-bet") || cell.querySelector("h1, h2, h3")?.matches(HEADING)) break;
-    if (cell.matches(CODE)) found.push(cell);
+/** The cells of a notebook in their order. */
+class Cells {
+  /** @param {Element} list whose children are the cells */
+  constructor(list) {
+    this.list = list;
+    this.changes = new MutationObserver(() => this.look());
   }
-  return found;
+
+  /** Go through all cells: what follows an open question is covered up to the next question or heading. */
+  look() {
+    const places = [...this.list.children];
+    const cells = places.map((place) => place.matches(CELL) ? place : place.querySelector(CELL));
+    const states = cells.map((cell) => cell instanceof HTMLElement ? stateOf(cell) : "");
+    // In JupyterLab's windowing mode "full" the question may not be on the page, far above what is seen.
+    let covered = Number(cells[0]?.getAttribute("data-windowed-list-index")) > 0 && isCovered(cells[0]);
+    this.changes.disconnect();
+    this.changes.observe(this.list, { childList: true });
+    cells.forEach((cell, at) => {
+      if (!cell?.matches(CODE)) this.changes.observe(places[at], { childList: true, subtree: true });
+      if (!cell) return;
+      if (states[at]) {
+        const inARow = Boolean(states[at - 1]); // such questions share what follows the last of them
+        covered = states[at] === "open" || (inARow && covered && states[at] !== "shown");
+        this.tell(questionIn(cell), covered && !states[at + 1], inARow);
+      }
+      cover(cell, covered && !states[at]);
+      if (cell.querySelector(HEADING)) covered = false; // the style covers what stands above the heading in its cell
+    });
+  }
+
+  /**
+   * Say in a box below a question that something is covered, and offer to show it.
+   * @param {HTMLElement | null} question
+   * @param {boolean} covers
+   * @param {boolean} inARow
+   */
+  tell(question, covers, inARow) {
+    const before = question?.querySelector(".gl-bet-cover");
+    if (!covers) before?.remove();
+    if (!question || !covers || before) return;
+    const bet = inARow ? "make your bets first" : "make your bet first";
+    const todo = question.dataset.live === undefined ? `Run this cell and ${bet}` : `M${bet.slice(1)}`;
+    const box = addElement("div", question, "gl-bet-cover", `${todo}: what follows is covered. `);
+    addButton(box, "Show it anyway", () => {
+      question.dataset.shown = "";
+      this.look();
+      question.querySelector("button")?.focus({ preventScroll: true }); // the button that was pressed is gone
+    });
+  }
 }
 
-/** Has a cell put out something, other than that it has written a file? @param {Element} cell */
-function tellsSomething(cell) {
-  const source = cell.querySelector(".jp-InputArea-editor, .input_area")?.textContent ?? "";
-  if (source.trimStart().startsWith("%%")) return false;
-  if (cell.querySelector(FOLDED)) return true;
-  if (cell.classList.contains("jp-mod-noOutputs")) return false;
-  return cell.querySelector(".jp-OutputArea-child, .output_area") !== null;
+/**
+ * Return what covers the cells of a list. Each question has this module anew; what the first one made serves them all.
+ * @param {any} list
+ * @returns {Cells}
+ */
+function cellsOf(list) {
+  list.gradlabCells ??= new Cells(list);
+  return list.gradlabCells;
+}
+
+/** @param {Element} cell @returns {HTMLElement | null} */
+function questionIn(cell) {
+  return cell.querySelector(".gl-bet");
+}
+
+/**
+ * Return whether the choice of a question is still to be made: "open", "settled" or "shown"; "" for any other cell.
+ * @param {HTMLElement} cell
+ */
+function stateOf(cell) {
+  const { settled, shown } = questionIn(cell)?.dataset ?? {};
+  if (questionIn(cell)) cell.dataset.glBet = shown !== undefined ? "shown" : settled !== undefined ? "settled" : "open";
+  // A question that is run again has no output for a moment, and then one that is still loading.
+  else if (cell.querySelector(OUTPUT) && !cell.querySelector(".gl-bet-still")) delete cell.dataset.glBet;
+  return cell.dataset.glBet ?? "";
+}
+
+/** Cover a cell, or show it and unfold what the notebook has folded in it. @param {Element} cell @param {boolean} covered */
+function cover(cell, covered) {
+  if (isCovered(cell) === covered) return;
+  cell.classList.add("gl-bet-follows");
+  cell.classList.toggle("gl-bet-hides", covered);
+  const folded = covered ? null : cell.querySelector(FOLDED);
+  if (folded instanceof HTMLElement) folded.click();
+}
+
+/** @param {Element | null} cell */
+function isCovered(cell) {
+  return cell?.classList.contains("gl-bet-hides") ?? false;
 }

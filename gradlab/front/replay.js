@@ -12,7 +12,7 @@ import { Screen } from "./screen.js";
 
 /** @typedef {Record<string, any>} RecordedFrame */
 /** @typedef {{parent: number | null, at: number, switch: string, value: any, frames: RecordedFrame[]}} Track */
-/** @typedef {{title: string, tracks: Track[]}} RecordedRuns */
+/** @typedef {{title: string, marks: number[], tracks: Track[]}} RecordedRuns `marks` are updates at which switches can be turned */
 
 const READ_ALONG = 350; // ms a statement
 
@@ -46,6 +46,12 @@ export class Replay {
         this.scrub = addElement("input", label);
         this.scrub.type = "range";
         this.scrub.min = "0";
+        this.at = addElement("span", label, "gl-value");
+        this.at.setAttribute("aria-hidden", "true"); // the slider says it
+        const ticks = addElement("datalist", label);
+        ticks.id = "gl-marks";
+        ticks.append(...recording.marks.map((mark) => new Option("", String(mark))));
+        this.scrub.setAttribute("list", ticks.id);
         this.scrub.addEventListener("input", () => this.goToUpdate(Number(this.scrub?.value)));
       },
     });
@@ -87,6 +93,7 @@ export class Replay {
       this.scrub.max = String(this.frames.at(-1)?.updates ?? this.lastUpdate());
       this.scrub.value = String(shown.updates);
     }
+    if (this.at) this.at.textContent = String(shown.updates);
   }
 
   lastUpdate() {
@@ -102,6 +109,13 @@ export class Replay {
     const found = this.frames.findIndex((_, index) => this.shownAt(index).updates >= updates);
     this.go(found < 0 ? this.frames.length - 1 : found);
     this.write();
+  }
+
+  /** The frame that a page opens with: where a switch can first be turned, else the last. */
+  telling() {
+    const [mark = Infinity] = this.recording.marks;
+    const found = this.frames.findIndex((_, index) => this.shownAt(index).updates >= mark);
+    return found < 0 ? this.frames.length - 1 : found;
   }
 
   // Playing
@@ -256,7 +270,7 @@ export class Replay {
       );
       if (found > 0) this.track = found;
     }
-    const frame = Number(state.get("frame"));
+    const frame = Number(state.get("frame") ?? this.telling());
     this.go(Number.isInteger(frame) ? frame : 0);
     this.screen.copyText = location.href;
   }

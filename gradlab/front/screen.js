@@ -79,7 +79,7 @@ export class Screen {
     const above = addElement("div", root);
     const body = addElement("div", root, "gl-body");
     const side = addElement("div", body, "gl-side");
-    this.code = new CodePane(side, { ask, onPlay, bar });
+    this.code = new CodePane(side, { ask, onPlay, bar, pressed: true });
     this.words = new Words(side, above);
     const say = (/** @type {string} */ words) => this.words.announce(words);
     this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say });

@@ -1,5 +1,5 @@
 // @ts-check
-/** A slider over listed values, which can play. */
+/** A slider over listed values, which can play, or over all numbers of a range. */
 
 import { addButton, addElement } from "./events.js";
 
@@ -8,8 +8,10 @@ export class Slider {
    * @param {import("./controls.js").Control} control
    * @param {(value: any) => unknown} turn returns a promise of the answer, where it comes later
    */
-  constructor({ name, label, options = [], every = 0 }, turn) {
+  constructor({ name, label, options = [], every = 0, low, high, step }, turn) {
     this._pairs = /** @type {[string, any][]} */ (options);
+    this._step = step ?? 0; // 0 for listed values
+    this._label = label;
     this._turn = turn;
     this._every = every;
     this._playing = 0; // the timer
@@ -17,10 +19,14 @@ export class Slider {
     const words = addElement("label", this.element);
     addElement("span", words, "gl-label", label);
     this._range = addElement("input", words);
-    Object.assign(this._range, { type: "range", name, min: "0", max: String(this._pairs.length - 1), step: "1" });
-    this._value = addElement("output", this.element, "gl-value");
-    const longest = Math.max(0, ...this._pairs.map(([text]) => text.length));
-    this._value.style.minWidth = `${longest}ch`; // nothing shifts while it is moved
+    const [first, last] = this._step ? [low, high] : [0, this._pairs.length - 1];
+    Object.assign(this._range, { type: "range", name, min: first, max: last, step: step || 1 });
+    this._value = addElement("span", this.element, "gl-value");
+    this._value.setAttribute("aria-hidden", "true"); // the range says it
+    const texts = this._step
+      ? [low, Number(low) + this._step, high].map(numberText)
+      : this._pairs.map(([text]) => text);
+    this._value.style.minWidth = `${Math.max(0, ...texts.map((text) => text.length))}ch`; // nothing shifts while it is moved
     this._range.addEventListener("input", () => {
       this._stop();
       this._go(Number(this._range.value));
@@ -29,14 +35,15 @@ export class Slider {
     this._button = every ? addButton(this.element, "▶", () => this._playing ? this._stop() : this._play()) : null;
     if (this._button) {
       this._button.classList.add("gl-small");
-      this._button.ariaLabel = `play ${label}`;
     }
+    this._name(false);
   }
 
   /** @param {any} value */
   show(value) {
+    if (this._step) return this._write(value, numberText(value));
     const at = this._pairs.findIndex(([, each]) => each === value);
-    if (at >= 0) this._write(at);
+    if (at >= 0) this._write(at, this._pairs[at][0]);
   }
 
   /** @param {boolean} off */
@@ -51,9 +58,15 @@ export class Slider {
     this._stop();
   }
 
-  /** @param {number} at */
-  _write(at) {
-    const [text] = this._pairs[at];
+  /** @param {boolean} playing */
+  _name(playing) {
+    if (!this._button) return;
+    this._button.textContent = playing ? "❚❚" : "▶";
+    this._button.ariaLabel = `${playing ? "pause" : "play"} ${this._label}`;
+  }
+
+  /** @param {number} at @param {string} text */
+  _write(at, text) {
     this._range.value = String(at);
     this._range.setAttribute("aria-valuetext", text);
     this._value.textContent = text;
@@ -61,14 +74,15 @@ export class Slider {
 
   /** @param {number} at */
   _go(at) {
-    this._write(at);
-    return this._turn(this._pairs[at][1]);
+    const [text, value] = this._step ? [numberText(at), at] : this._pairs[at];
+    this._write(at, text);
+    return this._turn(value);
   }
 
   _play() {
     if (!this._button) return;
     if (Number(this._range.value) >= this._pairs.length - 1) this._go(0);
-    this._button.textContent = "❚❚";
+    this._name(true);
     const tick = async () => {
       const began = performance.now();
       const next = Number(this._range.value) + 1;
@@ -85,6 +99,11 @@ export class Slider {
   _stop() {
     clearTimeout(this._playing);
     this._playing = 0;
-    if (this._button) this._button.textContent = "▶";
+    this._name(false);
   }
+}
+
+/** Write a number as the kernel's code does. @param {unknown} value */
+function numberText(value) {
+  return String(Number(Number(value).toPrecision(6)));
 }

@@ -91,6 +91,18 @@ export function pointsOf(mark) {
 }
 
 /**
+ * Return the mark with other points.
+ * @param {Mark} mark
+ * @param {Float64Array} points
+ * @returns {Mark}
+ */
+export function withPoints(mark, points) {
+  const moved = { ...mark };
+  decodedPoints.set(moved, points);
+  return moved;
+}
+
+/**
  * @param {(number | null)[]} sent differences in quarters of a pixel; null lifts the pen and counts from 0 again
  * @param {number} each numbers a point
  */

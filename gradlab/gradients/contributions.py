@@ -153,18 +153,7 @@ class KeptContributions:
         """
         grads = self._grads()
         total = grads.float()
-        first = max(newest - len(self._ring) + 2, self._begun + 1)
-        numbers = [n for begin, end in union(chain(*inside)) for n in range(max(begin, first), end + 1)]
-        pieces = self._pieces(numbers)
-        lengths = self._row_lengths(numbers, newest)
-        if numbers and (factors := self._factors(inside, numbers, self._change(newest, grads))) is not None:
-            sizes = torch.tensor(self._sizes)
-            counts = [piece.shape[0] for piece in pieces]
-            pieces = [
-                piece * factor.to(piece).repeat_interleave(sizes.to(piece.device), dim=1)
-                for piece, factor in zip(pieces, factors.split(counts), strict=True)
-            ]
-            lengths = torch.cat([torch.linalg.vector_norm(piece, dim=1) for piece in pieces])
+        numbers, pieces, lengths = self._inside(inside, newest, grads)
         spans: list[Span | None] = [(n, n) for n in numbers]
         rest = total.clone()
         for piece in pieces:
@@ -177,6 +166,40 @@ class KeptContributions:
             spans.insert(0, (oldest, before) if oldest <= before else None)
             pieces, lengths = [rest[None], *pieces], torch.cat([length[None], lengths])
         return Vectors(tuple(spans), tuple(pieces), lengths, total)
+
+    def copy(self, inside: Sequence[Sequence[Span]], newest: int) -> tuple[list[int], list[Tensor]]:
+        """Return the backwards and the rows of what ``.grad`` holds, for ``restore``."""
+        numbers, pieces, _ = self._inside(inside, newest, self._grads())
+        return numbers, [row.clone() for piece in pieces for row in piece]
+
+    def restore(self, saved: tuple[list[int], list[Tensor]], newest: int) -> None:
+        """Go back to the moment of ``copy``, after every ``.grad`` has been put back."""
+        numbers, rows = saved
+        for number, row in zip(numbers, rows, strict=True):
+            self._ring[number % len(self._ring)] = row
+        self._begun = self._measured = numbers[0] - 1 if numbers else newest
+        self._changes.clear()
+        self._held = self._grads()
+        self._newest, self._under_way = newest, (newest + 1) % len(self._ring)
+        self._ring[self._under_way].zero_()
+
+    def _inside(
+        self, inside: Sequence[Sequence[Span]], newest: int, grads: Tensor
+    ) -> tuple[list[int], list[Tensor], Tensor]:
+        """Return the backwards that are kept of those inside, their rows as they are in ``.grad``, and their norms."""
+        first = max(newest - len(self._ring) + 2, self._begun + 1)
+        numbers = [n for begin, end in union(chain(*inside)) for n in range(max(begin, first), end + 1)]
+        pieces = self._pieces(numbers)
+        factors = self._factors(inside, numbers, self._change(newest, grads)) if numbers else None
+        if factors is None:
+            return numbers, pieces, self._row_lengths(numbers, newest)
+        sizes = torch.tensor(self._sizes)
+        counts = [piece.shape[0] for piece in pieces]
+        pieces = [
+            piece * factor.to(piece).repeat_interleave(sizes.to(piece.device), dim=1)
+            for piece, factor in zip(pieces, factors.split(counts), strict=True)
+        ]
+        return numbers, pieces, torch.cat([torch.linalg.vector_norm(piece, dim=1) for piece in pieces])
 
     def _row_lengths(self, numbers: Sequence[int], newest: int) -> Tensor:
         """Return the norms of rows as they came; each is taken once, when it is first asked for."""

@@ -37,6 +37,8 @@ from .spans import Span, union, within
 _SYNC_EVERY = 64
 _SHOW_GRADS_EVERY = 4
 _CLEAR = (GradEvent.CLEARED, None)
+HistoriesCopy = tuple[list[ParameterHistory], int, int, tuple[list[int], list[Tensor]] | None]
+"""Histories, backwards, steps, and the contributions that were kept, at one moment."""
 
 
 class Provenance:
@@ -177,23 +179,23 @@ class Provenance:
         for history in self.histories:
             history.sync()
 
-    def copy_histories(self) -> tuple[list[ParameterHistory], int, int]:
+    def copy_histories(self) -> HistoriesCopy:
         """Return all that ``restore_histories`` needs to come back to this moment."""
         self.sync()
-        return [history.copy() for history in self.histories], self.backwards, self.steps
+        kept = None if self._kept is None else self._kept.copy([h.batches for h in self.histories], self.backwards)
+        return [history.copy() for history in self.histories], self.backwards, self.steps, kept
 
-    def restore_histories(self, saved: tuple[list[ParameterHistory], int, int]) -> None:
-        """Go back to the moment of ``copy_histories``; the caller puts the gradients back."""
-        histories, self.backwards, self.steps = saved
+    def restore_histories(self, saved: HistoriesCopy) -> None:
+        """Go back to the moment of ``copy_histories``, after the gradients have been put back."""
+        histories, self.backwards, self.steps, kept = saved
         for history, old in zip(self.histories, histories, strict=True):
             history.batches, history.reused = list(old.batches), old.reused
             history.applied_to, history.applied_before = old.applied_to, old.applied_before
             history.events.clear()
             history.last_grad_ref = None
         self._written = True
-        if self._kept is not None:  # what was added since is no longer inside
-            self.keeps_contributions = False
-            self.keeps_contributions = True
+        if self._kept is not None:
+            self._kept.restore(kept or ([], []), self.backwards)
 
     def _begin(self, number: int) -> None:
         """A backward pass has reached its first parameter: look at every ``.grad`` before anything is added to it."""

@@ -5,19 +5,19 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tqdm.auto import tqdm
 
 from .. import tasks
-from ..drawing import draw_comparison, to_png
-from ..formatting import png_img
+from ..drawing import Drawing, draw_comparison, themed_svg, to_png, to_svg
+from ..formatting import svg_img
 from ..loop import Recipe, Run
 from ..scenes import Curve, loss_curve
 
 _MOST = 7  # as many as there are colours and dashes to tell them apart
-_HEAD = ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "")
+_HEAD = ("recipe", "first loss", "last loss", "lowest", "highest", "|grad|", "bytes", "diverged")
 _AT_ONCE = 20  # updates between two moves of the progress bar
 
 
@@ -43,13 +43,18 @@ class Comparison:
     updates: int
     rows: list[Row]
     curves: dict[str, Curve]
-    png: bytes
+    drawing: Drawing = field(repr=False)
+
+    @property
+    def png(self) -> bytes:
+        """The figure on white paper."""
+        return to_png([self.drawing])
 
     @property
     def table(self) -> str:
         """The outcome as text, a line a recipe."""
-        lines = [_HEAD, *(_cells(row) for row in self.rows)]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(_HEAD))]
+        lines = self._lines()
+        widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
         return "\n".join(
             "  ".join(
                 c.ljust(w) if i in (0, 7) else c.rjust(w) for i, (c, w) in enumerate(zip(line, widths, strict=True))
@@ -61,12 +66,19 @@ class Comparison:
         return f"{self.task}, {self.updates:,} updates\n{self.table}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        head = "".join(f"<th scope=col>{h}</th>" for h in _HEAD)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in _cells(row)) + "</tr>" for row in self.rows
-        )
-        page = png_img(self.png, repr(self), 760)
-        return {"text/plain": repr(self), "text/html": f"{page}<table><tr>{head}</tr>{body}</table>"}
+        names, *rows = self._lines()
+        head = "".join(f"<th scope=col>{name}</th>" for name in names)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+        picture = svg_img(themed_svg(to_svg([self.drawing])), repr(self), 760)
+        table = f'<table style="white-space:nowrap"><tr>{head}</tr>{body}</table>'
+        # What is wider than a phone is moved by finger or by keys.
+        box = f'<div style="overflow-x:auto" tabindex="0" role="group" aria-label="{self.task}: table">{table}</div>'
+        return {"text/plain": repr(self), "text/html": picture + box}
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        """The head and a line for each recipe; a column for what diverged only where something did."""
+        lines = [_HEAD, *(_cells(row) for row in self.rows)]
+        return lines if any(row.diverged is not None for row in self.rows) else [line[:-1] for line in lines]
 
 
 def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100, seed: int = 0) -> Comparison:
@@ -91,7 +103,7 @@ def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100, seed: 
             run.close()
     stale = [label for label, recipe in recipes.items() if not recipe.zero_grad]
     drawing = draw_comparison(curves, f"{task.name}: loss", stale=stale)
-    return Comparison(task.name, updates, rows, curves, to_png([drawing]))
+    return Comparison(task.name, updates, rows, curves, drawing)
 
 
 def _row(label: str, first: float, run: Run) -> Row:
@@ -103,7 +115,7 @@ def _row(label: str, first: float, run: Run) -> Row:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    end = "" if row.diverged is None else f"diverged at update {row.diverged:,}"
+    end = "no" if row.diverged is None else f"at update {row.diverged:,}"
     numbers = (row.first, row.last, row.lowest, row.worst, row.norm)
     return (row.label, *(f"{number:.3g}" for number in numbers), f"{row.bytes:,}", end)
 

@@ -50,7 +50,8 @@ def mimebundle(view: LiveView, png: bytes, alt: str, words: str) -> tuple[dict[s
         "image/png": base64.b64encode(png).decode(),
         "text/plain": words,
     }
-    return data, {"image/png": {"width": _pixels(png, 16), "alt": alt}}
+    # That it is a still of something live is told on a page made of the notebook (commands/page.html.j2).
+    return data, {"image/png": {"width": _pixels(png, 16), "alt": alt, "live": True}}
 
 
 def _pixels(png: bytes, at: int) -> int:

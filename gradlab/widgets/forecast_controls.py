@@ -75,9 +75,10 @@ class ForecastSettings:
 
 
 def answer(asked: ForecastSettings, found: Any, cards: Sequence[tuple[str, int]]) -> str:
-    """Say what a Forecast has to say: the peak, its cause, whether it fits, and what would help if not."""
+    """Say what a Forecast has to say: whether it fits, the peak and its cause, and what would help if it does not."""
     peak, at = found.at_peak, found.peak_at
-    said = f"{need_sentence(asked.words, peak, at.statement, at.module)}: {fit_sentence(peak, cards)}."
+    fits = fit_sentence(peak, cards)
+    said = f"{fits[0].upper()}{fits[1:]}: {need_sentence(asked.words, peak, at.statement, at.module)}."
     holds = max(holds for _, holds in cards)
     if sum(peak.values()) <= holds:
         return said

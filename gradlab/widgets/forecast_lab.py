@@ -19,12 +19,12 @@ from .frames import SIZE, FrameWriter
 from .requests import PanelSize, panel_size
 
 _KEPT = 64  # forecasts
-_OUT_OF_DATE = "settings have changed"
+_OUT_OF_DATE = "being worked out"
 _TOLD_EVERY = 0.2  # seconds between two moves of the progress bar
 
 
 class ForecastLab:
-    """Move model, batch and switches, press Forecast, and see the peak against a card.
+    """Move model, batch and switches, and see the peak against a card.
 
     ``model`` is a published size ("gpt2-1.5b", "llama-8b", "llama-70b", "llama-405b"), ``batch`` counts rows,
     ``context`` tokens in a row, ``checkpoint`` computes activations again in backward, ``card`` is the name of a card
@@ -41,7 +41,7 @@ class ForecastLab:
         checkpoint: bool = False,
         card: str = "H100",
     ) -> None:
-        """Lay it out; nothing is forecast yet."""
+        """Lay it out; the forecast is made when it is first shown."""
         given = {"model": model, "batch": batch, "context": context, "checkpoint": checkpoint, "card": card}
         self.settings = ForecastSettings().change(**given, **({} if recipe is None else {"recipe": recipe}))
         """What is asked now."""
@@ -49,6 +49,7 @@ class ForecastLab:
         """The newest Forecast, None before the first."""
         self._known: dict[tuple[Any, ...], Any] = {}
         self._asked: ForecastSettings | None = None  # what the newest result is about
+        self._failed: tuple[Any, ...] = ()  # the question that went wrong last
         self._before: Any = None
         self._extra = self._alarm = ""
         self._size = SIZE
@@ -79,7 +80,7 @@ class ForecastLab:
     # What the learner does --------------------------------------------------------------------------------------------
 
     def turn(self, name: str, value: Any) -> None:
-        """Move one control: a card, or settings that were forecast before, show at once; others wait for the button."""
+        """Move one control: a card, or settings that were forecast before, show at once; others when the hand rests."""
         self._guarded(lambda: self._change(**{name: read_typed(name, value)}))
 
     def run(self, **changes: Any) -> ForecastLab:
@@ -129,18 +130,31 @@ class ForecastLab:
             self._drawings(self._size),
             state=self._state(),
             alarm=self._alarm,
-            note=" ".join(part for part in (self._extra, getattr(self.result, "covers", "")) if part),
-            buttons=[["forecast", "▶ Forecast"], ["largest", "Largest batch that fits"]],
+            note=self._extra,
+            more=["What a forecast leaves out", getattr(self.result, "covers", "")],
+            buttons=[*[["forecast", "Try again"]] * self._has_failed, ["largest", "Largest batch that fits", "main"]],
+            then="forecast" if self._is_due else "",
             controls=forecast_controls(settings),
             values=forecast_values(settings),
             off=[],
         )
 
     def _state(self) -> str:
-        if self.result is None or self._asked is None:
-            return f"{self.settings.words}: press Forecast."
-        said = answer(self._asked, self.result, self.settings.cards)
-        return f"{said} The settings have changed since: press Forecast." if self._out_of_date else said
+        words = self.settings.words
+        if self._has_failed:
+            return f"There is no forecast for {words}."
+        if self._asked is None or self._is_due:
+            return f"Being worked out: {words}."
+        return answer(self._asked, self.result, self.settings.cards)
+
+    @property
+    def _has_failed(self) -> bool:
+        return self._failed == self.settings.question
+
+    @property
+    def _is_due(self) -> bool:
+        """Whether a forecast for the settings chosen now is still to be made."""
+        return not self._has_failed and (self._asked is None or self._out_of_date)
 
     @property
     def _out_of_date(self) -> bool:
@@ -193,10 +207,12 @@ class ForecastLab:
         asked = self.settings
         found = self._known.pop(asked.question, None)
         if found is None:
+            self._failed = asked.question  # until it is made
             with self._waiting():
                 found = forecast(
                     asked.model, asked.recipe, batch=asked.batch, context=asked.context, checkpoint=asked.checkpoint
                 )
+        self._failed = ()
         self._known[asked.question] = found  # the newest last
         while len(self._known) > _KEPT:
             self._known.pop(next(iter(self._known)))
@@ -240,6 +256,8 @@ class ForecastLab:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
         with lock:
+            if self._is_due:
+                self._guarded(self._forecast)
             if self._view is None:
                 self._view = LiveView("instrument", self.handle)
             return mimebundle(self._view, to_png(self.drawings()), self.text, self.text)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +25,7 @@ from .requests import PanelSize, RequestError, cut_words, panel_size, read_numbe
 Settings = Mapping[str, Any]
 DrawPanel = Callable[[int, int], Drawing]
 _KEPT = 64  # views
-_NO_EFFECT = ("to_line", "press", "zoom")  # a panel and a loop ask for them, and only a lab can do them
+_NO_EFFECT = ("press", "zoom")  # a panel asks for them, and only a lab can do them
 _KINDS = (".png", ".svg", ".html")
 
 
@@ -90,7 +90,7 @@ class Instrument(ABC):
     def recorded(self) -> Iterable[Settings]:
         """Return the settings that a page without a kernel holds, each as what differs from the start."""
         for name, knob in self._knobs.items():
-            for value in knob.values if knob.kind != "order" else [knob.start]:
+            for value in [knob.start] if knob.kind == "order" or knob.step else knob.values:
                 yield {name: value}
 
     # What the learner does --------------------------------------------------------------------------------------------
@@ -221,10 +221,10 @@ class Instrument(ABC):
             note=view.note,
             code={"source": view.code, "html": list(coloured(view.code))},
             lit=list(view.lit),
-            controls=[knob.control for knob in knobs or self._knobs.values()],
+            controls=[knob.control for knob in (self._knobs.values() if knobs is None else knobs)],
             values=dict(values),
             off=list(view.off),
-            **{"wrong": view.wrong, **({} if knobs else self._more())},
+            **{"wrong": view.wrong, **({} if knobs is not None else self._more())},
         )
 
     def _more(self) -> dict[str, Any]:
@@ -233,23 +233,27 @@ class Instrument(ABC):
 
     def _page(self) -> str:
         """Return the page that holds what is recorded, the start first."""
+        recorded = list(self.recorded())  # which may add values to the knobs
         start = {name: knob.start for name, knob in self._knobs.items()}
         settings = [start]
-        for changes in self.recorded():
+        for changes in recorded:
             at = {name: self._knobs[name].check(type(self).__name__, v) for name, v in {**start, **changes}.items()}
             if at not in settings:
                 settings.append(at)
         held = [knob.only([at[name] for at in settings]) for name, knob in self._knobs.items()]
-        fixed = [knob.name for knob in held if len({repr(at[knob.name]) for at in settings}) == 1]
+        turned = [knob for knob in held if len({repr(at[knob.name]) for at in settings}) > 1]
         writer, frames = FrameWriter(), []
         for at in settings:
-            view = self._seen(at)
-            view = replace(view, off=[*view.off, *fixed])
-            frames.append(self._write(writer, view, at, PanelSize(*self.size, self.size[0]), "", held))
+            size = PanelSize(*self.size, self.size[0])
+            frames.append(self._write(writer, self._seen(at), at, size, "", turned))
         seen = self._seen(start)
         png = to_png([panel(*self.size) for panel in seen.panels.values()])
         recording = {"title": self.title, "settings": settings, "frames": frames}
-        return replay_page(recording, self.title, seen.state, png, entry="instrument_page", start="startInstrument")
+        caption = (
+            f"A recording of {len(settings)} settings, each computed by PyTorch. It needs no kernel: turn a control."
+        )
+        how = {"entry": "instrument_page", "start": "startInstrument"}
+        return replay_page(recording, self.title, caption, seen.state, png, **how)
 
     def __repr__(self) -> str:
         # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.

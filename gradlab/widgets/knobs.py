@@ -18,7 +18,7 @@ Kind = Literal["tick", "choice", "slider", "order"]
 class Knob:
     """One control: its name, the words beside it, the value it starts at, and the values that it may have.
 
-    Made by ``Knob.tick``, ``Knob.choice``, ``Knob.slider`` and ``Knob.order``. Values are what JSON can hold.
+    Made by ``Knob.tick``, ``choice``, ``slider``, ``number`` and ``order``. Values are what JSON can hold.
     """
 
     name: str
@@ -29,6 +29,10 @@ class Knob:
     """Words and value of each, in order; of an order the calls that it is made of."""
     every: int = 0
     """Milliseconds between two values of a slider while it plays, 0 for one that does not."""
+    low: float = 0.0
+    high: float = 0.0
+    step: float = 0.0
+    """Of a slider over all numbers from ``low`` to ``high``: what a hand moves it by. 0 for one over its options."""
 
     @classmethod
     def tick(cls, name: str, label: str = "", start: bool = True) -> Knob:
@@ -57,13 +61,18 @@ class Knob:
         return cls(name, label, "slider", start, tuple((text(value), value) for value in values), every)
 
     @classmethod
+    def number(cls, name: str, label: str, start: float, low: float, high: float, step: float) -> Knob:
+        """Return a slider over all numbers from ``low`` to ``high``, which a hand moves by ``step``."""
+        return cls(name, label, "slider", start, low=low, high=high, step=step)
+
+    @classmethod
     def order(cls, name: str, label: str, start: str, pieces: Sequence[str]) -> Knob:
         """Return calls to be put in an order, left out or doubled; the value names them in one text with spaces."""
         return cls(name, label, "order", start, tuple((piece, piece) for piece in pieces))
 
     @property
     def values(self) -> list[Any]:
-        """The values it may have; of an order the calls."""
+        """The values it may have; of an order the calls, and none of a slider over all numbers."""
         return [value for _, value in self.options]
 
     def check(self, owner: str, value: Any) -> Any:
@@ -74,6 +83,10 @@ class Knob:
                 allowed = f"1 to {MOST_PIECES} of {', '.join(self.values)}, with spaces between them"
                 raise ValueError(f"{owner}: {self.name} must be {allowed}, got {value!r}")
             return " ".join(pieces)
+        if self.step:
+            if not _is_number(value) or not self.low <= value <= self.high:
+                raise ValueError(f"{owner}: {self.name} must be {self._allowed}, got {value!r}")
+            return float(value)
         for known in self.values:
             if type(known) is type(value) and known == value:
                 return known
@@ -84,19 +97,24 @@ class Knob:
 
     def nearest(self, number: float) -> Any:
         """Return the value of a slider of numbers that lies nearest, for one that is dragged in a panel."""
+        if self.step:
+            steps = round((min(max(number, self.low), self.high) - self.low) / self.step)
+            return min(round(self.low + steps * self.step, 10), self.high) + 0.0  # no minus before 0
         return min(self.values, key=lambda value: abs(value - number))
 
     def only(self, values: Sequence[Any]) -> Knob:
         """Return the knob with those of its values that a page without a kernel holds."""
         if self.kind == "order":
             return self
+        if self.step:
+            return replace(self, step=0.0, options=tuple((f"{value:g}", value) for value in sorted(set(values))))
         return replace(self, options=tuple(option for option in self.options if option[1] in values))
 
     def starting_at(self, owner: str, value: Any) -> Knob:
         """Return the knob with another start; a slider of numbers takes in one that lies between its values."""
         values = self.values
         numbers = self.kind == "slider" and all(map(_is_number, [value, *values]))
-        if not numbers or value in values or not min(values) < value < max(values):
+        if self.step or not numbers or value in values or not min(values) < value < max(values):
             return replace(self, start=self.check(owner, value))
         falls = values[0] > values[-1]
         options = sorted([*self.options, (f"{value:g}", value)], key=lambda option: option[1], reverse=falls)
@@ -106,7 +124,9 @@ class Knob:
     def control(self) -> Control:
         """What the browser is told of it."""
         told: Control = {"name": self.name, "label": self.label, "kind": self.kind}
-        if self.kind in ("choice", "slider"):
+        if self.step:
+            told.update(low=self.low, high=self.high, step=self.step)
+        elif self.kind in ("choice", "slider"):
             told["options"] = [list(option) for option in self.options]
         if self.kind == "order":
             told["options"] = self.values
@@ -118,6 +138,8 @@ class Knob:
     @property
     def _allowed(self) -> str:
         values = self.values
+        if self.step:
+            return f"a number from {self.low:g} to {self.high:g}"
         if self.kind == "slider" and len(values) > 8 and all(map(_is_number, values)):
             return f"one of {len(values)} values from {min(values):g} to {max(values):g}"
         return f"one of {', '.join(repr(value) for value in values)}"

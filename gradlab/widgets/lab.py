@@ -10,6 +10,7 @@ from tqdm.auto import tqdm
 
 from .. import tasks
 from .._process import lock
+from ..formatting import number_of
 from ..front import on_interrupt
 from ..loop import LoopError, Recipe, Run
 from ..scenes import PanelName, shows_predictions, status_line
@@ -17,7 +18,7 @@ from . import controls as switches
 from .controller import LabController
 from .export import LiveView, mimebundle
 from .presets import PRESETS
-from .recording import MOST_UPDATES, Recorder, Recording, recording_marks, recording_turns
+from .recording import MOST_UPDATES, Recorder, Recording, recording_caption, recording_marks, recording_turns
 from .still import still_of
 
 
@@ -164,8 +165,9 @@ class Lab:
             shown = self.controller.controls, self.controller.chosen_panels
             recorder = Recorder(runner.task, runner.seed, runner.start_weights, *shown, self.controller.speed)
             tracks = recorder.record(loops, updates, turns, every)
-            title = f"{runner.task.name}, {updates:,} updates"
-            return Recording(title, tracks, self.text, still_of(self.controller).png())
+            title = f"{runner.task.name}, {number_of(updates, 'update')}"
+            about = title, recording_caption(turns, every), every if turns else []
+            return Recording(*about, tracks, self.text, still_of(self.controller).png())
 
     def save(self, path: str | Path) -> Path:
         """Write the pictures as ``.png`` or ``.svg``, or a replay of the run so far as ``.html``; return the path.

@@ -138,8 +138,7 @@ def _notebook(question: Question) -> str:
 def _page(question: Question) -> str:
     """The question as an element that reads well as it is, and that ``front/bet.js`` turns into buttons."""
     name = html.escape(question.name, quote=True)
-    covers = "" if question.covers else ' data-covers="no"'
-    return f'<div class="gl-bet" data-name="{name}" data-sealed="{seal(question)}"{covers}>{_words(question)}</div>'
+    return f'<div class="gl-bet" data-name="{name}" data-sealed="{seal(question)}">{_words(question)}</div>'
 
 
 def _words(question: Question) -> str:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 _FEWEST_OPTIONS, _MOST_OPTIONS = 2, 6
-_FIELDS, _OPTIONAL = {"question", "options", "why"}, {"covers"}
+_FIELDS = {"question", "options", "why"}
 
 
 @dataclass(frozen=True)
@@ -24,17 +24,13 @@ class Option:
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its options; ``answer`` is the place of the right one, ``why`` the reason.
-
-    ``covers`` is off where the next output of the notebook is not the outcome.
-    """
+    """A question with its options; ``answer`` is the place of the right one, ``why`` the reason."""
 
     name: str
     text: str
     options: tuple[Option, ...]
     answer: int
     why: str
-    covers: bool = True
 
 
 def find_question(name: str) -> Question:
@@ -86,7 +82,7 @@ def _questions_of(notebook: str) -> Mapping[str, Question]:
 
 def read_question(name: str, entry: Mapping[str, Any]) -> Question:
     """Return a question from its entry in a TOML file. Raises ValueError that names the question and what is wrong."""
-    if set(entry) - _OPTIONAL != _FIELDS:
+    if set(entry) != _FIELDS:
         raise ValueError(f"question {name}: it must have {', '.join(sorted(_FIELDS))}, got {', '.join(sorted(entry))}")
     options = entry["options"]
     if not _FEWEST_OPTIONS <= len(options) <= _MOST_OPTIONS:
@@ -106,4 +102,4 @@ def read_question(name: str, entry: Mapping[str, Any]) -> Question:
         if not isinstance(text, str) or not text.strip():
             raise ValueError(f"question {name}: no text may be empty, got {text!r}")
     made = tuple(Option(option["text"], option.get("remark", "")) for option in options)
-    return Question(name, entry["question"], made, right[0], entry["why"], entry.get("covers", True))
+    return Question(name, entry["question"], made, right[0], entry["why"])

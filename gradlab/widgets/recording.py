@@ -42,6 +42,9 @@ class Recording:
     """What ``Lab.record`` returns: the tracks, the first of them the run itself; ``save`` writes them as a page."""
 
     title: str
+    caption: str
+    marks: list[int]
+    """Updates at which switches can be turned. The page opens at the first; without any, at the end."""
     tracks: list[Track]
     words: str
     png: bytes = field(repr=False)
@@ -50,9 +53,8 @@ class Recording:
         """Write one HTML file that plays everywhere, without a kernel and without a network; return its path."""
         if not isinstance(path, (str, Path)) or Path(path).suffix != ".html":
             raise ValueError(f"Recording.save: path must end in .html, got {str(path)!r}")
-        page = replay_page(
-            {"title": self.title, "tracks": [vars(track) for track in self.tracks]}, self.title, self.words, self.png
-        )
+        told = {"title": self.title, "marks": self.marks, "tracks": [vars(track) for track in self.tracks]}
+        page = replay_page(told, self.title, self.caption, self.words, self.png)
         Path(path).write_text(page, encoding="utf-8")
         return Path(path)
 
@@ -161,15 +163,22 @@ def recording_marks(marks: Sequence[int], updates: Any) -> list[int]:
     return sorted(set(marks))
 
 
+def recording_caption(turns: Mapping[str, Sequence[Any]], marks: Sequence[int]) -> str:
+    """Return what a reader of the page is told: what it is, and which switches can be turned where."""
+    said = "A recording of a real run, for which no kernel is needed: press Play, or drag the slider."
+    if not (turns and marks):
+        return said
+    return f"{said} At its ticks (update {', '.join(map(str, marks))}) you can turn {' or '.join(turns)}."
+
+
 def _recipe_at(loops: Loops, update: int) -> Recipe | str:
     return [loop for when, loop in loops if when <= update][-1]
 
 
 def _for_replay(frame: Frame, turns: Mapping[str, Sequence[Any]]) -> Frame:
     """Take what only a kernel can do out of a whole frame."""
-    names = [control["name"] for control in frame.get("controls", ())]
-    off = [name for name in names if name not in turns]
-    return {**_without_copy(frame), "whole": True, "f": 0, "off": off, "editable": False}
+    controls = [control for control in frame.get("controls", ()) if control["name"] in turns]
+    return {**_without_copy(frame), "whole": True, "f": 0, "controls": controls, "off": [], "editable": False}
 
 
 def _without_copy(frame: Frame) -> Frame:

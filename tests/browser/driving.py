@@ -138,6 +138,7 @@ def serving(home: Path) -> Iterator[Jupyter]:
     environment |= {name: str(home / name.lower()) for name in (*places, "JUPYTERLAB_WORKSPACES_DIR", "MPLCONFIGDIR")}
     command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", f"--port={port}"]
     command += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", "--LabApp.expose_app_in_browser=True"]
+    command += ["--JupyterNotebookApp.expose_app_in_browser=True"]  # of Notebook 7, which is on the same server
     settings = home / "jupyterlab_settings_dir" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True)
     (settings / "notification.jupyterlab-settings").write_text('{"fetchNews": "false", "checkForUpdates": false}')

@@ -16,6 +16,11 @@ CASES = {
     "lab": (LABS + "Lab('digits', Recipe(zero_grad=False)).run(5)", ".gradlab"),
     "two weights": (LABS + "Lab('bowl', Recipe(amp='fp16', accumulate=2)).run(5)", ".gradlab"),
     "forecast": (LABS + "ForecastLab('llama-8b', context=128).run()", ".gradlab"),
+    "swing": ("from gradlab.course import swing\nswing(lr=0.3)", ".gradlab"),
+    "compare": (
+        "from gradlab import Recipe, compare\ncompare('line', {'a': Recipe(lr=0.01)}, updates=5)",
+        ".jp-OutputArea-output:has(.gl-themed)",
+    ),
     "predict": ("from gradlab import predict\npredict('03/where-do-the-weights-go')", ".gl-bet"),
     "predict, chosen": (
         "from gradlab import predict\nasked = predict('03/a-quarter-of-lr')\nasked.choose(asked.options[0])\nasked",

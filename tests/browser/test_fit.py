@@ -1,4 +1,4 @@
-"""The ForecastLab in a browser: ask, look, change, ask again; and it fits the screens that the Lab fits."""
+"""The ForecastLab in a browser: each change is answered; and it fits the screens that the Lab fits."""
 
 from __future__ import annotations
 
@@ -14,36 +14,46 @@ FIT = "from gradlab.widgets.forecast_lab import ForecastLab\nlab = ForecastLab('
 NAMES = ("model", "batch", "context", "accumulate", "set_to_none", "AMP", "optimizer", "checkpointing", "card")
 
 
-def test_a_forecast_from_click_to_picture(lab_page: Callable[..., Notebook]) -> None:
+def test_each_change_is_answered_without_a_press(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(FIT.format(""))
-    assert "press Forecast" in page.words()
-    page.button("Forecast").click()
-    page.wait_for_words(r"llama-8b with batch 1, context 128, adamw, AMP bf16 needs [\d.]+ GiB at its peak")
-    assert "does not fit an H100" in page.words()
+    page.wait_for_words(r"^Does not fit an H100 .*llama-8b with batch 1, context 128, adamw, AMP bf16 needs [\d.]+ GiB")
     assert "What would help" in page.words()
     page.wait_until_painted()  # at the size that two panels have
     assert len(page.pictures()) == 2
     first = page.pictures()
     page.turn("optimizer", "sgd")
-    page.wait_for_words("settings have changed")
+    page.wait_for_words("Being worked out: .*sgd")
+    page.wait_for_words("^Fits an H100.*sgd, AMP bf16 needs")
     page.wait_until_painted()
-    faint = page.pictures()
-    assert all(one != other for one, other in zip(faint, first, strict=True))
-    page.turn("optimizer", "adamw")
-    page.wait_for_words("adamw, AMP bf16 needs")
-    page.wait_until_painted()
-    assert page.pictures() == first
-    page.turn("optimizer", "sgd")
-    page.wait_for_words("settings have changed")
-    page.button("Forecast").click()
-    page.wait_for_words("sgd, AMP bf16 needs .* fits an H100")
     assert page.pictures()[0] != first[0]
     page.turn("card", "T4")
-    page.wait_for_words("does not fit a T4")
+    page.wait_for_words("^Does not fit a T4")
     page.turn("optimizer", "adamw")  # was asked before: at once
     page.wait_for_words("adamw, AMP bf16 needs")
-    assert "settings have changed" not in page.words()
     assert page.root.locator("progress").is_hidden()
+    folded = page.root.locator("details")
+    assert folded.inner_text() == "What a forecast leaves out"
+    folded.locator("summary").click()
+    assert len(folded.inner_text()) > 200
+
+
+def test_of_many_changes_only_the_last_is_forecast(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(
+        "import gradlab.widgets.forecast_lab as fit\nasked, whole = [], fit.forecast\n"
+        "fit.forecast = lambda *what, **more: (asked.append(more['batch']), whole(*what, **more))[1]",
+        FIT.format(""),
+    )
+    page.wait_for_words("needs")
+    page.evaluate("""lab => {
+      for (const batch of [2, 3, 4, 5]) {
+        const field = lab.querySelector('[name=batch]');
+        field.value = batch;
+        field.dispatchEvent(new Event('change', {bubbles: true}));
+      }
+    }""")
+    page.wait_for_words("with batch 5, .* needs")
+    assert page.ask("asked") == [1, 5]
+    page.ask("setattr(fit, 'forecast', whole)")
 
 
 def test_an_error_is_a_sentence(lab_page: Callable[..., Notebook]) -> None:
@@ -53,11 +63,10 @@ def test_an_error_is_a_sentence(lab_page: Callable[..., Notebook]) -> None:
         "real, fit.forecast = fit.forecast, broken",
         FIT.format(""),
     )
-    page.button("Forecast").click()
     page.page.locator(".gl-chip").wait_for()
     assert page.page.locator(".gl-chip").inner_text() == "⚠ forecast: no such thing"
     page.ask("setattr(fit, 'forecast', real)")
-    page.button("Forecast").click()
+    page.button("Try again").click()
     page.wait_for_words("needs")
     assert not page.page.locator(".gl-chip").is_visible()
 
@@ -68,7 +77,7 @@ def test_it_fits_and_nothing_covers_anything(lab_page: Callable[..., Notebook], 
     page.side_bar(width >= 1366)
     page.page.wait_for_timeout(300)
     seen = boxes(page)
-    assert len(seen) >= len(NAMES) + 2 + 2 + 1
+    assert len(seen) >= len(NAMES) + 1 + 2 + 1
     for (one, a), (other, b) in combinations(seen.items(), 2):
         across, down = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
         assert across <= 1 or down <= 1, f"{one} and {other} overlap by {across:.0f} x {down:.0f} px"

@@ -93,6 +93,9 @@ def test_a_page_without_a_kernel(notebook: Notebook, tmp_path: Path) -> None:
         page.goto(address)
         page.locator(".gl-state").filter(has_text="As it came: 96 updates of SGD").wait_for()
         assert page.get_by_role("button", name="Edit the loop").count() == 0
+        shown = page.locator(".gl-slider .gl-value").inner_text()
+        assert f"At update {shown} .grad holds" in page.locator(".gl-state").inner_text()
+        assert page.locator("[name=update]").get_attribute("aria-valuetext") == shown
         page.locator("[name=loop]").select_option(label="cured")
         page.locator(".gl-note").filter(has_text="Cured: the doctor finds nothing").wait_for()
         assert errors == []

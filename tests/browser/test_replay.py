@@ -42,7 +42,7 @@ def replay(notebook: Notebook, saved: Path) -> Iterator[Any]:
     page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
     page.on("request", lambda request: problems.append(request.url) if not request.url.startswith("file:") else None)
     page.set_viewport_size({"width": 1366, "height": 768})
-    page.goto(saved.as_uri())
+    page.goto(f"{saved.as_uri()}#frame=0")
     page.wait_for_selector(".gradlab canvas")
     yield page
     page.close()
@@ -113,7 +113,39 @@ def test_what_was_not_recorded_is_said(replay: Any) -> None:
     replay.get_by_label("zero_grad", exact=True).uncheck()
     replay.get_by_label("zero_grad", exact=True).check()
     assert "stays as it is" in replay.locator(".gl-note").inner_text()
-    assert replay.get_by_label("lr", exact=True).is_disabled()
+    assert replay.locator(".gl-controls input, .gl-controls select").count() == 1, "no switch that cannot be turned"
+
+
+def test_it_opens_where_a_switch_can_be_turned_and_says_what_it_is(replay: Any, saved: Path) -> None:
+    replay.goto("about:blank")
+    replay.goto(saved.as_uri())
+    replay.wait_for_selector(".gradlab canvas")
+    assert state(replay) == state_of(None, MARK)
+    assert replay.get_by_role("heading", name=f"digits, {UPDATES} updates").is_visible()
+    caption = replay.locator("header p").inner_text()
+    assert caption.endswith(f"At its ticks (update {MARK}, 40) you can turn zero_grad.")
+    ticks = replay.locator("datalist option").evaluate_all("all => all.map(each => each.value)")
+    assert ticks == [str(MARK), "40"]
+    assert replay.locator(".gl-scrub .gl-value").inner_text() == str(MARK)
+    replay.get_by_label("zero_grad", exact=True).uncheck()
+    for _ in range(4):
+        press(replay, "1 update")
+    assert state(replay) == state_of(MARK, MARK + 3), "it can be turned right there"
+
+
+def test_without_marks_it_opens_at_its_end(notebook: Notebook, tmp_path: Path) -> None:
+    path = Lab("bowl").run(9).save(tmp_path / "bowl.html")
+    page = notebook.page.context.new_page()
+    try:
+        page.goto(path.as_uri())
+        page.wait_for_selector(".gradlab canvas")
+        assert updates(page) == 9
+        assert page.locator(".gl-controls").is_hidden()
+        press(page, "Play")
+        page.wait_for_function("() => document.querySelector('.gl-note').innerText.includes('ends here')")
+        assert updates(page) == 9
+    finally:
+        page.close()
 
 
 def test_scrubbing(replay: Any) -> None:

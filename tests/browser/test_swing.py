@@ -53,8 +53,10 @@ def test_by_mouse_by_keys_and_in_the_map(lab_page: Callable[..., Notebook]) -> N
     assert "optimizer.zero_grad()" in page.code()
     before = page.pictures()
     page.control("lr").focus()
-    for _ in range(6):  # 0.5, 0.8, 1, 1.5, 1.9, 2, 2.1
+    for _ in range(3):
         page.page.keyboard.press("ArrowRight")
+    page.wait_for_words(r"lr × curvature = 0.53: the weight settles")
+    page.control("lr").fill("2.1")
     page.wait_for_words(r"lr × curvature = 2.1: the weight runs away")
     assert page.ask("lab.values['lr']") == 2.1
     assert all(one != other for one, other in zip(before, page.pictures(), strict=True))
@@ -65,6 +67,67 @@ def test_by_mouse_by_keys_and_in_the_map(lab_page: Callable[..., Notebook]) -> N
     page.wait_until_still()
     shown = page.root.locator("[name=lr]").get_attribute("aria-valuetext")
     assert shown == f"{page.ask('list(lab.values.values())')[1]:g}"
+
+
+def test_the_picture_follows_the_hand_and_nothing_queues(lab_page: Callable[..., Notebook]) -> None:
+    """While a slider is drawn along, one request at most is on its way, and the newest value is the last one shown."""
+    page = lab_page(CELL)
+    box = page.control("lr").bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.page.mouse.move(box["x"] + 0.2 * box["width"], y)
+    page.page.mouse.down()
+    most, pictures = 0, set()
+    for step in range(40):
+        page.page.mouse.move(box["x"] + (0.2 + 0.015 * step) * box["width"], y)
+        most = max(most, int(page.page.evaluate("() => window.onTheirWay.size")))
+        pictures.add(page.pictures()[1])
+    page.page.mouse.up()
+    page.wait_until_still()
+    assert most <= 1
+    assert len(pictures) > 4, "it moves while the hand does"
+    shown = float(page.control("lr").input_value())
+    assert page.ask("lab.values['lr']") == shown
+    page.wait_for_words(re.escape(f"lr × curvature = {shown:g}:"))
+    assert page.root.get_by_role("button", name=re.compile("run up to|optimizer")).count() == 0
+
+
+def test_the_words_are_read_out_once_they_have_settled(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(CELL)
+    assert page.root.locator("output, [aria-live], [role=status], [role=alert]").count() == 1
+    page.page.wait_for_timeout(1500)
+    read = page.evaluate("""async (lab) => {
+      const live = lab.querySelector('[aria-live]'), range = lab.querySelector('[name=lr]'), read = [];
+      const watch = new MutationObserver(() => read.push(live.textContent));
+      watch.observe(live, {childList: true});
+      for (let step = 1; step <= 12; step += 1) {
+        range.value = String(0.5 + step / 100);
+        range.dispatchEvent(new Event('input', {bubbles: true}));
+        await new Promise((done) => setTimeout(done, 50));
+      }
+      await new Promise((done) => setTimeout(done, 2500));
+      watch.disconnect();
+      return read;
+    }""")
+    assert read == [page.page.locator(".gl-state").inner_text()]
+    assert "lr × curvature = 0.62:" in read[0]
+
+
+def test_the_start_is_dragged_in_the_valley(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(CELL)
+    found = page.ask(
+        "(lambda d: (lambda m: (float(m.points[0]) / d.width, float(m.points[1]) / d.height))(d.find('start')))"
+        "(lab._now().panels['valley'](*lab._size))"
+    )
+    drag_dot(page.page, page.panel("valley"), found[0], 0.4, found[1])
+    page.wait_for_words(r"from w = -?0\.\d+: the weight swings")
+    page.wait_until_still()
+    start = page.ask("lab.values['start']")
+    assert -0.7 < start < 0
+    assert page.code().startswith(f"w = torch.tensor({start!r}, ")
+    page.panel("valley").focus()
+    page.page.keyboard.press("Shift+ArrowRight")  # by keys, too
+    page.wait_until_still()
+    assert page.ask("lab.values['start']") > start
 
 
 def test_a_hand_is_answered_at_once(lab_page: Callable[..., Notebook]) -> None:
@@ -106,6 +169,7 @@ def test_a_page_without_a_kernel(notebook: Notebook, tmp_path: Path) -> None:
         page.goto(address)
         state = page.locator(".gl-state")
         state.filter(has_text="swings for ever").wait_for()
+        assert page.get_by_role("heading", name="The swing").is_visible()
         page.locator("[name=zero_grad]").click()
         state.filter(has_text="With zero_grad, lr × curvature = 0.1: the weight settles").wait_for()
         page.locator("[name=lr]").focus()

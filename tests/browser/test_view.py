@@ -62,8 +62,9 @@ def test_a_lab_is_in_view_after_shift_enter(lab_page: Callable[..., Notebook], w
     page.side_bar(False)
 
 
-def test_a_lab_that_runs_elsewhere_or_is_loaded_again_scrolls_nothing(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(SMALL, FILL, FILL, FILL, FILL, LAB, AFTER)  # all run, the first cell active
+def test_a_lab_that_runs_far_from_the_active_cell_scrolls_nothing(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(SMALL)
+    put(page, FILL, FILL, FILL, FILL, LAB, AFTER)
     page.page.evaluate(ACTIVATE, 0)
     page.page.evaluate("() => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = 0; }")
     page.page.evaluate("() => { jupyterapp.commands.execute('notebook:run-all-cells'); }")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from loaded import loaded_addresses
 
-from gradlab import formatting
+from gradlab import Lab, formatting
 from gradlab.__main__ import main
 from gradlab.commands.page import formula_html, markdown_html, notebook_page, outside_addresses
 
@@ -160,6 +160,18 @@ def test_a_star_is_understood_where_the_shell_leaves_it(tmp_path: Path) -> None:
         write(tmp_path / f"{name}.ipynb", words(name))
     assert main(["page", str(tmp_path / "*.ipynb"), "-o", str(tmp_path / "pages")]) == 0
     assert sorted(path.name for path in (tmp_path / "pages").iterdir()) == ["a.html", "b.html"]
+
+
+@pytest.mark.parametrize("live", [True, False])
+def test_a_still_of_what_plays_in_the_notebook_says_so(tmp_path: Path, live: bool) -> None:
+    data, metadata = {"image/png": base64.b64encode(b"\x89PNG").decode(), "text/plain": "a\nb"}, {"width": 760}
+    if live:
+        data, told = Lab("line").run(2)._repr_mimebundle_()
+        del data["application/vnd.jupyter.widget-view+json"]  # as in a stored notebook
+        metadata = told["image/png"]
+    output = {"output_type": "display_data", "metadata": {"image/png": metadata}, "data": data}
+    page = notebook_page(write(tmp_path / "a.ipynb", code("x", output)))
+    assert page.count("In the notebook it plays") == live
 
 
 def test_folded_code_is_folded_and_a_picture_has_its_words(tmp_path: Path) -> None:

@@ -260,6 +260,39 @@ def test_a_range_is_chosen_by_keys(panel: Any) -> None:
     ]
 
 
+# The slider ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_slider_over_all_numbers(page: Any) -> None:
+    page.evaluate("""() => {
+      const control = {name: 'lr', label: 'lr', kind: 'slider', low: 0.01, high: 4.5, step: 0.01};
+      window.slider = new Slider(control, (value) => { asked.push(value); });
+      root.append(slider.element);
+      slider.show(0.123);
+    }""")
+    value = page.locator(".gl-value")
+    assert value.inner_text() == "0.123", "a value between two steps is written as it is"
+    field = page.locator("[name=lr]")
+    field.fill("0.57")
+    field.press("ArrowRight")
+    assert asked(page) == [0.57, 0.58]
+    assert (value.inner_text(), field.get_attribute("aria-valuetext")) == ("0.58", "0.58")
+    assert page.locator("output, [aria-live]").count() == 0, "the range itself says its value"
+
+
+def test_a_slider_that_plays_is_named_for_what_its_button_does(page: Any) -> None:
+    page.evaluate("""() => {
+      const control = {name: 'at', label: 'call', kind: 'slider', every: 50, options: [['a', 1], ['b', 2], ['c', 3]]};
+      window.slider = new Slider(control, (value) => { asked.push(value); });
+      root.append(slider.element);
+      slider.show(1);
+    }""")
+    page.get_by_role("button", name="play call", exact=True).click()
+    page.get_by_role("button", name="pause call", exact=True).wait_for()
+    page.get_by_role("button", name="play call", exact=True).wait_for()
+    assert asked(page) == [2, 3]
+
+
 # The loop -------------------------------------------------------------------------------------------------------------
 
 
@@ -267,7 +300,7 @@ def test_a_range_is_chosen_by_keys(panel: Any) -> None:
 def code(page: Any) -> Any:
     page.evaluate(
         """state => {
-          window.pane = new CodePane(root, {ask, onPlay: () => asked.push({do: 'play'})});
+          window.pane = new CodePane(root, {ask, pressed: true, onPlay: () => asked.push({do: 'play'})});
           pane.show({...state, draft: ''});
         }""",
         CODE,
@@ -296,6 +329,27 @@ def test_a_line_is_pressed(code: Any) -> None:
     code.keyboard.press("ArrowUp")
     code.keyboard.press("Enter")
     assert asked(code) == [{"do": "to_line", "line": 3}, {"do": "to_line", "line": 2}]
+
+
+def test_a_blank_line_is_no_button(code: Any) -> None:
+    show_code(code, code={"source": "a\n\nb\n", "html": ["a", "", "b"]})
+    assert code.get_by_role("button", name="a").count() == 1
+    assert code.locator("pre.gl [role=button]").count() == 2
+    code.locator("pre.gl .line").nth(1).click()
+    code.locator("pre.gl .line").nth(0).focus()
+    code.keyboard.press("ArrowDown")
+    code.keyboard.press("Enter")
+    assert asked(code) == [{"do": "to_line", "line": 3}]
+
+
+def test_lines_that_cannot_be_pressed_are_no_buttons(page: Any) -> None:
+    """Of an instrument: nothing to press, nothing to stop at with Tab, and no word of pressing."""
+    page.evaluate("state => { window.pane = new CodePane(root, {ask}); pane.show({...state, draft: ''}); }", CODE)
+    assert page.locator("pre.gl .line").count() == 3
+    assert page.locator("pre.gl [role=button], pre.gl [tabindex]").count() == 0
+    assert "press" not in page.locator("pre.gl").get_attribute("aria-label")
+    page.locator("pre.gl .line").nth(1).click()
+    assert asked(page) == []
 
 
 def test_the_focus_stays_on_a_line_when_the_loop_becomes_another(code: Any) -> None:

@@ -298,3 +298,23 @@ def test_reset_keeps_on_watching() -> None:
     run.advance(updates=1)
     assert measured(run.provenance).vectors is None
     assert len(measured(run.provenance).parts) == 2
+
+
+@pytest.mark.parametrize("more", [3, 100])
+def test_what_is_put_back_is_told_as_before(model: nn.Linear, book: Provenance, more: int) -> None:
+    for number in range(20):
+        add(model, number, 1)
+    nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+    assert model.weight.grad is not None
+    before, histories, grad = places(book), book.copy_histories(), model.weight.grad.clone()
+    for number in range(more):
+        model.weight.grad = None if number % 7 == 0 else model.weight.grad
+        add(model, 1, number)
+    model.weight.grad = grad
+    book.restore_histories(histories)
+    assert [batches for batches, _ in places(book)] == [batches for batches, _ in before]
+    for (_, now), (_, then) in zip(places(book), before, strict=True):
+        assert now == pytest.approx(then)
+    add(model, 7, 7)
+    assert places(book)[-1] == ((21, 21), [7.0, 7.0])
+    assert len(places(book)) == 21

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import math
+import re
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 import torch
@@ -35,8 +38,29 @@ def test_figure_and_table() -> None:
     assert len(result.table.splitlines()) == 3
     bundle = result._repr_mimebundle_()
     assert bundle["text/plain"].startswith("line, 20 updates\n")
-    assert "<table>" in bundle["text/html"]
-    assert "data:image/png;base64," in bundle["text/html"]
+    assert "<table " in bundle["text/html"]
+    heads = re.findall(r"<th scope=col>(.*?)</th>", bundle["text/html"])
+    assert len(heads) == 7
+    assert all(heads), "a column without a name says nothing to a screen reader"
+
+
+def test_the_figure_is_dark_where_the_page_says_so_and_light_without_its_style() -> None:
+    page = compare("line", TWO, updates=5)._repr_mimebundle_()["text/html"]
+    image = re.search(r'<img [^>]*style="color-scheme:light;[^>]*src="data:image/svg\+xml;base64,([^"]+)"', page)
+    assert image
+    svg = base64.b64decode(image[1]).decode()
+    ElementTree.fromstring(svg)
+    light, dark = (dict(re.findall(r"--(\w+):(#\w+)", part)) for part in svg.split("prefers-color-scheme:dark")[:2])
+    assert light.keys() == dark.keys()
+    assert set(re.findall(r"var\(--(\w+)\)", svg)) == light.keys(), "each colour has a value"
+    for name, colour in light.items():
+        assert colour == f"#{name}"
+        assert (luminance(colour) > 0.5) != (luminance(dark[name]) > 0.5) or 0.1 < luminance(colour) < 0.9
+    assert '[data-jp-theme-light="false"] .gl-themed' in page
+
+
+def luminance(colour: str) -> float:
+    return sum(int(colour[at : at + 2], 16) for at in (1, 3, 5)) / 765
 
 
 def test_labels_are_shown_as_they_are_and_not_as_html() -> None:
@@ -50,7 +74,9 @@ def test_a_run_that_diverges_is_drawn_and_named() -> None:
     wild, tame = result.rows
     assert wild.diverged is not None
     assert math.isinf(wild.worst)
-    assert "diverged at update" in result.table
+    assert result.table.splitlines()[0].endswith("diverged")
+    assert f"at update {wild.diverged}" in result.table.splitlines()[1]
+    assert result.table.splitlines()[2].endswith("no")
     assert tame.diverged is None
 
 

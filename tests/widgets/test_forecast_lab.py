@@ -82,25 +82,43 @@ def stand_in(monkeypatch: pytest.MonkeyPatch) -> StandIn:
     return stand_in
 
 
-def test_nothing_is_forecast_before_the_button(stand_in: StandIn) -> None:
+def test_the_browser_asks_by_itself_and_the_answer_comes_first(stand_in: StandIn) -> None:
     lab = ForecastLab("llama-8b")
     page = Page(lab).turn("batch", "4")
-    assert stand_in.calls == []
-    assert "press Forecast" in page.state
-    assert page.state == lab.text
-    page.ask("forecast")
+    assert stand_in.calls == [], "a turn is answered at once"
+    assert page.shown["then"] == "forecast"
+    assert page.state.startswith("Being worked out: llama-8b with batch 4")
+    page.ask(page.shown["then"])
     assert stand_in.calls == [("llama-8b", Recipe(optimizer="adamw", amp="bf16", lr=1e-4), 4, 1024, False)]
-    assert page.state.startswith("llama-8b with batch 4, context 1,024, adamw, AMP bf16 needs 40 GiB at its peak ")
-    assert "(while backward ran, in layers.31): fits an H100 (79.1 GiB), of which it takes 51 %." in page.state
-    assert "help" not in page.state
+    assert page.shown["then"] == ""
+    assert page.state.startswith(
+        "Fits an H100 (79.1 GiB), of which it takes 51 %: "
+        "llama-8b with batch 4, context 1,024, adamw, AMP bf16 needs 40 GiB at its peak "
+    )
+    assert page.state.endswith("(while backward ran, in layers.31).")
+    assert page.state == lab.text
     assert list(page.panels) == ["fit", "memory"]
     assert "40" in page.panels["fit"].all_words()
     shown = dict(page.panels)
     page.turn("batch", "2").ask("forecast")
     assert all(vars(page.panels[name]) != vars(panel) for name, panel in shown.items())
-    assert "Not counted: workspaces." in page.note
+    assert (page.note, page.shown["more"]) == ("", ["What a forecast leaves out", "Not counted: workspaces."])
     assert stand_in.bars() == ["before 40 GiB", "now 30 GiB"]
     assert page.ask("hello").state == lab.text
+
+
+def test_nothing_more_is_asked_once_a_question_is_answered_or_went_wrong(stand_in: StandIn) -> None:
+    page = Page(ForecastLab("llama-8b")).ask("forecast")
+    for name, value in (("card", "T4"), ("batch", "x")):
+        assert page.turn(name, value).shown["then"] == ""
+    stand_in.error = KeyboardInterrupt()
+    assert page.turn("batch", "2").ask("forecast").shown["then"] == "", "or it would go wrong for ever"
+    assert page.state.startswith("There is no forecast for llama-8b with batch 2")
+    assert [words for _, words, *_ in page.shown["buttons"]] == ["Try again", "Largest batch that fits"]
+    assert page.turn("batch", "3").shown["then"] == "forecast"
+    stand_in.error = None
+    assert page.turn("batch", "2").ask("forecast").state.startswith("Does not fit a T4")
+    assert [words for _, words, *_ in page.shown["buttons"]] == ["Largest batch that fits"]
 
 
 def test_what_is_set_from_python_is_shown(stand_in: StandIn) -> None:
@@ -133,8 +151,8 @@ def test_every_control_changes_what_is_asked_once(stand_in: StandIn, name: str, 
     first = lab.text
     page.turn(name, value)
     assert page.values[name] == value
-    assert "settings have changed" in page.state
-    assert page.state.startswith(first)
+    assert page.state.startswith("Being worked out")
+    assert page.state != first
     assert len(stand_in.calls) == 1
     page.ask("forecast")
     assert len(stand_in.calls) == 2
@@ -149,20 +167,20 @@ def test_what_is_out_of_date_is_faint_and_says_so_until_it_belongs_to_the_settin
     fresh = {drawing.title: drawing for drawing in lab.drawings()}
     page.turn("accumulate", "4")
     for old in lab.drawings():
-        assert old.find("out of date").text == "settings have changed"
-        assert old.words.startswith("settings have changed. ")
+        assert old.find("out of date").text == "being worked out"
+        assert old.words.startswith("being worked out. ")
         strong = {mark.id: mark for mark in fresh[old.title].marks}
         for mark in old.marks:
             fill = getattr(mark, "fill", "")
             if fill and fill != "paper" and mark.id in strong:
                 assert strength(fill) < 0.5 * strength(strong[mark.id].fill)
         assert [m for m in old.marks if getattr(m, "fill", "") and m.id in strong]
-    assert "settings have changed" in page.panels["fit"].all_words()
+    assert "being worked out" in page.panels["fit"].all_words()
     page.turn("accumulate", "1")
     assert [drawing.text for drawing in lab.drawings()] == [fresh[title].text for title in fresh]
-    assert "settings have changed" not in page.panels["fit"].all_words()
+    assert "being worked out" not in page.panels["fit"].all_words()
     page.turn("card", "T4")  # which has no part in the forecast
-    assert "settings have changed" not in page.panels["fit"].all_words()
+    assert "being worked out" not in page.panels["fit"].all_words()
 
 
 def strength(role: str) -> float:
@@ -184,7 +202,7 @@ def test_a_known_answer_shows_at_once_and_the_one_before_stays_beside_it(stand_i
     assert stand_in.bars() == ["before 30 GiB", "now 60 GiB"]
     page.turn("batch", "1")
     assert stand_in.bars() == ["before 60 GiB", "now 25 GiB"]
-    assert "have changed" not in page.state
+    assert page.state.startswith("Fits")
     assert len(stand_in.calls) == 3
     page.ask("forecast")  # the same again is no change
     assert stand_in.bars() == ["before 60 GiB", "now 25 GiB"]
@@ -193,8 +211,8 @@ def test_a_known_answer_shows_at_once_and_the_one_before_stays_beside_it(stand_i
 
 def test_another_card_needs_no_forecast(stand_in: StandIn) -> None:
     page = Page(ForecastLab("llama-8b").run())
-    assert "does not fit a T4 (14.6 GiB)" in page.turn("card", "T4").state
-    assert "fits A100-40, A100-80 and H100, not T4 or L4" in page.turn("card", "every card").state
+    assert "Does not fit a T4 (14.6 GiB)" in page.turn("card", "T4").state
+    assert "Fits A100-40, A100-80 and H100, not T4 or L4" in page.turn("card", "every card").state
     assert len(stand_in.calls) == 1
 
 
@@ -225,6 +243,7 @@ def test_what_goes_wrong_is_a_sentence_and_the_lab_lives_on(stand_in: StandIn, e
     stand_in.error = error
     page.turn("batch", "2").ask("forecast")
     assert page.alarm == said
+    assert "Try again" in str(page.shown["buttons"])
     assert stand_in.bars() == ["now 25 GiB"]
     stand_in.error = None
     page.ask("forecast")
@@ -242,7 +261,8 @@ def test_progress_is_told_to_the_browser_alone(
     monkeypatch.setattr(lab._view.front, "send", lambda message, buffers=None: told.append(message))
     monkeypatch.setattr(fit_widget, "_TOLD_EVERY", 0.0)
     threads = threading.active_count()
-    page = Page(lab).ask("forecast")
+    capfd.readouterr()
+    page = Page(lab).turn("batch", "5").ask("forecast")
     assert told == [{"progress": share} for share in (0.0, *(at / 5 for at in range(5)), None)]
     stand_in.error = RuntimeError("no")
     page.turn("batch", "2").ask("forecast")
@@ -316,6 +336,13 @@ BAD: list[tuple[Callable[[], object], str]] = [
 def test_bad_input_is_named(call: Callable[[], object], words: str) -> None:
     with pytest.raises((ValueError, TypeError), match=words):
         call()
+
+
+def test_what_a_cell_shows_is_answered(stand_in: StandIn) -> None:
+    """A notebook that is stored without a browser holds a picture of the answer."""
+    data, _ = ForecastLab("llama-8b")._repr_mimebundle_()
+    assert data["text/plain"].startswith("Fits an H100")
+    assert len(stand_in.calls) == 1
 
 
 def test_the_saved_output_has_a_picture_and_words(stand_in: StandIn, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_nonsense_from_the_page_is_answered_in_words(request_: dict[str, Any]) -
     assert answer["frames"][0]["alarm"]
 
 
-@pytest.mark.parametrize("do", ["to_line", "press", "zoom"])
+@pytest.mark.parametrize("do", ["press", "zoom"])
 def test_what_only_a_lab_can_do_is_no_mistake(do: str) -> None:
     page = Page(Adder()).ask(do, line=1, what="batch 3")
     assert page.alarm == ""
@@ -123,6 +123,41 @@ def test_start_values_are_set_by_name_and_a_slider_takes_in_a_number_between_its
     for wrong in ({"a": 9.0}, {"c": 1}, {"b": "two"}):
         with pytest.raises(ValueError, match=f"Adder: .*{next(iter(wrong))}"):
             Adder(**wrong)
+
+
+class Doubler(Instrument):
+    """Doubles any number of a range."""
+
+    title = "The doubler"
+
+    def knobs(self) -> list[Knob]:
+        return [Knob.number("x", "number", 0.5, -1.2, 2.0, 0.05)]
+
+    def look(self, at: Settings) -> View:
+        return View({}, f"Twice is {2 * at['x']:g}.")
+
+
+def test_a_slider_over_all_numbers_takes_any_of_its_range() -> None:
+    page = Page(Doubler())
+    told = page.control("x")
+    assert (told["kind"], told["low"], told["high"], told["step"]) == ("slider", -1.2, 2.0, 0.05)
+    assert "options" not in told
+    assert page.turn("x", 1.2345).state == "Twice is 2.469."
+    assert page.turn("x", 2).state == "Twice is 4."
+    for wrong in (2.0001, -5, True, "1", None, float("inf")):
+        page.turn("x", wrong)
+        assert page.alarm == f"Doubler: x must be a number from -1.2 to 2, got {wrong!r}"
+        assert page.state == "Twice is 4."
+    assert Doubler(x=0.777).text == "Twice is 1.554."
+    with pytest.raises(ValueError, match=r"x must be a number from -1\.2 to 2"):
+        Doubler(x=3.0)
+
+
+@pytest.mark.parametrize(("to", "held"), [(0.519, 0.5), (0.53, 0.55), (-7.0, -1.2), (9.0, 2.0), (-0.004, 0.0)])
+def test_what_is_dragged_goes_by_the_step_and_stops_at_the_ends(to: float, held: float) -> None:
+    doubler = Doubler()
+    Page(doubler).ask("drag", name="x", x=to, y=0.0)
+    assert repr(doubler.values["x"]) == repr(held)
 
 
 def test_what_was_seen_is_not_worked_out_again() -> None:
@@ -148,7 +183,8 @@ def test_a_page_holds_what_is_recorded_and_offers_no_more(tmp_path: Path) -> Non
         assert page.values == at
     first = recording["frames"][0]
     assert [value for _, value in first["controls"][0]["options"]] == [0.0, 1.0, 2.0]
-    assert first["off"] == ["b", "calls"], "what was not recorded cannot be turned"
+    assert [control["name"] for control in first["controls"]] == ["a", "twice"], "no control that cannot be turned"
+    assert "<h1>The adder</h1><p>A recording of 5 settings," in html
     with pytest.raises(ValueError, match=r"Adder.save: path must end in .png, .svg or .html, got 'x.gif'"):
         Adder().save("x.gif")
 

@@ -114,10 +114,10 @@ def _where(definition: Definition, seed: int) -> str:
     return f", for {text}." if text else "."
 
 
-def _picture(definition: Definition, mine: object, right: object) -> Callable[[], bytes | None]:
+def _picture(definition: Definition, mine: object, right: object) -> Callable[[], str | None]:
     """Return what draws yours against expected, where both can be drawn."""
 
-    def draw() -> bytes | None:
+    def draw() -> str | None:
         from ..figures.answer import answer_figure
 
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ...formatting import html_box, inline_html, png_img
+from ...formatting import html_box, inline_html, svg_img
 
 RIGHT, NOT_YET, NOT_ATTEMPTED = "right", "not yet", "not attempted"
 # A sign beside each colour, for those who do not see it.
@@ -24,11 +24,11 @@ class Verdict:
     remark: str
     mistake: str | None = None
     """The name of the typical wrong answer that this is, None if it is none of those known."""
-    draw: Callable[[], bytes | None] = field(default=lambda: None, repr=False, compare=False)
+    draw: Callable[[], str | None] = field(default=lambda: None, repr=False, compare=False)
     """Makes the picture; most verdicts are never looked at twice, so it is made when it is shown."""
 
     @cached_property
-    def png(self) -> bytes | None:
+    def picture(self) -> str | None:
         """Yours against expected, as a picture; None where there is nothing to draw."""
         return self.draw()
 
@@ -41,7 +41,7 @@ class Verdict:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         head, colour = _LOOK[self.state]
         picture = ""
-        if self.png is not None:
-            picture = f"<br>{png_img(self.png, self.remark, 560)}"
+        if self.picture is not None:
+            picture = f"<br>{svg_img(self.picture, self.remark, 560)}"
         page = html_box(f"<b>{head}.</b> {inline_html(self.remark)}{picture}", colour)
         return {"text/plain": repr(self), "text/html": page}

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from io import BytesIO
+from io import StringIO
 from typing import Any
 
+import matplotlib
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from ...drawing import INK, STALE, WEIGHTS, own_look
+from ...drawing import INK, STALE, WEIGHTS, own_look, themed_svg
 
 _BARS = 12  # up to so many numbers are bars, more are a curve
 
 
-def answer_figure(yours: Any, expected: Any, x: str = "", y: str = "") -> bytes | None:
-    """Draw two rows of numbers, or two dicts of numbers, over each other; return a PNG, None where there is no row."""
+def answer_figure(yours: Any, expected: Any, x: str = "", y: str = "") -> str | None:
+    """Draw two rows of numbers, or two dicts of numbers, over each other; return SVG, None where there is no row."""
     labels = list(expected) if isinstance(expected, Mapping) else None
     mine, right = _row(yours), _row(expected)
     if right is None or mine is None or right.size < 2:
         return None
-    with own_look():
-        figure = Figure(figsize=(5.6, 2.6), dpi=160, layout="constrained")
-        canvas = FigureCanvasAgg(figure)
+    with own_look(), matplotlib.rc_context({"svg.hashsalt": "gradlab", "svg.fonttype": "path"}):
+        figure = Figure(figsize=(5.6, 2.6), layout="constrained")
+        canvas: Any = FigureCanvasSVG(figure)
         axes = figure.add_subplot()
         if labels or right.size <= _BARS:
             at = np.arange(right.size)
@@ -37,9 +38,9 @@ def answer_figure(yours: Any, expected: Any, x: str = "", y: str = "") -> bytes 
         axes.set(xlabel=x, ylabel=y)
         axes.margins(x=0.03, y=0.08)
         figure.legend(loc="outside upper left", ncols=2, frameon=False)
-        out = BytesIO()
-        canvas.print_png(out)
-    return out.getvalue()
+        out = StringIO()
+        canvas.print_svg(out, metadata={"Date": None, "Creator": None})
+    return themed_svg(out.getvalue())
 
 
 def _row(value: Any) -> Any:

@@ -12,10 +12,13 @@ from ...widgets import Instrument, Knob, Settings, View
 from . import swing_numbers as numbers
 from .swing_panels import draw_map, draw_valley, draw_weight
 
-_LRS = [0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0, 3.5, 3.9, 4.0, 4.1, 4.5]
-_CURVATURES = [0.1, 0.2, 0.5, 1.0, 2.0, 5.0]
-_MOMENTA = [0.0, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99]
-_RECORDED_MOMENTA = (0.0, 0.5, 0.9)
+# What a page without a kernel holds.
+_FEW_LRS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.5, 1.9, 2.0, 2.1, 2.5, 3.0, 3.5, 3.9, 4.0, 4.1, 4.5)
+_LRS = sorted({*_FEW_LRS, *(tenths / 10 for tenths in range(1, 46))})
+_MOMENTA = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+_FEW_MOMENTA = (0.5, 0.9)
+_CURVATURES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
+_STARTS = [fifths / 5 for fifths in range(-6, 7)]
 
 
 class Swing(Instrument):
@@ -24,22 +27,23 @@ class Swing(Instrument):
     title = "The swing"
 
     def knobs(self) -> list[Knob]:
-        """Return zero_grad, lr, momentum and curvature."""
-        number = "{:g}".format
+        """Return zero_grad, lr, momentum, curvature and the start."""
         return [
             Knob.tick("zero_grad", "zero_grad", start=False),
-            Knob.slider("lr", "lr", 0.1, _LRS, number),
-            Knob.slider("momentum", "momentum", 0.0, _MOMENTA, number),
-            Knob.slider("curvature", "curvature", 1.0, _CURVATURES, number),
+            Knob.number("lr", "lr", 0.1, 0.01, 4.5, 0.01),
+            Knob.number("momentum", "momentum", 0.0, 0.0, 0.99, 0.01),
+            Knob.number("curvature", "curvature", 1.0, 0.1, 5.0, 0.1),
+            Knob.number("start", "start", 1.0, -numbers.FARTHEST, numbers.FARTHEST, 0.01),
         ]
 
     def look(self, at: Settings) -> View:
         """Run the loop, and say what becomes of it."""
         path = numbers.run_swing(**at)
+        reach = numbers.reach(**{name: value for name, value in at.items() if name != "start"})
         return View(
             panels={
-                "weight": partial(draw_weight, path, at["zero_grad"]),
-                "valley": partial(draw_valley, path, at["curvature"], at["zero_grad"]),
+                "weight": partial(draw_weight, path, at["zero_grad"], reach),
+                "valley": partial(draw_valley, path, at["curvature"], at["zero_grad"], reach),
                 "map": partial(draw_map, *(at[name] for name in ("lr", "curvature", "momentum", "zero_grad"))),
             },
             state=_state(path, **at),
@@ -47,23 +51,29 @@ class Swing(Instrument):
         )
 
     def recorded(self) -> Iterable[Settings]:
-        """Return every lr with and without zero_grad at three momenta, and every curvature."""
+        """Return many values of each slider with and without zero_grad, and some of lr at three momenta."""
         for zero_grad in (False, True):
-            for momentum in _RECORDED_MOMENTA:
-                yield from ({"zero_grad": zero_grad, "momentum": momentum, "lr": lr} for lr in _LRS)
+            yield from ({"zero_grad": zero_grad, "lr": lr} for lr in _LRS)
+            for momentum in _FEW_MOMENTA:
+                yield from ({"zero_grad": zero_grad, "momentum": momentum, "lr": lr} for lr in _FEW_LRS)
+            yield from ({"zero_grad": zero_grad, "momentum": momentum} for momentum in _MOMENTA)
             yield from ({"zero_grad": zero_grad, "curvature": curvature} for curvature in _CURVATURES)
+            yield from ({"zero_grad": zero_grad, "start": start} for start in _STARTS)
 
 
 def swing(**start: Any) -> Swing:
-    """Return the swing; ``zero_grad``, ``lr``, ``momentum`` and ``curvature`` set where it starts."""
+    """Return the swing; ``zero_grad``, ``lr``, ``momentum``, ``curvature`` and ``start`` are what it begins with."""
     return Swing(**start)
 
 
-def _state(path: numbers.SwingPath, lr: float, curvature: float, momentum: float, zero_grad: bool) -> str:
+def _state(path: numbers.SwingPath, lr: float, curvature: float, momentum: float, zero_grad: bool, start: float) -> str:
     s = lr * curvature
+    if not start:
+        return "The weight starts at the minimum: the gradient is 0 there, and it stays, whatever lr is."
     how = (
         f"{'With' if zero_grad else 'Without'} zero_grad, lr × curvature = {short(s)}"
         + f", momentum {momentum:g}" * bool(momentum)
+        + f", from w = {start:g}" * (start != 1.0)
     )
     return f"{how}: the weight {path.fate}. {_period(path)}{_limit(momentum, zero_grad)}"
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -22,8 +23,11 @@ import numpy as np
 import torch
 
 UPDATES = 120
+FARTHEST = 1.2
+"""How far from the minimum, at 0, a path may start."""
 _EDGE = 1e-4  # of a factor by which an update changes the swing, that counts as none
 _FAR = 1e6
+_REACH = 3.0  # to where a path that runs away is drawn; it starts at 1
 _SMALL = 1e-9  # below it rounding decides
 
 Fate = Literal["settles", "swings for ever", "runs away"]
@@ -34,7 +38,7 @@ class SwingPath:
     """One run: the weight before each update and after the last, and what was predicted and measured of it."""
 
     weights: tuple[float, ...]
-    """Ends where the weight is no finite number any more."""
+    """The first is the start. Ends where the weight is no finite number any more."""
     factor: float
     """Predicted: by what an update multiplies the size of the swing."""
     double: bool
@@ -58,12 +62,12 @@ class SwingPath:
         return max(weight / by for weight, by in sizes if by > _SMALL)
 
 
-def source(lr: float, curvature: float, momentum: float, zero_grad: bool) -> str:
+def source(lr: float, curvature: float, momentum: float, zero_grad: bool, start: float = 1.0) -> str:
     """Return the loop as it is shown and run."""
     clear = "    optimizer.zero_grad()\n" if zero_grad else ""
     beta = f", momentum={momentum:g}" if momentum else ""
     return (
-        "w = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)\n"
+        f"w = torch.tensor({float(start)!r}, dtype=torch.float64, requires_grad=True)\n"
         f"optimizer = torch.optim.SGD([w], lr={lr:g}{beta})\n"
         f"for update in range({UPDATES}):\n"
         f"{clear}"
@@ -74,16 +78,25 @@ def source(lr: float, curvature: float, momentum: float, zero_grad: bool) -> str
     )
 
 
-def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool) -> SwingPath:
+@lru_cache(maxsize=8)
+def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool, start: float = 1.0) -> SwingPath:
     """Run the shown loop, and predict it."""
-    path: list[float] = [1.0]
+    path: list[float] = [start]
+    text = source(lr, curvature, momentum, zero_grad, start)
     with torch.enable_grad():
-        exec(compile(source(lr, curvature, momentum, zero_grad), "<the swing>", "exec"), {"torch": torch, "path": path})
+        exec(compile(text, "<the swing>", "exec"), {"torch": torch, "path": path})
     finite = next((at for at, weight in enumerate(path) if not abs(weight) < _FAR), len(path))
     root, double = leading_root(lr * curvature, momentum, zero_grad)
     angle = abs(math.atan2(root.imag, root.real))
     period = 2 * math.pi / angle if angle > 1e-9 else math.inf
     return SwingPath(tuple(path[:finite]), abs(root), double, period, measured_period(path[:finite]))
+
+
+def reach(lr: float, curvature: float, momentum: float, zero_grad: bool) -> float:
+    """Return how far the axis of the weight goes: the same for every start, so that it rests while one is dragged."""
+    path = run_swing(lr, curvature, momentum, zero_grad)
+    most = max(abs(weight) for weight in path.weights)
+    return FARTHEST * 1.04 * max(1.0, min(_REACH, most) if path.fate == "runs away" else most)
 
 
 def leading_root(s: float, momentum: float, zero_grad: bool) -> tuple[complex, bool]:

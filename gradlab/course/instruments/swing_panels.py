@@ -13,14 +13,12 @@ from . import swing_numbers as numbers
 
 HIGHEST = 4.6
 """lr times curvature up to which the map reaches."""
-_REACH = 3.0  # of the weight's axis for a path that runs away; it starts at 1
 _COLUMNS, _ROWS = 92, 40
 
 
-def draw_weight(path: numbers.SwingPath, zero_grad: bool, width: int, height: int) -> Drawing:
-    """Draw the weight before each update, with the predicted envelope dashed."""
+def draw_weight(path: numbers.SwingPath, zero_grad: bool, reach: float, width: int, height: int) -> Drawing:
+    """Draw the weight before each update as far as ``reach``, with the predicted envelope dashed."""
     panel = PanelBuilder("the weight, update by update", width, height)
-    reach = _reach(path)
     axes = panel_axes(width, height, Side(0, numbers.UPDATES, words="updates", ticks="updates"), Side(-reach, reach))
     panel.axes(axes)
     middle = axes.y.at(0)
@@ -57,13 +55,14 @@ def draw_weight(path: numbers.SwingPath, zero_grad: bool, width: int, height: in
             bold=True,
             backed=True,
         )
-    return panel.finish(f"{_said(path)} The weight starts at 1; the minimum is at 0.")
+    return panel.finish(f"{_said(path)} The weight starts at {path.weights[0]:g}; the minimum is at 0.")
 
 
-def draw_valley(path: numbers.SwingPath, curvature: float, zero_grad: bool, width: int, height: int) -> Drawing:
-    """Draw the loss over the weight, and the path in it: older places paler."""
-    panel = PanelBuilder("the same path in the valley of the loss", width, height)
-    reach = _reach(path)
+def draw_valley(
+    path: numbers.SwingPath, curvature: float, zero_grad: bool, reach: float, width: int, height: int
+) -> Drawing:
+    """Draw the loss over the weight, and the path in it, older places paler; its start can be dragged."""
+    panel = PanelBuilder("its path in the valley", width, height)
     axes = panel_axes(
         width, height, Side(-reach, reach, words="weight"), Side(0, curvature / 2 * reach**2 * 1.05, words="loss")
     )
@@ -82,9 +81,6 @@ def draw_valley(path: numbers.SwingPath, curvature: float, zero_grad: bool, widt
     places = axes.places(weights, curvature / 2 * weights**2)
     panel.add(Path("path", places, stroke=f"{role(zero_grad)}/45", width=1.2))
     panel.add(Dots("old", places[:-2], size=6.0, fill=f"{role(zero_grad)}/45"))
-    panel.add(
-        Dots("start", places[:2], size=9.0, fill="paper", stroke=role(zero_grad), width=2.0, words="the start: w = 1")
-    )
     if len(weights) > 1:
         panel.add(
             Dots(
@@ -95,8 +91,21 @@ def draw_valley(path: numbers.SwingPath, curvature: float, zero_grad: bool, widt
                 words=f"after {len(weights) - 1} updates: w = {short(float(weights[-1]))}",
             )
         )
+    start = f"w = {path.weights[0]:g}"
+    panel.add(
+        Dots(
+            "start",
+            places[:2],
+            size=14.0,
+            fill="paper",
+            stroke=role(zero_grad),
+            width=2.5,
+            words=f"the start: {start}. Drag it to another one.",
+            drag=Drag("start", axes.x.axis, axes.y.axis),
+        )
+    )
     return panel.finish(
-        f"From w = 1 the path visits {len(weights)} places; the last one shown is w = {short(float(weights[-1]))}."
+        f"From {start} the path visits {len(weights)} places; the last one shown is w = {short(float(weights[-1]))}."
     )
 
 
@@ -148,7 +157,7 @@ def draw_map(lr: float, curvature: float, momentum: float, zero_grad: bool, widt
             drag=pull,
         )
     )
-    panel.corner(f"lr × curvature = {short(s)}")
+    panel.corner(f"lr × curvature = {short(s)}", f"at {short(s)}")
     return panel.finish(
         f"lr × curvature is {short(s)} and momentum {momentum:g}, {'with' if zero_grad else 'without'} zero_grad."
     )
@@ -185,11 +194,6 @@ def _read_as_lr(axes: Axes, curvature: float) -> Axis:
     return Axis(axis.start / curvature, axis.per_pixel / curvature)
 
 
-def _reach(path: numbers.SwingPath) -> float:
-    most = max(abs(weight) for weight in path.weights)
-    return 1.25 * max(1.0, min(_REACH, most) if path.fate == "runs away" else most)
-
-
 def _corner(path: numbers.SwingPath) -> list[str]:
     if not math.isfinite(path.predicted_period):
         return ["no swing"]
@@ -202,6 +206,8 @@ def _corner(path: numbers.SwingPath) -> list[str]:
 
 
 def _said(path: numbers.SwingPath) -> str:
+    if not path.weights[0]:
+        return "It stays where it starts."
     return f"It {path.fate}."
 
 

@@ -67,9 +67,12 @@ class Patient(Instrument):
         shown = [(words, words) for words in self._texts]
         seen = {number for outcome in self._outcomes.values() for number in outcome.record.gradients}
         updates = sorted(seen) or [_FIRST_SHOWN]
+        came = self._outcomes.get(CAME)
+        shown_first = sorted(came.record.gradients) if came else []
+        first = min(shown_first or updates, key=lambda number: abs(number - _FIRST_SHOWN))
         return [
             Knob.choice("loop", "loop", CAME, shown),
-            Knob.slider("update", "update", updates[0], updates, text="{:,}".format, plays=True),
+            Knob.slider("update", "update", first, updates, text="{:,}".format, plays=True),
         ]
 
     def look(self, at: Settings) -> View:
@@ -137,8 +140,6 @@ class Patient(Instrument):
             self._edit(str(request.get("text", "")))
         elif do == "reveal":
             self._reveal()
-        elif do == "to_line":
-            pass  # a line of the loop was pressed
         else:
             super()._do(request)
 

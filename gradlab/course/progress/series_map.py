@@ -51,7 +51,7 @@ def _tile(notebook: SeriesNotebook, tally: NotebookTally) -> str:
         state, sign, words = "done", _DONE, "done: "
     elif tally.begun:
         state, sign, words = "begun", _BEGUN, "begun: "
-    name = f"{notebook.number} {notebook.name}"
+    name = f"{notebook.number} {notebook.name}".replace("_", "_<wbr>")  # names break at underscores only
     # A link leads to a notebook beside this one. Where gradlab is installed without its notebooks there is none.
     title = f'<a href="{notebook.file}">{name}</a>' if Path(notebook.file).is_file() else name
     mark = f'<span aria-hidden="true">{sign} </span><span class="gl-map-unseen">{words}</span>' if sign else ""

@@ -24,6 +24,8 @@ def random_value(knob: dict, chance: random.Random) -> object:
         return chance.random() < 0.5
     if knob["kind"] == "order":
         return " ".join(chance.choices(knob["options"], k=chance.randint(1, 6)))
+    if "step" in knob:
+        return round(chance.uniform(knob["low"], knob["high"]), 3)
     return chance.choice(knob["options"])[1]
 
 

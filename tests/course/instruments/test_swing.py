@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from page import Page
 
 from gradlab.course import swing
@@ -24,9 +25,11 @@ CASES = [
 ]
 
 
-def by_hand(lr: float, curvature: float, momentum: float, zero_grad: bool, updates: int = 120) -> list[float]:
+def by_hand(
+    lr: float, curvature: float, momentum: float, zero_grad: bool, updates: int = 120, start: float = 1.0
+) -> list[float]:
     """SGD's rules in plain numbers: .grad adds unless it is cleared, the velocity adds .grad."""
-    weight, grad, velocity, path = 1.0, 0.0, 0.0, [1.0]
+    weight, grad, velocity, path = start, 0.0, 0.0, [start]
     for _ in range(updates):
         grad = (0.0 if zero_grad else grad) + curvature * weight
         velocity = momentum * velocity + grad
@@ -77,6 +80,69 @@ def test_the_limits_that_the_words_name(momentum: float) -> None:
     assert [numbers.run_swing(s, 1.0, 0.0, False).fate for s in (4.0, 4.01)] == ["runs away"] * 2
 
 
+def with_torch(lr: float, curvature: float, momentum: float, zero_grad: bool, start: float) -> list[float]:
+    """The loop written out in PyTorch, with nothing of the package."""
+    w = torch.tensor(start, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=lr, momentum=momentum)
+    path = [start]
+    for _ in range(120):
+        if zero_grad:
+            optimizer.zero_grad()
+        (curvature / 2 * w**2).backward()
+        optimizer.step()
+        path.append(w.item())
+    return path
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_number_between_the_ends_is_run_by_pytorch(seed: int) -> None:
+    """A hand may stop anywhere: each place drawn is the weight of the loop written out."""
+    chance = random.Random(seed)
+    lab = swing()
+    page = Page(lab)
+    at = {"zero_grad": seed % 2 == 0}
+    for name in ("lr", "momentum", "curvature", "start"):
+        control = page.control(name)
+        steps = round((control["high"] - control["low"]) / control["step"])
+        at[name] = round(control["low"] + chance.randint(0, steps) * control["step"], 10)
+        if name == "momentum" and seed < 4:
+            at[name] = 0.0
+        page.turn(name, at[name])
+    page.turn("zero_grad", at["zero_grad"])
+    assert (page.alarm, lab.values) == ("", at)
+    wanted = with_torch(**at)
+    assert list(numbers.run_swing(**at).weights) == wanted[: len(numbers.run_swing(**at).weights)]
+    told = page.control("lr")["label"] + f"={at['lr']:g}"
+    assert told in page.code()
+    valley = page.panels["valley"]
+    ((x, _),) = valley.points("start")
+    axis = valley.draggable("start")["drag"]["x"]
+    assert axis["start"] + axis["per_pixel"] * x == pytest.approx(at["start"], abs=0.02 * abs(axis["per_pixel"] * 400))
+
+
+def test_the_start_is_dragged_and_the_axes_rest() -> None:
+    page = Page(swing(lr=0.3))
+    before = page.panels["valley"]
+    page.ask("drag", name="start", x=-0.6034, y=9.0)
+    assert page.values["start"] == -0.6
+    assert "from w = -0.6: the weight swings for ever" in page.state
+    after = page.panels["valley"]
+    assert before.draggable("start")["drag"] == after.draggable("start")["drag"]
+    assert before.points("valley") == after.points("valley")
+    ((x, y),) = after.points("start")
+    axes = after.draggable("start")["drag"]
+    assert axes["x"]["start"] + axes["x"]["per_pixel"] * x == pytest.approx(-0.6, abs=0.01)
+    assert axes["y"]["start"] + axes["y"]["per_pixel"] * y == pytest.approx(0.6**2 / 2, abs=0.01)
+    page.ask("drag", name="start", x=50.0, y=0.0)
+    assert page.values["start"] == 1.2
+
+
+def test_at_the_minimum_nothing_moves() -> None:
+    lab = swing(start=0.0, lr=1.0)
+    assert "the gradient is 0 there, and it stays" in lab.text
+    assert set(numbers.run_swing(1.0, 1.0, 0.0, False, 0.0).weights) == {0.0}
+
+
 def test_picture_and_words_show_the_same_numbers() -> None:
     page = Page(swing(lr=0.3))
     told = re.search(r"predicted ([\d.]+), measured ([\d.]+)", page.state)
@@ -110,8 +176,6 @@ def test_the_map_shows_where_runs_run_away() -> None:
 
 
 def test_the_code_that_is_shown_is_what_was_run() -> None:
-    import torch
-
     lab = swing(lr=0.2, momentum=0.5)
     names: dict[str, Any] = {"torch": torch, "path": []}
     exec(Page(lab).shown["code"]["source"], names)

@@ -166,5 +166,3 @@ def test_requests_that_make_no_sense_are_answered_in_words() -> None:
     for request in ({"do": "edit"}, {"do": "edit", "text": 3}, {"do": "turn", "name": "loop", "value": 9}, {"do": "x"}):
         (frame,) = patient.handle({**request, "n": 1, "client": "a"})["frames"]
         assert "Traceback" not in json.dumps(frame)
-    patient.handle({"do": "to_line", "line": 3})
-    assert patient._alarm == ""

@@ -1,0 +1,100 @@
+"""Each bet of the series: nothing that follows it is seen before the choice, up to the next bet or heading."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from gradlab.commands.page import notebook_page
+from gradlab.widgets.question import question_names
+
+from .bets import NOTEBOOKS, expect_covered_until_the_choice, questions, stored
+from .driving import Notebook
+
+# In pages every bet is looked at. With a kernel, these take a second each: texts in which the next heading stands below
+# the end of a section, and questions in a row. GRADLAB_BETS=all looks at all of them in JupyterLab and Notebook 7.
+LIVE = (
+    NOTEBOOKS
+    if os.environ.get("GRADLAB_BETS") == "all"
+    else [path for path in NOTEBOOKS if path.stem[:2] in ("12", "13")]
+)
+OPEN = """async ([path, id]) => {
+  const panel = await jupyterapp.commands.execute('docmanager:open', {path, kernel: {id}});
+  await panel.context.ready;
+}"""
+LIVE_BETS = "count => document.querySelectorAll('.gl-bet[data-live]:not(.lm-mod-hidden *)').length === count"
+SESSION = """([path, id]) => jupyterapp.serviceManager.sessions.startNew(
+  {path, name: path, type: 'notebook', kernel: {id}})"""
+CLOSE = "() => { const panel = jupyterapp.shell.currentWidget; panel.context.save().then(() => panel.dispose()); }"
+RENDERED = """count => {
+  const cells = [...window.jupyterapp?.shell.currentWidget?.content?.node.querySelectorAll('.jp-Cell') ?? []];
+  const texts = cells.filter(cell => cell.matches('.jp-MarkdownCell'));
+  return cells.length === count && texts.every(cell => cell.querySelector('.jp-RenderedMarkdown')?.childElementCount);
+}"""
+RUN = """async places => {
+  const cells = jupyterapp.shell.currentWidget.content, {commands} = jupyterapp;
+  await Promise.all(places.map(place => {
+    cells.activeCellIndex = place;
+    cells.deselectAll();
+    return commands.execute('notebook:run-cell');
+  }));
+}"""
+
+
+@pytest.fixture
+def kernel(notebook: Notebook) -> str:
+    """The id of a kernel that knows ``predict`` and no guesses; all notebooks share it."""
+    code = "from gradlab import predict; from gradlab.widgets.guesses import GUESSES; GUESSES.__init__()"
+    notebook.ask(f"exec({code!r}, globals())")
+    return str(notebook.page.evaluate("() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.id"))
+
+
+def in_jupyterlab(notebook: Notebook, name: str, kernel: str) -> tuple[Any, Callable[[], object]]:
+    notebook.page.evaluate(OPEN, [name, kernel])
+    return notebook.page, lambda: notebook.page.evaluate(CLOSE)
+
+
+def in_notebook_7(notebook: Notebook, name: str, kernel: str) -> tuple[Any, Callable[[], object]]:
+    notebook.page.evaluate(SESSION, [name, kernel])
+    page = notebook.page.context.new_page()
+    page.goto(f"{notebook.jupyter.url}/notebooks/{name}")
+    return page, page.close
+
+
+@pytest.mark.parametrize("opened", [in_jupyterlab, in_notebook_7])
+def test_what_follows_a_bet_is_covered_in_a_notebook(
+    notebook: Notebook, kernel: str, opened: Callable[..., tuple[Any, Callable[[], object]]]
+) -> None:
+    if opened is in_notebook_7 and importlib.util.find_spec("notebook") is None:
+        pytest.skip("needs Notebook 7 (pip install notebook)")
+    for path in LIVE:
+        kept = stored(path)
+        name = f"{opened.__name__}_{path.name}"
+        nbformat.write(kept, notebook.jupyter.folder / name)
+        page, close = opened(notebook, name, kernel)
+        page.wait_for_function(RENDERED, arg=len(kept.cells), timeout=60_000)
+        asked = questions(kept.cells)
+        page.evaluate(RUN, asked)
+        page.wait_for_function(
+            "count => document.querySelectorAll('.gl-bet[data-live]').length === count", arg=len(asked)
+        )
+        expect_covered_until_the_choice(page, kept.cells)
+        close()
+
+
+def test_what_follows_a_bet_is_covered_in_a_page(notebook: Notebook, tmp_path: Path) -> None:
+    page, asked = notebook.page.context.new_page(), 0
+    for path in NOTEBOOKS:
+        kept = stored(path)
+        nbformat.write(kept, tmp_path / path.name)
+        (tmp_path / "page.html").write_text(notebook_page(tmp_path / path.name), encoding="utf-8")
+        page.goto((tmp_path / "page.html").as_uri())
+        asked += expect_covered_until_the_choice(page, kept.cells)
+    page.close()
+    assert asked == len(question_names()) == 111
