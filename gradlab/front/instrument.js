@@ -2,6 +2,7 @@
 /** An instrument in a notebook: its screen, and what it asks the kernel. */
 
 import { InstrumentScreen } from "./instrument_screen.js";
+import { bringIntoView } from "./in_view.js";
 import { hideStill } from "./screen.js";
 
 const UNANSWERED = 3000; // ms until the reader is told that the kernel does not answer
@@ -83,8 +84,9 @@ export class Instrument {
     if (this.screen.progress.style.visibility === "hidden") this.screen.words.show({ note });
   }
 
-  /** @param {{n?: number, client?: string, frames?: Record<string, any>[], progress?: number | null}} message */
+  /** @param {{new?: boolean, n?: number, client?: string, frames?: Record<string, any>[], progress?: number | null}} message */
   take(message) {
+    if (message.new) bringIntoView(this.root);
     if (message.progress !== undefined) this.screen.tellProgress(message.progress);
     for (const frame of message.frames ?? []) this.screen.take(frame);
     if (message.client !== this.client || message.n !== this.count || !this.asked) return;

@@ -8,6 +8,10 @@ from .._lazy import load_lazily
 
 if TYPE_CHECKING:
     from .history import History as History
+    from .place import Place as Place
+    from .place import begin_again_for as begin_again_for
+    from .place import go_on_to as go_on_to
+    from .place import place_of as place_of
     from .program import LoopError as LoopError
     from .program import Program as Program
     from .program import Statement as Statement

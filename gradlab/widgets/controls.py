@@ -25,6 +25,8 @@ SPEEDS = (
 """Words and updates a second: 0 for a statement at a time, None for as fast as it goes."""
 USUAL_SPEED = "60 updates/s"
 """At which a Lab plays unless it is asked for another."""
+USUAL_EVERY = 1000 / 60
+"""ms for which an update is seen at that speed."""
 
 UNSWITCHED = "unswitched"
 """The tick of every lab with switches and a loss: whether it shows how the loss goes on without the newest switch."""

@@ -11,13 +11,13 @@ from ..scenes import PanelName
 from .controls import UNSWITCHED
 
 if TYPE_CHECKING:
-    from .controller import LabController
+    from .shown_run import ShownRun
 
 
 class UnswitchedCopy:
     """Keeps a copy of the run from before the newest switch, and has it keep pace with the run."""
 
-    def __init__(self, lab: LabController) -> None:
+    def __init__(self, lab: ShownRun) -> None:
         """Begin without one."""
         self._lab = lab
         self.share = 0.1
