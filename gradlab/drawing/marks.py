@@ -140,7 +140,7 @@ class Text(Mark):
 
 
 @dataclass(frozen=True, slots=True)
-class Code(Text):
+class CodeText(Text):
     """A line of code, in letters of one width; only still pictures have them."""
 
 

@@ -11,7 +11,7 @@ from .._process import lock
 from ..doctor import LiveDoctor
 from ..forecast import usable_bytes
 from ..formatting import bytes_text
-from ..loop import SWITCHES, LoopError, Program, Recipe, Run, begin_again_for, go_on_to, place_of
+from ..loop import SWITCHES, LoopError, Program, Recipe, Run, begin_again_for, go_on_to, run_point
 from ..scenes import PanelName, explain_oom, find_oom, free_after_oom
 from .answers import INTERRUPTED, answer_request
 from .controls import UNSWITCHED, USUAL_EVERY
@@ -95,7 +95,7 @@ class LabController(ShownRun):
 
     def leave_off(self) -> None:
         """Have Reset come back to where the run is now: a cell has driven it here."""
-        self._left_off = place_of(self.runner)
+        self._left_off = run_point(self.runner)
 
     def advance_to(self, updates: int, done: Callable[[int], object] = lambda some: None) -> None:
         """Train to this update without a browser; ``done`` is told of every few updates that are made."""
@@ -108,13 +108,13 @@ class LabController(ShownRun):
             done(some)
 
     def _go_back(self) -> None:
-        place = self._left_off
-        if place is None:
+        point = self._left_off
+        if point is None:
             return
-        begin_again_for(self.runner, place)
+        begin_again_for(self.runner, point)
         self.runner.watch_memory = False  # as at the start
-        self._start_showing(f"Back at update {place.updates:,}, where the cell left off.")
-        go_on_to(self.runner, place, self.advance_to)
+        self._start_showing(f"Back at update {point.updates:,}, where the cell left off.")
+        go_on_to(self.runner, point, self.advance_to, self._take)
 
     def begin_again(
         self, weights: Sequence[float] | None = None, words: str = "", *, keep_scenes: bool = False
@@ -158,8 +158,7 @@ class LabController(ShownRun):
         """Run a text of the learner's own from now on; a LoopError names the line of a mistake."""
         Program(text)  # a mistake that is seen at once changes nothing
         self._complete_update()
-        self.runner.edit(text)
-        self.unswitched.forget()
+        self._take(text)
         self._doctor = LiveDoctor()
         self._memory_due = True
         self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
@@ -169,8 +168,7 @@ class LabController(ShownRun):
         words = ", ".join(recipe.changes_from(self.runner.recipe)) or "nothing changed"
         if self._complete_update():
             words += f" (update {self.runner.updates:,} was completed first)"
-        with self.unswitched.through_switch(recipe):
-            self.runner.switch(recipe)
+        self._take(recipe)
         self._wrong = 0
         self._memory_due = True  # what the switch does to memory is seen in the next update
         if self.runner.restarted_optimizers:
@@ -276,6 +274,15 @@ class LabController(ShownRun):
             self.compare_to_gpu(card)
         except ValueError as error:
             raise RequestError(str(error)) from error
+
+    def _take(self, loop: Recipe | str) -> None:
+        """Go over to another loop, and have the run without a switch begin or end there."""
+        if isinstance(loop, str):
+            self.runner.edit(loop)
+            self.unswitched.forget()
+            return
+        with self.unswitched.through_switch(loop):
+            self.runner.switch(loop)
 
     def _complete_update(self) -> bool:
         """Complete the update under way: a loop cannot change inside one, and the text shown must be what runs."""

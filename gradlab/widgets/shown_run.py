@@ -9,7 +9,7 @@ from typing import Any
 from .._process import lock
 from ..doctor import LiveDoctor
 from ..drawing import Drawing
-from ..loop import Place, Run
+from ..loop import Run, RunPoint
 from ..scenes import PanelName, RunScenes, status_line, warning
 from .code import changed_lines
 from .controls import USUAL_SPEED, lab_settings
@@ -50,7 +50,7 @@ class ShownRun:
         self._state_due, self._last_state = 0.0, ""
         self._settings_key: object = None
         self._last_settings: dict[str, Any] = {}
-        self._left_off: Place | None = None
+        self._left_off: RunPoint | None = None
         self.pace_at: Callable[..., Pace] = live_pace
         """How often what is costly is drawn."""
         self._scenes = RunScenes(runner)
