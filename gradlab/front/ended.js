@@ -22,7 +22,7 @@ export function endLab(root) {
   const words = addElement("span", told);
   words.setAttribute("role", "status");
   words.textContent =
-    "The kernel of this lab is gone, so this is a picture now. Run the cells above again, then this one.";
+    "The kernel behind this is gone, so it is a picture now. Run the cells above again, then this one.";
   /** @type {HTMLElement | null} */
   const cell = root.closest(".jp-CodeCell");
   if (cell) addButton(told, "Run this cell again", () => runCell(cell));

@@ -35,6 +35,8 @@ export class LabClient {
       this.each((screen) => endLab(screen.root));
     };
     model.on("comm:close", this.dead);
+    this.probe = () => this.clock.ask({ do: "hello" }); // which fails where the kernel has been restarted
+    model.on("comm_live_update", this.probe);
   }
 
   /** @param {Record<string, any>} request */
@@ -122,6 +124,8 @@ export class LabClient {
   close() {
     this.clock.close();
     this.model.off("msg:custom", this.listen);
+    this.model.off("comm:close", this.dead);
+    this.model.off("comm_live_update", this.probe);
   }
 }
 

@@ -140,14 +140,14 @@ def test_an_update_that_a_switch_completes_comes_before_it() -> None:
     assert list(curve(lab).mean) == losses_never_switched(lab, Recipe(lr=0.05), lab.runner.updates)[4:]
 
 
-@pytest.mark.parametrize("end", ["reset", "task", "edit", "own loop switched"])
+@pytest.mark.parametrize("end", ["restart", "task", "edit", "own loop switched"])
 def test_it_is_gone_after(end: str) -> None:
     lab = lab_at(controls=["zero_grad", "task", "edit"]).switch(zero_grad=False).run(5)
     page = Page(lab)
     copy = lab.controller.screen.scenes.unswitched
     own = lab.runner.source.replace("loss.backward()", "(2 * loss).backward()")
-    if end == "reset":
-        page.ask("reset")
+    if end == "restart":
+        page.ask("restart")
     elif end == "task":
         page.turn("task", "line")
     else:

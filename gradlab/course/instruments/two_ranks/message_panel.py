@@ -114,7 +114,7 @@ def _add_key(panel: PanelBuilder, settings: LoopSettings) -> None:
         else:
             panel.add(Dots(mark, (middle, y), shape="cross", size=11.0, stroke="wrong", width=2.2))
         panel.label(f"{mark} word", [Spot(name, x + 16.0, y)])
-        x += wide + 9.0
+        x += wide + 7.0
 
 
 def _end_words(last: Moment) -> str:
