@@ -40,10 +40,11 @@ export class Picture {
   /**
    * Show a state: what moves is painted on its way for a moment, unless states follow each other as in a film.
    * @param {PanelState} panel
+   * @param {boolean} film
    */
-  show(panel) {
+  show(panel, film) {
     const [before, now] = [this._panel, performance.now()];
-    const rested = now - this._shown >= REST && !this._held && !document.hidden;
+    const rested = now - this._shown >= REST && !film && !this._held && !document.hidden;
     this._panel = panel;
     this._shown = now;
     this._move(before && rested && wantsMotion() ? motionBetween(before, panel, now) : null);

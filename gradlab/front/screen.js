@@ -31,6 +31,8 @@ export function hideStill(id) {
   addElement("style", document.head, "", `[data-gradlab-still="${id}"] { display: none; }`);
 }
 
+const FILM = 1; // updates a second beyond which nothing is shown on its way from one state to the next
+
 export class Screen {
   /**
    * @param {HTMLElement} root an empty element
@@ -113,6 +115,8 @@ export class Screen {
    * @param {Set<string>} panels the names of the panels that have changed
    */
   show(shown, changed, panels) {
+    const rate = this.rates.length ? this.rates[this.speed.selectedIndex] : this.toldRate;
+    this.strip.film = this.playing && (rate === null || rate > FILM);
     this.strip.show(shown, changed, panels);
     const some = (/** @type {string[]} */ ...keys) => keys.some((key) => changed.has(key));
     /** @type {Record<string, any>} */

@@ -283,6 +283,18 @@ def test_states_that_follow_each_other_fast_are_painted_at_once(panel: Any) -> N
     assert panel.evaluate(script, MOVED) == [False, False, False]
 
 
+def test_a_film_is_painted_at_once_however_slow(panel: Any) -> None:
+    panel.emulate_media(reduced_motion="no-preference")
+    script = """async ([from, to]) => {
+      panel.show(from);
+      panel.picture.settle();
+      await new Promise(done => setTimeout(done, 400));
+      panel.show(to, true);
+      return panel.figure.hasAttribute('data-moving');
+    }"""
+    assert panel.evaluate(script, MOVED) is False
+
+
 def test_a_state_that_comes_meanwhile_ends_the_motion(panel: Any) -> None:
     panel.emulate_media(reduced_motion="no-preference")
     script = """async ([from, to]) => {
