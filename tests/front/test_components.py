@@ -819,7 +819,7 @@ COUNTING = """async () => {
 
 def test_a_warning_that_counts_on_changes_its_numbers_twice_a_second(page: Any) -> None:
     changes, last = page.evaluate(COUNTING)
-    assert 2 <= changes <= 12, "sixty came within a second or a few"
+    assert 1 <= changes <= 12, "sixty came within a second or a few"
     assert last == "⚠ Step 60 applied batches 1 to 59 again", "the newest when playing has ended"
 
 
