@@ -31,6 +31,8 @@ export function hideStill(id) {
   addElement("style", document.head, "", `[data-gradlab-still="${id}"] { display: none; }`);
 }
 
+const FILM = 1; // updates a second beyond which nothing is shown on its way from one state to the next
+
 export class Screen {
   /**
    * @param {HTMLElement} root an empty element
@@ -40,9 +42,13 @@ export class Screen {
    * @param {() => void} to.onPlay plays
    * @param {(rate: number | null) => void} to.speed
    * @param {string} [to.label]
+   * @param {boolean} [to.zooms] whether dragging across a curve shows a part of it
    * @param {(bar: HTMLElement) => void} [to.more] puts more buttons into the bar
    */
-  constructor(root, { ask, play, onPlay, speed, label = "gradlab: a training loop and what it does", more }) {
+  constructor(
+    root,
+    { ask, play, onPlay, speed, label = "gradlab: a training loop and what it does", zooms = true, more },
+  ) {
     this.root = root;
     this.ask = ask;
     this.play = play;
@@ -59,11 +65,11 @@ export class Screen {
     this.steps = [
       addButton(bar, "1 statement", () => ask({ do: "statement" })),
       addButton(bar, "1 update", () => ask({ do: "update" })),
-      addButton(bar, "↺ Reset", () => {
-        this.words.forget();
-        ask({ do: "reset" });
-      }),
+      addButton(bar, "↺ Reset", () => this.beginAgain("reset")),
     ];
+    this.restart = addButton(bar, "From zero", () => this.beginAgain("restart"));
+    this.restart.title = "Begin again at update 0";
+    this.restart.hidden = true; // until Reset goes somewhere else
     const speedLabel = addElement("label", bar, "gl-control gl-speed");
     speedLabel.append("speed ");
     this.speed = addElement("select", speedLabel);
@@ -79,10 +85,10 @@ export class Screen {
     const above = addElement("div", root);
     const body = addElement("div", root, "gl-body");
     const side = addElement("div", body, "gl-side");
-    this.code = new CodePane(side, { ask, onPlay, bar, pressed: true });
+    this.code = new CodePane(side, { ask, onPlay, bar, pressed: true, light: (tags) => this.strip.light(tags) });
     this.words = new Words(side, above);
     const say = (/** @type {string} */ words) => this.words.announce(words);
-    this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say });
+    this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say, zooms });
     this.unwatch = followTheme(root, this.strip);
     this.note = this.told = this.state = "";
     this.playing = this.ending = this.copying = false;
@@ -92,7 +98,15 @@ export class Screen {
   setPlaying(playing) {
     this.playButton.textContent = playing ? "❚❚ Pause" : "▶ Play";
     this.ending = this.playing && !playing; // where the run has ended is in the frame that comes next
-    this.playing = playing;
+    this.playing = this.words.playing = playing;
+    if (playing) this.tell("");
+    else this.words.settle();
+  }
+
+  /** @param {"reset" | "restart"} how to where its cell left off, or from zero */
+  beginAgain(how) {
+    this.words.forget();
+    this.ask({ do: how });
   }
 
   /**
@@ -101,6 +115,8 @@ export class Screen {
    * @param {Set<string>} panels the names of the panels that have changed
    */
   show(shown, changed, panels) {
+    const rate = this.rates.length ? this.rates[this.speed.selectedIndex] : this.toldRate;
+    this.strip.film = this.playing && (rate === null || rate > FILM);
     this.strip.show(shown, changed, panels);
     const some = (/** @type {string[]} */ ...keys) => keys.some((key) => changed.has(key));
     /** @type {Record<string, any>} */
@@ -115,6 +131,11 @@ export class Screen {
     if (some("state", "alarm", "note")) {
       if (changed.has("note")) this.told = "";
       this.words.show({ state: shown.state, alarm: shown.alarm, note: this.told || this.note });
+    }
+    if (some("left_off")) {
+      const at = shown.left_off ?? null;
+      this.restart.hidden = at === null;
+      this.steps[2].title = at === null ? "" : `Back to update ${at.toLocaleString("en")}, where its cell left off`;
     }
     if (some("speeds")) this.offer(shown.speeds);
     if (some("speed")) this.begin(shown.speed);

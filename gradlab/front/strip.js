@@ -1,7 +1,15 @@
 // @ts-check
 /** The panels side by side: which there are, how much room each has, and what a frame changes in them. */
 
+import { MarkedWords } from "./lighting.js";
 import { Panel } from "./panel.js";
+
+const [NARROWEST, WIDEST, LOWEST] = [260, 1300, 215]; // CSS pixels of a panel
+/**
+ * The height of a panel as a share of its width, and the most it may be: by columns and panels, else by columns.
+ * @type {Record<string, [number, number]>}
+ */
+const HEIGHTS = { "1 1": [0.56, 420], "1 2": [0.5, 235], "2 2": [0.8, 400], 1: [0.6, 260], 2: [0.72, 340] };
 
 export class PanelStrip {
   /**
@@ -9,16 +17,20 @@ export class PanelStrip {
    * @param {object} to
    * @param {(request: Record<string, any>) => void} to.ask
    * @param {(words: string) => void} to.say has a screen reader say something
+   * @param {boolean} [to.zooms] whether dragging across a curve shows a part of it
    */
-  constructor(root, { ask, say }) {
+  constructor(root, { ask, say, zooms = true }) {
     this.root = root;
     this.ask = ask;
     this.say = say;
+    this.zooms = zooms;
     /** @type {Map<string, Panel>} */
     this.panels = new Map();
     /** @type {import("./palette.js").Theme} */
     this.theme = "light";
+    this.film = false; // whether states follow each other so fast that nothing is to move on its way
     this.size = "";
+    this.words = new MarkedWords(root.closest(".gradlab") ?? root, (tags) => this.light(tags));
     this.observer = new ResizeObserver(() => this.measure());
     this.observer.observe(root.parentElement ?? root); // on a phone the strip itself has no box
   }
@@ -26,12 +38,22 @@ export class PanelStrip {
   /** @param {import("./palette.js").Theme} theme */
   setTheme(theme) {
     this.theme = theme;
-    for (const panel of this.panels.values()) panel.setTheme(theme);
+    for (const panel of this.panels.values()) panel.picture.setTheme(theme);
   }
 
   /** Write down what is drawn, for who cannot see it. */
   describe() {
     for (const panel of this.panels.values()) panel.describe();
+  }
+
+  /**
+   * Light what has one of these tags in all panels, and dim all else; null, or tags that no mark has, light everything.
+   * @param {import("./lighting.js").Tags | null} tags
+   */
+  light(tags) {
+    const panels = [...this.panels.values()];
+    const found = tags && panels.some((panel) => panel.picture.has(tags)) ? tags : null;
+    for (const panel of panels) panel.picture.light(found);
   }
 
   /**
@@ -41,7 +63,8 @@ export class PanelStrip {
    */
   show(shown, changed, names) {
     if (changed.has("order")) this.arrange(shown.order);
-    for (const name of names) if (shown.panels[name]) this.panels.get(name)?.show(shown.panels[name]);
+    if (changed.has("zoomed")) { for (const panel of this.panels.values()) panel.setZoomed(shown.zoomed); }
+    for (const name of names) if (shown.panels[name]) this.panels.get(name)?.show(shown.panels[name], this.film);
   }
 
   /** @param {string[]} order */
@@ -54,31 +77,41 @@ export class PanelStrip {
     for (const name of order) {
       let panel = this.panels.get(name);
       if (!panel) {
-        panel = new Panel(this.root, { name, say: this.say, ask: this.ask });
-        panel.setTheme(this.theme);
+        panel = new Panel(this.root, {
+          name,
+          say: this.say,
+          ask: this.ask,
+          zooms: this.zooms,
+          point: (tags) => this.words.mark(tags),
+        });
+        panel.picture.setTheme(this.theme);
         this.panels.set(name, panel);
       }
       if (this.root.children[order.indexOf(name)] !== panel.figure) this.root.append(panel.figure);
     }
+    const body = this.root.parentElement;
+    if (body) body.dataset.panels = String(order.length); // few panels are laid out otherwise (lab.css)
     this.measure();
   }
 
-  /** Tell the kernel how much room a panel has, so that it lays texts out for it. */
+  /** Tell the kernel how much room a panel has, so that it lays texts out for it; the last one may span two columns. */
   measure() {
-    const first = this.root.firstElementChild;
-    const wide = first ? Math.round(first.getBoundingClientRect().width / 10) * 10 : 0;
-    if (!wide) return; // not on screen
-    // Few panels get more room each.
-    const [share, most] = { 1: [0.4, 420], 2: [0.8, 400] }[this.panels.size] ?? [0.62, 340];
-    const width = Math.min(Math.max(wide, 260), 1300);
-    const height = Math.min(Math.max(Math.round(width * share), 220), most);
-    if (this.size === `${width} ${height}`) return;
-    this.size = `${width} ${height}`;
-    this.ask({ do: "size", width, height });
+    const boxes = [...this.root.children].map((each) => each.getBoundingClientRect());
+    const [width, last] = [boxes[0], boxes.at(-1)].map((box) =>
+      Math.min(Math.max(Math.round((box?.width ?? 0) / 10) * 10, NARROWEST), WIDEST)
+    );
+    if (!boxes[0]?.width) return; // not on screen
+    const columns = boxes.length > 1 && boxes[1].left > boxes[0].right ? 2 : 1;
+    const [share, most] = HEIGHTS[`${columns} ${boxes.length}`] ?? HEIGHTS[columns];
+    const height = Math.min(Math.max(Math.round(width * share), LOWEST), most);
+    if (this.size === `${width} ${height} ${last}`) return;
+    this.size = `${width} ${height} ${last}`;
+    this.ask({ do: "size", width, height, last });
   }
 
   close() {
     this.observer.disconnect();
+    this.words.close();
     for (const panel of this.panels.values()) panel.close();
   }
 }

@@ -165,11 +165,14 @@ def _wait_for(jupyter: Jupyter, seconds: float) -> None:
 
 @contextlib.contextmanager
 def browsing(jupyter: Jupyter, profile: Path, notebook: str) -> Iterator[Notebook]:
-    """Start Chromium and open a new, empty notebook of this name in it."""
+    """Start Chromium and open a new, empty notebook of this name in it.
+
+    Nothing moves on its way to another place, so that pictures can be compared; test_motion.py asks for motion.
+    """
     write_notebook(jupyter.folder / notebook, "")
     with sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
-            str(profile), executable_path=chromium(), headless=True, args=_QUIET
+            str(profile), executable_path=chromium(), headless=True, args=_QUIET, reduced_motion="reduce"
         )
         try:
             page = context.pages[0] if context.pages else context.new_page()
