@@ -171,6 +171,16 @@ def test_a_page_without_a_kernel(notebook: Notebook, tmp_path: Path) -> None:
         page.goto("about:blank")
         page.goto(link)  # the settings are in the address
         state.filter(has_text="lr × curvature = 0.5: the weight settles").wait_for()
+        page.goto("about:blank")
+        page.goto(address)
+        state.filter(has_text="swings for ever").wait_for()
+        for name, presses in (("momentum", 5), ("lr", 3)):
+            page.locator(f"[name={name}]").focus()
+            for _ in range(presses):
+                page.keyboard.press("ArrowRight")
+        # With momentum 0.5 the page holds 0.2, 0.3 and 0.5, and not 0.4.
+        state.filter(has_text="lr × curvature = 0.5, momentum 0.5").wait_for()
+        assert page.locator(".gl-note").inner_text() == ""
         assert errors == []
     finally:
         page.close()
