@@ -92,7 +92,7 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool, sta
     return SwingPath(tuple(path[:finite]), abs(root), double, period, measured_period(path[:finite]))
 
 
-def reach(lr: float, curvature: float, momentum: float, zero_grad: bool) -> float:
+def axis_reach(lr: float, curvature: float, momentum: float, zero_grad: bool) -> float:
     """Return how far the axis of the weight goes: the same for every start, so that it rests while one is dragged."""
     path = run_swing(lr, curvature, momentum, zero_grad)
     most = max(abs(weight) for weight in path.weights)
