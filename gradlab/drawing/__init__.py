@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .limits import from_zero as from_zero
     from .limits import value_limits as value_limits
     from .look import own_look as own_look
+    from .loop_text import draw_chip as draw_chip
+    from .loop_text import draw_loop as draw_loop
     from .marks import Axis as Axis
     from .marks import Band as Band
     from .marks import Dots as Dots

@@ -12,7 +12,8 @@ from .lettering import shorten, text_width
 from .marks import Drawing, Mark, Path
 
 TITLE = 14.0
-"""Size of titles, in CSS pixels; texts of a panel are 11 to 14, whatever its width."""
+"""Size of titles, in CSS pixels, where there is room; texts of a panel are 11 to 14, whatever its width."""
+SMALL = 11.0
 TITLE_Y = 15.0
 MARGIN = 8.0
 
@@ -23,10 +24,12 @@ class PanelBuilder:
     def __init__(self, title: str, width: int, height: int) -> None:
         """Begin with the title."""
         self.title, self.width, self.height = title, width, height
+        room = width - 2 * MARGIN
+        self._size = min(TITLE, max(SMALL, TITLE * room / max(text_width(title, TITLE, True), 1.0)))
         self.marks: list[Mark] = []
         self.placer = Placer(width, height)
-        said = shorten(title, width - 2 * MARGIN, TITLE, bold=True)
-        self.label("title", [Spot(said, MARGIN, TITLE_Y)], size=TITLE, bold=True)
+        said = shorten(title, room, self._size, bold=True)
+        self.label("title", [Spot(said, MARGIN, TITLE_Y)], size=self._size, bold=True)
 
     def add(self, *marks: Mark) -> None:
         """Put marks in front of those before."""
@@ -45,11 +48,11 @@ class PanelBuilder:
         return text is not None
 
     def corner(self, *texts: str, role: str = "ink") -> None:
-        """Write the first of these texts that has room at the right of the title; the last one is cut if need be."""
+        """Write the first of these texts that has room at the right of the title, the last one smaller if need be."""
         x = self.width - MARGIN
-        room = x - (MARGIN + text_width(self.title, TITLE, True) + 12)
-        spots = [Spot(text, x, TITLE_Y, "end") for text in texts]
-        self.label("corner", [*spots, Spot(shorten(texts[-1], room), x, TITLE_Y, "end")], role=role)
+        self.label("corner", [Spot(text, x, TITLE_Y, "end") for text in texts], role=role) or self.label(
+            "corner", [Spot(texts[-1], x, TITLE_Y, "end")], role=role, size=SMALL
+        )
 
     def finish(self, words: str) -> Drawing:
         """Return the Drawing; ``words`` tell the panel in a sentence or two."""

@@ -140,6 +140,11 @@ class Text(Mark):
 
 
 @dataclass(frozen=True, slots=True)
+class CodeText(Text):
+    """A line of code, in letters of one width; only still pictures have them."""
+
+
+@dataclass(frozen=True, slots=True)
 class Image(Mark):
     """A grid of cells over a rectangle: ``cells`` are indices into ``palette``, roles, row by row from the top."""
 

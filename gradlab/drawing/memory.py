@@ -19,14 +19,14 @@ from .limits import Numbers, from_zero
 from .marks import Band, Dots, Drawing, Path
 from .spread import Indices, StatementLayout, bounds, decimate, keep_recent
 from .stack import area_look, spread_labels, stacked, text_role
-from .statements import lay_out, statement_words
+from .statements import LEAST, lay_out, statement_words
 
 SIGHT = {"capacity": 2.0, "allocated": 1.5, "reserved": 1.5}
 """A level that lies higher than so many times the peak is said in words instead of drawn."""
 _LEVEL_DASHES = {"capacity": "dashdot", "allocated": "dashed", "reserved": "dotted"}
-_MOST_UPDATES = 3
+_MOST_UPDATES = 3  # where there is room for so many, else one less
 _NUMBER, _VALUE = 22, 16  # CSS pixels above the peak for the number of its update, and for its bytes
-_LEFT, _RIGHT, _TOP, _BOTTOM, _ROW = 62.0, 98.0, 44.0, 62.0, 17.0  # CSS pixels
+_LEFT, _RIGHT, _TOP, _BOTTOM, _LOW, _ROW = 62.0, 98.0, 44.0, 62.0, 44.0, 17.0  # CSS pixels
 _CAUSE_Y = 34.0
 _VISIBLE = 3.0  # CSS pixels: a statement that is narrower cannot be pointed at
 _PATCH = 9.0  # CSS pixels: of a category's area, beside its name
@@ -39,21 +39,19 @@ bytes_words = lru_cache(maxsize=4096)(bytes_text)
 def draw_memory(scene: Memory, width: int, height: int) -> Drawing:
     """Stack the categories, mark the peak of each update, and say what the newest one comes from."""
     panel = PanelBuilder("memory", width, height)
-    scene = keep_recent(scene)
+    wide = width - _LEFT - _RIGHT
+    scene = keep_recent(scene, _MOST_UPDATES if wide >= _MOST_UPDATES * LEAST else _MOST_UPDATES - 1)
     count = max((len(values) for values in scene.categories.values()), default=0)
     ends = bounds(scene.starts, len(scene.statements), count)
-    first = sorted({0} | {at for at, _ in scene.updates if 0 < at < len(scene.statements)})[-_MOST_UPDATES:]
-    if first[0]:  # where the statements begin that are not shown
-        first[0] = 0
+    first = sorted({0} | {at for at, _ in scene.updates if 0 < at < len(scene.statements)})
     edges = stacked(scene.categories, count)
     total = edges["other"][1]
     peak = float(total.max()) if count else 0.0
-    wide = width - _LEFT - _RIGHT
     where = lay_out(tuple(ends), tuple(first), tuple(_moved(edges, ends)), wide)
     newest = where.points[-1]
     levels = _levels(scene, peak)
     far = _far_card(scene, float(total[newest[0] : newest[1]].max()) if newest[1] > newest[0] else 0.0, levels)
-    top, bottom = _TOP + (_ROW if far else 0.0), height - _BOTTOM
+    top, bottom = _TOP + (_ROW if far else 0.0), height - (_BOTTOM if wide >= len(first) * LEAST else _LOW)
     head = _NUMBER + (_VALUE if len(first) > 1 else 0)
     tall = bottom - top
     limit = from_zero(max(peak * tall / max(tall - head, 1), *(value * 1.15 for value in levels.values()), 0.0))
@@ -143,9 +141,10 @@ def _add_peaks(
             places += [x, y - 5]
             if len(where.updates) > 1:
                 said = bytes_words(float(total[high]))
-                half = text_width(said, 11.0) / 2
-                inside = min(max(x, a + half), max(b - half, a + half))
-                panel.label(f"peak {at}", [Spot(said, inside, y - 17, "middle")], size=11.0)
+                half = text_width(said, 11.0) / 2 + 3  # clear of the neighbour's, and of the words at the axis
+                inside = min(max(x, a + half), b - half)
+                if inside >= a + half:
+                    panel.label(f"peak {at}", [Spot(said, inside, y - 17, "middle")], size=11.0)
     if places:
         panel.add(Dots("peaks", tuple(places), shape="down", size=8.0, fill="ink"))
 

@@ -22,7 +22,7 @@ from matplotlib.transforms import Affine2D, Bbox, TransformedBbox
 from PIL import Image as Picture
 
 from .look import own_look
-from .marks import Band, Dots, Drawing, Image, Mark, Path, Text
+from .marks import Band, CodeText, Dots, Drawing, Image, Mark, Path, Text
 from .palette import colour
 
 _INCH = 96.0  # CSS pixels
@@ -47,15 +47,24 @@ _DASHES: dict[str, Any] = {
     "dashdot": (0, (6, 2, 1.2, 2)),
 }
 _COLOURS = 256
+_APART = 10.0  # CSS pixels between what stands beside, and the rows
 _ROWS = 64  # of pixels that are counted at once
 
 
-def to_png(drawings: Sequence[Drawing], columns: int = 2, density: float = 2.0) -> bytes:
+def to_png(
+    drawings: Sequence[Drawing],
+    columns: int = 2,
+    density: float = 2.0,
+    *,
+    beside: Drawing | None = None,
+    above: Drawing | None = None,
+) -> bytes:
     """Paint Drawings left to right and top to bottom, ``columns`` a row; return a PNG with few colours.
 
-    ``density`` pixels are painted for each CSS pixel. Raises ValueError for less than one column.
+    ``density`` pixels are painted for each CSS pixel. ``beside`` stands
+    at the left of all rows, ``above`` at the top. Raises ValueError for less than one column.
     """
-    figure = _figure(drawings, columns, density)
+    figure = _figure(drawings, columns, density, beside, above)
     canvas: Any = FigureCanvasAgg(figure)  # matplotlib has no types for it
     with own_look():
         canvas.draw()
@@ -63,9 +72,11 @@ def to_png(drawings: Sequence[Drawing], columns: int = 2, density: float = 2.0) 
     return small_png(picture)
 
 
-def to_svg(drawings: Sequence[Drawing], columns: int = 2) -> str:
+def to_svg(
+    drawings: Sequence[Drawing], columns: int = 2, *, beside: Drawing | None = None, above: Drawing | None = None
+) -> str:
     """Paint Drawings as ``to_png`` does; return SVG, the same text for the same Drawings."""
-    figure = _figure(drawings, columns, 1.0)
+    figure = _figure(drawings, columns, 1.0, beside, above)
     canvas: Any = FigureCanvasSVG(figure)
     out = io.StringIO()
     with own_look(), matplotlib.rc_context({"svg.hashsalt": "gradlab", "svg.fonttype": "path"}):
@@ -98,22 +109,30 @@ def _codes(pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.integer[Any]]:
     return red << 16 | green << 8 | blue
 
 
-def _figure(drawings: Sequence[Drawing], columns: int, density: float) -> Figure:
+def _figure(
+    drawings: Sequence[Drawing], columns: int, density: float, beside: Drawing | None, above: Drawing | None
+) -> Figure:
     if columns < 1:
         raise ValueError(f"columns must be at least 1, got {columns}")
-    rows = [drawings[at : at + columns] for at in range(0, len(drawings), columns)]
-    wide = max((sum(each.width for each in row) for row in rows), default=1)
-    tall = sum(max(each.height for each in row) for row in rows) or 1
+    placed: list[tuple[Drawing, float, float]] = [] if above is None else [(above, 0.0, 0.0)]
+    top = 0.0 if above is None else float(above.height)
+    begin = 0.0
+    if beside is not None:
+        placed.append((beside, 0.0, top))
+        begin = beside.width + _APART
+    for row in (drawings[at : at + columns] for at in range(0, len(drawings), columns)):
+        left = begin
+        for drawing in row:
+            placed.append((drawing, left, top))
+            left += drawing.width
+        top += max(each.height for each in row)
+    wide = max((left + each.width for each, left, _ in placed), default=1)
+    tall = max((top + each.height for each, _, top in placed), default=1)
     with own_look():
         figure = Figure(figsize=(wide / _INCH, tall / _INCH), dpi=_INCH * density, facecolor=colour("paper"))
-        top = 0.0
         order = 0
-        for row in rows:
-            left = 0.0
-            for drawing in row:
-                order = _paint(figure, drawing, left, top, (wide, tall), order)
-                left += drawing.width
-            top += max(each.height for each in row)
+        for drawing, left, top in placed:
+            order = _paint(figure, drawing, left, top, (wide, tall), order)
     return figure
 
 
@@ -209,6 +228,7 @@ def _text(mark: Text, to_sheet: Any) -> Artist:
         mark.text,
         color=colour(mark.role),
         fontsize=mark.size * _POINT,
+        fontfamily="DejaVu Sans Mono" if isinstance(mark, CodeText) else "DejaVu Sans",
         fontweight="bold" if mark.bold else "normal",
         horizontalalignment=side,
         verticalalignment="center",

@@ -33,9 +33,9 @@ class StatementLayout:
     """First point of each update, and the first that is no longer in it."""
 
 
-def keep_recent(scene: Memory, most: int = MOST_SHOWN) -> Memory:
-    """Return the scene without its oldest updates while it has more than ``most`` statements; one always stays."""
-    kept = list(scene.updates)
+def keep_recent(scene: Memory, updates: int, most: int = MOST_SHOWN) -> Memory:
+    """Return the scene of its newest ``updates``, of fewer while it has more than ``most`` statements; one stays."""
+    kept = list(scene.updates)[-updates:]
     while len(kept) > 1 and len(scene.statements) - kept[0][0] > most:
         kept.pop(0)
     if not kept or not 0 < (first := kept[0][0]) < min(len(scene.statements), len(scene.starts)):

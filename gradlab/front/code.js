@@ -150,7 +150,7 @@ export class CodePane {
 
   /** @param {KeyboardEvent} event */
   _key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     const at = this._rows.findIndex(({ row }) => row === event.target);
     const buttons = this._buttonRows();
     const [here, last] = [buttons.indexOf(at), buttons.length - 1];

@@ -2,6 +2,8 @@
 /** An instrument in a notebook: its screen, and what it asks the kernel. */
 
 import { InstrumentScreen } from "./instrument_screen.js";
+import { endLab } from "./ended.js";
+import { bringIntoView } from "./in_view.js";
 import { hideStill } from "./screen.js";
 
 const UNANSWERED = 3000; // ms until the reader is told that the kernel does not answer
@@ -29,6 +31,10 @@ export class Instrument {
     });
     this.listen = (/** @type {any} */ message) => this.take(message);
     model.on("msg:custom", this.listen);
+    this.dead = () => this.end();
+    model.on("comm:close", this.dead);
+    this.probe = () => this.ask({ do: "hello" }); // which fails where the kernel has been restarted
+    model.on("comm_live_update", this.probe);
     this.ask({ do: "hello" });
   }
 
@@ -70,12 +76,18 @@ export class Instrument {
     try {
       this.model.send({ ...waiting.request, n: this.count, client: this.client });
     } catch { // the kernel was restarted, or has died
-      this.asked = null;
-      this.root.ariaBusy = "false";
-      clearTimeout(this.timer);
-      waiting.done();
-      this.tell("The kernel is gone. Run this cell again for one that lives.");
+      this.end();
     }
+  }
+
+  /** The kernel is gone. */
+  end() {
+    this.asked?.done();
+    this.asked = null;
+    this.root.ariaBusy = "false";
+    clearTimeout(this.timer);
+    this.screen.controls.close(); // nothing plays on
+    endLab(this.root);
   }
 
   /** @param {string} note */
@@ -83,8 +95,9 @@ export class Instrument {
     if (this.screen.progress.style.visibility === "hidden") this.screen.words.show({ note });
   }
 
-  /** @param {{n?: number, client?: string, frames?: Record<string, any>[], progress?: number | null}} message */
+  /** @param {{new?: boolean, n?: number, client?: string, frames?: Record<string, any>[], progress?: number | null}} message */
   take(message) {
+    if (message.new) bringIntoView(this.root);
     if (message.progress !== undefined) this.screen.tellProgress(message.progress);
     for (const frame of message.frames ?? []) this.screen.take(frame);
     if (message.client !== this.client || message.n !== this.count || !this.asked) return;
@@ -102,6 +115,8 @@ export class Instrument {
     clearTimeout(this.then);
     this.screen.close();
     this.model.off("msg:custom", this.listen);
+    this.model.off("comm:close", this.dead);
+    this.model.off("comm_live_update", this.probe);
   }
 }
 

@@ -3,6 +3,8 @@
 
 import { Clock } from "./clock.js";
 import { mergeFrame, nothingShown } from "./frames.js";
+import { endLab } from "./ended.js";
+import { bringIntoView, watchSight } from "./in_view.js";
 import { hideStill, Screen } from "./screen.js";
 
 /** What anywidget hands over. @typedef {{send: (content: any) => void, on: Function, off: Function, get: Function}} Model */
@@ -22,14 +24,19 @@ export class LabClient {
       changed: (playing) => this.each((screen) => screen.setPlaying(playing)),
     });
     this.told = "";
-    this.listen = (/** @type {any} */ message) => message.frames && this.clock.take({ work: 0, ...message });
+    this.listen = (/** @type {any} */ message) => {
+      if (message.new) this.each((screen) => bringIntoView(screen.root));
+      if (message.frames) this.clock.take({ work: 0, ...message });
+    };
     model.on("msg:custom", this.listen);
     this.dead = () => {
       this.clock.close();
       this.each((screen) => screen.setPlaying(false));
-      this.tell("The kernel is gone. Run this cell again for a lab that lives.");
+      this.each((screen) => endLab(screen.root));
     };
     model.on("comm:close", this.dead);
+    this.probe = () => this.clock.ask({ do: "hello" }); // which fails where the kernel has been restarted
+    model.on("comm_live_update", this.probe);
   }
 
   /** @param {Record<string, any>} request */
@@ -82,10 +89,17 @@ export class LabClient {
     if (this.shown.f < 0) clock.ask({ do: "hello" });
     else screen.show(this.shown, new Set(Object.keys(this.shown)), new Set(this.shown.order));
     screen.setPlaying(clock.playing);
-    const leave = pauseOutOfSight(root, (words) => {
-      if (!clock.playing || this.screens.size > 1) return;
-      clock.pause();
-      screen.tell(words);
+    let paused = false; // because it went out of sight
+    const leave = watchSight(root, {
+      gone: () => {
+        if (!clock.playing || this.screens.size > 1) return;
+        clock.pause();
+        paused = true;
+      },
+      back: () => {
+        if (paused) clock.play();
+        paused = false;
+      },
     });
     return () => {
       leave();
@@ -100,7 +114,7 @@ export class LabClient {
    * @returns {Promise<void>} of the answer having been shown
    */
   ask(request) {
-    if (["statement", "update", "reset", "to_line", "drag"].includes(request.do) && this.clock.playing) {
+    if (["statement", "update", "reset", "restart", "to_line", "drag"].includes(request.do) && this.clock.playing) {
       this.clock.playing = false;
       this.each((screen) => screen.setPlaying(false));
     }
@@ -110,27 +124,9 @@ export class LabClient {
   close() {
     this.clock.close();
     this.model.off("msg:custom", this.listen);
+    this.model.off("comm:close", this.dead);
+    this.model.off("comm_live_update", this.probe);
   }
-}
-
-/**
- * Tell of a lab that has gone out of sight: scrolled away, or in a tab that is hidden.
- * @param {HTMLElement} root @param {(words: string) => void} gone
- */
-function pauseOutOfSight(root, gone) {
-  const observer = new IntersectionObserver((entries) => {
-    const entry = entries[entries.length - 1];
-    if (!entry.isIntersecting) gone("Paused while out of sight. Play goes on.");
-  });
-  observer.observe(root);
-  const hidden = () => {
-    if (document.hidden) gone("Paused while this tab was hidden. Play goes on.");
-  };
-  document.addEventListener("visibilitychange", hidden);
-  return () => {
-    observer.disconnect();
-    document.removeEventListener("visibilitychange", hidden);
-  };
 }
 
 /** @type {Map<string, LabClient>} */

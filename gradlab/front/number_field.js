@@ -76,10 +76,11 @@ export class NumberField {
 
   /** @param {KeyboardEvent} event */
   _key(event) {
+    if (event.shiftKey || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "ArrowUp") this._turn(1);
     else if (event.key === "ArrowDown") this._turn(-1);
     else if (event.key === "Enter") this._commit();
-    else if (event.key === "Escape") this._field.value = this._shown;
+    else if (event.key === "Escape" && this._field.value !== this._shown) this._field.value = this._shown;
     else return;
     event.preventDefault();
   }

@@ -230,7 +230,7 @@ export class Panel {
     const { key } = event;
     if (event.shiftKey && key.startsWith("Arrow")) return this._push(key);
     if (key === "Escape") this._leave();
-    else if (key === "Enter" || key === " ") this._press(this._atStop());
+    else if ((key === "Enter" && !event.shiftKey) || key === " ") this._press(this._atStop());
     else if (key === "0" && this._zoomMark()) this._ask({ do: "zoom" });
     else if ((key === "+" || key === "=") && this._zoomMark()) this._zoom(0.5);
     else if (key === "-" && this._zoomMark()) this._zoom(2);

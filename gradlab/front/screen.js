@@ -65,11 +65,11 @@ export class Screen {
     this.steps = [
       addButton(bar, "1 statement", () => ask({ do: "statement" })),
       addButton(bar, "1 update", () => ask({ do: "update" })),
-      addButton(bar, "↺ Reset", () => {
-        this.words.forget();
-        ask({ do: "reset" });
-      }),
+      addButton(bar, "↺ Reset", () => this.beginAgain("reset")),
     ];
+    this.restart = addButton(bar, "From zero", () => this.beginAgain("restart"));
+    this.restart.title = "Begin again at update 0";
+    this.restart.hidden = true; // until Reset goes somewhere else
     const speedLabel = addElement("label", bar, "gl-control gl-speed");
     speedLabel.append("speed ");
     this.speed = addElement("select", speedLabel);
@@ -98,7 +98,15 @@ export class Screen {
   setPlaying(playing) {
     this.playButton.textContent = playing ? "❚❚ Pause" : "▶ Play";
     this.ending = this.playing && !playing; // where the run has ended is in the frame that comes next
-    this.playing = playing;
+    this.playing = this.words.playing = playing;
+    if (playing) this.tell("");
+    else this.words.settle();
+  }
+
+  /** @param {"reset" | "restart"} how to where its cell left off, or from zero */
+  beginAgain(how) {
+    this.words.forget();
+    this.ask({ do: how });
   }
 
   /**
@@ -123,6 +131,11 @@ export class Screen {
     if (some("state", "alarm", "note")) {
       if (changed.has("note")) this.told = "";
       this.words.show({ state: shown.state, alarm: shown.alarm, note: this.told || this.note });
+    }
+    if (some("left_off")) {
+      const at = shown.left_off ?? null;
+      this.restart.hidden = at === null;
+      this.steps[2].title = at === null ? "" : `Back to update ${at.toLocaleString("en")}, where its cell left off`;
     }
     if (some("speeds")) this.offer(shown.speeds);
     if (some("speed")) this.begin(shown.speed);

@@ -4,6 +4,13 @@
 import { MarkedWords } from "./lighting.js";
 import { Panel } from "./panel.js";
 
+const [NARROWEST, WIDEST, LOWEST] = [260, 1300, 215]; // CSS pixels of a panel
+/**
+ * The height of a panel as a share of its width, and the most it may be: by columns and panels, else by columns.
+ * @type {Record<string, [number, number]>}
+ */
+const HEIGHTS = { "1 1": [0.56, 420], "1 2": [0.5, 235], "2 2": [0.8, 400], 1: [0.6, 260], 2: [0.72, 340] };
+
 export class PanelStrip {
   /**
    * @param {HTMLElement} root
@@ -82,21 +89,24 @@ export class PanelStrip {
       }
       if (this.root.children[order.indexOf(name)] !== panel.figure) this.root.append(panel.figure);
     }
+    const body = this.root.parentElement;
+    if (body) body.dataset.panels = String(order.length); // few panels are laid out otherwise (lab.css)
     this.measure();
   }
 
-  /** Tell the kernel how much room a panel has, so that it lays texts out for it. */
+  /** Tell the kernel how much room a panel has, so that it lays texts out for it; the last one may span two columns. */
   measure() {
-    const first = this.root.firstElementChild;
-    const wide = first ? Math.round(first.getBoundingClientRect().width / 10) * 10 : 0;
-    if (!wide) return; // not on screen
-    // Few panels get more room each.
-    const [share, most] = { 1: [0.4, 420], 2: [0.8, 400] }[this.panels.size] ?? [0.62, 340];
-    const width = Math.min(Math.max(wide, 260), 1300);
-    const height = Math.min(Math.max(Math.round(width * share), 220), most);
-    if (this.size === `${width} ${height}`) return;
-    this.size = `${width} ${height}`;
-    this.ask({ do: "size", width, height });
+    const boxes = [...this.root.children].map((each) => each.getBoundingClientRect());
+    const [width, last] = [boxes[0], boxes.at(-1)].map((box) =>
+      Math.min(Math.max(Math.round((box?.width ?? 0) / 10) * 10, NARROWEST), WIDEST)
+    );
+    if (!boxes[0]?.width) return; // not on screen
+    const columns = boxes.length > 1 && boxes[1].left > boxes[0].right ? 2 : 1;
+    const [share, most] = HEIGHTS[`${columns} ${boxes.length}`] ?? HEIGHTS[columns];
+    const height = Math.min(Math.max(Math.round(width * share), LOWEST), most);
+    if (this.size === `${width} ${height} ${last}`) return;
+    this.size = `${width} ${height} ${last}`;
+    this.ask({ do: "size", width, height, last });
   }
 
   close() {

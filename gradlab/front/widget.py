@@ -36,6 +36,7 @@ class FrontEnd(anywidget.AnyWidget):
         code_id = hashlib.sha256("".join(self._code.values()).encode()).hexdigest()
         super().__init__(_esm=joined_module("start"), code_id=code_id, lab_id=uuid.uuid4().hex)
         self._answer = answer
+        self._is_new = True
         self.on_msg(self._asked)
 
     def push(self, frame: dict[str, Any]) -> None:
@@ -48,7 +49,10 @@ class FrontEnd(anywidget.AnyWidget):
         if content.get("do") == "code":
             self.send(self._code)
         else:
-            self.send(self._answer(content))
+            answer = self._answer(content)
+            if self._is_new and content.get("do") == "hello":  # a page that is loaded again shows it where it was
+                self._is_new, answer["new"] = False, True
+            self.send(answer)
 
 
 _heeding: set[Callable[[], None]] = set()

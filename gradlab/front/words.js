@@ -3,6 +3,8 @@
 
 import { addElement } from "./events.js";
 
+const NUMBERS = 500; // ms between two texts of a warning in which only numbers have changed
+
 /** Shows the words of a lab. What is read out goes to one live region, and only when it is asked for. */
 export class Words {
   /**
@@ -22,6 +24,10 @@ export class Words {
     this._live.ariaAtomic = "true";
     /** @type {Set<string>} kinds of warnings that were read out */
     this._told = new Set();
+    this.playing = false;
+    this._alarm = this._kind = "";
+    this._came = this._due = 0;
+    this._timer = 0;
   }
 
   /**
@@ -33,12 +39,35 @@ export class Words {
     if (note !== undefined) this._note.textContent = note;
     if (note) this._note.hidden = false;
     if (alarm === undefined) return;
-    this._chip.hidden = !alarm;
-    this._chip.textContent = alarm && `⚠ ${alarm}`;
-    const kind = alarm.replace(/\d.*\d/s, ""); // "Step 4 applied batch 3 again" and with other numbers is the same warning
-    if (!alarm || this._told.has(kind)) return;
-    this._told.add(kind);
+    this._warn(alarm);
+    if (!alarm || this._told.has(this._kind)) return;
+    this._told.add(this._kind);
     this.announce(`Warning: ${alarm}`);
+  }
+
+  /**
+   * Write a warning. While it only counts on faster than it could be read, its numbers change twice a second, and where
+   * less motion is asked for when playing has ended.
+   * @param {string} alarm
+   */
+  _warn(alarm) {
+    const now = performance.now();
+    const kind = alarm.replace(/\d.*\d/s, ""); // "Step 4 applied batch 3 again" and with other numbers is the same warning
+    const counts = this.playing && kind === this._kind && now - this._came < NUMBERS;
+    this._came = now;
+    [this._alarm, this._kind] = [alarm, kind];
+    if (!counts) return this.settle();
+    if (this._timer || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    this._timer = setTimeout(() => this.settle(), Math.max(this._due - now, 0));
+  }
+
+  /** Write the newest warning, whatever it changes. */
+  settle() {
+    clearTimeout(this._timer);
+    this._timer = 0;
+    this._due = performance.now() + NUMBERS;
+    this._chip.hidden = !this._alarm;
+    this._chip.textContent = this._alarm && `⚠ ${this._alarm}`;
   }
 
   /**

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -11,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ..gradients import Contribution, Contributions, union, within
-from ..loop import History, Run
+from ..loop import History, Run, UnswitchedRun
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
 from ..tasks import ClassRegions, HeldOutImages, Task
 from .evaluate import evaluating, loss_at
@@ -28,6 +29,7 @@ from .kinds import (
     ScalerHistory,
     Scene,
     Slice,
+    UnswitchedCurve,
 )
 from .loss_surface import LossSurface
 from .predictions import DecisionGrid, sample_predictions
@@ -44,6 +46,9 @@ class RunScenes:
         self.run = run
         self.card: tuple[str, int] | None = None
         """Name and usable bytes of the card that memory is held against, where one was chosen."""
+        self.unswitched: UnswitchedRun | None = None
+        """The run without its newest switch, beside whose losses those of the run are shown."""
+        self._unswitched_held_out: HeldOutLoss | None = None
         self.measured: Contributions | None = None
         """What the newest gradient scene was made from."""
         self._held_out: HeldOutLoss | None = None
@@ -76,17 +81,31 @@ class RunScenes:
 
     def loss(self) -> Curve:
         """The loss over updates."""
-        return loss_curve(self.run.record)
+        curve, beside = loss_curve(self.run.record), self.unswitched
+        return curve if beside is None else self._with_unswitched(curve, beside, loss_curve(beside.record))
 
     def held_out(self) -> Curve:
         """The loss of examples that no batch contains, over the updates since ``watch_held_out``."""
-        return self.watch_held_out().curve()
+        curve, beside = self.watch_held_out().curve(), self.unswitched
+        if beside is None or self._unswitched_held_out is None:
+            return curve
+        return self._with_unswitched(curve, beside, self._unswitched_held_out.curve())
 
     def watch_for(self, panels: Collection[PanelName]) -> None:
         """Have the run keep from now on what these panels show: contributions to ``.grad``, the held-out loss."""
         self.run.watch_gradients = PanelName.GRADIENT in panels
         if PanelName.HELD_OUT in panels:
             self.watch_held_out()
+
+    def watch_unswitched(self, unswitched: UnswitchedRun) -> None:
+        """Have the held-out examples evaluated after each update of a run without the newest switch."""
+        self._unswitched_held_out = HeldOutLoss(unswitched)
+
+    def _with_unswitched(self, curve: Curve, beside: UnswitchedRun, other: Curve) -> Curve:
+        if not len(other.updates):
+            return curve
+        words = UnswitchedCurve(other.updates, other.mean, beside.switched, other.now, beside.ended)
+        return replace(curve, unswitched=words)
 
     def watch_held_out(self) -> HeldOutLoss:
         """Have the held-out examples evaluated after each update from now on."""

@@ -18,6 +18,8 @@ _MOST_BETWEEN = 1000  # updates between two frames
 _MOST_EVERY = 60_000.0  # ms that a frame is seen
 _PLAYED_ON = ("turn", "size", "zoom", "press", "edit")  # requests after which playing goes on
 
+INTERRUPTED = "Interrupted. Press Play to continue."
+
 
 def answer_request(lab: LabController, request: Mapping[str, Any]) -> dict[str, Any]:
     """Do what a request asks, and return the answer; what cannot be done is said in words."""
@@ -43,6 +45,7 @@ def _frames(lab: LabController, request: Mapping[str, Any]) -> list[Frame]:
         "statement": lab.step,
         "update": lab.update,
         "reset": lab.reset,
+        "restart": lab.restart,
         "turn": lambda: lab.turn(read_string(request, "name"), request.get("value")),
         "edit": lambda: lab.edit(read_string(request, "text")),
         "to_line": lambda: lab.run_to_line(read_whole(request, "line")),
@@ -74,13 +77,15 @@ def _play(lab: LabController, request: Mapping[str, Any]) -> list[Frame]:
     if play_id[1] is not None and play_id == lab.ended_play:  # asked for before the browser knew that it had ended
         lab.stopped = False
         return [lab.frame(only_due=True)]
+    if lab.note == INTERRUPTED and not lab.interrupted:
+        lab.say("")  # it does continue
     lab.play_id = play_id
     lab.playing, lab.stopped = True, False
     frames: list[Frame] = []
     end = time.perf_counter() + _SLICE
     while len(frames) < count and not lab.stopped:
         if lab.interrupted:
-            lab.stop("Interrupted. Play goes on.")
+            lab.stop(INTERRUPTED)
         else:
             lab.advance_for(every, **some) if some else lab.step_for(every)
         frames.append(lab.frame(only_due=not lab.stopped))

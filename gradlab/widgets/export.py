@@ -12,7 +12,7 @@ import ipywidgets as widgets
 from ..formatting import png_img
 from ..front import FrontEnd
 
-_WIDE = 800  # CSS pixels of the still picture
+_BARS = 110  # CSS pixels that the controls of a lab take above what its still picture shows
 
 
 class LiveView:
@@ -31,8 +31,9 @@ class LiveView:
             "runs (<code>pip install anywidget</code>) and reload this page. <code>lab.run(updates=20)</code> works "
             "meanwhile."
         )
+        room = f"min-height: {_pixels(png, 20) + _BARS}px"  # of the lab, so that nothing jumps when it comes
         self._still.value = (
-            f'<div data-gradlab-still="{self.front.lab_id}">{png_img(png, words, _WIDE)}'
+            f'<div data-gradlab-still="{self.front.lab_id}" style="{room}">{png_img(png, words, _pixels(png, 16))}'
             f"<p>{html.escape(words)}</p><p>{help_}</p></div>"
         )
 
@@ -49,6 +50,10 @@ def mimebundle(view: LiveView, png: bytes, alt: str, words: str) -> tuple[dict[s
         "image/png": base64.b64encode(png).decode(),
         "text/plain": words,
     }
-    # The picture is drawn at twice the density of the page; a PNG holds its width in bytes 16 to 20.
     # That it is a still of something live is told on a page made of the notebook (commands/page.html.j2).
-    return data, {"image/png": {"width": int.from_bytes(png[16:20], "big") // 2, "alt": alt, "live": True}}
+    return data, {"image/png": {"width": _pixels(png, 16), "alt": alt, "live": True}}
+
+
+def _pixels(png: bytes, at: int) -> int:
+    """Return the width (bytes 16 to 20 of a PNG) or the height in CSS pixels; it is drawn at twice their density."""
+    return int.from_bytes(png[at : at + 4], "big") // 2

@@ -16,7 +16,7 @@ from ..scenes import Fit, Scene, forecast_scene, with_article
 from .export import LiveView, mimebundle
 from .forecast_controls import ForecastSettings, answer, forecast_controls, forecast_values, read_typed
 from .frames import SIZE, FrameWriter
-from .requests import panel_size
+from .requests import PanelSize, panel_size
 
 _KEPT = 64  # forecasts
 _OUT_OF_DATE = "being worked out"
@@ -116,7 +116,7 @@ class ForecastLab:
             target.write_text(to_svg(self.drawings()), encoding="utf-8")
         return target
 
-    def drawings(self, size: tuple[int, int] = SIZE) -> list[Drawing]:
+    def drawings(self, size: PanelSize = SIZE) -> list[Drawing]:
         """Return what is shown now: the peaks against the cards and, once there is a result, its timeline.
 
         As long as the result is about other settings than those chosen now, all of it is faint and marked.
@@ -161,8 +161,8 @@ class ForecastLab:
         """Whether the result is about other settings than those chosen now."""
         return self._asked is not None and self._asked.question != self.settings.question
 
-    def _drawings(self, size: tuple[int, int]) -> dict[str, Drawing]:
-        drawn = {name: draw(scene, *size) for name, scene in self._scenes().items()}
+    def _drawings(self, size: PanelSize) -> dict[str, Drawing]:
+        drawn = {name: draw(scene, size.width, size.height) for name, scene in self._scenes().items()}
         return {name: fade(each, _OUT_OF_DATE) for name, each in drawn.items()} if self._out_of_date else drawn
 
     def _scenes(self) -> dict[str, Scene]:

@@ -13,9 +13,10 @@ from typing import Any
 
 from ..drawing import Drawing, Encoder, draw
 from ..scenes import PanelName, RunScenes, find_oom
+from .requests import PanelSize
 
 Frame = dict[str, Any]
-SIZE = (400, 260)
+SIZE = PanelSize(400, 260, 400)
 """CSS pixels of a panel until the browser says how much room there is."""
 
 
@@ -78,12 +79,12 @@ class PanelDrawings:
         keep_words = only_due and now < self._words_due
         if not keep_words:
             self._words_due = now + self.pace.panel_words
-        for name in names:
+        for number, name in enumerate(names):
             if only_due and name in self._drawings and now < self._due.get(name, 0.0) and name != names[0]:
                 shown[name] = self._drawings[name]
                 continue
             began = time.thread_time()
-            old, drawing = self._drawings.get(name), self._draw(name)
+            old, drawing = self._drawings.get(name), self._draw(name, self.size.of(number, len(names)))
             if keep_words and old is not None:
                 drawing = replace(drawing, words=old.words)
             shown[name] = self._drawings[name] = drawing
@@ -100,15 +101,15 @@ class PanelDrawings:
         """Have a panel drawn at the next frame."""
         self._due.pop(name, None)
 
-    def _draw(self, name: PanelName) -> Drawing:
+    def _draw(self, name: PanelName, size: tuple[int, int]) -> Drawing:
         try:
             scene = self.scenes.scene(name)
         except Exception as error:  # a picture that needs a forward pass may find no memory for it
             if find_oom(error) is None:
                 raise
             old = self._drawings.get(name)
-            return old or Drawing(str(name), [], "There is no memory left for this picture.", *self.size)
-        return draw(scene, *self.size, zoom=self.zoom)
+            return old or Drawing(str(name), [], "There is no memory left for this picture.", *size)
+        return draw(scene, *size, zoom=self.zoom)
 
 
 class FrameWriter:

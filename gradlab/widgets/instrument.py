@@ -20,7 +20,7 @@ from .export import LiveView, mimebundle
 from .frames import Frame, FrameWriter
 from .knobs import Knob
 from .replay_page import replay_page
-from .requests import RequestError, cut_words, panel_size, read_number
+from .requests import PanelSize, RequestError, cut_words, panel_size, read_number
 
 Settings = Mapping[str, Any]
 DrawPanel = Callable[[int, int], Drawing]
@@ -72,7 +72,7 @@ class Instrument(ABC):
         self._views: dict[tuple[Any, ...], View] = {}
         self._shown: View | None = None
         self._alarm = ""
-        self._size = self.size
+        self._size = PanelSize(*self.size, self.size[0])
         self._writer = FrameWriter()
         self._view: LiveView | None = None
         self._answering = False
@@ -210,12 +210,12 @@ class Instrument(ABC):
         writer: FrameWriter,
         view: View,
         values: Settings,
-        size: tuple[int, int],
+        size: PanelSize,
         alarm: str,
         knobs: Iterable[Knob] | None = None,
     ) -> Frame:
         return writer.write(
-            {name: panel(*size) for name, panel in view.panels.items()},
+            {name: panel(*size.of(at, len(view.panels))) for at, (name, panel) in enumerate(view.panels.items())},
             state=view.state,
             alarm=alarm,
             note=view.note,
@@ -244,7 +244,8 @@ class Instrument(ABC):
         turned = [knob for knob in held if len({repr(at[knob.name]) for at in settings}) > 1]
         writer, frames = FrameWriter(), []
         for at in settings:
-            frames.append(self._write(writer, self._seen(at), at, self.size, "", turned))
+            size = PanelSize(*self.size, self.size[0])
+            frames.append(self._write(writer, self._seen(at), at, size, "", turned))
         seen = self._seen(start)
         png = to_png([panel(*self.size) for panel in seen.panels.values()])
         recording = {"title": self.title, "settings": settings, "frames": frames}

@@ -10,7 +10,6 @@ from tqdm.auto import tqdm
 
 from .. import tasks
 from .._process import lock
-from ..drawing import to_png, to_svg
 from ..formatting import number_of
 from ..front import on_interrupt
 from ..loop import LoopError, Recipe, Run
@@ -20,8 +19,7 @@ from .controller import LabController
 from .export import LiveView, mimebundle
 from .presets import PRESETS
 from .recording import MOST_UPDATES, Recorder, Recording, recording_caption, recording_marks, recording_turns
-
-_AT_ONCE = 20  # updates between two moves of the progress bar
+from .still import still_of
 
 
 class Lab:
@@ -95,15 +93,9 @@ class Lab:
         """
         if not isinstance(updates, int) or isinstance(updates, bool) or updates < 0:
             raise ValueError(f"Lab.run: updates must be a whole number from 0, got {updates!r}")
-        self.controller.watch()
         try:
             with tqdm(total=updates, desc="updates", delay=1, leave=False) as bar:
-                left = updates
-                while left and not self.runner.done:
-                    with lock, self.controller.listening():
-                        some = self.runner.advance(updates=min(left, _AT_ONCE))
-                    left -= some
-                    bar.update(some)
+                self.controller.advance_to(self.runner.updates + updates, bar.update)
         except LoopError as error:
             if not self.controller.handle_oom(error):
                 raise
@@ -119,6 +111,7 @@ class Lab:
             with lock, self.controller.listening():
                 for _ in range(statements):
                     self.runner.step()
+                self.controller.unswitched.follow(statements * switches.USUAL_EVERY)
         finally:
             self._show()
         return self
@@ -175,7 +168,7 @@ class Lab:
             tracks = recorder.record(loops, updates, turns, every)
             title = f"{runner.task.name}, {number_of(updates, 'update')}"
             about = title, recording_caption(turns, every), every if turns else []
-            return Recording(*about, tracks, self.text, to_png(self.controller.drawings()))
+            return Recording(*about, tracks, self.text, still_of(self.controller).png())
 
     def save(self, path: str | Path) -> Path:
         """Write the pictures as ``.png`` or ``.svg``, or a replay of the run so far as ``.html``; return the path.
@@ -190,15 +183,17 @@ class Lab:
             if target.suffix == ".html":
                 return self.record(min(max(self.runner.updates, 1), MOST_UPDATES)).save(target)
             if target.suffix == ".png":
-                target.write_bytes(to_png(self.controller.drawings()))
+                target.write_bytes(still_of(self.controller).png())
             else:
-                target.write_text(to_svg(self.controller.drawings()), encoding="utf-8")
+                target.write_text(still_of(self.controller).svg(), encoding="utf-8")
         return target
 
     def _show(self) -> None:
         """Tell the browser how things are after a cell has driven the lab."""
-        if self._view is not None:
-            self._view.front.push(self.controller.frame())
+        with lock:
+            self.controller.leave_off()
+            if self._view is not None:
+                self._view.front.push(self.controller.frame())
 
     def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
         answer = self.controller.handle(request)
@@ -213,8 +208,9 @@ class Lab:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
         with lock:
-            png, words = to_png(self.controller.drawings()), self.text
+            png, words = still_of(self.controller).png(), self.text
             if self._view is None:
+                self.controller.leave_off()
                 self._view = LiveView("lab", self._answer)
             return mimebundle(self._view, png, words, f"{words}\n\n{self.runner.source}")
 

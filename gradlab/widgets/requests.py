@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 _NARROWEST, _WIDEST, _LOWEST, _HIGHEST = 260, 1300, 200, 420  # CSS pixels of a panel
 _MOST_WORDS = 300  # letters of what is said of a bad request
@@ -42,10 +42,26 @@ def read_string(request: Mapping[str, Any], name: str) -> str:
     return value.encode("utf-8", "replace").decode("utf-8")
 
 
-def panel_size(request: Mapping[str, Any]) -> tuple[int, int]:
-    """Return the width and height that a panel has in the browser, kept within what can be laid out."""
-    width, height = read_whole(request, "width"), read_whole(request, "height")
-    return min(max(width, _NARROWEST), _WIDEST), min(max(height, _LOWEST), _HIGHEST)
+class PanelSize(NamedTuple):
+    """The CSS pixels of each panel, and the width of the last one, which may span two columns."""
+
+    width: int
+    height: int
+    last: int
+
+    def of(self, number: int, count: int) -> tuple[int, int]:
+        """Return the width and height of panel ``number``, counted from 0, of so many."""
+        return self.last if number == count - 1 else self.width, self.height
+
+
+def panel_size(request: Mapping[str, Any]) -> PanelSize:
+    """Return the size that panels have in the browser, kept within what can be laid out."""
+    width, height = _wide(request, "width"), min(max(read_whole(request, "height"), _LOWEST), _HIGHEST)
+    return PanelSize(width, height, _wide(request, "last") if "last" in request else width)
+
+
+def _wide(request: Mapping[str, Any], name: str) -> int:
+    return min(max(read_whole(request, name), _NARROWEST), _WIDEST)
 
 
 def cut_words(words: str) -> str:

@@ -324,6 +324,13 @@ class Notebook:
         """The canvas of a panel."""
         return self.root.locator(f"[data-panel={name}] canvas")
 
+    def points(self, panel: str, mark: str) -> list[tuple[float, float]]:
+        """The points of a mark in a panel of the instrument ``lab``, as shares of the panel as it is painted."""
+        wide, tall = self.panel(panel).evaluate("canvas => canvas.style.aspectRatio.split('/').map(Number)")
+        drawn = f"lab._now().panels[{panel!r}]({wide:.0f}, {tall:.0f}).find({mark!r}).points"
+        numbers = self.ask(f"[float(each) for each in {drawn}]")
+        return [(x / wide, y / tall) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
+
     def wait_until_painted(self) -> None:
         """Wait until every panel has been painted, and painting is done for now."""
         self.page.wait_for_function(_PAINTED, arg=self.number)

@@ -27,6 +27,10 @@ BOXES = """() => {
   }
   return boxes;
 }"""
+PANELS = """lab => [...lab.querySelectorAll('.gl-panel')].map(panel => {
+  const {left, right, top, bottom} = panel.getBoundingClientRect();
+  return [left, right, top, bottom];
+})"""
 PAPER = """lab => [...lab.querySelectorAll('canvas')].map(canvas =>
   canvas.getContext('2d').getImageData(2, canvas.height - 3, 1, 1).data[1])"""
 VIEWPORT = """() => {
@@ -121,7 +125,7 @@ def test_tab_reaches_every_control(lab_page: Callable[..., Notebook]) -> None:
             "return all.flatMap((e, i) => e.getClientRects().length && !e.disabled && e.tabIndex >= 0 ? [i] : [])",
         )
     )
-    assert len(there) == len(LABELS) + 6 + 1 + 4, "controls, buttons, one line of the loop, panels"
+    assert len(there) == len(LABELS) + 7 + 1 + 4, "controls, buttons, one line of the loop, panels"
     page.control("task").focus()
     reached = []
     for _ in there:
@@ -167,3 +171,25 @@ def test_keys_do_what_clicks_do(lab_page: Callable[..., Notebook]) -> None:
     press("Enter")
     page.wait_for_words("momentum")
     assert page.ask("lab.runner.recipe.optimizer, lab.runner.recipe.zero_grad") == ("momentum", False)
+
+
+THREE = "from gradlab import Lab\nlab = Lab('digits', panels=['loss', 'gradient', 'memory'])\nlab.run(3)"
+SWING = "from gradlab import course\ncourse.swing()"
+RING = "from gradlab import course\ncourse.ring_of_orders()"
+TWO = "from gradlab import Lab\nlab = Lab('digits', panels=['loss', 'gradient'])\nlab.run(3)"
+FULL = "from gradlab import Lab\nlab = Lab('digits')\nlab.run(3)"
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1366, 1920])
+@pytest.mark.parametrize("cell", [THREE, SWING, RING, TWO, FULL], ids=["three", "swing", "ring", "two", "full"])
+def test_panels_leave_no_hole_and_none_is_a_thumbnail(lab_page: Callable[..., Notebook], cell: str, width: int) -> None:
+    page = lab_page(cell, width=width, height=844)
+    page.side_bar(width in (1024, 1366))  # as JupyterLab begins
+    page.page.wait_for_timeout(700)
+    boxes = page.evaluate(PANELS)
+    left, right = min(box[0] for box in boxes), max(box[1] for box in boxes)
+    for top in {round(box[2]) for box in boxes}:
+        row = [box for box in boxes if round(box[2]) == top]
+        assert sum(box[1] - box[0] for box in row) >= right - left - 8 * len(row), "each row is full"
+    assert min(box[1] - box[0] for box in boxes) >= (255 if width == 390 else 275)
+    page.side_bar(False)

@@ -242,15 +242,16 @@ def test_thinning_keeps_every_peak_and_the_width(total: list[int], wide: float) 
 
 def test_old_updates_give_way_to_a_long_window() -> None:
     long = memory(updates=3, window=16)  # 66 statements an update
-    kept = keep_recent(long)
+    kept = keep_recent(long, 3)
     assert kept.updates == [(0, 42)]
     assert list(kept.statements) == list(long.statements)[132:]
     assert kept.starts[0] == 0
     assert kept.modules == long.modules[long.starts[132] :]
     assert all(len(values) == len(kept.modules) for values in kept.categories.values())
-    assert keep_recent(memory(updates=3)).updates == memory(updates=3).updates
+    assert keep_recent(memory(updates=3), 3).updates == memory(updates=3).updates
+    assert keep_recent(memory(updates=3), 2).updates == [(0, 41), (6, 42)]
     alone = memory(updates=1, window=60)
-    assert keep_recent(alone) is alone
+    assert keep_recent(alone, 3) is alone
 
 
 def test_labels_stay_apart_and_inside() -> None:

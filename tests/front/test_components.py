@@ -799,6 +799,38 @@ def test_only_a_new_kind_of_warning_is_read_out(page: Any) -> None:
     assert len(set(heights)) == 1, heights
 
 
+COUNTING = """async () => {
+  const words = new Words(root, root);
+  words.playing = true;
+  const chip = root.querySelector('.gl-chip');
+  const seen = [];
+  new MutationObserver(() => seen.push(chip.textContent)).observe(chip, {childList: true});
+  for (let step = 1; step <= 60; step++) {
+    words.show({alarm: `Step ${step} applied batches 1 to ${step - 1} again`});
+    await new Promise(requestAnimationFrame);
+  }
+  const playing = seen.length;
+  words.playing = false;
+  words.settle();
+  await new Promise(requestAnimationFrame);
+  return [playing, chip.textContent];
+}"""
+
+
+def test_a_warning_that_counts_on_changes_its_numbers_twice_a_second(page: Any) -> None:
+    changes, last = page.evaluate(COUNTING)
+    assert 2 <= changes <= 12, "sixty came within a second or a few"
+    assert last == "⚠ Step 60 applied batches 1 to 59 again", "the newest when playing has ended"
+
+
+def test_a_warning_stands_still_while_it_plays_where_less_motion_is_asked_for(page: Any) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    try:
+        assert page.evaluate(COUNTING) == [1, "⚠ Step 60 applied batches 1 to 59 again"]
+    finally:
+        page.emulate_media(reduced_motion="no-preference")
+
+
 @pytest.mark.parametrize(
     ("script", "theme"),
     [

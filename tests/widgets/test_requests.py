@@ -228,7 +228,7 @@ def test_an_interrupt_ends_the_playing_and_says_so() -> None:
     assert lab.runner.updates == 3
     assert page.stopped
     assert len(page.frames) == 1
-    assert page.note == "Interrupted. Play goes on."
+    assert page.note == "Interrupted. Press Play to continue."
     assert not lab.controller.playing
     page.play(2)
     assert lab.runner.updates == 5
@@ -253,7 +253,7 @@ def test_an_interrupt_while_the_loop_runs_is_said_and_the_lab_lives_on(monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(lab.runner, "advance", interrupted)
         page.play(4)
-    assert page.note == "Interrupted. Play goes on."
+    assert page.note == "Interrupted. Press Play to continue."
     assert page.stopped
     page.play(2)
     assert lab.runner.updates == 4

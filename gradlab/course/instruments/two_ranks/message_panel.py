@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ....drawing import Axes, Dots, Drag, Drawing, PanelBuilder, Path, Side, Spot, make_axes, make_box
+from ....drawing import Dots, Drag, Drawing, PanelBuilder, Path, Side, Spot, make_axes, make_box, text_width
 from .loop import MOMENTS, LoopSettings
 from .moments import Moment
 
@@ -15,14 +15,14 @@ def draw_messages(moments: Sequence[Moment], now: Moment, settings: LoopSettings
     panel.corner(count_text(now), short_count(now))
     side = Side(0.0, MOMENTS + 1.0, words="statements", ticks="updates")
     rows = Side(0.0, 1.0, ticks="none")
-    axes = make_axes((width, height), 58.0, 60.0, width - 12.0, height - 42.0, side, rows)
+    axes = make_axes((width, height), 58.0, 68.0, width - 12.0, height - 42.0, side, rows)
     panel.axes(axes)
     tall = axes.bottom - axes.top
     rank_y = (axes.top + 0.18 * tall, axes.top + 0.74 * tall)
     half = min(7.0, 0.42 * (axes.x.at(1.0) - axes.x.at(0.0)))
     for number, y in enumerate(rank_y):
         panel.label(f"rank {number}", [Spot(f"rank {number}", axes.left - 6, y, "end")])
-    _add_key(panel, axes, settings)
+    _add_key(panel, settings)
     x = axes.x.at(now.number)
     panel.add(make_box("now", x - half - 3, axes.top, x + half + 3, axes.bottom, fill="faint", words="this moment"))
     panel.add(Dots("now mark", (x, axes.top - 3), shape="down", size=11.0, fill="ink", words="this moment"))
@@ -94,20 +94,27 @@ def _add_statement(
             )
 
 
-def _add_key(panel: PanelBuilder, axes: Axes, settings: LoopSettings) -> None:
-    x, y = 14.0, 38.0
-    panel.add(Dots("key clear", (x + 5, y), shape="ring", size=10.0, stroke="grey", width=1.6))
-    panel.label("key clear word", [Spot("zero_grad", x + 14, y)])
-    panel.add(make_box("key backward", x + 84, y - 6, x + 96, y + 6, fill="fresh", stroke="ink", width=1.0))
-    panel.label("key backward word", [Spot("backward", x + 101, y)])
-    panel.add(
-        make_box("key reduce", x + 166, y - 6, x + 174, y + 6, fill="gradients", hatch="//", stroke="ink", width=1.0)
-    )
-    panel.label("key reduce word", [Spot("all-reduce", x + 179, y)])
-    panel.add(Dots("key step", (x + 254, y), shape="diamond", size=12.0, fill="optimizer"))
-    panel.label("key step word", [Spot("step", x + 264, y)])
-    if settings.forgets != "none" and panel.label("key forgotten word", [Spot("forgotten", x + 315, y)]):
-        panel.add(Dots("key forgotten", (x + 305, y), shape="cross", size=11.0, stroke="wrong", width=2.2))
+def _add_key(panel: PanelBuilder, settings: LoopSettings) -> None:
+    keys = ["zero_grad", "backward", "all-reduce", "step", *(["forgotten"] if settings.forgets != "none" else [])]
+    x, y = 8.0, 38.0
+    for name in keys:
+        wide = 16.0 + text_width(name)
+        if x + wide > panel.width:
+            x, y = 8.0, y + 16.0
+        mark, middle = f"key {name}", x + 6.0
+        if name == "zero_grad":
+            panel.add(Dots(mark, (middle, y), shape="ring", size=10.0, stroke="grey", width=1.6))
+        elif name == "backward":
+            panel.add(make_box(mark, x, y - 6, x + 12, y + 6, fill="fresh", stroke="ink", width=1.0))
+        elif name == "all-reduce":
+            look = {"fill": "gradients", "hatch": "//", "stroke": "ink", "width": 1.0}
+            panel.add(make_box(mark, x + 2, y - 6, x + 10, y + 6, **look))
+        elif name == "step":
+            panel.add(Dots(mark, (middle, y), shape="diamond", size=12.0, fill="optimizer"))
+        else:
+            panel.add(Dots(mark, (middle, y), shape="cross", size=11.0, stroke="wrong", width=2.2))
+        panel.label(f"{mark} word", [Spot(name, x + 16.0, y)])
+        x += wide + 7.0
 
 
 def _end_words(last: Moment) -> str:

@@ -1,0 +1,118 @@
+"""A lab whose cell has just run is in view with its Play button, and the keys that run cells go past it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from .driving import Notebook
+
+FILL = {"cell_type": "markdown", "source": "\n\n".join(["words"] * 12)}
+AFTER = {"cell_type": "markdown", "source": "after"}
+LAB = "from gradlab import Lab\nlab = Lab('digits', panels=['loss', 'gradient']).run(3)\nlab"
+SMALL = "from gradlab import Lab\nsmall = Lab('line', controls=['lr'], panels=['loss'])\nsmall"
+NOTEBOOK = "jupyterapp.shell.currentWidget.content"
+ACTIVATE = (
+    f"at => {{ {NOTEBOOK}.activeCellIndex = at; {NOTEBOOK}.mode = 'command'; {NOTEBOOK}.activeCell.node.focus(); }}"
+)
+SEEN = """lab => {
+  const outer = lab.closest('.jp-WindowedPanel-outer').getBoundingClientRect();
+  const play = lab.querySelector('.gl-main').getBoundingClientRect(), all = lab.getBoundingClientRect();
+  const next = document.querySelector('.jp-Cell.jp-mod-active').getBoundingClientRect();
+  return [play.top >= outer.top && play.bottom <= outer.bottom, all.top >= outer.top && all.bottom <= outer.bottom,
+    next.top < outer.bottom];
+}"""
+TOP = "() => document.querySelector('.jp-WindowedPanel-outer').scrollTop"
+
+
+def active(page: Notebook) -> int:
+    return int(page.page.evaluate(f"() => {NOTEBOOK}.activeCellIndex"))
+
+
+def put(page: Notebook, *cells: str | dict[str, Any]) -> None:
+    """Put cells below the first one, which are not run."""
+    page.page.evaluate(
+        f"""cells => {{
+          const shared = {NOTEBOOK}.model.sharedModel;
+          shared.insertCells(1, cells.map(cell => typeof cell === 'string'
+            ? {{cell_type: 'code', metadata: {{}}, outputs: [], source: cell}} : {{metadata: {{}}, ...cell}}));
+        }}""",
+        list(cells),
+    )
+
+
+@pytest.mark.parametrize(("width", "height"), [(1366, 768), (390, 844)])
+def test_a_lab_is_in_view_after_shift_enter(lab_page: Callable[..., Notebook], width: int, height: int) -> None:
+    page = lab_page(SMALL, width=width, height=height)
+    page.side_bar(width > 600)
+    put(page, FILL, LAB, AFTER, FILL, FILL)
+    page.page.evaluate(ACTIVATE, 1)
+    for _ in range(2):
+        page.page.keyboard.press("Shift+Enter")
+    lab = page.lab(1)
+    page.page.wait_for_function("() => document.querySelectorAll('.gradlab canvas').length > 1")
+    lab.wait_until_painted()
+    lab.wait_for(f"lab => ({SEEN})(lab)[0]")
+    play, whole, following = lab.evaluate(SEEN)
+    assert play
+    assert active(page) == 3
+    if width > 600:
+        assert whole
+        assert following, "the cell below is there, too"
+    page.side_bar(False)
+
+
+def test_a_lab_that_runs_far_from_the_active_cell_scrolls_nothing(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(SMALL)
+    put(page, FILL, FILL, FILL, FILL, LAB, AFTER)
+    page.page.evaluate(ACTIVATE, 0)
+    page.page.evaluate("() => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = 0; }")
+    page.page.evaluate("() => { jupyterapp.commands.execute('notebook:run-all-cells'); }")
+    page.page.wait_for_timeout(200)
+    page.page.evaluate(ACTIVATE, 0)
+    page.page.wait_for_timeout(3000)
+    assert page.page.evaluate(TOP) < 300
+    assert page.button("Play").is_visible()
+
+
+@pytest.mark.parametrize("where", ["Play", "lr", "line", "editor"])
+def test_shift_enter_runs_the_cell_and_moves_on(lab_page: Callable[..., Notebook], where: str) -> None:
+    page = lab_page("from gradlab import Lab\nlab = Lab('bowl')\nlab", "after = 1")
+    if where == "Play":
+        page.button("Play").click()
+        page.wait_for_updates(5)
+        page.button("Pause").click()
+        page.wait_until_still(0.3)
+        page.button("Play").focus()
+    elif where == "lr":
+        page.control("lr").focus()
+    elif where == "line":
+        page.root.locator("pre.gl .line").first.focus()
+    else:
+        page.button("Edit the loop").click()
+        page.root.locator("textarea").click()
+    before = page.ask("id(lab)")
+    page.page.keyboard.press("Shift+Enter")
+    page.page.wait_for_function(f"() => {NOTEBOOK}.activeCellIndex === 1")
+    page.page.wait_for_timeout(500)
+    page.wait_until_painted()
+    assert page.ask("id(lab)") != before, "the cell has run"
+    assert page.ask("lab.runner.updates, lab.controller.playing") == (0, False)
+
+
+@pytest.mark.parametrize("where", ["Play", "editor"])
+def test_escape_leaves_for_the_cell(lab_page: Callable[..., Notebook], where: str) -> None:
+    page = lab_page("from gradlab import Lab\nlab = Lab('bowl')\nlab", "after = 1")
+    if where == "Play":
+        page.button("Play").focus()
+    else:
+        page.button("Edit the loop").click()
+        page.root.locator("textarea").fill("my own idea")
+    page.page.keyboard.press("Escape")
+    inside = "() => document.querySelector('.gradlab').contains(document.activeElement)"
+    assert page.page.evaluate(inside) is False
+    assert page.page.evaluate(f"() => {NOTEBOOK}.mode") == "command"
+    page.page.keyboard.press("ArrowDown")
+    page.page.wait_for_function(f"() => {NOTEBOOK}.activeCellIndex === 1")

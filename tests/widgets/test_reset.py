@@ -1,0 +1,137 @@
+"""Reset goes back to where a cell left off, and what is trained from there is what a bare loop trains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from page import Page
+from torch import nn
+
+from gradlab import Lab, Recipe, tasks
+
+torch.set_num_threads(1)
+OWN = """\
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+seen = []
+for epoch in range(epochs):
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = loss_fn(model(x), y)
+        loss.backward()
+        optimizer.step()
+        scheduler.step()
+        seen.append(1)
+        scheduler.optimizer.param_groups[0]["lr"] *= 1 + len(seen) / 1000
+"""
+
+
+def weights(model: nn.Module) -> list[list[float]]:
+    return [param.flatten().tolist() for param in model.parameters()]
+
+
+def state(lab: Lab) -> Any:
+    """All that is shown of a lab, and all that goes on into the next update."""
+    run = lab.runner
+    grads = [None if p.grad is None else p.grad.tolist() for p in run.model.parameters()]
+    optimizer = [] if run.optimizer is None else [str(value) for value in run.optimizer.state.values()]
+    shown = [(drawing.words, [str(mark) for mark in drawing.marks]) for drawing in lab.controller.drawings()]
+    return lab.text, run.source, run.line, run.recipe, weights(run.model), grads, optimizer, shown
+
+
+def play_about(page: Page) -> None:
+    """Do what a learner may do before Reset."""
+    page.play(13)
+    page.turn("zero_grad", False)
+    page.play(9)
+    page.turn("optimizer", "adam")
+    page.ask("statement")
+    page.ask("statement")
+
+
+CELLS: dict[str, Any] = {
+    "plain": lambda: Lab("digits", Recipe(lr=0.2)).run(50),
+    "a switch": lambda: Lab("bowl", Recipe(lr=0.2)).run(12).switch(zero_grad=False).run(7),
+    "inside an update": lambda: Lab("line", Recipe(lr=0.01, accumulate=3)).run(3).step(6),
+    "before the first update": lambda: Lab("line").step(5),
+    "state and scaler": lambda: Lab("digits", Recipe(optimizer="adamw", amp="fp16", lr=0.002)).run(9),
+    "another task": lambda: Lab("text").run(3),
+    "a start of its own": lambda: Lab("bowl").reset([3.0, 2.0]).run(4),
+    "a loop of its own": lambda: Lab("line").run(2).edit(OWN).run(5),
+}
+
+
+@pytest.mark.parametrize("cell", CELLS)
+def test_reset_goes_back_to_where_the_cell_left_off(cell: str) -> None:
+    lab = CELLS[cell]()
+    left = state(lab)
+    page = Page(lab)
+    assert page.shown["left_off"] == lab.runner.updates
+    play_about(page)
+    assert state(lab) != left
+    page.ask("reset")
+    assert state(lab) == left
+    assert page.note == f"Back at update {lab.runner.updates:,}, where the cell left off."
+    play_about(page)
+    page.ask("reset")
+    assert state(lab) == left, "any number of times"
+
+
+def test_playing_on_after_reset_gives_the_weights_of_a_bare_loop() -> None:
+    lab = Lab("digits", Recipe(lr=0.2)).run(40)
+    page = Page(lab)
+    play_about(page)
+    page.ask("reset")
+    page.play(15)
+    task = tasks.digits()
+    model = task.build(0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
+    for at in range(55):
+        x, y = task.batches[at % len(task.batches)]
+        optimizer.zero_grad()
+        task.loss_fn(model(x), y).backward()
+        optimizer.step()
+    assert lab.runner.updates == 55
+    assert weights(lab.runner.model) == weights(model)
+
+
+def test_from_zero_is_apart_and_keeps_the_loop_as_it_is() -> None:
+    lab = Lab("line").run(20)
+    page = Page(lab)
+    page.turn("zero_grad", False)
+    page.play(5)
+    page.ask("restart")
+    assert (lab.runner.updates, lab.runner.recipe.zero_grad) == (0, False)
+    assert weights(lab.runner.model) == weights(tasks.line().build(0))
+    page.ask("reset")
+    assert (lab.runner.updates, lab.runner.recipe.zero_grad) == (20, True)
+
+
+def test_a_lab_that_no_cell_has_driven_begins_again() -> None:
+    lab = Lab("line")
+    page = Page(lab)
+    assert page.shown["left_off"] is None
+    page.turn("zero_grad", False)
+    page.play(5)
+    page.ask("reset")
+    assert (lab.runner.updates, lab.runner.recipe.zero_grad) == (0, False)
+
+
+def test_a_cell_that_drives_it_again_moves_the_place_and_another_task_has_none() -> None:
+    lab = Lab("line").run(2)
+    page = Page(lab)
+    page.play(3)
+    lab.run(4)
+    page.play(2)
+    page.ask("reset")
+    assert lab.runner.updates == 9
+    lab.reset()
+    page.ask("hello")
+    assert (lab.runner.updates, page.shown["left_off"]) == (0, None)
+    lab.run(5)
+    page.turn("task", "bowl")
+    page.play(3)
+    page.ask("reset")
+    assert (lab.runner.task.name, lab.runner.updates, page.shown["left_off"]) == ("bowl", 0, None)
