@@ -24,7 +24,7 @@ from .surface import add_surface, surface_of
 NAMED = 9
 """Up to so many arrows carry the number of their batch."""
 STEPS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
-REACH = 0.6
+MOST_ACROSS = 0.6
 """On contours the arrows together reach at most across this share of the picture."""
 THINNEST, THICKEST = 5.0, 18.0
 """CSS pixels across an arrow."""
@@ -129,7 +129,7 @@ def fit_factor(scene: Arrows, reach: Numbers) -> float:
     longest = float(np.abs(reach / wide).max(initial=0.0))
     if not 0 < longest < math.inf:
         return 1.0
-    best = min(REACH / longest, LARGEST_DRAWN)
+    best = min(MOST_ACROSS / longest, LARGEST_DRAWN)
     if 1 <= best < 2.5:
         return 1.0
     power = 10.0 ** math.floor(math.log10(best))
