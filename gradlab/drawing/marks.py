@@ -131,7 +131,7 @@ class Text(Mark):
 
 
 @dataclass(frozen=True, slots=True)
-class CodeLine(Text):
+class Code(Text):
     """A line of code, in letters of one width; only still pictures have them."""
 
 

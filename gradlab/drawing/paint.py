@@ -22,7 +22,7 @@ from matplotlib.transforms import Affine2D, Bbox, TransformedBbox
 from PIL import Image as Picture
 
 from .look import own_look
-from .marks import Band, CodeLine, Dots, Drawing, Image, Mark, Path, Text
+from .marks import Band, Code, Dots, Drawing, Image, Mark, Path, Text
 from .palette import colour
 
 _INCH = 96.0  # CSS pixels
@@ -228,7 +228,7 @@ def _text(mark: Text, to_sheet: Any) -> Artist:
         mark.text,
         color=colour(mark.role),
         fontsize=mark.size * _POINT,
-        fontfamily="DejaVu Sans Mono" if isinstance(mark, CodeLine) else "DejaVu Sans",
+        fontfamily="DejaVu Sans Mono" if isinstance(mark, Code) else "DejaVu Sans",
         fontweight="bold" if mark.bold else "normal",
         horizontalalignment=side,
         verticalalignment="center",

@@ -8,6 +8,10 @@ from .._lazy import load_lazily
 
 if TYPE_CHECKING:
     from .history import History as History
+    from .place import Place as Place
+    from .place import begin_again_for as begin_again_for
+    from .place import go_on_to as go_on_to
+    from .place import place_of as place_of
     from .program import LoopError as LoopError
     from .program import Program as Program
     from .program import Statement as Statement
@@ -20,9 +24,5 @@ if TYPE_CHECKING:
     from .switches import Positive as Positive
     from .switches import Switch as Switch
     from .switches import Whole as Whole
-    from .waypoint import Waypoint as Waypoint
-    from .waypoint import begin_again_for as begin_again_for
-    from .waypoint import go_on_to as go_on_to
-    from .waypoint import waypoint_of as waypoint_of
 
 load_lazily(__name__, needs_torch=False)

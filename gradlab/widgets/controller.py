@@ -13,7 +13,7 @@ from ..doctor import LiveDoctor
 from ..drawing import Drawing
 from ..forecast import usable_bytes
 from ..formatting import bytes_text
-from ..loop import SWITCHES, LoopError, Program, Recipe, Run, Waypoint, begin_again_for, go_on_to, waypoint_of
+from ..loop import SWITCHES, LoopError, Place, Program, Recipe, Run, begin_again_for, go_on_to, place_of
 from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
 from .answers import INTERRUPTED, answer_request
 from .code import changed_lines, coloured
@@ -65,7 +65,7 @@ class LabController:
         self._state_due, self._last_state = 0.0, ""
         self._settings_key: object = None
         self._last_settings: dict[str, Any] = {}
-        self._left_off: Waypoint | None = None
+        self._left_off: Place | None = None
         self.pace_at: Callable[..., Pace] = live_pace
         """How often what is costly is drawn."""
         self._scenes = RunScenes(runner)
@@ -123,7 +123,7 @@ class LabController:
 
     def leave_off(self) -> None:
         """Have Reset come back to where the run is now: a cell has driven it here."""
-        self._left_off = waypoint_of(self.runner)
+        self._left_off = place_of(self.runner)
 
     def advance_to(self, updates: int, done: Callable[[int], object] = lambda some: None) -> None:
         """Train to this update without a browser; ``done`` is told of every few updates that are made."""
