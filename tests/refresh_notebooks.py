@@ -1,8 +1,8 @@
 """Run the notebooks from top to bottom and store their pictures: ``python tests/refresh_notebooks.py [names]``.
 
 A stored notebook is read where no kernel runs: on GitHub, in nbviewer, in a pull request. So the live widgets are taken
-out (without a kernel they show as an error), and what stands beside them stays: the picture and the words. The outcome
-of each question is folded.
+out (without a kernel they show as an error), and what stands beside them stays: the picture and the words. Outputs that
+follow a question are folded.
 """
 
 from __future__ import annotations
@@ -16,8 +16,6 @@ from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
-
-from gradlab.widgets.question import find_question
 
 ROOT = Path(__file__).parents[1]
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -69,23 +67,20 @@ def clean(notebook: Any) -> None:
 
 
 def fold_outcomes(notebook: Any) -> None:
-    """Have JupyterLab and Notebook 7 open the notebook with the outcome of each question folded, and nothing else.
+    """Have JupyterLab and Notebook 7 open the notebook with every output folded that follows a question, and no other.
 
-    The outcome is the first output after a question and before the next question or heading, as in
-    ``gradlab/front/outcome.js``, which covers it in a running notebook and in pages that are made of it.
+    An output follows a question up to the next heading, as in ``gradlab/front/outcome.js``, which covers outputs and
+    texts in a running notebook and in pages that are made of it.
     """
-    waiting = False
+    follows = False
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            waiting = waiting and not HEADING.search(cell.source)
+            follows = follows and not HEADING.search(cell.source)
             continue
-        asked = QUESTION.search(cell.source) if cell.cell_type == "code" else None
-        if asked:
-            waiting = find_question(asked[1]).covers
-        elif cell.cell_type == "code":
-            told = bool(cell.outputs) and not cell.source.startswith("%%")
-            _fold(cell, waiting and told)
-            waiting = waiting and not told
+        asks = bool(QUESTION.search(cell.source))
+        if cell.cell_type == "code":
+            _fold(cell, follows and not asks and bool(cell.outputs))
+        follows = follows or asks
 
 
 def _fold(cell: Any, folded: bool) -> None:

@@ -7,6 +7,7 @@ plane of the sum and the newest contribution.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -60,9 +61,11 @@ def draw_arrows(scene: Arrows, width: int, height: int) -> Drawing:
     for number, (arrow, tail, head) in enumerate(zip(scene.arrows, places[:-1], places[1:], strict=True)):
         kind = "other" if arrow.batches is None else "stale" if arrow.stale else "fresh"
         press = f"batch {arrow.batches[0]}" if arrow.batches and arrow.batches[0] == arrow.batches[1] else ""
-        _add_arrow(panel, f"arrow {number}", tail, head, thick, kind, arrow_words(arrow), press)
+        done = "applied" if arrow.applied else ""
+        _add_arrow(panel, f"arrow {number}", tail, head, thick, kind, arrow_words(arrow), press, done)
     if scene.contours is not None:
-        panel.add(Dots("weights", start, size=11.0, fill="weights", stroke="paper", width=1.5, words=_place(scene)))
+        look: dict[str, Any] = {"fill": "weights", "stroke": "paper", "width": 1.5}
+        panel.add(Dots("weights", start, size=11.0, words=_place(scene), moves=True, **look))
     for at, line in enumerate(said):
         y = 112.0 + 16 * at
         spot = Spot(line, width / 2, y, "middle") if scene.contours is None else Spot(line, width - _KEY + 8, y)
@@ -163,11 +166,19 @@ def arrow_words(arrow: Arrow) -> str:
 
 
 def _add_arrow(
-    panel: PanelBuilder, id: str, tail: Numbers, head: Numbers, width: float, kind: str, words: str, press: str = ""
+    panel: PanelBuilder,
+    id: str,
+    tail: Numbers,
+    head: Numbers,
+    width: float,
+    kind: str,
+    words: str,
+    press: str = "",
+    done: str = "",
 ) -> None:
     corners = arrow_outline(tail, head, width)
     if len(corners):
-        panel.add(Path(id, corners.ravel(), words=words, press=press, **BATCH_STYLES[kind]))
+        panel.add(Path(id, corners.ravel(), words=words, press=press, moves=True, done=done, **BATCH_STYLES[kind]))
         panel.placer.take([_cover(tail, head, width)])
 
 

@@ -15,7 +15,7 @@ from .limits import Numbers, around, numbers
 from .marks import Dots, Drawing, Image
 
 SHAPES_OF_CLASSES = ("circle", "square", "triangle", "diamond", "down", "plus", "cross", "left", "right", "star")
-SHADES = (12, 25, 38, 50)
+SHADES = (10, 17, 24, 31, 38, 44, 50)
 """Per cent of the class's colour, from unsure to sure."""
 _PALETTE = tuple(f"class{number}/{shade}" for number in range(len(SHAPES_OF_CLASSES)) for shade in SHADES)
 
@@ -39,7 +39,8 @@ def draw_boundary(scene: Boundary, width: int, height: int) -> Drawing:
         shade = np.floor(np.clip(np.nan_to_num(sure), 0, 0.999) * len(SHADES)).astype(int)
         cells = (label % len(SHAPES_OF_CLASSES) * len(SHADES) + shade)[::-1]
         wide, tall = axes.right - axes.left, axes.bottom - axes.top
-        panel.add(Image("regions", axes.left, axes.top, wide, tall, label.shape[1], cells.ravel(), _PALETTE, said))
+        place = (axes.left, axes.top, wide, tall, label.shape[1])
+        panel.add(Image("regions", *place, cells.ravel(), _PALETTE, said, smooth=True))
     panel.axes(axes)
     finite = np.isfinite(points[: len(classes)]).all(axis=1)
     for number, shape in enumerate(SHAPES_OF_CLASSES):
@@ -47,8 +48,8 @@ def draw_boundary(scene: Boundary, width: int, height: int) -> Drawing:
         if len(mine):
             places = axes.places(mine[:, 0], mine[:, 1])
             words = f"points of class {number}"
-            look: dict[str, Any] = {"fill": f"class{number}", "stroke": "paper", "width": 0.8}
-            panel.add(Dots(f"class {number}", places, shape=shape, size=7.0, words=words, **look))
+            look: dict[str, Any] = {"fill": f"class{number}", "stroke": "ink", "width": 0.5}
+            panel.add(Dots(f"class {number}", places, shape=shape, size=5.5, words=words, **look))
     return panel.finish(said)
 
 

@@ -79,6 +79,7 @@ def _add_ends(panel: PanelBuilder, axes: Axes, path: Numbers, places: Numbers) -
         width=1.5,
         words="drag to another start",
         drag=drag,
+        moves=True,
     )
     panel.add(now)
     for word, place in (("now", places[-1]), ("start", places[0]))[: len(path)]:

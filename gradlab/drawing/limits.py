@@ -54,11 +54,17 @@ def around(low: float, high: float, ladder: tuple[float, ...] = FINE) -> tuple[f
 
 
 def value_limits(
-    values: Numbers, room: float = 1.0, ladder: tuple[float, ...] = FINE, log_from: float = LOG_FROM
+    values: Numbers,
+    room: float = 1.0,
+    ladder: tuple[float, ...] = FINE,
+    log_from: float = LOG_FROM,
+    *,
+    close: bool = False,
 ) -> tuple[float, float, bool]:
     """Return the limits for finite values, and whether the axis is logarithmic: where they lie too far apart.
 
-    ``room`` times the span is kept free above them. A linear axis begins at 0 unless a value is negative.
+    ``room`` times the span is kept free above them. A linear axis begins at 0 unless a value is negative, or
+    the limits are to be ``close`` to the values.
     """
     if not len(values):
         return 0.0, 1.0, False
@@ -71,6 +77,6 @@ def value_limits(
             bottom = max(math.log10(smallest), top - _DECADES)
             bottom, top = around(bottom, bottom + (top - bottom) * room)
             return 10.0 ** max(bottom, -305.0), 10.0 ** min(top, 305.0), True
-    if low >= 0:
+    if low >= 0 and not close:
         return 0.0, from_zero(high * room, ladder), False
     return *around(low, low + (high - low) * room, ladder), False

@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 from .builder import make_box
 from .lettering import text_width
-from .marks import Code, Drawing, Mark, Path, Text
+from .marks import CodeText, Drawing, Mark, Path, Text
 
 _SIZE, _LINE, _ADVANCE = 12.0, 17.0, 0.602  # of the letters of code, in CSS pixels; an advance is in units of the size
 _GUTTER, _EDGE = 40.0, 6.0
@@ -32,12 +32,12 @@ def draw_loop(
         sign = "▶" if number in lit else "∗" if number in changed else ""
         middle = y + _LINE / 2
         marks.append(Text(f"sign {number}", 6.0, middle, sign, size=10.0))
-        marks.append(Code(f"number {number}", _GUTTER - 8.0, middle, str(number), "grey", _SIZE, "end"))
+        marks.append(CodeText(f"number {number}", _GUTTER - 8.0, middle, str(number), "grey", _SIZE, "end"))
         comment = line.lstrip().startswith("#")
         for at, piece in enumerate(pieces):
             place = y + _LINE * (at + 0.5)
             role = "grey" if comment else "ink"
-            marks.append(Code(f"code {number} {at}", _GUTTER, place, piece, role, bold=number in lit))
+            marks.append(CodeText(f"code {number} {at}", _GUTTER, place, piece, role, bold=number in lit))
         y = bottom
     frame = (1.0, 1.0, width - 1.0, 1.0, width - 1.0, y + _EDGE, 1.0, y + _EDGE, 1.0, 1.0)
     marks.append(Path("frame", frame, stroke="faint", width=1.0))

@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from ..formatting import short
-from ..scenes import Curve
+from ..scenes import Curve, UnswitchedCurve
 from .axes import Axes, Side, panel_axes
 from .builder import PanelBuilder, make_box
 from .labels import Spot
@@ -20,7 +20,11 @@ NEWEST = 6
 """So many switches are labelled; older ones keep their dashed line."""
 _ROWS, _ROW = 4, 17.0  # of labels of switches, and CSS pixels from one to the next
 _MOST_LINES = 40
+WITHOUT = "about update {x}: {y} without the switch"
+_CELL = 24.0, 8.0  # CSS pixels by which the name of that curve moves across and up
 _BROKEN = 13.0  # size of the words about a loss that is lost
+
+Cells = tuple[tuple[float, float, float], ...]
 
 
 def draw_loss(scene: Curve, width: int, height: int, zoom: tuple[float, float] | None = None) -> Drawing:
@@ -37,16 +41,24 @@ def draw_loss(scene: Curve, width: int, height: int, zoom: tuple[float, float] |
     low, high = (edge if np.isfinite(edge).all() else np.where(np.isfinite(edge), edge, mean) for edge in (low, high))
     shows_newest = scene.broken is None and (zoom is None or bool(len(x) and x[-1] == scene.updates[-1]))
     now = scene.now if shows_newest else math.nan
-    axes = _axes(scene, x, np.concatenate([mean, low, high, [now] if math.isfinite(now) else []]), width, height, zoom)
+    other_x, other = _points_of(scene.unswitched, zoom)
+    values = np.concatenate([mean, low, high, other, [now] if math.isfinite(now) else []])
+    axes = _axes(scene, [*x[-1:].tolist(), *other_x[-1:].tolist()], values, width, height, zoom)
     panel.axes(axes)
     columns = by_column(axes.x.place(x), mean, low, high)
     _add_curve(panel, axes, columns, now)
+    others = by_column(axes.x.place(other_x), other, other, other)
+    line = np.column_stack([others[:, 0], axes.y.place(others[:, 1])])
+    if scene.unswitched is not None and len(line):
+        panel.add(Path("without", line.ravel(), "grey-text", 1.6, "dashed", readout=_readout(axes, WITHOUT)))
     shown = [(at, words) for at, words in scene.switches[-_MOST_LINES:] if axes.x.low <= at <= axes.x.high]
     _add_switches(panel, axes, shown)
     if scene.broken is not None:
         _add_broken(panel, axes, f"inf or NaN from update {scene.broken:,}")
     elif math.isfinite(now):
         panel.corner(f"now {short(now)}")
+    if scene.unswitched is not None and len(line):
+        _name_unswitched(panel, axes, scene.unswitched, line, columns)
     panel.add(_zoom_area(axes))
     return panel.finish(_words(scene, x, low, high))
 
@@ -73,14 +85,15 @@ def by_column(x: Numbers, mean: Numbers, low: Numbers, high: Numbers) -> Numbers
     )
 
 
-def _axes(scene: Curve, x: Numbers, values: Numbers, width: int, height: int, zoom: tuple[float, float] | None) -> Axes:
-    low, high, log = value_limits(
-        values, 1.3 if scene.switches else 1.0, log_from=math.inf if scene.linear else LOG_FROM
-    )
+def _axes(
+    scene: Curve, newest: list[float], values: Numbers, width: int, height: int, zoom: tuple[float, float] | None
+) -> Axes:
+    log_from = math.inf if scene.linear else LOG_FROM
+    low, high, log = value_limits(values, 1.3 if scene.switches else 1.0, log_from=log_from, close=zoom is not None)
     if zoom is not None and zoom[1] > zoom[0]:
         across = zoom
     else:
-        ends = [*x[-1:].tolist(), *(float(at) for at, _ in scene.switches[-1:]), float(scene.broken or 0)]
+        ends = [*newest, *(float(at) for at, _ in scene.switches[-1:]), float(scene.broken or 0)]
         across = (0.0, from_zero(max(ends, default=0.0)))
     updates = Side(float(across[0]), float(across[1]), words="updates", ticks="updates")
     return panel_axes(width, height, updates, Side(low, high, log))
@@ -93,8 +106,8 @@ def _zoom_area(axes: Axes) -> Path:
 
 
 @lru_cache(maxsize=16)
-def _readout(axes: Axes) -> Readout:
-    return Readout("about update {x}: loss {y}", axes.x.axis, axes.y.axis)
+def _readout(axes: Axes, words: str = "about update {x}: loss {y}") -> Readout:
+    return Readout(words, axes.x.axis, axes.y.axis)
 
 
 def _add_curve(panel: PanelBuilder, axes: Axes, columns: Numbers, now: float) -> None:
@@ -125,6 +138,72 @@ def _add_switches(panel: PanelBuilder, axes: Axes, switches: list[tuple[int, str
         panel.label(f"switch name {number}", [*right, *left], backed=True)
 
 
+def _points_of(unswitched: UnswitchedCurve | None, zoom: tuple[float, float] | None) -> tuple[Numbers, Numbers]:
+    """Return the updates and losses without the switch, as far as they are shown."""
+    if unswitched is None:
+        return np.zeros(0), np.zeros(0)
+    x, mean = numbers(unswitched.updates), numbers(unswitched.mean)
+    kept = np.isfinite(mean)
+    if zoom is not None:
+        kept &= (x >= zoom[0]) & (x <= zoom[1])
+    return x[kept], mean[kept]
+
+
+def _name_unswitched(panel: PanelBuilder, axes: Axes, scene: UnswitchedCurve, line: Numbers, columns: Numbers) -> None:
+    """Write what the curve without the switch is: beside it, or else in a row above, and nowhere on the loss."""
+    until = f", until update {scene.updates[-1]:,.0f}" if scene.ended else ""
+    texts = f"without the switch ({scene.switched}){until}", f"without the switch{until}", f"{scene.switched}{until}"
+    after = np.append(columns[1:, 1], columns[-1:, 1])  # the loss goes on to the next column
+    top, bottom = np.maximum(columns[:, 3], after), np.minimum(columns[:, 2], after)
+    loss = _cells(columns[:, 0], axes.y.place(top), axes.y.place(bottom))
+    said = f"The run goes on without the switch ({scene.switched}) in a copy{'; ' if scene.ended else ''}{scene.ended}."
+    spots = _spots_beside(axes, texts, _cells(line[:, 0], line[:, 1], line[:, 1]), loss)
+    panel.label("without name", spots, role="grey-text", backed=True, words=said)
+
+
+def _cells(x: Numbers, top: Numbers, bottom: Numbers) -> Cells:
+    """Return where something lies on a coarse grid, as (column, highest row, lowest row).
+
+    What is named by it rests while the curve grows.
+    """
+    if not len(x):
+        return ()
+    column = x // _CELL[0]
+    begins = np.concatenate([[0], np.flatnonzero(column[1:] != column[:-1]) + 1])
+    rows = np.minimum.reduceat(top, begins) // _CELL[1], np.maximum.reduceat(bottom, begins) // _CELL[1]
+    return tuple(zip(column[begins].tolist(), *(row.tolist() for row in rows), strict=True))
+
+
+@lru_cache(maxsize=64)
+def _spots_beside(axes: Axes, texts: tuple[str, ...], line: Cells, loss: Cells) -> list[Spot]:
+    """Return where one of these texts could be written beside a line, the best place first, and not on the loss."""
+    across, up = _CELL
+    spots = []
+    for text in texts:
+        wide = text_width(text)
+        for left in (max(line[-1][0] * across - wide, (line[0][0] + 1) * across), (line[-1][0] + 1) * across):
+            here = [cell for cell in line if left - across < cell[0] * across < left + wide + across] or line[-1:]
+            over, under = min(top for _, top, _ in here) - 1, max(bottom for _, _, bottom in here) + 2
+            spots += [Spot(text, left, row * up) for row in (over, under, over - 1, over - 2)]
+    rows = [axes.top + (row + 0.5) * _ROW for row in range(_ROWS)]
+    key = [Spot(f"- - {text}", axes.left + 6, y) for text in texts[:-1] for y in rows]
+
+    def is_free(spot: Spot) -> bool:
+        right = spot.x + text_width(spot.text)
+        behind = [cell for cell in loss if spot.x - across < cell[0] * across < right]
+        on_loss = any(top * up < spot.y + up and (bottom + 1) * up > spot.y - up for _, top, bottom in behind)
+        return not on_loss and axes.top < spot.y < axes.bottom - up
+
+    return [*filter(is_free, [*spots, *key]), *key]  # where the loss is everywhere, on the loss
+
+
+def _unswitched_words(title: str, scene: UnswitchedCurve) -> str:
+    start = f"Without the switch ({scene.switched}) the {title}"
+    if scene.ended:
+        return f"{start} was {short(scene.now)} at update {scene.updates[-1]:,.0f}; {scene.ended}."
+    return f"{start} would be {short(scene.now)} now."
+
+
 def _add_broken(panel: PanelBuilder, axes: Axes, said: str) -> None:
     x, y, half = (axes.left + axes.right) / 2, axes.bottom - 22, text_width(said, _BROKEN, True) / 2 + 8
     panel.add(make_box("broken frame", x - half, y - 13, x + half, y + 13, fill="paper", stroke="ink", dash="dashed"))
@@ -142,4 +221,6 @@ def _words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
         return end or "No update has been made yet."
     reach = f"Updates {x[0]:,.0f} to {x[-1]:,.0f}: the loss lies between {short(low.min())} and {short(high.max())}."
     at, words = scene.switches[-1] if scene.switches else (0, "")
-    return " ".join(part for part in (end, reach, f"Switched at update {at:,}: {words}." if words else "") if part)
+    switched = f"Switched at update {at:,}: {words}." if words else ""
+    without = _unswitched_words(scene.title, scene.unswitched) if scene.unswitched is not None else ""
+    return " ".join(part for part in (end, reach, switched, without) if part)

@@ -82,6 +82,13 @@ class Path(Mark):
     drag: Drag | None = None
     press: str = ""
     """What pressing the mark tells the kernel, "" for nothing: ``"batch 38"``."""
+    moves: bool = False
+    """Whether the browser shows how it got from one moment to the next: new marks slide in, those gone are swept out.
+
+    What has the same ``press``, or else the same id, is the same thing at both moments.
+    """
+    done: str = ""
+    """What was done with it last: where this becomes another word, stripes run over a mark that ``moves``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +117,8 @@ class Dots(Mark):
     width: float = 1.0
     words: str = ""
     drag: Drag | None = None
+    moves: bool = False
+    """As of a Path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +140,7 @@ class Text(Mark):
 
 
 @dataclass(frozen=True, slots=True)
-class Code(Text):
+class CodeText(Text):
     """A line of code, in letters of one width; only still pictures have them."""
 
 
@@ -147,6 +156,8 @@ class Image(Mark):
     cells: Any
     palette: tuple[str, ...]
     words: str = ""
+    smooth: bool = False
+    """Whether the cells run into each other: samples of a surface do, pixels of a picture do not."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from matplotlib.transforms import Affine2D, Bbox, TransformedBbox
 from PIL import Image as Picture
 
 from .look import own_look
-from .marks import Band, Code, Dots, Drawing, Image, Mark, Path, Text
+from .marks import Band, CodeText, Dots, Drawing, Image, Mark, Path, Text
 from .palette import colour
 
 _INCH = 96.0  # CSS pixels
@@ -228,7 +228,7 @@ def _text(mark: Text, to_sheet: Any) -> Artist:
         mark.text,
         color=colour(mark.role),
         fontsize=mark.size * _POINT,
-        fontfamily="DejaVu Sans Mono" if isinstance(mark, Code) else "DejaVu Sans",
+        fontfamily="DejaVu Sans Mono" if isinstance(mark, CodeText) else "DejaVu Sans",
         fontweight="bold" if mark.bold else "normal",
         horizontalalignment=side,
         verticalalignment="center",
@@ -247,7 +247,7 @@ def _image(mark: Image, to_sheet: Any) -> Artist:
     hexes = [colour(role) for role in mark.palette]
     table = np.array([[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in hexes], dtype=np.uint8)
     box = TransformedBbox(Bbox.from_extents(mark.x, mark.y, mark.x + mark.width, mark.y + mark.height), to_sheet)
-    image = BboxImage(box, interpolation="nearest", origin="upper")
+    image = BboxImage(box, interpolation="bicubic" if mark.smooth else "nearest", origin="upper")
     image.set_data(table[cells])
     return image
 

@@ -12,7 +12,7 @@ from .axes import Side, make_axes
 from .builder import PanelBuilder
 from .labels import Spot
 from .limits import Numbers, from_zero, numbers
-from .marks import Dots, Drawing, Path, Readout
+from .marks import Axis, Dots, Drawing, Path, Readout
 
 _LEFT, _BELOW = 56.0, 38.0
 
@@ -45,7 +45,10 @@ def draw_scaler(scene: ScalerHistory, width: int, height: int) -> Drawing:
     panel.label("strip word", [Spot("would underflow without scaling", _LEFT, lower.top - 11)])
     steps = thin_steps(upper.places(at, power).reshape(-1, 2))
     words = f"the loss scale, {short(float(scale[kept][-1]))} now" if len(at) else ""
-    panel.add(Path("scale", steps.ravel(), stroke="scale", width=2.4, words=words))
+    of_2, ten = upper.y.axis, math.log10(2)
+    in_tens = Axis(of_2.start * ten, of_2.per_pixel * ten, log=True)
+    read = Readout("about update {x}: loss scale {y}", upper.x.axis, in_tens)
+    panel.add(Path("scale", steps.ravel(), stroke="scale", width=2.4, words=words, readout=read))
     if skips and len(at):
         under = upper.places(skipped, np.interp(skipped, at, power))
         panel.add(Dots("skipped", under, shape="cross", size=9.0, stroke="wrong", width=2.2, words="skipped steps"))

@@ -2,6 +2,7 @@
 /** The loop as text: the line that just ran, the lines that a switch changed, and a field for a loop of one's own. */
 
 import { addButton, addElement } from "./events.js";
+import { tagsOfLine } from "./lighting.js";
 
 /** @typedef {import("./events.js").Ask} Ask */
 /**
@@ -15,10 +16,13 @@ import { addButton, addElement } from "./events.js";
 export class CodePane {
   /**
    * @param {Element} root
-   * @param {{ask: Ask, onPlay?: () => void, bar?: Element, pressed?: boolean}} options `onPlay` plays the loop that was
-   * handed in, `bar` gets the button that opens the field, `pressed` has lines pressed to run up to them
+   * @param {{
+   *   ask: Ask, onPlay?: () => void, bar?: Element, pressed?: boolean,
+   *   light?: (tags: import("./lighting.js").Tags | null) => void,
+   * }} options `onPlay` plays the loop that was handed in, `bar` gets the button that opens the field, `pressed` has lines
+   * pressed to run up to them, `light` lights what a line touches
    */
-  constructor(root, { ask, onPlay, bar, pressed = false }) {
+  constructor(root, { ask, onPlay, bar, pressed = false, light = () => {} }) {
     this._ask = ask;
     this._pressed = pressed;
     this._onPlay = onPlay;
@@ -47,6 +51,13 @@ export class CodePane {
       this._lines.addEventListener("click", (event) => this._press(event.target));
       this._lines.addEventListener("keydown", (event) => this._key(event));
     }
+    const lightLine = (/** @type {Event} */ { target }) => {
+      const line = target instanceof Element ? target.closest(".line") : null;
+      const tags = tagsOfLine(line?.querySelector(".text")?.textContent ?? "");
+      light(tags.size ? tags : null);
+    };
+    for (const kind of ["pointerover", "focusin"]) this._lines.addEventListener(kind, lightLine);
+    for (const kind of ["pointerleave", "focusout"]) this._lines.addEventListener(kind, () => light(null));
     this._editor = new Editor(pane, (text) => this._own = this._runs(text) ? null : text, (text) => this._run(text));
     this._buttons = addElement("div", pane, "gl-buttons");
     this._edit = addButton(bar ?? this._buttons, "Edit the loop", () => this._open());

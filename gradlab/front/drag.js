@@ -2,11 +2,12 @@
 /** Dragging in a panel: what is under the pointer to another place, or across it to choose a range. */
 
 import { addElement, atMostEvery } from "./events.js";
-import { boxOf, isMoved } from "./marks.js";
-import { axisValue } from "./wire.js";
+import { boxOf, foundAt, isGround, isMoved } from "./marks.js";
+import { axisValue, pointsOf, withPoints } from "./wire.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
 /** @typedef {import("./wire.js").Axis} Axis */
+/** @typedef {import("./wire.js").PanelState} PanelState */
 /** @typedef {import("./marks.js").Found} Found */
 /** @typedef {[number, number]} Place in the panel's pixels */
 
@@ -22,8 +23,10 @@ export class PanelDrag {
    *   ask: import("./events.js").Ask,
    *   size: () => [number, number],
    *   place: (event: MouseEvent) => Place,
-   *   find: (place: Place, wanted: (mark: Mark) => boolean) => Found | null,
+   *   grab: (event: PointerEvent) => Found | null,
+   *   ground: (place: Place) => Found | null,
    *   follow: (place: Place | null) => void,
+   *   drop: () => void,
    * }} panel
    */
   constructor(figure, canvas, panel) {
@@ -68,8 +71,7 @@ export class PanelDrag {
     this.moved = false;
     if (event.button) return;
     this._from = this._panel.place(event);
-    const zooms = (/** @type {Mark} */ mark) => mark.drag?.name === "zoom";
-    this._mark = (this._panel.find(this._from, isMoved) ?? this._panel.find(this._from, zooms))?.mark ?? null;
+    this._mark = (this._panel.grab(event) ?? this._panel.ground(this._from))?.mark ?? null;
     if (this._mark) this._canvas.setPointerCapture(event.pointerId);
   }
 
@@ -80,7 +82,7 @@ export class PanelDrag {
     const to = this._panel.place(event);
     this.moved ||= Math.hypot(to[0] - this._from[0], to[1] - this._from[1]) >= CLICK;
     if (!this.moved) return;
-    const zooms = mark.drag?.name === "zoom";
+    const zooms = isGround(mark);
     this._panel.follow(zooms ? null : to);
     if (zooms) this._showRange(mark, to);
     else {
@@ -104,7 +106,9 @@ export class PanelDrag {
   }
 
   _stop() {
+    if (!this._mark) return;
     this._mark = null;
+    this._panel.drop();
     this._range.hidden = true;
     this._canvas.style.cursor = "";
   }
@@ -136,6 +140,42 @@ export class PanelDrag {
     };
     for (const [side, share] of Object.entries(sides)) this._range.style.setProperty(side, `${100 * share}%`);
   }
+}
+
+/**
+ * Return the state to paint while a mark is dragged: the newest one, as long as its mark is read on the same axes. On others
+ * it would not lie under the pointer, so until it is dropped the last state on its own axes stays, with the mark, and its
+ * words, where the pointer is.
+ * @param {PanelState} newest
+ * @param {{from: PanelState, id: string, place: Place}} held
+ * @returns {PanelState}
+ */
+export function heldState(newest, held) {
+  const markIn = (/** @type {PanelState} */ panel) => panel.marks[panel.ids.indexOf(held.id)];
+  const [mark, now] = [markIn(held.from), markIn(newest)];
+  if (JSON.stringify(mark.drag) === JSON.stringify(now?.drag)) return held.from = newest;
+  const { x, y } = foundAt(held.from, held.from.ids.indexOf(held.id), 0);
+  const [right, down] = [held.place[0] - x, held.place[1] - y];
+  /** @type {string[]} */
+  const ids = [];
+  const marks = held.from.marks.flatMap((each, index) => {
+    const id = held.from.ids[index];
+    if (each !== mark && endsAt(each, x, y)) return []; // the way that it had come
+    ids.push(id);
+    if (each === mark) return withPoints(each, pointsOf(each).map((value, at) => value + (at % 2 ? down : right)));
+    return id.startsWith(`${held.id} `) ? { ...each, x: (each.x ?? 0) + right, y: (each.y ?? 0) + down } : each;
+  });
+  return { ...held.from, ids, marks };
+}
+
+/**
+ * @param {Mark} mark
+ * @param {number} x
+ * @param {number} y
+ */
+function endsAt(mark, x, y) {
+  const [lastX, lastY] = mark.k === "p" || mark.k === "d" ? pointsOf(mark).slice(-2) : [];
+  return Math.hypot(lastX - x, lastY - y) < 1;
 }
 
 /**

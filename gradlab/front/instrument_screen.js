@@ -36,7 +36,7 @@ export class InstrumentScreen {
     const body = addElement("div", root, "gl-body");
     const side = addElement("div", body, "gl-side");
     this.pane = addElement("div", side, "gl-pane");
-    this.code = new CodePane(this.pane, { ask });
+    this.code = new CodePane(this.pane, { ask, light: (tags) => this.strip.light(tags) });
     this.words = new Words(side, above);
     this.more = addElement("details", side, "gl-more-words");
     this.more.hidden = true;

@@ -1,5 +1,5 @@
 // @ts-check
-/** Finds the mark under a point, its points one by one, and its words. */
+/** Finds the mark at a point or nearest to it, its points one by one, and its words. */
 
 import { shortNumber } from "./numbers.js";
 import { axisValue, pointLength, pointsOf } from "./wire.js";
@@ -12,7 +12,10 @@ import { axisValue, pointLength, pointsOf } from "./wire.js";
  */
 
 const NEAR = 12; // CSS pixels from a line or dot
-const BRINK = 5; // CSS pixels from an area that can be pressed: an arrow may be thin
+const BRINK = 5; // CSS pixels from an area that stands for one thing: an arrow may be thin
+const REACH = 70; // CSS pixels from such an area or dot, within which it is meant if nothing else is
+const TITLE_DOWN = 26; // CSS pixels of a title, at which nothing is meant
+const TALL = 0.5; // of a panel's height, that an area without a press takes to be a column of a chart
 
 /**
  * Return the mark to speak of at a point: the nearest line or dot within 12 pixels, else the topmost area there.
@@ -26,6 +29,80 @@ export function markAt(panel, x, y) {
 }
 
 /**
+ * Return what a pointer means at a place: what can be grabbed there, else what it is on, else what is near; of a curve the
+ * point above or below, however far; else an arrow not far from there.
+ * @param {PanelState} panel
+ * @param {number} x
+ * @param {number} y
+ * @param {number} grab pixels from what can be moved
+ * @returns {Found | null}
+ */
+export function meantAt(panel, x, y, grab) {
+  const moved = nearestMark(panel, x, y, isMoved, grab);
+  if (moved) return moved;
+  const on = panel.marks.findLastIndex((mark) => isThing(mark) && isArea(mark) && isInside(mark, x, y));
+  if (on >= 0) return foundAt(panel, on, nearestPoint(panel.marks[on], x, y).point);
+  const near = markAt(panel, x, y);
+  if (near && !isCurve(near.mark) && !isColumn(panel, near.mark)) return near;
+  if (y < TITLE_DOWN) return null;
+  return aboveOrBelow(panel, x, y) ?? nearestMark(panel, x, y, isThing, REACH, REACH);
+}
+
+/**
+ * Return the point of the nearest curve that has the nearest x, or the nearest column of a chart.
+ * @param {PanelState} panel
+ * @param {number} x
+ * @param {number} y
+ */
+function aboveOrBelow(panel, x, y) {
+  let [least, found] = [Infinity, /** @type {Found | null} */ (null)];
+  panel.marks.forEach((mark, index) => {
+    if (isCurve(mark)) {
+      const points = pointsOf(mark);
+      const best = pointNumbers(mark).reduce(
+        (best, point) => Math.abs(points[2 * point] - x) <= Math.abs(points[2 * best] - x) ? point : best,
+        0,
+      );
+      const away = Math.abs(points[2 * best + 1] - y);
+      if (away < least) [least, found] = [away, foundAt(panel, index, best)];
+    } else if (isColumn(panel, mark)) {
+      const [left, , right] = boxOf(mark);
+      const away = panel.size[1] + Math.max(left - x, x - right, 0);
+      if (away < least) [least, found] = [away, { ...foundAt(panel, index, -1), y }];
+    }
+  });
+  return found;
+}
+
+/** Whether a mark stands for one thing that is met from beside it, too: it may be thin. @param {Mark} mark */
+function isThing(mark) {
+  return Boolean(mark.press || (mark.moves && mark.words));
+}
+
+/** @type {WeakMap<Mark, boolean>} */
+const knownCurves = new WeakMap();
+
+/** Whether a mark is a line that can be read and never goes back: it has one value at each x. @param {Mark} mark */
+export function isCurve(mark) {
+  if (!mark.readout || mark.k !== "p" || isArea(mark)) return false;
+  let known = knownCurves.get(mark);
+  if (known === undefined) {
+    const points = pointsOf(mark);
+    const across = pointNumbers(mark).map((point) => points[2 * point]);
+    known = across.length > 0 && across.every((place, at) => !at || place >= across[at - 1]);
+    knownCurves.set(mark, known);
+  }
+  return known;
+}
+
+/** Whether a mark is a column of a chart: an area in the colour of the paper behind all else. @param {PanelState} panel @param {Mark} mark */
+export function isColumn(panel, mark) {
+  if (mark.k !== "p" || mark.fill !== "paper" || !mark.words || mark.press) return false;
+  const [, top, , bottom] = boxOf(mark);
+  return bottom - top > TALL * panel.size[1];
+}
+
+/**
  * Whether there is something to say of a mark or to do with it. Where a range can be chosen is ground, not a mark.
  * @param {Mark} mark
  */
@@ -33,9 +110,14 @@ export function isSpokenOf(mark) {
   return Boolean(mark.words || mark.readout || mark.press || isMoved(mark));
 }
 
-/** Whether dragging moves a mark. Where a range can be chosen is ground. @param {Mark} mark */
+/** Whether dragging moves a mark. @param {Mark} mark */
 export function isMoved(mark) {
-  return mark.drag !== undefined && mark.drag.name !== "zoom";
+  return mark.drag !== undefined && !isGround(mark);
+}
+
+/** Whether dragging across a mark chooses a range. @param {Mark} mark */
+export function isGround(mark) {
+  return mark.drag?.name === "zoom";
 }
 
 /**
@@ -44,19 +126,21 @@ export function isMoved(mark) {
  * @param {number} x
  * @param {number} y
  * @param {(mark: Mark) => boolean} wanted
+ * @param {number} [near] pixels from a line or dot
+ * @param {number} [brink] pixels from an area that stands for one thing
  * @returns {Found | null}
  */
-export function nearestMark(panel, x, y, wanted) {
-  let [least, found, within] = [NEAR, /** @type {Found | null} */ (null), /** @type {Found | null} */ (null)];
+export function nearestMark(panel, x, y, wanted, near = NEAR, brink = BRINK) {
+  let [least, found, within] = [near, /** @type {Found | null} */ (null), /** @type {Found | null} */ (null)];
   for (let index = panel.marks.length - 1; index >= 0; index--) {
     const mark = panel.marks[index];
     if (!wanted(mark)) continue;
     if (isArea(mark)) {
       if (!within && isInside(mark, x, y)) within = foundAt(panel, index, nearestPoint(mark, x, y).point);
-      if (!mark.press) continue;
+      if (!isThing(mark)) continue;
     }
     const { point, distance } = nearestPoint(mark, x, y);
-    if (isArea(mark) && distance > BRINK) continue;
+    if (isArea(mark) && distance > brink) continue;
     if (distance < least) [least, found] = [distance, foundAt(panel, index, point)];
   }
   return found ?? within;

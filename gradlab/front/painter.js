@@ -1,5 +1,5 @@
 // @ts-check
-/** Paints a panel's marks on a canvas at the screen's density, and finds the mark under a point. */
+/** Paints a panel's marks on a canvas at the screen's density. */
 
 import { colourOf } from "./palette.js";
 import { pointsOf } from "./wire.js";
@@ -20,19 +20,22 @@ const TILE = 8; // CSS pixels after which a hatch repeats
  * @param {PanelState} panel
  * @param {Theme} theme
  * @param {number} scale
+ * @param {(id: string, mark: Mark) => number} [strength] of a mark, 0 to 1
  */
-export function paint(context, panel, theme, scale) {
+export function paint(context, panel, theme, scale, strength = () => 1) {
   const [width, height] = panel.size;
   context.setTransform(scale, 0, 0, scale, 0, 0);
   context.clearRect(0, 0, width, height);
   context.fillStyle = colourOf("paper", theme);
   context.fillRect(0, 0, width, height);
   context.lineJoin = "round";
-  for (const mark of panel.marks) {
+  panel.marks.forEach((mark, index) => {
+    context.globalAlpha = (mark.alpha ?? 1) * strength(panel.ids[index], mark);
     if (mark.k === "t") paintText(context, mark, theme);
     else if (mark.k === "i") paintImage(context, mark, theme);
     else paintOutline(context, mark, theme, scale);
-  }
+  });
+  context.globalAlpha = 1;
 }
 
 /**
@@ -263,10 +266,11 @@ function paintText(context, mark, theme) {
   if (mark.backed) {
     const width = context.measureText(text).width;
     const left = anchor === "middle" ? x - width / 2 : anchor === "end" ? x - width : x;
-    context.globalAlpha = 0.85;
+    const alpha = context.globalAlpha;
+    context.globalAlpha = 0.85 * alpha;
     context.fillStyle = colourOf("paper", theme);
     context.fillRect(left - 2, y - size * 0.62, width + 4, size * 1.24);
-    context.globalAlpha = 1;
+    context.globalAlpha = alpha;
   }
   context.fillStyle = colourOf(role, theme);
   context.fillText(text, x, y + 0.35 * size); // half the height of a capital letter
@@ -293,7 +297,8 @@ function paintImage(context, mark, theme) {
     paintedCells.set(mark, painted);
   }
   const { x = 0, y = 0, width = 0, height = 0 } = mark;
-  context.imageSmoothingEnabled = false;
+  context.imageSmoothingEnabled = Boolean(mark.smooth);
+  context.imageSmoothingQuality = "high";
   context.drawImage(painted.cells, x, y, width, height);
 }
 

@@ -2,16 +2,19 @@
 /** One panel: its canvas, and the tooltip, keys and list of marks that make it readable for everybody. */
 
 import { PanelDrag, rangeAround } from "./drag.js";
-import { addElement } from "./events.js";
-import { boxOf, foundAt, isMoved, isSpokenOf, markAt, nearestMark, pointNumbers } from "./marks.js";
-import { paint } from "./painter.js";
+import { addButton, addElement } from "./events.js";
+import { tagsOfMark } from "./lighting.js";
+import { boxOf, foundAt, isGround, isMoved, isSpokenOf, meantAt, nearestMark, pointNumbers } from "./marks.js";
+import { Picture } from "./picture.js";
+import { PanelTip } from "./tip.js";
 
 /** @typedef {import("./wire.js").PanelState} PanelState */
 /** @typedef {import("./wire.js").Mark} Mark */
 /** @typedef {import("./marks.js").Found} Found */
-/** @typedef {import("./palette.js").Theme} Theme */
 /** @typedef {import("./events.js").Ask} Ask */
+/** @typedef {import("./lighting.js").Tags} Tags */
 
+const GRAB = { mouse: 16, touch: 22 }; // CSS pixels from what can be moved: 32 and 44 across
 const LEAP = 10; // points that PageUp and PageDown go
 const PUSH = 0.02; // of the panel, that an arrow key with Shift moves what can be dragged
 
@@ -19,40 +22,49 @@ const PUSH = 0.02; // of the panel, that an arrow key with Shift moves what can 
 export class Panel {
   /**
    * @param {Element} root gets the figure
-   * @param {{name: string, say: (text: string) => void, ask: Ask}} options `say` reads a text out
+   * @param {{
+   *   name: string, say: (text: string) => void, ask: Ask, point?: (tags: Tags | null) => void, zooms?: boolean,
+   * }} options `say` reads a text out, `point` is told what the mark at the pointer is, `zooms` says whether dragging
+   * across a curve shows a part of it
    */
-  constructor(root, { name, say, ask }) {
+  constructor(root, { name, say, ask, point = () => {}, zooms = true }) {
     this.name = name;
     this.figure = addElement("figure", root, "gl-panel");
     this.figure.dataset.panel = name;
-    this.canvas = addElement("canvas", this.figure);
+    this.picture = new Picture(this.figure);
+    this.canvas = this.picture.canvas;
     this.canvas.tabIndex = 0;
     this.canvas.setAttribute("role", "img");
-    this._point = addElement("div", this.figure, "gl-point");
-    this._tip = addElement("div", this.figure, "gl-tip");
-    this._tip.hidden = this._point.hidden = true;
-    this._tip.setAttribute("aria-hidden", "true"); // who cannot see it is told by `say`
+    this._all = addButton(this.figure, "Show all", () => {
+      this.canvas.focus(); // the button goes
+      this._ask({ do: "zoom" });
+    });
+    this._all.classList.add("gl-all");
+    this._all.hidden = true;
+    this._tip = new PanelTip(this.figure);
     this._list = addElement("ul", this.figure, "gl-hidden");
     this._say = say;
     this._ask = ask;
-    this._context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    this._tellPoint = point;
+    this._zooms = zooms;
     /** @type {PanelState | null} */
     this._panel = null;
-    /** @type {Theme} */
-    this._theme = "light";
-    this._scale = 0; // CSS pixels a pixel of the panel
-    this._density = 1; // of the screen
-    this._size = ""; // of the panel that the canvas was made for
     /** @type {[number, number] | null} where the pointer is, in the panel's pixels */
     this._pointer = null;
+    this._near = 0; // pixels from what can be moved, at which that pointer grabs it
     /** @type {{id: string, point: number} | null} the mark that the keys have gone to */
     this._stop = null;
     this._drag = new PanelDrag(this.figure, this.canvas, {
       ask: this._ask,
       size: () => this._panel?.size ?? [1, 1],
       place: (event) => this._placeOf(event),
-      find: (place, wanted) => this._panel && nearestMark(this._panel, ...place, wanted),
+      grab: (event) => this._grab(event),
+      ground: (place) => this._panel && this._zooms ? nearestMark(this._panel, ...place, isGround) : null,
       follow: (place) => this._follow(place),
+      drop: () => {
+        this._tip.hide();
+        this.picture.drop();
+      },
     });
     this._listen();
     this._observer = new ResizeObserver(() => this.resize());
@@ -60,40 +72,34 @@ export class Panel {
   }
 
   /**
-   * Paint a state at once.
+   * Show a state: it is there at once for the pointer, the keys and readers.
    * @param {PanelState} panel
+   * @param {boolean} [film] whether nothing moves on its way there
    */
-  show(panel) {
+  show(panel, film = false) {
     this._panel = panel;
     const label = panel.words ? `${panel.title}. ${panel.words}` : panel.title;
     if (this.canvas.ariaLabel !== label) this.canvas.ariaLabel = label;
-    if (this._size !== panel.size.join() || this._density !== devicePixelRatio) this.resize();
-    else this._paint();
+    this.picture.show(panel, film);
     if (this._drag.busy) return;
-    if (this._pointer) this._showTip(markAt(panel, ...this._pointer));
+    if (this._pointer) this._showTip(meantAt(panel, ...this._pointer, this._near));
     else if (this._stop) this._showTip(this._atStop());
   }
 
-  /** @param {Theme} theme */
-  setTheme(theme) {
-    this._theme = theme;
-    this._paint();
+  /** Fit the picture to the width there is. */
+  resize() {
+    this.picture.fit();
+    if (this._stop) this._showTip(this._atStop());
   }
 
-  /** Fit the canvas to the width there is and to the density of the screen. */
-  resize() {
+  /** Whether a part of a curve is shown only. @param {boolean} zoomed */
+  setZoomed(zoomed) {
+    this._all.hidden = !zoomed || !this._zoomMark();
     const panel = this._panel;
-    const width = this.figure.clientWidth;
-    if (!panel || !width) return;
-    const [across, down] = panel.size;
-    this._scale = width / across;
-    this._density = devicePixelRatio;
-    this._size = panel.size.join();
-    this.canvas.style.aspectRatio = `${across} / ${down}`;
-    this.canvas.width = Math.round(width * this._density);
-    this.canvas.height = Math.round(down * this._scale * this._density);
-    this._paint();
-    if (this._stop) this._showTip(this._atStop());
+    if (!panel || this._all.hidden) return;
+    const { context, scale } = this.picture;
+    context.font = "bold 14px system-ui, sans-serif";
+    this._all.style.left = `${(context.measureText(panel.title).width + 24) * scale}px`;
   }
 
   /** Write the marks' words into the list for screen readers. */
@@ -113,12 +119,6 @@ export class Panel {
     this.figure.remove();
   }
 
-  _paint() {
-    if (this._panel && this._scale) {
-      paint(this._context, this._panel, this._theme, this.canvas.width / this._panel.size[0]);
-    }
-  }
-
   // The pointer --------------------------------------------------------------------------------------------------------
 
   _listen() {
@@ -126,7 +126,7 @@ export class Panel {
     canvas.addEventListener("pointermove", (event) => this._hover(event));
     canvas.addEventListener("pointerleave", () => this._leave());
     canvas.addEventListener("click", (event) => {
-      if (!this._drag.moved) this._press(this._panel && markAt(this._panel, ...this._placeOf(event)));
+      if (!this._drag.moved) this._press(this._panel && meantAt(this._panel, ...this._placeOf(event), 0));
     });
     canvas.addEventListener("dblclick", () => {
       if (this._zoomMark()) this._ask({ do: "zoom" });
@@ -153,9 +153,11 @@ export class Panel {
     const panel = this._panel;
     if (!panel || this._drag.busy) return;
     this._pointer = this._placeOf(event);
-    const found = markAt(panel, ...this._pointer);
+    this._near = this._reach(event);
+    const found = meantAt(panel, ...this._pointer, this._near);
     this._stop = null;
     this._showTip(found);
+    this._tellPoint(found && tagsOfMark(panel.ids[found.index], found.mark));
     this.canvas.style.cursor = found && isMoved(found.mark)
       ? "grab"
       : found?.mark.press
@@ -168,12 +170,31 @@ export class Panel {
   _leave() {
     this._pointer = this._stop = null;
     this._showTip(null);
+    this._tellPoint(null);
+  }
+
+  /**
+   * Return how far from what can be moved a pointer may be to grab it, in the panel's pixels.
+   * @param {PointerEvent} event
+   */
+  _reach({ pointerType }) {
+    return (pointerType === "touch" ? GRAB.touch : GRAB.mouse) / (this.picture.scale || 1);
+  }
+
+  /** @param {PointerEvent} event */
+  _grab(event) {
+    const panel = this._panel;
+    const found = panel && nearestMark(panel, ...this._placeOf(event), isMoved, this._reach(event));
+    if (found) this.picture.hold(panel.ids[found.index], [found.x, found.y]);
+    return found;
   }
 
   /** @param {[number, number] | null} place of what is dragged; null while a range is chosen */
   _follow(place) {
-    this._tip.hidden = this._point.hidden = true;
-    if (place) this._placePoint(...place);
+    this._tip.hide();
+    if (!place) return;
+    this._tip.point(...place, this.picture.scale);
+    this.picture.follow(place);
   }
 
   /** @param {Found | null | undefined} found */
@@ -185,28 +206,11 @@ export class Panel {
 
   /** @param {Found | null} found */
   _showTip(found) {
-    const { _tip: tip, _point: point } = this;
-    const shown = Boolean(found?.words);
-    tip.hidden = !shown;
-    point.hidden = !found || !(shown || this._stop);
-    if (!found) return;
-    this._placePoint(found.x, found.y);
-    if (!shown) return;
-    if (tip.textContent !== found.words) tip.textContent = found.words;
-    const [x, y] = [found.x * this._scale, found.y * this._scale];
-    const { clientWidth: width, clientHeight: height } = this.figure;
-    const left = Math.max(0, Math.min(x + 14, width - tip.offsetWidth));
-    const above = y - tip.offsetHeight - 12;
-    tip.style.translate = `${left}px ${above >= 0 ? above : Math.min(y + 14, height)}px`;
-  }
-
-  /**
-   * @param {number} x
-   * @param {number} y
-   */
-  _placePoint(x, y) {
-    this._point.hidden = false;
-    this._point.style.translate = `${x * this._scale}px ${y * this._scale}px`;
+    const panel = this._panel;
+    if (!panel || !found || !(found.words || this._stop)) return this._tip.hide();
+    const zooms = this._pointer && this._zoomMark();
+    const hint = zooms ? this._all.hidden ? "drag to zoom" : "double-click shows all" : "";
+    this._tip.show(panel, found, this.picture.scale, hint);
   }
 
   // The keys -----------------------------------------------------------------------------------------------------------
@@ -292,7 +296,7 @@ export class Panel {
 
   /** @returns {Mark | undefined} */
   _zoomMark() {
-    return this._panel?.marks.find((mark) => mark.drag?.name === "zoom");
+    return this._zooms ? this._panel?.marks.find(isGround) : undefined;
   }
 
   /**

@@ -26,6 +26,7 @@ export class Replay {
     this.index = 0;
     /** @type {{track: number} | null} a switch that was turned, and the track that it leads to */
     this.turned = null;
+    this.unswitched = true; // whether it shows how the loss goes without the newest switch
     this.playing = false;
     /** @type {number | null} */
     this.rate = 60;
@@ -34,6 +35,7 @@ export class Replay {
     this.painted = null;
     this.screen = new Screen(root, {
       label: `gradlab replay: ${recording.title}`,
+      zooms: false,
       ask: (request) => this.ask(request),
       play: () => (this.playing ? this.pause() : this.play()),
       onPlay: () => this.play(),
@@ -81,9 +83,9 @@ export class Replay {
     this.index = Math.min(Math.max(index, 0), this.frames.length - 1);
     const shown = this.shownAt(this.index);
     const turned = this.turned ? this.recording.tracks[this.turned.track] : null;
-    const values = turned ? { ...shown.values, [turned.switch]: turned.value } : shown.values;
+    const values = { ...shown.values, ...(turned && { [turned.switch]: turned.value }), unswitched: this.unswitched };
     /** @type {Record<string, any>} */
-    const now = { ...shown, values };
+    const now = { ...shown, values, panels: this.unswitched ? shown.panels : withoutUnswitched(shown.panels) };
     const before = this.painted;
     const changed = new Set(Object.keys(now).filter((key) => now[key] !== before?.[key]));
     const panels = new Set(Object.keys(now.panels).filter((name) => now.panels[name] !== before?.panels[name]));
@@ -216,6 +218,10 @@ export class Replay {
 
   /** @param {string} name @param {any} value */
   turn(name, value) {
+    if (name === "unswitched") {
+      this.unswitched = value;
+      return this.go(this.index);
+    }
     const shown = this.shownAt(this.index);
     const same = (/** @type {any} */ one) => String(one) === String(value);
     const ways = this.recording.tracks.map((track, index) => ({ track, index })).filter(({ track }) =>
@@ -274,6 +280,20 @@ export class Replay {
     this.go(Number.isInteger(frame) ? frame : 0);
     this.screen.copyText = location.href;
   }
+}
+
+/**
+ * Return panels without the curves that show how the loss goes without the newest switch.
+ * @param {Record<string, import("./wire.js").PanelState>} panels
+ */
+function withoutUnswitched(panels) {
+  return Object.fromEntries(
+    Object.entries(panels).map(([name, panel]) => {
+      const kept = panel.marks.map((_, index) => index).filter((index) => !panel.ids[index].startsWith("without"));
+      if (kept.length === panel.marks.length) return [name, panel];
+      return [name, { ...panel, ids: kept.map((at) => panel.ids[at]), marks: kept.map((at) => panel.marks[at]) }];
+    }),
+  );
 }
 
 /** @param {any} value */

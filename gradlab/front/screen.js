@@ -31,6 +31,8 @@ export function hideStill(id) {
   addElement("style", document.head, "", `[data-gradlab-still="${id}"] { display: none; }`);
 }
 
+const FILM = 1; // updates a second beyond which nothing is shown on its way from one state to the next
+
 export class Screen {
   /**
    * @param {HTMLElement} root an empty element
@@ -40,9 +42,13 @@ export class Screen {
    * @param {() => void} to.onPlay plays
    * @param {(rate: number | null) => void} to.speed
    * @param {string} [to.label]
+   * @param {boolean} [to.zooms] whether dragging across a curve shows a part of it
    * @param {(bar: HTMLElement) => void} [to.more] puts more buttons into the bar
    */
-  constructor(root, { ask, play, onPlay, speed, label = "gradlab: a training loop and what it does", more }) {
+  constructor(
+    root,
+    { ask, play, onPlay, speed, label = "gradlab: a training loop and what it does", zooms = true, more },
+  ) {
     this.root = root;
     this.ask = ask;
     this.play = play;
@@ -79,10 +85,10 @@ export class Screen {
     const above = addElement("div", root);
     const body = addElement("div", root, "gl-body");
     const side = addElement("div", body, "gl-side");
-    this.code = new CodePane(side, { ask, onPlay, bar, pressed: true });
+    this.code = new CodePane(side, { ask, onPlay, bar, pressed: true, light: (tags) => this.strip.light(tags) });
     this.words = new Words(side, above);
     const say = (/** @type {string} */ words) => this.words.announce(words);
-    this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say });
+    this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say, zooms });
     this.unwatch = followTheme(root, this.strip);
     this.note = this.told = this.state = "";
     this.playing = this.ending = this.copying = false;
@@ -109,6 +115,8 @@ export class Screen {
    * @param {Set<string>} panels the names of the panels that have changed
    */
   show(shown, changed, panels) {
+    const rate = this.rates.length ? this.rates[this.speed.selectedIndex] : this.toldRate;
+    this.strip.film = this.playing && (rate === null || rate > FILM);
     this.strip.show(shown, changed, panels);
     const some = (/** @type {string[]} */ ...keys) => keys.some((key) => changed.has(key));
     /** @type {Record<string, any>} */

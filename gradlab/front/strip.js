@@ -1,6 +1,7 @@
 // @ts-check
 /** The panels side by side: which there are, how much room each has, and what a frame changes in them. */
 
+import { MarkedWords } from "./lighting.js";
 import { Panel } from "./panel.js";
 
 const [NARROWEST, WIDEST, LOWEST] = [260, 1300, 215]; // CSS pixels of a panel
@@ -16,16 +17,20 @@ export class PanelStrip {
    * @param {object} to
    * @param {(request: Record<string, any>) => void} to.ask
    * @param {(words: string) => void} to.say has a screen reader say something
+   * @param {boolean} [to.zooms] whether dragging across a curve shows a part of it
    */
-  constructor(root, { ask, say }) {
+  constructor(root, { ask, say, zooms = true }) {
     this.root = root;
     this.ask = ask;
     this.say = say;
+    this.zooms = zooms;
     /** @type {Map<string, Panel>} */
     this.panels = new Map();
     /** @type {import("./palette.js").Theme} */
     this.theme = "light";
+    this.film = false; // whether states follow each other so fast that nothing is to move on its way
     this.size = "";
+    this.words = new MarkedWords(root.closest(".gradlab") ?? root, (tags) => this.light(tags));
     this.observer = new ResizeObserver(() => this.measure());
     this.observer.observe(root.parentElement ?? root); // on a phone the strip itself has no box
   }
@@ -33,12 +38,22 @@ export class PanelStrip {
   /** @param {import("./palette.js").Theme} theme */
   setTheme(theme) {
     this.theme = theme;
-    for (const panel of this.panels.values()) panel.setTheme(theme);
+    for (const panel of this.panels.values()) panel.picture.setTheme(theme);
   }
 
   /** Write down what is drawn, for who cannot see it. */
   describe() {
     for (const panel of this.panels.values()) panel.describe();
+  }
+
+  /**
+   * Light what has one of these tags in all panels, and dim all else; null, or tags that no mark has, light everything.
+   * @param {import("./lighting.js").Tags | null} tags
+   */
+  light(tags) {
+    const panels = [...this.panels.values()];
+    const found = tags && panels.some((panel) => panel.picture.has(tags)) ? tags : null;
+    for (const panel of panels) panel.picture.light(found);
   }
 
   /**
@@ -48,7 +63,8 @@ export class PanelStrip {
    */
   show(shown, changed, names) {
     if (changed.has("order")) this.arrange(shown.order);
-    for (const name of names) if (shown.panels[name]) this.panels.get(name)?.show(shown.panels[name]);
+    if (changed.has("zoomed")) { for (const panel of this.panels.values()) panel.setZoomed(shown.zoomed); }
+    for (const name of names) if (shown.panels[name]) this.panels.get(name)?.show(shown.panels[name], this.film);
   }
 
   /** @param {string[]} order */
@@ -61,8 +77,14 @@ export class PanelStrip {
     for (const name of order) {
       let panel = this.panels.get(name);
       if (!panel) {
-        panel = new Panel(this.root, { name, say: this.say, ask: this.ask });
-        panel.setTheme(this.theme);
+        panel = new Panel(this.root, {
+          name,
+          say: this.say,
+          ask: this.ask,
+          zooms: this.zooms,
+          point: (tags) => this.words.mark(tags),
+        });
+        panel.picture.setTheme(this.theme);
         this.panels.set(name, panel);
       }
       if (this.root.children[order.indexOf(name)] !== panel.figure) this.root.append(panel.figure);
@@ -89,6 +111,7 @@ export class PanelStrip {
 
   close() {
     this.observer.disconnect();
+    this.words.close();
     for (const panel of this.panels.values()) panel.close();
   }
 }

@@ -8,13 +8,15 @@
 /** @typedef {{words: string, x: Axis, y: Axis}} Readout */
 /** @typedef {{name: string, x: Axis, y: Axis}} Drag */
 /**
- * One mark with the fields that are not at their defaults; `k` is p(ath), b(and), d(ots), t(ext) or i(mage).
+ * One mark with the fields that are not at their defaults; `k` is p(ath), b(and), d(ots), t(ext) or i(mage). `alpha` is
+ * never sent: a mark on its way (`motion.js`) is not all there.
  * @typedef {{
  *   k: "p" | "b" | "d" | "t" | "i", p?: (number | null)[],
  *   stroke?: string, width?: number, dash?: string, fill?: string, hatch?: string, shape?: string, size?: number,
  *   x?: number, y?: number, text?: string, role?: string, anchor?: string, bold?: boolean, backed?: boolean,
  *   angle?: number, height?: number, columns?: number, cells?: string, palette?: string[],
- *   words?: string, readout?: Readout, drag?: Drag, press?: string,
+ *   words?: string, readout?: Readout, drag?: Drag, press?: string, moves?: boolean, done?: string, smooth?: boolean,
+ *   alpha?: number,
  * }} Mark
  */
 /** @typedef {{size: [number, number], title: string, words: string, ids: string[], marks: Mark[]}} PanelState */
@@ -91,13 +93,14 @@ export function pointsOf(mark) {
 }
 
 /**
- * Return the mark with other points.
+ * Return the same mark with its points elsewhere, in CSS pixels.
  * @param {Mark} mark
  * @param {Float64Array} points
+ * @param {number} [alpha] how much of it is there
  * @returns {Mark}
  */
-export function withPoints(mark, points) {
-  const moved = { ...mark };
+export function withPoints(mark, points, alpha = 1) {
+  const moved = alpha === 1 ? { ...mark } : { ...mark, alpha };
   decodedPoints.set(moved, points);
   return moved;
 }

@@ -8,10 +8,6 @@ from .._lazy import load_lazily
 
 if TYPE_CHECKING:
     from .history import History as History
-    from .place import Place as Place
-    from .place import begin_again_for as begin_again_for
-    from .place import go_on_to as go_on_to
-    from .place import place_of as place_of
     from .program import LoopError as LoopError
     from .program import Program as Program
     from .program import Statement as Statement
@@ -19,10 +15,15 @@ if TYPE_CHECKING:
     from .recipe import SWITCHES as SWITCHES
     from .recipe import Recipe as Recipe
     from .run import Run as Run
+    from .run_point import RunPoint as RunPoint
+    from .run_point import begin_again_for as begin_again_for
+    from .run_point import go_on_to as go_on_to
+    from .run_point import run_point as run_point
     from .switches import Choice as Choice
     from .switches import OnOff as OnOff
     from .switches import Positive as Positive
     from .switches import Switch as Switch
     from .switches import Whole as Whole
+    from .unswitched import UnswitchedRun as UnswitchedRun
 
 load_lazily(__name__, needs_torch=False)

@@ -20,6 +20,7 @@ from .history import History
 from .history_writer import HistoryWriter
 from .program import Program, Statement
 from .recipe import Recipe
+from .unswitched import UnswitchedRun
 
 _UPDATES_KEPT = 3  # of those whose memory was watched
 _LOOPS_KEPT = 500
@@ -201,6 +202,17 @@ class Run:
         """Change the loop at the next boundary; weights, ``.grad`` and the state of the same optimizer stay."""
         self._pending = (_checked(recipe), Program(recipe.source()))
         self._apply_pending()
+
+    def unswitched(self) -> UnswitchedRun:
+        """Return a copy that goes on by itself as the run would without its next switch; only between two updates.
+
+        Raises what the model raises if it cannot be copied.
+        """
+        if not self.at_boundary or self.edited or self._pending is not None:
+            raise ValueError("Run.unswitched: only between two updates of a recipe's loop")
+        return UnswitchedRun(
+            self.task, self.recipe, self.model, self._engine.loop, self._engine.rng, self.record.updates
+        )
 
     def edit(self, text: str) -> None:
         """Run a text of the learner's own from the next boundary on; it begins an epoch of its own.

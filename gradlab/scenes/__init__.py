@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .kinds import Scene as Scene
     from .kinds import Slice as Slice
     from .kinds import StatementLabel as StatementLabel
+    from .kinds import UnswitchedCurve as UnswitchedCurve
     from .memory_text import fit_sentence as fit_sentence
     from .memory_text import join_words as join_words
     from .memory_text import need_sentence as need_sentence

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from itertools import groupby, pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..gradients import Contributions, union, within
-from ..loop import History, Run
+from ..gradients import Contribution, Contributions, union, within
+from ..loop import History, Run, UnswitchedRun
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
 from ..tasks import ClassRegions, HeldOutImages, Task
 from .evaluate import evaluating, loss_at
@@ -28,6 +29,7 @@ from .kinds import (
     ScalerHistory,
     Scene,
     Slice,
+    UnswitchedCurve,
 )
 from .loss_surface import LossSurface
 from .predictions import DecisionGrid, sample_predictions
@@ -44,6 +46,9 @@ class RunScenes:
         self.run = run
         self.card: tuple[str, int] | None = None
         """Name and usable bytes of the card that memory is held against, where one was chosen."""
+        self.unswitched: UnswitchedRun | None = None
+        """The run without its newest switch, beside whose losses those of the run are shown."""
+        self._unswitched_held_out: HeldOutLoss | None = None
         self.measured: Contributions | None = None
         """What the newest gradient scene was made from."""
         self._held_out: HeldOutLoss | None = None
@@ -76,17 +81,31 @@ class RunScenes:
 
     def loss(self) -> Curve:
         """The loss over updates."""
-        return loss_curve(self.run.record)
+        curve, beside = loss_curve(self.run.record), self.unswitched
+        return curve if beside is None else self._with_unswitched(curve, beside, loss_curve(beside.record))
 
     def held_out(self) -> Curve:
         """The loss of examples that no batch contains, over the updates since ``watch_held_out``."""
-        return self.watch_held_out().curve()
+        curve, beside = self.watch_held_out().curve(), self.unswitched
+        if beside is None or self._unswitched_held_out is None:
+            return curve
+        return self._with_unswitched(curve, beside, self._unswitched_held_out.curve())
 
     def watch_for(self, panels: Collection[PanelName]) -> None:
         """Have the run keep from now on what these panels show: contributions to ``.grad``, the held-out loss."""
         self.run.watch_gradients = PanelName.GRADIENT in panels
         if PanelName.HELD_OUT in panels:
             self.watch_held_out()
+
+    def watch_unswitched(self, unswitched: UnswitchedRun) -> None:
+        """Have the held-out examples evaluated after each update of a run without the newest switch."""
+        self._unswitched_held_out = HeldOutLoss(unswitched)
+
+    def _with_unswitched(self, curve: Curve, beside: UnswitchedRun, other: Curve) -> Curve:
+        if not len(other.updates):
+            return curve
+        words = UnswitchedCurve(other.updates, other.mean, beside.switched, other.now, beside.ended)
+        return replace(curve, unswitched=words)
 
     def watch_held_out(self) -> HeldOutLoss:
         """Have the held-out examples evaluated after each update from now on."""
@@ -187,7 +206,8 @@ class RunScenes:
         holds = union(span for history in provenance.histories for span in history.batches)
         if measured is None:
             return Arrows([], (self._norm() / scale, 0.0), holds, measured=False)
-        arrows = [Arrow(part.batches, part.along, part.across, part.share, part.stale) for part in measured.parts]
+        used = self._applied_to()
+        arrows = [_arrow(part, part.along, part.across, used) for part in measured.parts]
         return Arrows(_newest(arrows, self.run.recipe.accumulate), (measured.norm, 0.0), holds)
 
     def _arrows_on_contours(self) -> Arrows:
@@ -196,15 +216,17 @@ class RunScenes:
         holds = union(span for history in provenance.histories for span in history.batches)
         arrows = []
         if measured is not None and measured.vectors is not None:
-            arrows = [
-                Arrow(part.batches, x, y, part.share, part.stale)
-                for part, (x, y) in zip(measured.parts, measured.vectors.tolist(), strict=False)
-            ]
+            places, used = measured.vectors.tolist(), self._applied_to()
+            arrows = [_arrow(part, x, y, used) for part, (x, y) in zip(measured.parts, places, strict=False)]
         flat = torch.cat([p.new_zeros(p.numel()) if p.grad is None else p.grad.flatten() for p in provenance.params])
         total_x, total_y = (flat.float() / scale).tolist()
         x, y = (value for p in provenance.params for value in p.detach().flatten().tolist())
         arrows = _newest(arrows, self.run.recipe.accumulate)
         return Arrows(arrows, (total_x, total_y), holds, self._contours(), (x, y), measured is not None)
+
+    def _applied_to(self) -> int:
+        """Return the number of the newest batch in ``.grad`` that a step has used."""
+        return max((history.applied_to for history in self.run.provenance.histories), default=0)
 
     def _norm(self) -> float:
         return math.hypot(*(float(p.grad.norm()) for p in self.run.provenance.params if p.grad is not None))
@@ -250,6 +272,11 @@ def loss_curve(history: History) -> Curve:
     return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
 
 
+def _arrow(part: Contribution, x: float, y: float, used: int) -> Arrow:
+    applied = part.batches is not None and part.batches[1] <= used
+    return Arrow(part.batches, x, y, part.share, part.stale, applied)
+
+
 def _ends(values: Any) -> tuple[float, ...]:
     finite = values if math.isfinite(sum(values)) else [value for value in values if math.isfinite(value)]
     return (min(finite), max(finite)) if finite else ()
@@ -267,5 +294,5 @@ def _newest(arrows: list[Arrow], window: int) -> list[Arrow]:
         numbers = [number for arrow in members for number in arrow.batches or ()]
         span = (min(numbers), max(numbers)) if numbers else None
         x, y, share = (math.fsum(part) for part in zip(*((a.x, a.y, a.share) for a in members), strict=True))
-        together.append(Arrow(span, x, y, share, stale))
+        together.append(Arrow(span, x, y, share, stale, members[-1].applied))
     return [*together, *newest]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..loop import History, Run
+from ..loop import History, Run, UnswitchedRun
 from .evaluate import evaluating
 from .kinds import Curve
 
@@ -15,7 +15,7 @@ _MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the
 class HeldOutLoss:
     """Measures a run's loss on the held-out examples of its task, from the moment it is made."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run | UnswitchedRun) -> None:
         """Measure after each update of ``run`` from now on; its task must have held-out examples."""
         if run.task.held_out is None:
             raise ValueError(f"HeldOutLoss: task must have held-out examples, got {run.task.name!r}")

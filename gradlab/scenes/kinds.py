@@ -48,6 +48,20 @@ class StatementLabel(StrEnum):
 
 
 @dataclass(frozen=True)
+class UnswitchedCurve:
+    """How the loss goes on without the newest switch, measured in a copy of the run."""
+
+    updates: Sequence[float]
+    mean: Sequence[float]
+    switched: str
+    """What stays as it was: "zero_grad on"."""
+    now: float = math.nan
+    """The newest loss."""
+    ended: str = ""
+    """Why the curve goes no further, "" while it does."""
+
+
+@dataclass(frozen=True)
 class Curve:
     """The loss over updates. Each point covers a bucket of updates: mean, lowest and highest of the finite losses."""
 
@@ -64,6 +78,7 @@ class Curve:
     title: str = "loss"
     linear: bool = False
     """Keep to a linear axis, however far apart the losses lie."""
+    unswitched: UnswitchedCurve | None = None
 
 
 @dataclass(frozen=True)
@@ -88,6 +103,8 @@ class Arrow:
     """Its projection on the sum, as a part of the sum: negative where it points the other way."""
     stale: bool = False
     """True for a leftover: an optimizer step had used it before the newest batch came."""
+    applied: bool = False
+    """Whether a step has used it, the newest step included."""
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,8 @@ class Comparison:
         picture = svg_img(themed_svg(to_svg([self.drawing])), repr(self), 760)
         table = f'<table style="white-space:nowrap"><tr>{head}</tr>{body}</table>'
         # What is wider than a phone is moved by finger or by keys.
-        box = f'<div style="overflow-x:auto" tabindex="0" role="group" aria-label="{self.task}: table">{table}</div>'
+        keys = 'tabindex="0" data-lm-suppress-shortcuts="true"'  # JupyterLab would take the arrows for itself
+        box = f'<div style="overflow-x:auto" {keys} role="group" aria-label="{self.task}: table">{table}</div>'
         return {"text/plain": repr(self), "text/html": picture + box}
 
     def _lines(self) -> list[tuple[str, ...]]:

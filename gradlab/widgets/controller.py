@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from .. import tasks
 from .._process import lock
 from ..doctor import LiveDoctor
-from ..drawing import Drawing
 from ..forecast import usable_bytes
 from ..formatting import bytes_text
-from ..loop import SWITCHES, LoopError, Place, Program, Recipe, Run, begin_again_for, go_on_to, place_of
-from ..scenes import PanelName, RunScenes, explain_oom, find_oom, free_after_oom, status_line, warning
+from ..loop import SWITCHES, LoopError, Program, Recipe, Run, begin_again_for, go_on_to, run_point
+from ..scenes import PanelName, explain_oom, find_oom, free_after_oom
 from .answers import INTERRUPTED, answer_request
-from .code import changed_lines, coloured
-from .controls import SPEEDS, USUAL_SPEED, lab_controls, switch_values, without_effect
-from .frames import SIZE, Frame, FrameWriter, Pace, PanelDrawings, live_pace
-from .python_state import python_state
-from .requests import PanelSize, RequestError, cut_words, read_number
+from .controls import UNSWITCHED, USUAL_EVERY
+from .requests import RequestError, cut_words, read_number
+from .shown_run import ShownRun
 
+_READ_ALONG = 350.0  # ms for which what is done step by step is looked at, at least
 _AT_ONCE = 20  # updates between two looks at how far it is, of which the last one's memory is watched
 
 
-class LabController:
+class LabController(ShownRun):
     """One Run with what is shown around it; ``handle`` takes what the browser asks and returns the answer.
 
     It knows no widget: a Lab hands requests and answers to and fro.
@@ -38,40 +35,13 @@ class LabController:
 
         ``named`` says that the name of the run's task is all that is needed to get it again.
         """
-        self.runner = runner
-        self.controls = controls
-        self.speed = USUAL_SPEED
-        """The words of SPEEDS at which Play begins, until the learner chooses another."""
+        super().__init__(runner, controls, panels, named=named)
         self.interrupted = False
         """Set when the kernel is interrupted between two requests; the next request for frames ends the playing."""
-        self.playing = False
-        """True from the first request for frames to the end of playing."""
-        self.stopped = False
-        """True from the end of a playing that nobody paused to the next thing that is asked."""
         self.play_id: tuple[Any, Any] = (None, None)
         """The client that played last, and how it counts its playing."""
         self.ended_play: tuple[Any, Any] = (None, None)
         """The playing that ended by itself."""
-        self.chosen_panels = panels
-        """What was asked for, None for what suits the task."""
-        self._task_text = repr(runner.task.name) if named else "task"  # as a line of Python has it
-        self._doctor = LiveDoctor()
-        self._note, self._oom_message = runner.task.title, ""
-        self._card = ""  # the one that was chosen
-        self._draft, self._wrong = "", 0  # a text that was not taken or that failed, and its line that is wrong
-        self._source, self._changed = runner.source, list[int]()
-        self._memory_due = False  # the loop has changed, and its memory has not been looked at since
-        self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
-        self._state_due, self._last_state = 0.0, ""
-        self._settings_key: object = None
-        self._last_settings: dict[str, Any] = {}
-        self._left_off: Place | None = None
-        self.pace_at: Callable[..., Pace] = live_pace
-        """How often what is costly is drawn."""
-        self._scenes = RunScenes(runner)
-        self.screen = PanelDrawings(self._scenes)
-        self._scenes.watch_for(self.panels())
-        self._writer = FrameWriter()
 
     def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answer to a request of the browser (``front/README.md``); nothing is ever raised."""
@@ -100,7 +70,9 @@ class LabController:
         self._now += every
         self.screen.pace = self.pace_at(every, full_speed="seconds" in how)
         self.watch()
-        self._guarded(functools.partial(self.runner.advance, **(how or {"updates": 1})))
+        if "seconds" in how:
+            self.unswitched.end("at full speed it is left out")
+        self._guarded(functools.partial(self.runner.advance, **(how or {"updates": 1})), every or _READ_ALONG)
 
     def run_to_line(self, line: int) -> None:
         """Run statements until the one at this line of the loop has run."""
@@ -123,7 +95,7 @@ class LabController:
 
     def leave_off(self) -> None:
         """Have Reset come back to where the run is now: a cell has driven it here."""
-        self._left_off = place_of(self.runner)
+        self._left_off = run_point(self.runner)
 
     def advance_to(self, updates: int, done: Callable[[int], object] = lambda some: None) -> None:
         """Train to this update without a browser; ``done`` is told of every few updates that are made."""
@@ -131,16 +103,18 @@ class LabController:
             self.watch()
         while self.runner.updates < updates and not self.runner.done:
             with lock, self.listening():
-                done(self.runner.advance(updates=min(updates - self.runner.updates, _AT_ONCE)))
+                some = self.runner.advance(updates=min(updates - self.runner.updates, _AT_ONCE))
+                self.unswitched.follow(some * USUAL_EVERY)
+            done(some)
 
     def _go_back(self) -> None:
-        place = self._left_off
-        if place is None:
+        point = self._left_off
+        if point is None:
             return
-        begin_again_for(self.runner, place)
+        begin_again_for(self.runner, point)
         self.runner.watch_memory = False  # as at the start
-        self._start_showing(f"Back at update {place.updates:,}, where the cell left off.")
-        go_on_to(self.runner, place, self.advance_to)
+        self._start_showing(f"Back at update {point.updates:,}, where the cell left off.")
+        go_on_to(self.runner, point, self.advance_to, self._take)
 
     def begin_again(
         self, weights: Sequence[float] | None = None, words: str = "", *, keep_scenes: bool = False
@@ -155,7 +129,9 @@ class LabController:
     def turn(self, name: str, value: Any) -> None:
         """Turn a switch, or choose another task or card; ``value`` as it was chosen or typed."""
         self._writer.tell_again(name)  # a field goes back to what is the case if its value is refused
-        if name == "task":
+        if name == UNSWITCHED:
+            self.unswitched.wanted = value is True
+        elif name == "task":
             self._guarded(lambda: self._new_task(value))
         elif name == "card":
             self._guarded(lambda: self._choose_card(value))
@@ -182,7 +158,7 @@ class LabController:
         """Run a text of the learner's own from now on; a LoopError names the line of a mistake."""
         Program(text)  # a mistake that is seen at once changes nothing
         self._complete_update()
-        self.runner.edit(text)
+        self._take(text)
         self._doctor = LiveDoctor()
         self._memory_due = True
         self.say("This is your own loop now. Turning a switch brings the recipe's loop back.")
@@ -192,7 +168,7 @@ class LabController:
         words = ", ".join(recipe.changes_from(self.runner.recipe)) or "nothing changed"
         if self._complete_update():
             words += f" (update {self.runner.updates:,} was completed first)"
-        self.runner.switch(recipe)
+        self._take(recipe)
         self._wrong = 0
         self._memory_due = True  # what the switch does to memory is seen in the next update
         if self.runner.restarted_optimizers:
@@ -234,128 +210,15 @@ class LabController:
             raise RequestError(f"what can be pressed is a batch, got {what!r}")
         self.say(self._scenes.about_batch(int(batch)))
 
-    def resize(self, size: PanelSize) -> None:
-        """Lay panels out for these sizes from now on."""
-        self.screen.size = size
-
-    # What is shown ----------------------------------------------------------------------------------------------------
-
-    def panels(self) -> list[PanelName]:
-        """Return the names of the panels to show now."""
-        available = self._scenes.names()
-        if self.chosen_panels is not None:  # another task may have no picture: its landscape stands in
-            can = (*available, PanelName.SCALER)
-            return [name if name in can else PanelName.LANDSCAPE for name in self.chosen_panels]
-        third = next(n for n in (PanelName.SCALER, PanelName.PICTURE, PanelName.LANDSCAPE) if n in available)
-        return [PanelName.LOSS, PanelName.GRADIENT, third, PanelName.MEMORY]
-
-    def drawings(self, size: PanelSize = SIZE) -> list[Drawing]:
-        """Return every panel as it is now, for a still picture."""
-        with lock:
-            panels = PanelDrawings(self._scenes)
-            panels.size = size
-            return list(panels.draw(self.panels(), 0.0).values())
-
-    @property
-    def changed(self) -> list[int]:
-        """The lines of the loop that the newest switch has changed."""
-        if self.runner.source != self._source:
-            self._changed = changed_lines(self._source, self.runner.source) if self._source else []
-            self._source = self.runner.source
-        return self._changed
-
-    def frame(self, *, only_due: bool = False) -> Frame:
-        """Return what has changed since the frame before; ``only_due`` leaves costly panels as they were."""
-        with lock:
-            runner = self.runner
-            ran = runner.statement
-            frame = self._writer.write(
-                self.screen.draw(self.panels(), self._now, only_due=only_due),
-                updates=runner.updates,
-                state=self._state(only_due=only_due),
-                alarm=self.warning,
-                note=self._note,
-                lit=[ran.line, ran.last_line],
-                changed=self.changed,
-                wrong=self._wrong,
-                draft=self._draft,
-                zoomed=self.screen.zoom is not None,
-                left_off=self._left_off.updates if self._left_off else None,
-                **self._settings(),
-                copy="" if only_due else python_state(runner, self._task_text),
-            )
-            if self.stopped:
-                frame["stop"] = True
-            return frame
-
-    def _settings(self) -> dict[str, Any]:
-        """Return what only a switch, another task or another loop changes: made anew only then."""
-        runner = self.runner
-        key = (runner, runner.recipe, runner.source, self._card)
-        if key != self._settings_key:
-            self._settings_key = key
-            own = "this GPU" if runner.task.device.startswith("cuda") else "none"
-            self._last_settings = {
-                "code": {"source": runner.source, "html": coloured(runner.source)},
-                "controls": lab_controls(self.controls, tasks.names(), own, runner.recipe),
-                "values": {**switch_values(runner.recipe), "task": runner.task.name, "card": self._card},
-                "off": without_effect(runner.recipe),
-                "speeds": [list(speed) for speed in SPEEDS] if "speed" in self.controls else [],
-                "speed": dict(SPEEDS)[self.speed],
-                "editable": "edit" in self.controls,
-            }
-        return self._last_settings
-
-    def _state(self, *, only_due: bool) -> str:
-        """Return the status line, while playing no oftener than it is due."""
-        if not only_due or self._now >= self._state_due:
-            self._state_due = self._now + self.screen.pace.words
-            self._last_state = status_line(self.runner, self._scenes.measured)
-        return self._last_state
-
-    @property
-    def note(self) -> str:
-        """What the Lab has to say, under the status line."""
-        return self._note
-
-    @property
-    def oom_message(self) -> str:
-        """How memory ran out, "" if it did not or if other words have come since."""
-        return self._oom_message if self._note == self._oom_message else ""
-
-    def watch(self) -> None:
-        """Have the run count bytes if somebody looks at them: when its panel is due, and once after each switch."""
-        if self._memory_due:  # what is drawn between the switch and the next update shows nothing of it yet
-            self._memory_due = False
-            self.screen.draw_next(PanelName.MEMORY)
-        looked_at = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
-        self.runner.watch_memory = PanelName.MEMORY in self.panels() and looked_at
-
-    @property
-    def warning(self) -> str:
-        """What is wrong with the run, and with a loop of the learner's own; "" if nothing is."""
-        return warning(self.runner) or (self._doctor.text() if self.runner.edited else "")
-
-    def listening(self) -> AbstractContextManager[object]:
-        """Let the doctor listen to a loop of the learner's own; a recipe's loop is known to be in order."""
-        return self._doctor if self.runner.edited else nullcontext()
-
-    def tell_all(self) -> None:
-        """Have the next frame tell everything."""
-        self._writer.start_over()
-
-    def say(self, words: str) -> None:
-        """Put words under the status line, from the next frame on."""
-        self._note = words
-
     # How it is done ---------------------------------------------------------------------------------------------------
 
-    def _guarded(self, action: Callable[[], object]) -> None:
-        """Do something for the learner; what goes wrong is said in words, and the frame shows what is."""
+    def _guarded(self, action: Callable[[], object], every: float = _READ_ALONG) -> None:
+        """Do something for the learner that is seen for ``every`` ms; what goes wrong is said in words."""
         with lock:
             try:
                 with self.listening():
                     action()
+                self.unswitched.follow(every)
                 if not self._draft:
                     self._wrong = 0
                 if self.runner.done:
@@ -373,6 +236,7 @@ class LabController:
         """Explain and clean up if memory ran out; return whether that was it."""
         if find_oom(error) is None:
             return False
+        self.unswitched.end("then memory ran out")
         self._oom_message = explain_oom(self.runner, error)
         self.stop(self._oom_message)
         free_after_oom(self.runner, error)
@@ -411,6 +275,15 @@ class LabController:
         except ValueError as error:
             raise RequestError(str(error)) from error
 
+    def _take(self, loop: Recipe | str) -> None:
+        """Go over to another loop, and have the run without a switch begin or end there."""
+        if isinstance(loop, str):
+            self.runner.edit(loop)
+            self.unswitched.forget()
+            return
+        with self.unswitched.through_switch(loop):
+            self.runner.switch(loop)
+
     def _complete_update(self) -> bool:
         """Complete the update under way: a loop cannot change inside one, and the text shown must be what runs."""
         if self.runner.at_boundary:
@@ -427,15 +300,3 @@ class LabController:
         self.runner.close()
         self.runner, self._task_text, self._left_off = runner, repr(name), None
         self._start_showing(f"{task.title}. A new run, with lr {task.lr:g} for this task.")
-
-    def _start_showing(self, words: str, *, keep_scenes: bool = False) -> None:
-        self._source, self._changed, self._wrong = self.runner.source, [], 0
-        self._doctor = LiveDoctor()
-        if not keep_scenes:
-            card, self._scenes = self._scenes.card, RunScenes(self.runner)
-            self._scenes.card = card
-            size, self.screen = self.screen.size, PanelDrawings(self._scenes)
-            self.screen.size = size
-            self._scenes.watch_for(self.panels())
-        self.screen.zoom = None
-        self.say(words)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from .. import tasks
 from ..forecast import GPUS
-from ..loop import SWITCHES, Choice, OnOff, Positive, Recipe, Switch, Whole
+from ..loop import SWITCHES, Choice, OnOff, Positive, Recipe, Run, Switch, Whole
+from .code import coloured
 
 CONTROLS = ("task", *SWITCHES, "card", "edit", "speed")
 """What ``controls=[...]`` may ask for; "card" is the graphics card that memory is held against, "edit" the button under
@@ -23,19 +25,39 @@ SPEEDS = (
 """Words and updates a second: 0 for a statement at a time, None for as fast as it goes."""
 USUAL_SPEED = "60 updates/s"
 """At which a Lab plays unless it is asked for another."""
+USUAL_EVERY = 1000 / 60
+"""ms for which an update is seen at that speed."""
+
+UNSWITCHED = "unswitched"
+"""The tick of every lab with switches and a loss: whether it shows how the loss goes on without the newest switch."""
 
 Control = dict[str, Any]
 
 
-def lab_controls(names: Iterable[str], tasks: Sequence[str], own: str, recipe: Recipe) -> list[Control]:
+def lab_settings(run: Run, names: Sequence[str], card: str, speed: str, ticks: Mapping[str, bool]) -> dict[str, Any]:
+    """Return what a frame tells of a Lab's loop and controls: those of these names, and ``ticks`` with their values."""
+    own = "this GPU" if run.task.device.startswith("cuda") else "none"
+    return {
+        "code": {"source": run.source, "html": coloured(run.source)},
+        "controls": lab_controls([*names, *ticks], tasks.names(), own, run.recipe),
+        "values": {**switch_values(run.recipe), "task": run.task.name, "card": card, **ticks},
+        "off": without_effect(run.recipe),
+        "speeds": [list(each) for each in SPEEDS] if "speed" in names else [],
+        "speed": dict(SPEEDS)[speed],
+        "editable": "edit" in names,
+    }
+
+
+def lab_controls(names: Iterable[str], known: Sequence[str], own: str, recipe: Recipe) -> list[Control]:
     """Describe the controls of a Lab that were asked for, in the usual order; ``own`` is the word for no card chosen.
 
     A value of the recipe that is not among the offered ones is offered too.
     """
     makers = {
-        "task": lambda: choice_control("task", "task", [(name, name) for name in tasks]),
+        "task": lambda: choice_control("task", "task", [(name, name) for name in known]),
         **{n: lambda n=n, s=s: switch_control(n, s, getattr(recipe, n)) for n, s in SWITCHES.items()},  # type: ignore[misc]
         "card": lambda: choice_control("card", "card", [(own, ""), *((name, name) for name in GPUS)]),
+        UNSWITCHED: lambda: {"name": UNSWITCHED, "label": "show without the switch", "kind": "tick"},
     }
     asked = set(names)
     return [make() for name, make in makers.items() if name in asked]

@@ -111,6 +111,7 @@ class Lab:
             with lock, self.controller.listening():
                 for _ in range(statements):
                     self.runner.step()
+                self.controller.unswitched.follow(statements * switches.USUAL_EVERY)
         finally:
             self._show()
         return self

@@ -144,7 +144,7 @@ def _page(question: Question) -> str:
 def _words(question: Question) -> str:
     options = "".join(f"<li>{inline_html(option.text)}</li>" for option in question.options)
     return (
-        f'<div class="gl-bet-question" role="heading" aria-level="4"><b>Bet.</b> {inline_html(question.text)}</div>'
+        f'<div class="gl-bet-question" role="heading" aria-level="3"><b>Bet.</b> {inline_html(question.text)}</div>'
         f'<ul>{options}</ul><p class="gl-bet-note">Open this notebook live and run this cell to bet.</p>'
     )
 

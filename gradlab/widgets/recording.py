@@ -5,7 +5,8 @@ Every number in a recording was computed by PyTorch when it was recorded: each r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from ..loop import SWITCHES, OnOff, Recipe, Run
 from ..scenes import PanelName
 from .controller import LabController
-from .controls import USUAL_SPEED
+from .controls import UNSWITCHED, USUAL_SPEED
 from .frames import RECORDED, Frame
 from .replay_page import replay_page
 
@@ -107,6 +108,7 @@ class Recorder:
         controller = LabController(run, self.controls, self.panels)
         controller.speed = self.speed
         controller.pace_at, controller.playing = lambda *_, **__: RECORDED, True
+        controller.unswitched.share = math.inf  # nobody waits for it
         waiting = list(later)
         frames: list[Frame] = []
         for update in range(updates + 1):
@@ -116,7 +118,8 @@ class Recorder:
                 _, loop = waiting.pop(0)
                 controller.edit(loop) if isinstance(loop, str) else controller.switch(loop)
             if update == begin:
-                frames = [_for_replay(controller.frame(), turns)]
+                turnable = {*turns, UNSWITCHED} if turns or later else set(turns)
+                frames = [_for_replay(controller.frame(), turnable)]
             if run.done:
                 break
         run.close()
@@ -175,8 +178,8 @@ def _recipe_at(loops: Loops, update: int) -> Recipe | str:
     return [loop for when, loop in loops if when <= update][-1]
 
 
-def _for_replay(frame: Frame, turns: Mapping[str, Sequence[Any]]) -> Frame:
-    """Take what only a kernel can do out of a whole frame."""
+def _for_replay(frame: Frame, turns: Collection[str]) -> Frame:
+    """Take what only a kernel can do out of a whole frame; ``turns`` are the controls that the page heeds."""
     controls = [control for control in frame.get("controls", ()) if control["name"] in turns]
     return {**_without_copy(frame), "whole": True, "f": 0, "controls": controls, "off": [], "editable": False}
 

@@ -165,11 +165,14 @@ def _wait_for(jupyter: Jupyter, seconds: float) -> None:
 
 @contextlib.contextmanager
 def browsing(jupyter: Jupyter, profile: Path, notebook: str) -> Iterator[Notebook]:
-    """Start Chromium and open a new, empty notebook of this name in it."""
+    """Start Chromium and open a new, empty notebook of this name in it.
+
+    Nothing moves on its way to another place, so that pictures can be compared; test_motion.py asks for motion.
+    """
     write_notebook(jupyter.folder / notebook, "")
     with sync_playwright() as playwright:
         context = playwright.chromium.launch_persistent_context(
-            str(profile), executable_path=chromium(), headless=True, args=_QUIET
+            str(profile), executable_path=chromium(), headless=True, args=_QUIET, reduced_motion="reduce"
         )
         try:
             page = context.pages[0] if context.pages else context.new_page()
@@ -320,6 +323,13 @@ class Notebook:
     def panel(self, name: str) -> Any:
         """The canvas of a panel."""
         return self.root.locator(f"[data-panel={name}] canvas")
+
+    def points(self, panel: str, mark: str) -> list[tuple[float, float]]:
+        """The points of a mark in a panel of the instrument ``lab``, as shares of the panel as it is painted."""
+        wide, tall = self.panel(panel).evaluate("canvas => canvas.style.aspectRatio.split('/').map(Number)")
+        drawn = f"lab._now().panels[{panel!r}]({wide:.0f}, {tall:.0f}).find({mark!r}).points"
+        numbers = self.ask(f"[float(each) for each in {drawn}]")
+        return [(x / wide, y / tall) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
 
     def wait_until_painted(self) -> None:
         """Wait until every panel has been painted, and painting is done for now."""

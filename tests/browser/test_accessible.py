@@ -167,4 +167,4 @@ def test_it_plays_with_the_settings_of_the_system(lab_page: Callable[..., Notebo
         page.wait_until_still()
         assert serious(page, ".gradlab") == []
     finally:
-        page.page.emulate_media(forced_colors="none", reduced_motion="no-preference", contrast="no-preference")
+        page.page.emulate_media(forced_colors="none", reduced_motion="reduce", contrast="no-preference")

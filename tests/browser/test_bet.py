@@ -22,11 +22,11 @@ WRONG, RIGHT = "Off to infinity", "Past the minimum and back, again and again"
 LAB = "from gradlab import Lab, predict\nLab('bowl', controls=['zero_grad'], panels=['loss'])"
 FRESH = "from gradlab.widgets.guesses import GUESSES; GUESSES.__init__()"
 ASKED = f"predict({NAME!r})"
-TEXT = {"cell_type": "markdown", "source": "Now run it."}
+TEXT = {"cell_type": "markdown", "source": "What to see: it swings."}
 SILENT = "x = 1"
 OUTCOME_SEEN = re.compile(r"^(what was measured\n)?the outcome\n?$")
 OUTCOME = "print('the ' + 'outcome')\nLab('bowl', panels=['loss']).run(5)"
-HEADING = {"cell_type": "markdown", "source": "## Next"}
+HEADING = {"cell_type": "markdown", "source": "A last word.\n\n## Next"}
 OTHER = "print('something ' + 'else')"
 CELLS = (LAB, FRESH, ASKED, TEXT, SILENT, OUTCOME, HEADING, OTHER)
 
@@ -41,14 +41,20 @@ def told(page: Any) -> str:
 
 
 def expect_covered(page: Any, covered: bool = True) -> None:
-    """The outcome is not seen and cannot be reached by keyboard while it is covered; the cell below always is seen."""
-    expect(page.get_by_text("Make your bet first: the outcome is covered.")).to_have_count(int(covered))
-    outcome = page.get_by_text(OUTCOME_SEEN)
-    if covered:
-        expect(outcome).not_to_be_visible()
-    else:
-        expect(outcome).to_be_visible()
-    expect(page.get_by_text("something else", exact=True)).to_be_visible()
+    """What follows is not seen and not reached by keyboard while it is covered; from the heading on all is seen."""
+    box = page.locator(".gl-bet-cover", has_text=re.compile("^Make your bet first: what follows is covered\\."))
+    expect(box).to_have_count(int(covered))
+    for part in (
+        page.get_by_text(OUTCOME_SEEN),
+        page.locator("p", has_text="What to see: it swings."),
+        page.locator("p", has_text="A last word."),
+    ):
+        if covered:
+            expect(part).not_to_be_visible()
+        else:
+            expect(part).to_be_visible()
+    for part in (page.get_by_role("heading", name="Next"), page.get_by_text("something else", exact=True)):
+        expect(part).to_be_visible()
 
 
 def test_a_click_commits_and_uncovers_the_outcome(lab_page: Callable[..., Notebook]) -> None:
@@ -61,7 +67,7 @@ def test_a_click_commits_and_uncovers_the_outcome(lab_page: Callable[..., Notebo
     page.locator(".jp-Cell", has_text="the outcome").locator("canvas").wait_for()
     remark = next(each.remark for each in find_question(NAME).options if each.text == WRONG)
     assert told(page).startswith(f"You said: {WRONG}. {remark}".replace("`", ""))
-    assert f"It is: {RIGHT}. {find_question(NAME).why}".replace("`", "") in told(page)
+    assert f"The answer: {RIGHT}. {find_question(NAME).why}".replace("`", "") in told(page)
     page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
     option(page, RIGHT).click(force=True)
     page.wait_for_timeout(200)
@@ -93,6 +99,38 @@ def test_the_space_bar_and_a_narrow_screen(lab_page: Callable[..., Notebook]) ->
     page.locator(".gl-bet-reply", has_text="Yes.").wait_for()
 
 
+@pytest.mark.parametrize(
+    ("key", "cells", "runs"), [("Shift+Enter", 8, 4), ("Control+Enter", 8, 3), ("Alt+Enter", 9, 4)]
+)
+def test_keys_run_the_cell_and_move_on_after_a_choice(
+    lab_page: Callable[..., Notebook], key: str, cells: int, runs: int
+) -> None:
+    """The question is the third cell; it runs again, keeps the choice, and the focus is where it is after any cell."""
+    page = lab_page(*CELLS).page
+    option(page, WRONG).click()
+    page.locator(".gl-bet").evaluate("bet => bet.dataset.old = ''")
+    page.keyboard.press(key)
+    page.wait_for_selector(".gl-bet[data-settled]:not([data-old])")
+    expect_covered(page, False)
+    assert page.locator(".jp-Cell:not(.lm-mod-hidden *)").count() == cells
+    active = page.locator(".jp-Cell.jp-mod-active:not(.lm-mod-hidden *)")
+    assert (
+        page.locator(".jp-Cell:not(.lm-mod-hidden *)").nth(runs - 1).evaluate("cell => cell.matches('.jp-mod-active')")
+    )
+    assert active.evaluate("cell => cell.contains(document.activeElement)")
+
+
+def test_escape_leaves_a_question_for_its_cell(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(*CELLS).page
+    option(page, WRONG).focus()
+    page.keyboard.press("Escape")
+    assert page.evaluate(
+        "() => document.activeElement.matches('.jp-Cell') && !!document.activeElement.querySelector('.gl-bet')"
+    )
+    page.keyboard.press("j")  # a key of the notebook's
+    assert page.evaluate("() => jupyterapp.shell.currentWidget.content.activeCellIndex") == 3
+
+
 def test_the_outcome_can_be_seen_without_a_bet(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(*CELLS).page
     page.get_by_role("button", name="Show it anyway").click()
@@ -117,7 +155,9 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
     page = notebook.page.context.new_page()
     page.set_default_timeout(20_000)
     try:
-        kept = nbformat.v4.new_notebook(cells=stored_cells())
+        question, *_ = stored_cells()
+        cells = [*stored_cells(), question, nbformat.v4.new_markdown_cell("Further down.")]
+        kept = nbformat.v4.new_notebook(cells=cells)
         kept.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
         nbformat.write(kept, notebook.jupyter.folder / "folded.ipynb")
         Notebook(page, notebook.jupyter, "folded.ipynb")
@@ -129,8 +169,14 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
             " await jupyterapp.commands.execute('notebook:run-cell'); }"
         )
         expect_covered(page)
+        further = page.locator("p", has_text="Further down.")
+        expect(further).not_to_be_visible()  # its question did not run, but its page has the means now
         option(page, RIGHT).click()
         expect_covered(page, False)
+        expect(further).not_to_be_visible()
+        box = page.locator(".gl-bet-cover", has_text="Run this cell and make your bet first: what follows is covered.")
+        box.get_by_role("button", name="Show it anyway").click()
+        expect(further).to_be_visible()
     finally:
         page.close()
 
@@ -187,11 +233,10 @@ def stored_cells() -> list[Any]:
     markdown = nbformat.v4.new_markdown_cell
     return [
         code(f"{FRESH}\nfrom gradlab import predict\n{ASKED}", asked),
-        markdown("Now run it."),
+        markdown(TEXT["source"]),
         code(SILENT),
-        code("%%writefile x.py\n", said("Writing x.py")),
         code("f()", said("what was measured\nthe outcome"), jupyter={"outputs_hidden": True}),
-        markdown("## Next"),
+        markdown(HEADING["source"]),
         code("g()", said("something else")),
     ]
 
@@ -221,11 +266,10 @@ def offline(notebook: Notebook, tmp_path: Path, request: pytest.FixtureRequest) 
 def test_a_page_without_a_kernel_asks_and_explains(offline: Any) -> None:
     assert offline.get_by_text("Open this notebook live").is_hidden()
     expect_covered(offline)
-    offline.get_by_text("Writing x.py").wait_for()
     option(offline, WRONG).focus()
     offline.keyboard.press("Enter")
     assert told(offline).startswith(f"You said: {WRONG}.")
-    assert f"It is: {RIGHT}." in told(offline)
+    assert f"The answer: {RIGHT}." in told(offline)
     expect_covered(offline, False)
 
 

@@ -182,9 +182,7 @@ FULL = "from gradlab import Lab\nlab = Lab('digits')\nlab.run(3)"
 
 @pytest.mark.parametrize("width", [390, 1024, 1366, 1920])
 @pytest.mark.parametrize("cell", [THREE, SWING, RING, TWO, FULL], ids=["three", "swing", "ring", "two", "full"])
-def test_panels_leave_no_hole_and_none_is_a_thumbnail(
-    lab_page: Callable[..., Notebook], cell: str, width: int
-) -> None:
+def test_panels_leave_no_hole_and_none_is_a_thumbnail(lab_page: Callable[..., Notebook], cell: str, width: int) -> None:
     page = lab_page(cell, width=width, height=844)
     page.side_bar(width in (1024, 1366))  # as JupyterLab begins
     page.page.wait_for_timeout(700)

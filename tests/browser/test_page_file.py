@@ -6,10 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from gradlab.__main__ import main
 
+from .bets import stored
 from .driving import ROOT, Notebook
 
 NOTEBOOK = ROOT / "notebooks" / "03_forgetting_zero_grad.ipynb"
@@ -23,7 +26,8 @@ HANGS = """() => [...document.querySelectorAll('msub')].map(sub => {
 @pytest.fixture(params=[(1366, "light"), (390, "dark")], ids=["wide", "phone"])
 def page(notebook: Notebook, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     """The page of notebook 03 from disk; it asks for nothing but itself and tells of no error."""
-    assert main(["page", str(NOTEBOOK), "-o", str(tmp_path)]) == 0
+    nbformat.write(stored(NOTEBOOK), tmp_path / NOTEBOOK.name)
+    assert main(["page", str(tmp_path / NOTEBOOK.name), "-o", str(tmp_path)]) == 0
     page = notebook.page.context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -47,11 +51,16 @@ def test_a_page_is_read_without_a_network(page: Any) -> None:
 
     bet = page.locator(".gl-bet").first
     assert bet.get_by_role("button").count() >= 2
-    covers = page.get_by_text("Make your bet first: the outcome is covered.").count()
+    covers = page.get_by_text("Make your bet first: what follows is covered.").count()
     assert covers > 0
     bet.get_by_role("button").first.click()
     assert bet.locator(".gl-bet-reply").inner_text().startswith("You said: ")
-    assert page.get_by_text("Make your bet first: the outcome is covered.").count() == covers - 1
+    assert page.get_by_text("Make your bet first: what follows is covered.").count() == covers - 1
+
+    assert [each["id"] for each in Axe().run(page).response["violations"]] == []
+    assert page.evaluate(
+        "[...document.querySelectorAll('pre')].some(it => it.scrollWidth > it.clientWidth)"
+    )  # some scroll
 
     code = page.locator("details.code").first
     assert not code.locator("pre").is_visible()

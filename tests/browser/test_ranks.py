@@ -16,16 +16,11 @@ from .driving import Notebook
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
 CELL = "from gradlab.course import two_ranks\nlab = two_ranks()\nlab"
-# The place of a moment in the panel of messages, as shares of the panel.
-PLACE = (
-    "(lambda d: (lambda m: (m.points[0] / d.width, m.points[1] / d.height))(d.find('{}')))"
-    "(lab._now().panels['messages'](*lab._size))"
-)
 
 
 def place(page: Notebook, id: str) -> tuple[float, float]:
     """Where a mark of the panel of messages lies on the screen."""
-    x, y = page.ask(PLACE.format(id))
+    (x, y), *_ = page.points("messages", id)
     box = page.panel("messages").bounding_box()
     assert box is not None
     return box["x"] + x * box["width"], box["y"] + y * box["height"]

@@ -95,7 +95,7 @@ def test_calls_are_moved_by_keys_and_the_loop_is_stepped(lab_page: Callable[...,
     assert page.lines("lit") == [5]
     page.root.get_by_label("play call").click()
     page.wait_for_words("Turn 2, zero_grad: clears 1")
-    page.root.get_by_label("play call").click()
+    page.root.get_by_label("pause call").click()
 
 
 def test_the_other_controls(lab_page: Callable[..., Notebook]) -> None:

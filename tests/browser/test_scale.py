@@ -14,19 +14,11 @@ from gradlab.course import loss_scale
 from .driving import Notebook
 
 CELL = "from gradlab.course import loss_scale\nlab = loss_scale(model='digits', growth_interval=5)\nlab"
-MARK = (
-    "(lambda d: (lambda m: (m.points[0] / d.width, m.points[1] / d.height))(d.find('handle')))"
-    "(lab._now().panels['gradients'](*lab._size))"
-)
-ONE_DOUBLING = (
-    "(lambda d: (d.find('zone overflow').points[0] - d.find('zone subnormal').points[2]) / 30 / d.width)"
-    "(lab._now().panels['gradients'](*lab._size))"
-)
 
 
 def handle(page: Notebook) -> tuple[float, float]:
     """Where the mark to drag lies on the screen."""
-    x, y = page.ask(MARK)
+    (x, y), *_ = page.points("gradients", "handle")
     box = page.panel("gradients").bounding_box()
     assert box is not None
     return box["x"] + x * box["width"], box["y"] + y * box["height"]
@@ -36,7 +28,8 @@ def doubling(page: Notebook) -> float:
     """How far apart two powers of two are on the screen."""
     box = page.panel("gradients").bounding_box()
     assert box is not None
-    return float(page.ask(ONE_DOUBLING)) * float(box["width"])
+    overflow, subnormal = (page.points("gradients", f"zone {name}") for name in ("overflow", "subnormal"))
+    return (overflow[0][0] - subnormal[1][0]) / 30 * float(box["width"])
 
 
 def touch_drag(page: Any, start: tuple[float, float], end: tuple[float, float]) -> None:
@@ -117,7 +110,7 @@ def test_it_plays(lab_page: Callable[..., Notebook]) -> None:
     page.root.locator("button[aria-label='play update']").click()
     page.wait_for_words("after update 2: loss scale 65,536; 0 of 2 steps skipped")
     page.wait_for_words("after update 6: loss scale 131,072")
-    page.root.locator("button[aria-label='play update']").click()
+    page.root.locator("button[aria-label='pause update']").click()
     page.wait_until_still()
     assert page.ask("lab.values['update']") < 50
 

@@ -36,15 +36,6 @@ def drag_dot(page: Any, canvas: Any, x_from: float, x_to: float, y: float) -> No
     page.mouse.up()
 
 
-def dot(page: Notebook) -> tuple[float, float]:
-    """Where the dot of the map lies, as shares of the panel."""
-    found = page.ask(
-        "(lambda d: (lambda m: (m.points[0] / d.width, m.points[1] / d.height))(d.find('here')))"
-        "(lab._now().panels['map'](*lab._size))"
-    )
-    return float(found[0]), float(found[1])
-
-
 def test_by_mouse_by_keys_and_in_the_map(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(CELL)
     assert "Without zero_grad, lr × curvature = 0.5: the weight swings for ever" in page.words()
@@ -60,7 +51,7 @@ def test_by_mouse_by_keys_and_in_the_map(lab_page: Callable[..., Notebook]) -> N
     page.wait_for_words(r"lr × curvature = 2.1: the weight runs away")
     assert page.ask("lab.values['lr']") == 2.1
     assert all(one != other for one, other in zip(before, page.pictures(), strict=True))
-    x, y = dot(page)
+    ((x, y),) = page.points("map", "here")
     drag_dot(page.page, page.panel("map"), x, x - 0.2, y)
     page.wait_for_words("the weight settles")
     assert page.ask("lab.values['lr'] < 2.0")
@@ -114,11 +105,8 @@ def test_the_words_are_read_out_once_they_have_settled(lab_page: Callable[..., N
 
 def test_the_start_is_dragged_in_the_valley(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(CELL)
-    found = page.ask(
-        "(lambda d: (lambda m: (float(m.points[0]) / d.width, float(m.points[1]) / d.height))(d.find('start')))"
-        "(lab._now().panels['valley'](*lab._size))"
-    )
-    drag_dot(page.page, page.panel("valley"), found[0], 0.4, found[1])
+    ((x, y),) = page.points("valley", "start")
+    drag_dot(page.page, page.panel("valley"), x, 0.4, y)
     page.wait_for_words(r"from w = -?0\.\d+: the weight swings")
     page.wait_until_still()
     start = page.ask("lab.values['start']")

@@ -14,7 +14,9 @@ AFTER = {"cell_type": "markdown", "source": "after"}
 LAB = "from gradlab import Lab\nlab = Lab('digits', panels=['loss', 'gradient']).run(3)\nlab"
 SMALL = "from gradlab import Lab\nsmall = Lab('line', controls=['lr'], panels=['loss'])\nsmall"
 NOTEBOOK = "jupyterapp.shell.currentWidget.content"
-ACTIVATE = f"at => {{ {NOTEBOOK}.activeCellIndex = at; {NOTEBOOK}.mode = 'command'; {NOTEBOOK}.activeCell.node.focus(); }}"
+ACTIVATE = (
+    f"at => {{ {NOTEBOOK}.activeCellIndex = at; {NOTEBOOK}.mode = 'command'; {NOTEBOOK}.activeCell.node.focus(); }}"
+)
 SEEN = """lab => {
   const outer = lab.closest('.jp-WindowedPanel-outer').getBoundingClientRect();
   const play = lab.querySelector('.gl-main').getBoundingClientRect(), all = lab.getBoundingClientRect();

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 
 import numpy as np
 import pytest
+from labels_apart import check_labels, corners, overlap
 from made_scenes import curve
 
 from gradlab.drawing import Drawing, draw
 from gradlab.drawing.axes import make_axes
 from gradlab.drawing.loss import by_column
 from gradlab.formatting import short
-from gradlab.scenes import Curve
+from gradlab.scenes import Curve, UnswitchedCurve
 
 
 def points(drawing: Drawing, id: str, each: int = 2) -> np.ndarray:
@@ -22,7 +24,7 @@ def points(drawing: Drawing, id: str, each: int = 2) -> np.ndarray:
 
 def values(drawing: Drawing, id: str = "loss") -> tuple[np.ndarray, np.ndarray]:
     """Updates and losses of a curve, as its readout says that places are read."""
-    readout = drawing.find("loss").readout
+    readout = (drawing.find(id) if id == "without" else drawing.find("loss")).readout
     x, y = points(drawing, id).T
     return np.array([readout.x.value(at) for at in x]), np.array([readout.y.value(at) for at in y])
 
@@ -118,6 +120,20 @@ def test_zoom_shows_these_updates_only() -> None:
     assert values(draw(curve(60), zoom=None))[0] == pytest.approx(np.arange(1, 61))
 
 
+def test_zoom_fits_the_losses_too() -> None:
+    """A loss that wobbles by a hundredth far above zero fills most of the panel once it is zoomed in on."""
+    losses = [2.0 + 0.01 * math.sin(at) for at in range(60)]
+    scene = Curve(range(1, 61), losses, losses, losses)
+
+    def share(zoom: tuple[float, float] | None) -> float:
+        drawing = draw(scene, zoom=zoom)
+        area, curve_ = (np.reshape(drawing.find(name).points, (-1, 2))[:, 1] for name in ("zoom", "loss"))
+        return float(np.ptp(curve_) / np.ptp(area))
+
+    assert share(None) < 0.02
+    assert share((20, 40)) > 0.5
+
+
 def test_axes_are_the_same_objects_while_they_stay() -> None:
     one, other = draw(curve(51)), draw(curve(58))
     shared = {id(mark) for mark in one.marks} & {id(mark) for mark in other.marks}
@@ -132,3 +148,77 @@ def test_words_say_the_numbers() -> None:
         assert short(said) in words
     assert "zero_grad off" in words
     assert draw(Curve([], [], [], [])).words == "No update has been made yet."
+
+
+def beside(count: int, at: int, loss: float = 0.2) -> Curve:
+    """A run that was switched ``at`` an update and swings since, and its loss without the switch."""
+    scene = curve(count, switches=((at, "zero_grad off"),))
+    grows = [max(x - at, 0) / 20 * (1 + math.sin(x)) for x in scene.updates]
+    swing = [y + more for y, more in zip(scene.mean, grows, strict=True)]
+    updates = list(range(at + 1, count + 1))
+    mean = [loss * (1 + 0.1 * math.sin(x)) for x in updates]
+    without = UnswitchedCurve(updates, mean, "zero_grad on", mean[-1])
+    return dataclasses.replace(scene, mean=swing, low=swing, high=swing, now=swing[-1], unswitched=without)
+
+
+@pytest.mark.parametrize("size", [(260, 200), (400, 260), (1300, 420)])
+def test_the_loss_without_the_switch_lies_where_its_readout_says(size: tuple[int, int]) -> None:
+    scene = beside(90, 40)
+    drawing = draw(scene, *size)
+    x, y = values(drawing, "without")
+    assert x == pytest.approx(scene.unswitched.updates)  # type: ignore[union-attr]
+    assert y == pytest.approx(scene.unswitched.mean)  # type: ignore[union-attr]
+    mark = drawing.find("without")
+    assert mark.readout.words == "about update {x}: {y} without the switch"
+    assert mark.dash  # a second cue beside its colour
+    assert mark.width < drawing.find("loss").width
+    assert "Without the switch (zero_grad on) the loss would be 0.218 now." in drawing.words
+
+
+@pytest.mark.parametrize("size", [(260, 200), (330, 260), (400, 260), (640, 300), (1300, 420)])
+@pytest.mark.parametrize("loss", [0.02, 0.4, 3.0, 40.0])
+@pytest.mark.parametrize("count", [43, 50, 60, 90, 200])
+def test_its_name_is_beside_it_and_covers_neither_labels_nor_the_loss(
+    size: tuple[int, int], loss: float, count: int
+) -> None:
+    drawing = draw(beside(count, 40, loss), *size)
+    check_labels(drawing)
+    name = drawing.find("without name")
+    assert name.text.removeprefix("- - ") in ("without the switch (zero_grad on)", "without the switch", "zero_grad on")
+    box, size_of_a_point = corners(name), np.array([[0, 0], [0.2, 0], [0.2, 0.2], [0, 0.2]])
+    for one, other in itertools.pairwise(points(drawing, "loss")):
+        assert not any(overlap(box, point + size_of_a_point) for point in np.linspace(one, other, 9))
+
+
+def test_where_the_loss_is_everywhere_it_is_named_all_the_same() -> None:
+    assert draw(beside(1000, 40), 260, 200).find("without name").backed
+
+
+def test_its_name_rests_while_the_curve_grows() -> None:
+    places = [draw(beside(count, 40), 500, 300).find("without name") for count in range(60, 260)]
+    moves = sum(one != other for one, other in itertools.pairwise(places))
+    assert moves < 30
+
+
+def test_a_curve_that_goes_no_further_says_until_where_and_why() -> None:
+    scene = beside(90, 40)
+    ended = UnswitchedCurve([41, 42, 43], [0.2] * 3, "zero_grad on", 0.2, "it took long")
+    drawing = draw(dataclasses.replace(scene, unswitched=ended), 640, 300)
+    assert drawing.find("without name").text.endswith(", until update 43")
+    assert "the loss was 0.2 at update 43; it took long." in drawing.words
+    assert drawing.find("without name").words.endswith("without the switch (zero_grad on) in a copy; it took long.")
+
+
+def test_it_goes_on_where_the_loss_itself_is_lost_and_in_a_part_of_the_updates() -> None:
+    scene = dataclasses.replace(beside(90, 40), broken=60)
+    x, _ = values(draw(scene, 640, 300), "without")
+    assert x.max() == pytest.approx(90)
+    x, _ = values(draw(beside(90, 40), 640, 300, zoom=(50, 60)), "without")
+    assert x == pytest.approx(np.arange(50, 61))
+    assert "without" not in [mark.id for mark in draw(beside(90, 40), zoom=(10, 30)).marks]
+
+
+def test_what_the_loss_is_without_the_switch_stays_within_the_axes() -> None:
+    drawing = draw(beside(90, 40, loss=30.0), 640, 300)
+    _, y = values(drawing, "without")
+    assert y.max() == pytest.approx(33, rel=0.01)

@@ -39,6 +39,13 @@ def test_the_slice_reads_the_loss_where_the_step_lands() -> None:
     assert {"now 1.04", "lr 0.1: 1.01"} <= set(drawing.texts())
 
 
+def test_the_scale_is_read_in_its_own_numbers() -> None:
+    drawing = draw(ScalerHistory([1.0, 2.0, 3.0], [65536.0, 32768.0, 32768.0], [], [0.0, 0.0, 0.0]))
+    mark = drawing.find("scale")
+    read = [mark.readout.y.value(y) for _, y in np.reshape(mark.points, (-1, 2))]
+    assert read == pytest.approx([65536, 65536, 32768, 32768])
+
+
 def test_the_scale_steps_down_where_it_does() -> None:
     drawing = draw(ScalerHistory([1, 2, 3, 4], [65536, 32768, 32768, 16384], [1, 3], [0, 0.5, 0.25, 1]))
     steps = points(drawing, "scale")
@@ -63,7 +70,8 @@ def test_regions_are_cells_and_points_lie_on_theirs() -> None:
             role, _, strength = image.palette[cells[row, column]].partition("/")
             wanted = scene.label[8 - row][column]  # rows of an image begin at the top
             assert role == f"class{wanted}"
-            assert int(strength) == (12, 25, 38, 50)[min(int(scene.confidence[8 - row][column] * 4), 3)]
+            shades = (10, 17, 24, 31, 38, 44, 50)
+            assert int(strength) == shades[min(int(scene.confidence[8 - row][column] * 7), 6)]
     ((x, y),) = points(drawing, "class 2")
     assert (x - image.x) / image.width == pytest.approx((0.5 + 1.125) / 2.25)
     assert (y - image.y) / image.height == pytest.approx((1.125 - 0.5) / 2.25)

@@ -60,6 +60,16 @@ def test_what_comes_later_lies_in_front() -> None:
     assert seen[10, 10].tolist() == rgb("weights")
 
 
+def test_smooth_cells_run_into_each_other_and_others_do_not() -> None:
+    colours = []
+    for smooth in (False, True):
+        image = Image("image", 0, 0, 80, 40, 2, [0, 1], ("ink", "paper"), smooth=smooth)
+        row = pixels(Drawing("", [image], width=80, height=40), density=1.0)[20, :, 0]
+        colours.append(len(np.unique(row)))
+    assert colours[0] == 2
+    assert colours[1] > 8
+
+
 def test_several_panels_stand_in_rows() -> None:
     def one(role: str, wide: int) -> Drawing:
         return Drawing("", [Path("a", (5, 5, 15, 5, 15, 15, 5, 15), fill=role)], width=wide, height=20)

@@ -56,6 +56,14 @@ def test_a_unit_is_as_long_along_both_weights() -> None:
         assert abs(step[0]) == pytest.approx(abs(step[1]), rel=0.02)
 
 
+def test_what_stands_for_a_thing_moves_and_the_rest_is_painted_at_once() -> None:
+    arrow = Arrow((4, 4), 1.0, 0.5, 1.0, applied=True)
+    scene = Arrows([arrow], (1.0, 0.5), [(4, 4)], BOWL, (0.5, 0.5))
+    marks = [*draw(scene).marks, *draw(Landscape(BOWL, [(0.0, 1.0)])).marks]
+    assert {mark.id for mark in marks if getattr(mark, "moves", False)} == {"sum", "arrow 0", "weights", "now"}
+    assert [mark.done for mark in marks if mark.id in ("sum", "arrow 0")] == ["", "applied"]
+
+
 def test_the_path_fades_in_thirds_and_is_whole() -> None:
     path = [(2 * math.cos(at / 20), math.sin(at / 20)) for at in range(120)]
     drawing, start, step = reader(Landscape(BOWL, path))

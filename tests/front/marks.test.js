@@ -1,5 +1,5 @@
 // @ts-check
-import { boxOf, markAt, pointNumbers } from "../../gradlab/front/marks.js";
+import { boxOf, markAt, meantAt, pointNumbers } from "../../gradlab/front/marks.js";
 import { assert, assertEquals } from "./asserting.js";
 
 /** @typedef {import("../../gradlab/front/wire.js").Mark} Mark */
@@ -101,4 +101,61 @@ Deno.test("lifts of the pen are no points", () => {
   const mark = /** @type {Mark} */ ({ k: "p", p: [...sent(0, 0, 1, 1), null, ...sent(9, 9)] });
   assertEquals(pointNumbers(mark), [0, 1, 3]);
   assert(boxOf(mark).every((side) => !Number.isNaN(side)), "the box of what is there");
+});
+
+Deno.test("of a curve the point above or below is meant, of other lines only what is near", () => {
+  const panel = panelOf(
+    { k: "p", p: sent(10, 50, 20, 40, 30, 60), stroke: "loss", readout: READOUT },
+    { k: "p", p: sent(10, 90, 30, 80, 20, 70), stroke: "weights", readout: READOUT }, // goes back: no curve
+  );
+  assertEquals([[21, 30], [150, 40], [2, 44]].map(([x, y]) => meantAt(panel, x, y, 0)?.x), [20, 30, 10]);
+  assertEquals(meantAt(panel, 20, 10, 0), null, "at the title");
+});
+
+Deno.test("a column of a chart is met anywhere above or below what it speaks of", () => {
+  const column = (/** @type {number} */ left, /** @type {string} */ words) => /** @type {Mark} */ ({
+    k: "p",
+    p: sent(left, 30, left + 40, 30, left + 40, 95, left, 95),
+    fill: "paper",
+    words,
+  });
+  const panel = panelOf(column(50, "backward"), column(90, "step"));
+  assertEquals([[60, 50], [120, 90], [190, 60], [5, 60]].map(([x, y]) => meantAt(panel, x, y, 0)?.words), [
+    "backward",
+    "step",
+    "step",
+    "backward",
+  ]);
+});
+
+Deno.test("an arrow is met from afar, the nearest one; inside, the one in front", () => {
+  const arrow = (/** @type {number} */ y, /** @type {string} */ words) => /** @type {Mark} */ ({
+    k: "p",
+    p: sent(50, y - 4, 100, y - 4, 100, y + 4, 50, y + 4),
+    fill: "fresh",
+    moves: true,
+    words,
+  });
+  const panel = panelOf({ ...arrow(60, "sum"), p: sent(40, 40, 110, 40, 110, 80, 40, 80) }, arrow(60, "batch 3"));
+  assertEquals([[75, 60], [75, 44], [75, 95], [150, 60]].map(([x, y]) => meantAt(panel, x, y, 0)?.words), [
+    "batch 3",
+    "sum",
+    "sum",
+    "sum",
+  ]);
+  assertEquals(meantAt(panelOf(arrow(60, "batch 3")), 190, 60, 0), null, "too far");
+  const contour = /** @type {Mark} */ ({ k: "p", p: sent(75, 0, 75, 100), stroke: "grey", words: "loss 0.5" });
+  assertEquals([59, 70].map((y) => meantAt(panelOf(contour, arrow(60, "batch 3")), 75, y, 0)?.words), [
+    "batch 3",
+    "loss 0.5",
+  ], "on the arrow, and beside it on a line");
+});
+
+Deno.test("what can be moved is grabbed before all else", () => {
+  const drag = { name: "weights", x: AXIS, y: AXIS };
+  const panel = panelOf(
+    { k: "d", p: sent(50, 60), size: 10, fill: "weights", drag },
+    { k: "p", p: sent(60, 0, 60, 100), stroke: "ink", words: "contour" },
+  );
+  assertEquals([16, 0].map((grab) => meantAt(panel, 62, 60, grab)?.words), ["", "contour"]);
 });

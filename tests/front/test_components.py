@@ -70,7 +70,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture
 def page(browser: Any) -> Iterator[Any]:
     """A page with all modules in it and an empty root; the test fails on any error in the page."""
-    page = browser.new_page(viewport={"width": 900, "height": 900}, color_scheme="light")
+    page = browser.new_page(viewport={"width": 900, "height": 900}, color_scheme="light", reduced_motion="reduce")
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(error.stack))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
@@ -150,8 +150,8 @@ def test_marks_have_the_colours_of_the_theme(panel: Any, theme: str) -> None:
     found = panel.evaluate(
         """([theme, more]) => {
           panel.show({...state, ids: [...state.ids, 'cells', 'band'], marks: [...state.marks, ...more]});
-          panel.setTheme(theme);
-          const at = (x, y) => '#' + [...panel._context.getImageData(x, y, 1, 1).data].slice(0, 3)
+          panel.picture.setTheme(theme);
+          const at = (x, y) => '#' + [...panel.picture.context.getImageData(x, y, 1, 1).data].slice(0, 3)
             .map((part) => part.toString(16).padStart(2, '0')).join('').toUpperCase();
           const places = [[5, 5], [310, 30], [200, 160], [10, 110], [30, 110], [20, 185]];
           const roles = ['paper', 'weights', 'fresh', 'stale', 'ink', 'scale/50'];
@@ -166,7 +166,7 @@ def test_a_hatch_leaves_the_area_between_its_lines(panel: Any) -> None:
     shares = panel.evaluate("""() => ['//', '\\\\\\\\', '..', '--'].map((hatch) => {
       const mark = {k: 'p', p: [0, 0, 640, 0, 0, 640, -640, 0], fill: 'fresh', stroke: 'ink', width: 0, hatch};
       panel.show({...state, ids: ['x'], marks: [mark]});
-      const {data} = panel._context.getImageData(16, 16, 128, 128);
+      const {data} = panel.picture.context.getImageData(16, 16, 128, 128);
       let dark = 0;
       for (let at = 0; at < data.length; at += 4) dark += data[at] < 0x90;
       return dark / (128 * 128);
@@ -183,7 +183,189 @@ def test_the_pointer_is_told_what_is_there(panel: Any) -> None:
     panel.mouse.click(310, 30)
     assert asked(panel) == [{"do": "press", "what": "batch 3"}]
     panel.mouse.move(250, 100)
-    assert tip(panel) is None
+    assert tip(panel) == "update 160: loss 70", "the nearest point of the curve"
+    panel.mouse.move(250, 10)
+    assert tip(panel) is None, "at the title"
+
+
+def test_the_line_at_the_pointer_is_that_of_the_words(panel: Any) -> None:
+    panel.mouse.move(118, 100)
+    assert tip(panel) == "update 120: loss 60"
+    line = panel.locator(".gl-cross").bounding_box()
+    assert (round(line["x"]), round(line["width"])) == (120, 1)
+    assert panel.evaluate("() => getComputedStyle(document.querySelector('.gl-tip'), '::after').content") == (
+        '"drag to zoom"'
+    )
+    panel.mouse.move(310, 30)
+    assert not panel.locator(".gl-cross").is_visible(), "an area has no line"
+
+
+def test_a_recording_offers_no_zoom(panel: Any) -> None:
+    panel.evaluate(
+        """state => {
+      panel.close();
+      window.panel = new Panel(root, {name: 'loss', say: text => said.push(text), ask, zooms: false});
+      panel.show(state);
+    }""",
+        PANEL,
+    )
+    panel.mouse.move(118, 100)
+    assert tip(panel) == "update 120: loss 60"
+    assert panel.locator(".gl-tip").get_attribute("data-hint") == ""
+    panel.mouse.down()
+    panel.mouse.move(300, 100, steps=4)
+    panel.mouse.up()
+    panel.mouse.dblclick(118, 100)
+    assert asked(panel) == []
+
+
+def test_a_part_of_a_curve_is_left_by_a_button(panel: Any) -> None:
+    button = panel.get_by_role("button", name="Show all")
+    assert not button.is_visible()
+    panel.evaluate("() => panel.setZoomed(true)")
+    panel.keyboard.press("Tab")
+    panel.keyboard.press("Tab")
+    assert panel.evaluate("() => document.activeElement.textContent") == "Show all"
+    panel.keyboard.press("Enter")
+    assert asked(panel) == [{"do": "zoom"}]
+    panel.evaluate("() => panel.setZoomed(false)")
+    assert not button.is_visible()
+    assert panel.evaluate("() => document.activeElement === panel.canvas"), "the focus is not lost"
+
+
+# Motion: two states, in the second of which an arrow has come.
+ARROW = {"k": "p", "p": [80, 480, 480, 24, 0, -48], "fill": "fresh", "stroke": "ink", "words": "batch 1", "moves": True}
+MOVED = [
+    {**PANEL, "ids": ["arrow 0"], "marks": [ARROW]},
+    {
+        **PANEL,
+        "ids": ["arrow 0", "arrow 1"],
+        "marks": [ARROW, {**ARROW, "p": [560, 480, 480, 24, 0, -48], "words": "batch 2"}],
+    },
+]
+# Shows the first state, and 400 ms later the second; tells what is painted and said at once, and when it is over.
+MOVE = """async ([from, to]) => {
+  const wait = ms => new Promise(done => setTimeout(done, ms)), pixels = () => panel.canvas.toDataURL();
+  panel.show(to);
+  panel.picture.settle();
+  const end = pixels();
+  panel.show(from);
+  panel.picture.settle();
+  await wait(400);
+  panel.show(to);
+  panel.describe();
+  const said = document.querySelector('.gl-panel').innerText;
+  const moving = panel.figure.hasAttribute('data-moving'), first = pixels() === end;
+  for (let waited = 0; panel.figure.hasAttribute('data-moving') && waited < 5000; waited += 20) await wait(20);
+  return {moving, first, said, last: pixels() === end};
+}"""
+
+
+def test_an_arrow_slides_in_and_is_there_for_readers_at_once(panel: Any) -> None:
+    panel.emulate_media(reduced_motion="no-preference")
+    found = panel.evaluate(MOVE, MOVED)
+    assert (found["moving"], found["first"], found["last"]) == (True, False, True)
+    assert "batch 2" in found["said"]
+
+
+def test_nothing_moves_for_those_who_do_not_want_it(panel: Any) -> None:
+    found = panel.evaluate(MOVE, MOVED)
+    assert (found["moving"], found["first"], found["last"]) == (False, True, True)
+
+
+def test_states_that_follow_each_other_fast_are_painted_at_once(panel: Any) -> None:
+    panel.emulate_media(reduced_motion="no-preference")
+    script = """([from, to]) => {
+      panel.show(from);
+      panel.picture.settle();
+      return [to, from, to].map(state => { panel.show(state); return panel.figure.hasAttribute('data-moving'); });
+    }"""
+    assert panel.evaluate(script, MOVED) == [False, False, False]
+
+
+def test_a_film_is_painted_at_once_however_slow(panel: Any) -> None:
+    panel.emulate_media(reduced_motion="no-preference")
+    script = """async ([from, to]) => {
+      panel.show(from);
+      panel.picture.settle();
+      await new Promise(done => setTimeout(done, 400));
+      panel.show(to, true);
+      return panel.figure.hasAttribute('data-moving');
+    }"""
+    assert panel.evaluate(script, MOVED) is False
+
+
+def test_a_state_that_comes_meanwhile_ends_the_motion(panel: Any) -> None:
+    panel.emulate_media(reduced_motion="no-preference")
+    script = """async ([from, to]) => {
+      panel.show(from);
+      panel.picture.settle();
+      const before = panel.canvas.toDataURL();
+      await new Promise(done => setTimeout(done, 400));
+      panel.show(to);
+      const moving = panel.figure.hasAttribute('data-moving');
+      panel.show(from);
+      return [moving, panel.figure.hasAttribute('data-moving'), panel.canvas.toDataURL() === before];
+    }"""
+    assert panel.evaluate(script, MOVED) == [True, False, True]
+
+
+# Light: marked words around two labs, each with a panel.
+
+
+@pytest.fixture
+def words(page: Any) -> Any:
+    page.evaluate(
+        """state => {
+          const word = (name) => `<p><span class="gradlab-word-${name}">${name}</span></p>`;
+          document.body.insertAdjacentHTML('afterbegin', word('stale'));
+          document.querySelector('#host').insertAdjacentHTML('afterend', word('weights') +
+            '<div style="height: 300px"></div><div class="gradlab" id="other"></div>' + word('fresh'));
+          const labs = [root, document.querySelector('#other')];
+          window.strips = labs.map((lab) => {
+            const strip = new PanelStrip(addElement('div', lab), {ask, say: () => {}});
+            strip.show({order: ['loss'], panels: {loss: state}}, new Set(['order']), ['loss']);
+            return strip;
+          });
+          window.lit = () => strips.map((strip) => [...strip.panels.get('loss').picture._lit ?? []]);
+        }""",
+        PANEL,
+    )
+    page.wait_for_timeout(50)
+    return page
+
+
+def test_a_marked_word_lights_the_marks_of_the_nearest_lab(words: Any) -> None:
+    plain = words.evaluate("() => strips.map((strip) => strip.panels.get('loss').canvas.toDataURL())")
+    words.locator(".gradlab-word-weights").hover()
+    assert words.evaluate("() => lit()") == [["weights"], []]
+    now = words.evaluate("() => strips.map((strip) => strip.panels.get('loss').canvas.toDataURL())")
+    assert [old != new for old, new in zip(plain, now, strict=True)] == [True, False]
+    words.locator(".gradlab-word-fresh").hover()
+    assert words.evaluate("() => lit()") == [[], ["fresh"]]
+    words.locator(".gradlab-word-stale").hover()
+    assert words.evaluate("() => lit()") == [[], []], "no mark is stale: nothing is dim"
+    words.mouse.move(899, 899)
+    assert words.evaluate("() => strips.map((strip) => strip.panels.get('loss').canvas.toDataURL())") == plain
+
+
+def test_a_marked_word_can_be_reached_by_keys(words: Any) -> None:
+    words.keyboard.press("Tab")
+    words.keyboard.press("Tab")
+    words.keyboard.press("Tab")
+    assert words.evaluate("() => document.activeElement.textContent") == "weights"
+    assert words.evaluate("() => lit()") == [["weights"], []]
+    words.keyboard.press("Tab")
+    assert words.evaluate("() => lit()") == [[], []]
+
+
+def test_a_mark_at_the_pointer_lights_its_word(words: Any) -> None:
+    lit = "() => [...document.querySelectorAll('.gradlab-lit')].map((word) => word.textContent)"
+    box = words.locator("#host canvas").bounding_box()
+    words.mouse.move(box["x"] + 310, box["y"] + 30)
+    assert words.evaluate(lit) == ["weights"]
+    words.mouse.move(899, 899)
+    assert words.evaluate(lit) == []
 
 
 def test_the_tooltip_follows_what_is_painted(panel: Any) -> None:
@@ -227,6 +409,22 @@ def test_weights_are_dragged_and_the_last_place_is_told(panel: Any) -> None:
     assert told[-1] == {"do": "drag", "name": "weights", "x": 300, "y": 150}
     assert len(told) < 20
     assert {request["do"] for request in told} == {"drag"}
+
+
+@pytest.mark.parametrize(("kind", "away", "grabbed"), [("mouse", 20, True), ("touch", 26, True), ("mouse", 26, False)])
+def test_weights_are_grabbed_from_beside_them(panel: Any, kind: str, away: int, grabbed: bool) -> None:
+    """A mouse takes hold of what is 32 pixels across, a finger of 44, and more: the dot has a size of its own."""
+    script = """([kind, away]) => {
+      const send = (type, x) => panel.canvas.dispatchEvent(new PointerEvent(type, {
+        pointerType: kind, pointerId: 1, clientX: x, clientY: 160, bubbles: true,
+      }));
+      panel.canvas.setPointerCapture = () => {};
+      send('pointerdown', 200 + away);
+      send('pointermove', 250);
+      send('pointerup', 250);
+    }"""
+    panel.evaluate(script, [kind, away])
+    assert ({"do": "drag", "name": "weights", "x": 250, "y": 160} in asked(panel)) == grabbed
 
 
 def test_weights_are_moved_by_keys(panel: Any) -> None:
@@ -329,6 +527,30 @@ def test_a_line_is_pressed(code: Any) -> None:
     code.keyboard.press("ArrowUp")
     code.keyboard.press("Enter")
     assert asked(code) == [{"do": "to_line", "line": 3}, {"do": "to_line", "line": 2}]
+
+
+def test_a_line_lights_what_it_touches(code: Any) -> None:
+    code.evaluate(
+        """state => {
+      window.lights = [];
+      root.replaceChildren();
+      window.pane = new CodePane(root, {ask, pressed: true, light: (tags) => lights.push(tags && [...tags])});
+      const lines = ['model.train()', 'loss.backward()'];
+      pane.show({...state, code: {source: lines.join('\\n'), html: lines}, draft: ''});
+    }""",
+        CODE,
+    )
+    lines = code.locator("pre.gl .line")
+    lines.nth(1).hover()
+    assert code.evaluate("() => lights.at(-1)") == ["fresh", "gradients"]
+    lines.nth(0).hover()
+    assert code.evaluate("() => lights.at(-1)") is None
+    code.keyboard.press("Tab")
+    code.keyboard.press("ArrowDown")
+    assert code.evaluate("() => lights.at(-1)") == ["fresh", "gradients"]
+    code.mouse.move(899, 899)
+    code.evaluate("() => document.activeElement.blur()")
+    assert code.evaluate("() => lights.at(-1)") is None
 
 
 def test_a_blank_line_is_no_button(code: Any) -> None:
@@ -597,7 +819,7 @@ COUNTING = """async () => {
 
 def test_a_warning_that_counts_on_changes_its_numbers_twice_a_second(page: Any) -> None:
     changes, last = page.evaluate(COUNTING)
-    assert 2 <= changes <= 12, "sixty came within a second or a few"
+    assert 1 <= changes <= 12, "sixty came within a second or a few"
     assert last == "⚠ Step 60 applied batches 1 to 59 again", "the newest when playing has ended"
 
 

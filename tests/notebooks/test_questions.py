@@ -8,7 +8,9 @@ import json
 import re
 import runpy
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -121,8 +123,66 @@ def test_an_answer_in_clear_is_found() -> None:
     assert answers_in(base64.b64encode(question.why.encode()).decode(), [question]) == [question.why]
 
 
+def words_of(text: str) -> str:
+    """The words and numbers of a text, so that a run of them is found however it was written."""
+    return " ".join(["", *re.findall(r"\w+(?:[.,]\d+)*", text.lower()), ""])
+
+
+def runs_of(text: str) -> set[str]:
+    """All runs of four words in a text; a shorter text, of two words at least, is one run."""
+    words = words_of(text).split()
+    size = min(4, len(words))
+    return {f" {' '.join(words[at : at + size])} " for at in range(len(words) - size + 1)} if size > 1 else set()
+
+
+def told_above(cells: list[Any]) -> Iterator[tuple[Question, str]]:
+    """Each question with all that a reader has seen above it in its section: texts, code and outputs."""
+    above = ""
+    for cell in cells:
+        *_, below = re.split(r"^(?=#{1,3} )", cell.source, flags=re.MULTILINE)
+        if cell.cell_type == "markdown" and below.startswith("#"):
+            above = below
+            continue
+        if cell.cell_type == "code" and (asked := ASKED.search(cell.source)):
+            yield find_question(asked[1]), above
+            continue
+        outputs = [
+            output.get("text", "") + output.get("data", {}).get("text/plain", "") for output in cell.get("outputs", [])
+        ]
+        above = "\n".join([above, cell.source, *outputs])
+
+
 @EACH
-def test_the_outcome_of_each_question_is_folded(path: Path) -> None:
+def test_nothing_above_a_question_holds_the_words_of_its_right_option(path: Path) -> None:
+    for question, above in told_above(nbformat.read(path, as_version=4).cells):
+        right = question.options[question.answer]
+        others = words_of(
+            " . ".join([question.text, *(option.text for option in question.options if option is not right)])
+        )
+        seen = words_of(above)
+        told = [run for run in runs_of(right.text) if run in seen and run not in others]
+        assert told == [], question.name
+
+
+def test_words_of_a_right_option_above_its_question_are_found() -> None:
+    cell = nbformat.v4.new_code_cell
+    cells = [
+        nbformat.v4.new_markdown_cell("# A\n\nThe *weights* go off to `infinity`"),
+        cell("f()"),
+        cell('predict("03/a-quarter-of-lr")'),
+    ]
+    cells[1].outputs = [nbformat.v4.new_output("stream", text="printed\n")]
+    ((question, above),) = told_above(cells)
+    assert question.name == "03/a-quarter-of-lr"
+    assert {run for run in runs_of("To infinity; the weights go off to") if run in words_of(above)} == {
+        " the weights go off ",
+        " weights go off to ",
+    }
+    assert " printed " in words_of(above)
+
+
+@EACH
+def test_every_output_that_follows_a_question_is_folded(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     before = [cell.metadata.get("jupyter", {}).get("outputs_hidden", False) for cell in notebook.cells]
     runpy.run_path(str(ROOT / "tests" / "refresh_notebooks.py"))["fold_outcomes"](notebook)
@@ -130,18 +190,18 @@ def test_the_outcome_of_each_question_is_folded(path: Path) -> None:
     assert before == after
 
 
-def test_what_is_folded_is_the_first_output_after_a_question() -> None:
+def test_what_is_folded_are_the_outputs_between_a_question_and_the_next_heading() -> None:
     def code(source: str, outputs: int = 0) -> nbformat.NotebookNode:
         cell = nbformat.v4.new_code_cell(source)
         cell.outputs = [nbformat.v4.new_output("stream", text="1\n")] * outputs
         return cell
 
-    asks, other = 'predict("03/a-quarter-of-lr")', 'predict("12/how-many-claims-hold")'
+    asks = 'predict("03/a-quarter-of-lr")'
     words, heading = nbformat.v4.new_markdown_cell("Now run it."), nbformat.v4.new_markdown_cell("Well\n\n## Next")
-    cells = [code("a", 1), code(asks, 1), words, code("def f(): ..."), code("%%writefile x.py", 1), code("f()", 1)]
-    cells += [code("g()", 1), code(asks), heading, code("h()", 1), code(other), code("i()", 1)]
+    cells = [code("a", 1), code(asks, 1), words, code("def f(): ..."), code("f()", 1), code(asks, 1), code("g()", 1)]
+    cells += [heading, code("h()", 1)]
     notebook = nbformat.v4.new_notebook(cells=cells)
-    cells[6].metadata["jupyter"] = {"outputs_hidden": True, "source_hidden": True}
+    cells[-1].metadata["jupyter"] = {"outputs_hidden": True, "source_hidden": True}
     runpy.run_path(str(ROOT / "tests" / "refresh_notebooks.py"))["fold_outcomes"](notebook)
-    assert [cell.source for cell in cells if cell.metadata.get("jupyter", {}).get("outputs_hidden")] == ["f()"]
-    assert cells[6].metadata["jupyter"] == {"source_hidden": True}
+    assert [cell.source for cell in cells if cell.metadata.get("jupyter", {}).get("outputs_hidden")] == ["f()", "g()"]
+    assert cells[-1].metadata["jupyter"] == {"source_hidden": True}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import pytest
 import torch
@@ -71,6 +72,37 @@ def test_arrows_are_the_gradients_of_their_batches_and_add_up_to_grad() -> None:
     total = torch.tensor([[sum(a.x for a in scene.arrows), sum(a.y for a in scene.arrows)]])
     assert total.allclose(run.model.weight.grad)
     assert torch.tensor([scene.total]).allclose(run.model.weight.grad)
+
+
+def test_an_arrow_is_applied_once_a_step_has_used_it() -> None:
+    run = Run(tasks.line(), Recipe(lr=0.01, zero_grad=False))
+    run.watch_gradients = True
+    scenes, seen = RunScenes(run), []
+    while len(seen) < 4:
+        run.step()
+        if run.statement.label in ("backward", "step"):
+            seen.append([(arrow.batches, arrow.stale, arrow.applied) for arrow in scenes.gradient().arrows])
+    first, second = (1, 1), (2, 2)
+    assert seen == [
+        [(first, False, False)],
+        [(first, False, True)],
+        [(first, True, True), (second, False, False)],
+        [(first, True, True), (second, False, True)],
+    ]
+
+
+def test_a_step_that_the_scaler_skips_has_applied_nothing() -> None:
+    run = Run(tasks.bowl(), Recipe(lr=0.1, amp="fp16"))
+    run.watch_gradients = True
+    while run.statement.label != "backward":
+        run.step()
+    for param in run.model.parameters():
+        param.grad.fill_(math.inf)
+    before = [param.detach().clone() for param in run.model.parameters()]
+    while run.statement.label != "step":
+        run.step()
+    assert all(map(torch.equal, before, run.model.parameters()))
+    assert not any(arrow.applied for arrow in RunScenes(run).gradient().arrows)
 
 
 def test_arrows_under_a_scaler_are_in_the_units_of_the_loss() -> None:

@@ -422,7 +422,7 @@ def test_what_is_said_to_help_does_help() -> None:
     lab = ForecastLab("llama-8b", Recipe(optimizer="adamw", lr=1e-4), batch=8, context=1024, card="T4").run(
         card="A100-80"
     )
-    assert "does not fit an A100-80" in lab.text
+    assert "Does not fit an A100-80" in lab.text
     for words, changes in (
         ("checkpointing", {"checkpoint": True}),
         ("AMP", {"amp": "bf16"}),

@@ -229,7 +229,7 @@ def test_every_preset_runs(name: str) -> None:
     lab = Lab.preset(name).run(20)
     assert lab.runner.updates == 20
     page = Page(lab)
-    assert {*page.names(), "speed"} == set(PRESETS[name].controls)
+    assert {*page.names(), "speed"} == {*PRESETS[name].controls, "unswitched"}
     assert page.note == PRESETS[name].say
     assert [page.shown["speed"]] == [rate for words, rate in page.shown["speeds"] if words == PRESETS[name].speed]
 
@@ -258,7 +258,10 @@ def test_the_overflow_preset_shows_an_overflow() -> None:
 
 def test_controls_show_only_what_is_asked_for() -> None:
     page = Page(Lab("line", controls=["zero_grad"], panels=["loss"]))
-    assert page.names() == ["zero_grad"]
+    assert page.names() == ["zero_grad", "unswitched"]
+    assert (
+        Page(Lab("line", controls=["speed"])).names() == Page(Lab("line", panels=["memory"], controls=[])).names() == []
+    )
     assert list(page.panels) == page.shown["order"] == ["loss"]
     assert page.shown["speeds"] == []
     assert page.shown["editable"] is False

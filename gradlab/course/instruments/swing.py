@@ -39,7 +39,7 @@ class Swing(Instrument):
     def look(self, at: Settings) -> View:
         """Run the loop, and say what becomes of it."""
         path = numbers.run_swing(**at)
-        reach = numbers.reach(**{name: value for name, value in at.items() if name != "start"})
+        reach = numbers.axis_reach(**{name: value for name, value in at.items() if name != "start"})
         return View(
             panels={
                 "weight": partial(draw_weight, path, at["zero_grad"], reach),

@@ -27,7 +27,7 @@ FARTHEST = 1.2
 """How far from the minimum, at 0, a path may start."""
 _EDGE = 1e-4  # of a factor by which an update changes the swing, that counts as none
 _FAR = 1e6
-_REACH = 3.0  # to where a path that runs away is drawn; it starts at 1
+_RUNS_TO = 3.0  # to where a path that runs away is drawn; it starts at 1
 _SMALL = 1e-9  # below it rounding decides
 
 Fate = Literal["settles", "swings for ever", "runs away"]
@@ -92,11 +92,11 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool, sta
     return SwingPath(tuple(path[:finite]), abs(root), double, period, measured_period(path[:finite]))
 
 
-def reach(lr: float, curvature: float, momentum: float, zero_grad: bool) -> float:
+def axis_reach(lr: float, curvature: float, momentum: float, zero_grad: bool) -> float:
     """Return how far the axis of the weight goes: the same for every start, so that it rests while one is dragged."""
     path = run_swing(lr, curvature, momentum, zero_grad)
     most = max(abs(weight) for weight in path.weights)
-    return FARTHEST * 1.04 * max(1.0, min(_REACH, most) if path.fate == "runs away" else most)
+    return FARTHEST * 1.04 * max(1.0, min(_RUNS_TO, most) if path.fate == "runs away" else most)
 
 
 def leading_root(s: float, momentum: float, zero_grad: bool) -> tuple[complex, bool]:

@@ -1,4 +1,4 @@
-"""Place: where a run was, as all that leads there again from its start."""
+"""RunPoint: where a run was, as all that leads there again from its start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .run import Run
 
 
 @dataclass(frozen=True)
-class Place:
+class RunPoint:
     """The loops that a run went through, and how far it was. A Run is deterministic, so making it anew leads there.
 
     A copy of its tensors would not do: a loop of the learner's own keeps what it likes in its own variables.
@@ -24,28 +24,31 @@ class Place:
     """Those that have run since the newest update."""
 
 
-def place_of(run: Run) -> Place | None:
+def run_point(run: Run) -> RunPoint | None:
     """Return where a run is, None for its start, and for a run whose loops are not all known."""
     if not run.all_loops_known or not (run.updates or run.statements_since_update):
         return None
-    return Place(tuple(run.loops), run.start_weights, run.updates, run.statements_since_update)
+    return RunPoint(tuple(run.loops), run.start_weights, run.updates, run.statements_since_update)
 
 
-def begin_again_for(run: Run, place: Place) -> None:
-    """Begin a run again as it began before it came to this place."""
-    _take(run, place.loops[0][1])
-    run.reset(place.start_weights)
+def begin_again_for(run: Run, point: RunPoint) -> None:
+    """Begin a run again as it began before it came to this point."""
+    take_up(run, point.loops[0][1])
+    run.reset(point.start_weights)
 
 
-def go_on_to(run: Run, place: Place, advance_to: Callable[[int], object]) -> None:
-    """Go through the same loops to the place; ``advance_to`` trains to an update, as whoever calls does it."""
-    for at, loop in place.loops[1:]:
+def go_on_to(
+    run: Run, point: RunPoint, advance_to: Callable[[int], object], take: Callable[[Recipe | str], object]
+) -> None:
+    """Go through the same loops to the point; ``advance_to`` trains to an update, ``take`` goes over to a loop."""
+    for at, loop in point.loops[1:]:
         advance_to(at)
-        _take(run, loop)
-    advance_to(place.updates)
-    for _ in range(place.statements):
+        take(loop)
+    advance_to(point.updates)
+    for _ in range(point.statements):
         run.step()
 
 
-def _take(run: Run, loop: Recipe | str) -> None:
+def take_up(run: Run, loop: Recipe | str) -> None:
+    """Go over to a recipe, or to a text of the learner's own."""
     run.edit(loop) if isinstance(loop, str) else run.switch(loop)

@@ -1,0 +1,142 @@
+// @ts-check
+/**
+ * What belongs together is lit together: a line of the loop or a marked word of the text around a lab, and the marks in
+ * its panels. A mark is known by the roles of its colours and by its id.
+ *
+ * A marked word is `<span class="gradlab-word-fresh">fresh</span>`: JupyterLab's sanitizer keeps classes and takes data
+ * attributes away. Where no lab lives, it is a word like any other.
+ */
+
+/** @typedef {import("./wire.js").Mark} Mark */
+/** @typedef {ReadonlySet<string>} Tags */
+
+/** @type {Record<string, string[]>} what each call makes, changes or uses: roles of colours, and ids of marks */
+const TOUCHED = {
+  zero_grad: ["fresh", "stale", "sum", "gradients"],
+  model: ["activations"],
+  loss_fn: ["loss"],
+  backward: ["fresh", "gradients"],
+  unscale_: ["sum", "gradients", "scale"],
+  clip_grad_norm_: ["sum", "gradients"],
+  step: ["sum", "stale", "weights", "optimizer"],
+  update: ["scale"],
+};
+const WORD = "gradlab-word-";
+const WORDS = `[class^="${WORD}"]`;
+
+/**
+ * Return what a line of the loop touches.
+ * @param {string} line
+ * @returns {Tags}
+ */
+export function tagsOfLine(line) {
+  const code = line.replace(/#.*$/, "");
+  return new Set(
+    [...code.matchAll(/(\w+)\(/g)].flatMap(([, call]) => Object.hasOwn(TOUCHED, call) ? TOUCHED[call] : []),
+  );
+}
+
+/**
+ * Return what a marked word stands for: what its call touches, or the tag of its own name.
+ * @param {string} word
+ * @returns {Tags}
+ */
+export function tagsOfWord(word) {
+  return new Set(Object.hasOwn(TOUCHED, word) ? TOUCHED[word] : [word]);
+}
+
+/**
+ * Return what a mark is: the roles of its colours, and its id with that of the key of it.
+ * @param {string} id
+ * @param {Mark} mark
+ * @returns {Tags}
+ */
+export function tagsOfMark(id, mark) {
+  const roles = [mark.fill, mark.stroke, mark.role].map((role) => (role ?? "").split(/[/-]/)[0]);
+  return new Set([...roles, id.replace(/^key | word$/g, "")].filter(Boolean));
+}
+
+/**
+ * Whether a mark is one of what is lit.
+ * @param {Tags} lit
+ * @param {string} id
+ * @param {Mark} mark
+ */
+export function isLit(lit, id, mark) {
+  return [...tagsOfMark(id, mark)].some((tag) => lit.has(tag));
+}
+
+/** The marked words of the page that belong to one lab: those to which it is nearer than any other. */
+export class MarkedWords {
+  /**
+   * @param {Element} root of the lab
+   * @param {(tags: Tags | null) => void} light lights marks, null none
+   */
+  constructor(root, light) {
+    this._root = root;
+    /** @type {Element | null} the word that lights */
+    this._from = null;
+    this._light = light;
+    this._enter = (/** @type {Event} */ { target }) => {
+      const word = target instanceof Element ? target.closest(WORDS) : null;
+      if (word !== this._from) this._choose(word && nearestLab(word) === this._root ? word : null);
+    };
+    this._leave = () => this._choose(null);
+    document.addEventListener("pointerover", this._enter, true);
+    document.addEventListener("focusin", this._enter, true);
+    document.addEventListener("focusout", this._leave, true);
+    // A notebook shows its texts by and by; who tabs to a lab, or has it made, finds them ready.
+    this._ready = () => {
+      for (const word of document.querySelectorAll(WORDS)) if (word instanceof HTMLElement) word.tabIndex = 0;
+    };
+    document.addEventListener("keydown", this._ready, true);
+    this._ready();
+  }
+
+  /**
+   * Light the words for what a mark is; none for null.
+   * @param {Tags | null} tags
+   */
+  mark(tags) {
+    for (const word of document.querySelectorAll(WORDS)) {
+      const lit = tags?.has(nameOfWord(word)) && nearestLab(word) === this._root;
+      word.classList.toggle("gradlab-lit", Boolean(lit));
+    }
+  }
+
+  close() {
+    this._choose(null);
+    this.mark(null);
+    document.removeEventListener("pointerover", this._enter, true);
+    document.removeEventListener("focusin", this._enter, true);
+    document.removeEventListener("focusout", this._leave, true);
+    document.removeEventListener("keydown", this._ready, true);
+  }
+
+  /** @param {Element | null} word */
+  _choose(word) {
+    if (word === this._from) return;
+    this._from = word;
+    this._light(word && tagsOfWord(nameOfWord(word)));
+  }
+}
+
+/** @param {Element} word */
+function nameOfWord(word) {
+  return word.classList[0].slice(WORD.length);
+}
+
+/**
+ * Return the lab with panels that is nearest on the page, above or below.
+ * @param {Element} word
+ */
+function nearestLab(word) {
+  const { top, bottom } = word.getBoundingClientRect();
+  let [least, found] = [Infinity, /** @type {Element | null} */ (null)];
+  for (const lab of document.querySelectorAll(".gradlab:has(.gl-panel)")) {
+    const box = lab.getBoundingClientRect();
+    const away = Math.max(box.top - bottom, top - box.bottom, 0);
+    if (box.height && away < least) [least, found] = [away, lab];
+  }
+  return found;
+}

@@ -1,0 +1,171 @@
+// @ts-check
+/**
+ * How a panel gets from one state to the next: what is new slides in, what stays goes to its new place, what is gone is
+ * swept out. Only marks that say so (`moves`) do; all others are painted at once.
+ */
+
+import { pointsOf, withPoints } from "./wire.js";
+
+/** @typedef {import("./wire.js").Mark} Mark */
+/** @typedef {import("./wire.js").PanelState} PanelState */
+/** @typedef {(share: number) => Mark[]} Course what is painted for one mark, 0 to 1 of the way */
+
+const MOVES_FOR = 230; // ms
+const SWEPT = 0.35; // of the panel's width, that a mark goes to the right as it goes out
+export const REST = 280; // ms that a state must have been seen: what comes faster is a film, and needs no motion
+
+/** Whether the reader wants motion. */
+export function wantsMotion() {
+  return !matchMedia("(prefers-reduced-motion: reduce)").matches;
+}
+
+/** The way from one state to another, which begins now. */
+export class Motion {
+  /**
+   * @param {PanelState} to
+   * @param {Map<number, Course>} courses of the marks of `to` that move
+   * @param {{id: string, course: Course}[]} gone marks that are not there any more
+   * @param {number} now
+   */
+  constructor(to, courses, gone, now) {
+    this._to = to;
+    this._courses = courses;
+    this._gone = gone;
+    this._began = now;
+  }
+
+  /** @param {number} now */
+  isOver(now) {
+    return now - this._began >= MOVES_FOR;
+  }
+
+  /**
+   * Return the state to paint: marks have an `alpha` where they are not all there.
+   * @param {number} now
+   * @returns {PanelState}
+   */
+  at(now) {
+    const share = Math.min(Math.max((now - this._began) / MOVES_FOR, 0), 1);
+    /** @type {{id: string, mark: Mark}[]} */
+    const painted = [];
+    this._to.marks.forEach((mark, index) => {
+      for (const part of this._courses.get(index)?.(share) ?? [mark]) {
+        painted.push({ id: this._to.ids[index], mark: part });
+      }
+    });
+    for (const { id, course } of this._gone) painted.push(...course(share).map((mark) => ({ id, mark })));
+    return { ...this._to, ids: painted.map(({ id }) => id), marks: painted.map(({ mark }) => mark) };
+  }
+}
+
+/**
+ * Return the motion from one state to another, null where nothing moves.
+ * @param {PanelState} from
+ * @param {PanelState} to
+ * @param {number} now
+ * @returns {Motion | null}
+ */
+export function motionBetween(from, to, now) {
+  if (from.size.join() !== to.size.join()) return null;
+  const before = new Map(from.marks.flatMap((mark, at) => mark.moves ? [[nameOf(mark, from.ids[at]), mark]] : []));
+  /** @type {Map<number, Course>} */
+  const courses = new Map();
+  to.marks.forEach((mark, index) => {
+    if (!mark.moves) return;
+    const name = nameOf(mark, to.ids[index]);
+    const old = before.get(name);
+    before.delete(name);
+    if (!old) courses.set(index, entering(mark, firstOfFamily(to, index)));
+    else if (old !== mark && differ(old, mark)) courses.set(index, changing(old, mark));
+  });
+  const gone = [...before].map(([id, mark]) => ({ id, course: leaving(mark, from.size[0]) }));
+  if (!courses.size && !gone.length) return null;
+  const known = new Set(from.ids);
+  to.marks.forEach((mark, index) => {
+    if (mark.k === "t" && !known.has(to.ids[index])) courses.set(index, (share) => [{ ...mark, alpha: share }]);
+  });
+  return new Motion(to, courses, gone, now);
+}
+
+/**
+ * What is pressed there is the same thing under whatever id.
+ * @param {Mark} mark
+ * @param {string} id
+ */
+function nameOf(mark, id) {
+  return mark.press ? `press ${mark.press}` : id;
+}
+
+/** @param {Mark} one @param {Mark} other */
+function differ(one, other) {
+  const looks = (/** @type {Mark} */ { fill, hatch, stroke, dash, done }) => [fill, hatch, stroke, dash, done].join();
+  return looks(one) !== looks(other) || pointsOf(one).join() !== pointsOf(other).join();
+}
+
+/**
+ * Return the mark from which a new one sets out: the first with the same id but for its number.
+ * @param {PanelState} panel
+ * @param {number} index
+ */
+function firstOfFamily(panel, index) {
+  const family = panel.ids[index].replace(/\d+$/, "");
+  return panel.marks[panel.ids.findIndex((id) => id.replace(/\d+$/, "") === family)];
+}
+
+/**
+ * A new mark slides from where the first of its family begins to its own place; the first itself grows.
+ * @param {Mark} mark
+ * @param {Mark} first
+ * @returns {Course}
+ */
+function entering(mark, first) {
+  const [points, origin] = [pointsOf(mark), pointsOf(first)];
+  return (share) => {
+    const [rest, size] = [1 - eased(share), mark === first && mark.k === "p" ? eased(share) : 1];
+    const place = points.map((value, at) =>
+      points[at % 2] + (value - points[at % 2]) * size + (origin[at % 2] - points[at % 2]) * rest
+    );
+    return [withPoints(mark, place, Math.min(1, 2 * share))];
+  };
+}
+
+/**
+ * What stays goes to its new place; a new look comes over the old one, and stripes run over what something was done with.
+ * @param {Mark} old
+ * @param {Mark} mark
+ * @returns {Course}
+ */
+function changing(old, mark) {
+  const [from, to] = [pointsOf(old), pointsOf(mark)];
+  const same = from.length === to.length;
+  const restyled = old.fill !== mark.fill || old.hatch !== mark.hatch || old.dash !== mark.dash;
+  return (share) => {
+    const part = eased(share);
+    const place = same ? to.map((value, at) => from[at] + (value - from[at]) * part) : to;
+    const before = same ? withPoints(old, place) : withPoints(old, from, 1 - share);
+    const painted = same && !restyled ? [withPoints(mark, place)] : [before, withPoints(mark, place, share)];
+    if (mark.done && mark.done !== old.done) {
+      painted.push(withPoints({ k: mark.k, hatch: "//", stroke: "ink" }, place, Math.sin(Math.PI * share)));
+    }
+    return painted;
+  };
+}
+
+/**
+ * What is gone is swept out to the right.
+ * @param {Mark} mark
+ * @param {number} width of the panel
+ * @returns {Course}
+ */
+function leaving(mark, width) {
+  const points = pointsOf(mark);
+  return (share) => {
+    const away = SWEPT * width * share * share;
+    return [withPoints(mark, points.map((value, at) => at % 2 ? value : value + away), 1 - share)];
+  };
+}
+
+/** Fast at first, slow at the end. @param {number} share */
+function eased(share) {
+  return 1 - (1 - share) ** 3;
+}

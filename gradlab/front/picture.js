@@ -1,0 +1,150 @@
+// @ts-check
+/** What is seen of a panel: its canvas, the motion from state to state, what is lit, and what is held while it is dragged. */
+
+import { heldState } from "./drag.js";
+import { addElement } from "./events.js";
+import { isLit } from "./lighting.js";
+import { motionBetween, REST, wantsMotion } from "./motion.js";
+import { paint } from "./painter.js";
+
+/** @typedef {import("./wire.js").Mark} Mark */
+/** @typedef {import("./wire.js").PanelState} PanelState */
+/** @typedef {import("./motion.js").Motion} Motion */
+/** @typedef {import("./lighting.js").Tags} Tags */
+/** @typedef {import("./palette.js").Theme} Theme */
+
+const DIM = { text: 0.5, other: 0.22 }; // of what is not lit
+
+export class Picture {
+  /** @param {HTMLElement} figure gets the canvas */
+  constructor(figure) {
+    this.figure = figure;
+    this.canvas = addElement("canvas", figure);
+    this.context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
+    this.scale = 0; // CSS pixels a pixel of the panel
+    /** @type {PanelState | null} */
+    this._panel = null;
+    /** @type {Motion | null} how the state before becomes this one */
+    this._motion = null;
+    this._shown = -Infinity; // when this state came, in ms
+    /** @type {{from: PanelState, id: string, place: [number, number]} | null} what is dragged, and the state it was in */
+    this._held = null;
+    /** @type {Tags | null} what is lit: all else is dim */
+    this._lit = null;
+    /** @type {Theme} */
+    this._theme = "light";
+    this._density = 1; // of the screen
+    this._size = ""; // of the panel that the canvas was made for
+  }
+
+  /**
+   * Show a state: what moves is painted on its way for a moment, unless states follow each other as in a film.
+   * @param {PanelState} panel
+   * @param {boolean} film
+   */
+  show(panel, film) {
+    const [before, now] = [this._panel, performance.now()];
+    const rested = now - this._shown >= REST && !film && !this._held && !document.hidden;
+    this._panel = panel;
+    this._shown = now;
+    this._move(before && rested && wantsMotion() ? motionBetween(before, panel, now) : null);
+    if (this._size !== panel.size.join() || this._density !== devicePixelRatio) this.fit();
+    else this.paint();
+  }
+
+  /** @param {Theme} theme */
+  setTheme(theme) {
+    this._theme = theme;
+    this.paint();
+  }
+
+  /** Fit the canvas to the width there is and to the density of the screen. */
+  fit() {
+    const panel = this._panel;
+    const width = this.figure.clientWidth;
+    if (!panel || !width) return;
+    const [across, down] = panel.size;
+    this.scale = width / across;
+    this._density = devicePixelRatio;
+    this._size = panel.size.join();
+    this.canvas.style.aspectRatio = `${across} / ${down}`;
+    this.canvas.width = Math.round(width * this._density);
+    this.canvas.height = Math.round(down * this.scale * this._density);
+    this.paint();
+  }
+
+  paint() {
+    const panel = this._panel;
+    if (!panel || !this.scale) return;
+    const painted = this._motion?.at(performance.now()) ?? (this._held ? heldState(panel, this._held) : panel);
+    const lit = this._lit;
+    const strength = (/** @type {string} */ id, /** @type {Mark} */ mark) =>
+      !lit || isLit(lit, id, mark) ? 1 : mark.k === "t" ? DIM.text : DIM.other;
+    paint(this.context, painted, this._theme, this.canvas.width / panel.size[0], strength);
+  }
+
+  // Motion -------------------------------------------------------------------------------------------------------------
+
+  /** End the motion under way. */
+  settle() {
+    this._move(null);
+    this.paint();
+  }
+
+  /** @param {Motion | null} motion */
+  _move(motion) {
+    const idle = !this._motion;
+    this._motion = motion;
+    this.figure.toggleAttribute("data-moving", motion !== null);
+    if (motion && idle) requestAnimationFrame(() => this._goOn());
+  }
+
+  _goOn() {
+    if (!this._motion) return;
+    if (this._motion.isOver(performance.now())) return this.settle();
+    this.paint();
+    requestAnimationFrame(() => this._goOn());
+  }
+
+  // Light --------------------------------------------------------------------------------------------------------------
+
+  /**
+   * Light what has one of these tags and dim all else; null lights everything.
+   * @param {Tags | null} tags
+   */
+  light(tags) {
+    if (tags === this._lit) return;
+    this._lit = tags;
+    this.paint();
+  }
+
+  /** Whether a mark of this panel has one of these tags. @param {Tags} tags */
+  has(tags) {
+    const panel = this._panel;
+    return panel !== null && panel.marks.some((mark, at) => isLit(tags, panel.ids[at], mark));
+  }
+
+  // Dragging -----------------------------------------------------------------------------------------------------------
+
+  /**
+   * Keep a mark under the pointer from now on.
+   * @param {string} id
+   * @param {[number, number]} place
+   */
+  hold(id, place) {
+    if (this._panel) this._held = { from: this._panel, id, place };
+  }
+
+  /** @param {[number, number]} place of the pointer */
+  follow(place) {
+    if (!this._held) return;
+    this._held.place = place;
+    this.paint();
+  }
+
+  drop() {
+    if (!this._held) return;
+    this._held = null;
+    this.paint();
+  }
+}

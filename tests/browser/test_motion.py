@@ -1,0 +1,182 @@
+"""What moves, what lights, and what is said at the pointer: motion at statements, words, tooltips, frozen axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from .driving import Notebook
+from .test_touching import place
+
+LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
+WORDS = {
+    "cell_type": "markdown",
+    "source": 'Yellow is <span class="gradlab-word-fresh">**fresh**</span>, striped is '
+    '<span class="gradlab-word-stale">stale</span>; <span class="gradlab-word-zero_grad">`zero_grad()`</span>.',
+}
+# Keeps the words of the line that was lit whenever a motion began in the gradient panel.
+WATCH = """lab => {
+  window.moved = [];
+  new MutationObserver((changes) => {
+    if (changes[0].target.hasAttribute('data-moving')) {
+      requestAnimationFrame(() => moved.push(lab.querySelector('pre.gl .lit .text').textContent.trim()));
+    }
+  }).observe(lab.querySelector('[data-panel=gradient]'), {attributeFilter: ['data-moving']});
+}"""
+# The middle of what has exactly a colour in a panel, below a part of its height, in CSS pixels of the screen.
+MIDDLE = """(lab, [name, colour, top]) => {
+  const canvas = lab.querySelector(`[data-panel=${name}] canvas`), box = canvas.getBoundingClientRect();
+  const {data, width, height} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  let [x, y, count] = [0, 0, 0];
+  for (let at = 4 * width * Math.ceil(height * top); at < data.length; at += 4) {
+    if (colour.some((part, channel) => data[at + channel] !== part)) continue;
+    x += (at / 4) % width;
+    y += Math.floor(at / 4 / width);
+    count += 1;
+  }
+  return [box.x + x / count * box.width / canvas.width, box.y + y / count * box.height / canvas.height, count];
+}"""
+BLUE, YELLOW = [0x00, 0x72, 0xB2], [0xF0, 0xE4, 0x42]  # of the weights, and of what is fresh
+
+
+@pytest.fixture
+def moving(lab_page: Callable[..., Notebook], notebook: Notebook) -> Iterator[Callable[..., Notebook]]:
+    """A page for a reader who wants motion."""
+    notebook.page.emulate_media(reduced_motion="no-preference")
+    yield lab_page
+    notebook.page.emulate_media(reduced_motion="reduce")
+
+
+def step_through(page: Notebook) -> list[str]:
+    """Go through an update statement by statement; return the lines at which the gradient panel moved."""
+    page.evaluate(WATCH)
+    for _ in range(8):
+        page.page.wait_for_timeout(450)
+        page.button("1 statement").click()
+    page.page.wait_for_timeout(600)
+    found: list[str] = page.page.evaluate("() => moved.splice(0)")
+    expect(page.root.locator("[data-moving]")).to_have_count(0)
+    return found
+
+
+def test_three_calls_move_the_arrows_and_nothing_else_does(moving: Callable[..., Notebook]) -> None:
+    page = moving(f"{LAB.format(repr('bowl'))}.run(1)")
+    assert step_through(page) == ["optimizer.zero_grad(set_to_none=True)", "loss.backward()", "optimizer.step()"]
+
+
+def test_arrows_move_while_statements_are_played_and_not_at_speed(moving: Callable[..., Notebook]) -> None:
+    page = moving(f"{LAB.format(repr('bowl'))}.run(1)")
+    page.evaluate(WATCH)
+    page.turn("speed", "statements")
+    page.button("Play").click()
+    page.wait_for_updates(3)
+    page.button("Pause").click()
+    page.wait_until_still()
+    assert {"loss.backward()", "optimizer.step()"} < set(page.page.evaluate("() => moved.splice(0)"))
+    page.turn("speed", "60 updates/s")
+    page.button("Play").click()
+    page.wait_for_updates(30)
+    assert page.page.evaluate("() => moved.splice(0)") == []
+    page.button("Pause").click()
+    page.wait_until_still()
+
+
+def test_nothing_moves_for_those_who_do_not_want_it(lab_page: Callable[..., Notebook]) -> None:
+    assert step_through(lab_page(f"{LAB.format(repr('bowl'))}.run(1)")) == []
+
+
+def test_words_are_said_nearly_anywhere_and_hide_no_point(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(f"{LAB.format(repr('digits'))}.run(40)")
+    for name, least in (("loss", 0.9), ("memory", 0.7), ("gradient", 0.5)):
+        figure = page.root.locator(f"[data-panel={name}]")
+        tip, ring = figure.locator(".gl-tip"), figure.locator(".gl-point")
+        said = []
+        for x in range(5, 18, 2):
+            for y in range(5, 16, 2):
+                page.page.mouse.move(*place(page, name, x / 20, y / 20))
+                said.append(tip.is_visible())
+                if not (said[-1] and ring.is_visible()):
+                    continue
+                box, point = tip.bounding_box(), ring.bounding_box()
+                assert box is not None
+                assert point is not None
+                middle_x, middle_y = point["x"] + point["width"] / 2, point["y"] + point["height"] / 2
+                over = 0 < middle_x - box["x"] < box["width"] and 0 < middle_y - box["y"] < box["height"]
+                assert not over, f"{name}: {tip.inner_text()} covers what it speaks of"
+        assert sum(said) / len(said) >= least, name
+    page.page.mouse.move(0, 0)
+
+
+def test_a_zoom_is_left_by_the_button_that_it_brings(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(f"{LAB.format(repr('digits'))}.run(100)")
+    page.page.wait_for_timeout(500)
+    whole = page.pictures()[0]
+    show_all = page.root.get_by_role("button", name="Show all")
+    expect(show_all).to_have_count(0)
+    page.panel("loss").focus()
+    page.page.keyboard.press("+")
+    expect(show_all).to_have_count(1)
+    page.page.keyboard.press("Tab")
+    expect(show_all).to_be_focused()
+    page.page.keyboard.press("Enter")
+    expect(show_all).to_have_count(0)
+    assert page.ask("lab.controller.screen.zoom") is None
+    page.button("Play").focus()
+    page.wait_until_painted()
+    assert page.pictures()[0] == whole
+
+
+def test_the_weights_stay_under_the_pointer_up_to_the_corner(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'bowl'"))
+    page.page.wait_for_timeout(500)
+    mouse = page.page.mouse
+    x, y, _ = page.evaluate(MIDDLE, ["landscape", BLUE, 0])
+    mouse.move(x + 14, y)
+    assert page.panel("landscape").evaluate("canvas => canvas.style.cursor") == "grab", "from beside it, too"
+    mouse.move(x, y)
+    mouse.down()
+    corner = place(page, "landscape", 0.3, 0.2)
+    mouse.move(*corner, steps=12)
+    half = "max(map(abs, lab.controller._scenes._contours().x))"
+    before = page.ask(half)
+    page.page.wait_for_timeout(500)  # more than the kernel needs to answer
+    assert page.ask(half) >= before
+    now: Any = page.evaluate(MIDDLE, ["landscape", BLUE, 0])
+    assert now[:2] == pytest.approx(corner, abs=2), "the dot is where the pointer is"
+    mouse.up()
+    page.wait_until_still()
+    after: Any = page.evaluate(MIDDLE, ["landscape", BLUE, 0])
+    assert after[:2] != pytest.approx(corner, abs=8), "then the picture shows where that is on axes that hold it"
+
+
+def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Notebook]) -> None:
+    """In a notebook's own text: JupyterLab's sanitizer must leave the words what they are known by."""
+    page = lab_page(f"{LAB.format(repr('digits'))}.run(5)", WORDS, height=1000)
+    page.page.wait_for_timeout(500)
+    plain = page.pictures()
+    word = page.page.locator(".gradlab-word-fresh")
+    expect(word).to_have_text("fresh")
+    word.hover()
+    lit = page.pictures()
+    assert all(old != new for old, new in zip(plain, lit, strict=True)), "all else is dim"
+    *_, many = page.evaluate(MIDDLE, ["gradient", YELLOW, 0.25])
+    assert many > 50, "what is fresh is as yellow as before"
+    page.page.mouse.move(0, 0)
+    page.page.wait_for_timeout(100)
+    assert page.pictures() == plain
+    word.focus()
+    assert page.pictures() == lit
+    page.button("Play").focus()
+    x, y, _ = page.evaluate(MIDDLE, ["gradient", YELLOW, 0.25])
+    page.page.mouse.move(*place(page, "gradient", 0.5, 0.5))
+    page.page.mouse.move(x, y)
+    expect(page.page.locator(".gradlab-lit")).to_have_count(1)
+    expect(page.page.locator(".gradlab-lit")).to_have_text("fresh")
+    page.page.mouse.move(0, 0)
+    expect(page.page.locator(".gradlab-lit")).to_have_count(0)
+    page.root.locator("pre.gl .line", has_text="loss.backward()").hover()
+    page.page.wait_for_timeout(100)
+    assert page.pictures() != plain

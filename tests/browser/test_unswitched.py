@@ -1,0 +1,84 @@
+"""The curve without the newest switch in a real browser: live, and in a replay without a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gradlab import Lab, Recipe
+
+from .driving import Notebook
+
+CELL = """from gradlab import Lab, Recipe
+lab = Lab("digits", Recipe(lr=0.2), controls=["zero_grad"], panels=["held-out loss", "gradient"], speed="10 updates/s")
+lab.run(updates=200)"""
+SHOWN = "lab.controller.screen.scenes.held_out().unswitched"
+# Where the newest point of the curve without the switch lies, as a part of the panel.
+PLACE = (
+    "(lambda d: [float(d.find('without').points[-2]) / d.width, float(d.find('without').points[-1]) / d.height])"
+    "(lab.controller.screen.draw(['held-out loss'], 0)['held-out loss'])"
+)
+# Counts the pixels of a panel that are not those that were kept before.
+KEEP = "canvas => { window.kept = canvas.toDataURL(); }"
+DIFFERS = "canvas => canvas.toDataURL() !== window.kept"
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+def test_the_loss_without_the_switch_grows_beside_the_loss_and_can_be_read(
+    lab_page: Callable[..., Notebook], width: int
+) -> None:
+    page = lab_page(CELL, width=width, height=844 if width < 600 else 768)
+    tick = page.control("unswitched")
+    assert tick.is_checked()
+    page.turn("zero_grad", False)
+    page.button("Play").click()
+    page.wait_for_updates(215)
+    page.button("Pause").click()
+    page.wait_until_still()
+    updates = page.updates()
+    assert page.ask(f"[int(at) for at in {SHOWN}.updates]") == list(range(201, updates + 1))
+    panel = page.root.locator('[data-panel="held-out loss"]')
+    canvas, tip = panel.locator("canvas"), panel.locator(".gl-tip")
+    assert "Without the switch (zero_grad on) the held-out loss would be" in canvas.get_attribute("aria-label")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    across, down = page.ask(PLACE)
+    page.page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
+    page.wait_for("lab => [...lab.querySelectorAll('.gl-tip')].some(tip => !tip.hidden)")
+    assert tip.inner_text().startswith(f"about update {updates}: 0.")
+    assert "without the switch" in tip.inner_text()
+    page.page.mouse.move(0, 0)
+    canvas.evaluate(KEEP)
+    tick.focus()
+    page.page.keyboard.press("Space")
+    page.wait_for("lab => !lab.querySelector('[name=unswitched]').checked")
+    page.wait_until_still()
+    assert canvas.evaluate(DIFFERS)
+    assert "without" not in page.ask("[m.id for m in lab.controller.screen._drawings['held-out loss'].marks]")
+    assert page.ask(f"{SHOWN} is None")
+
+
+def test_a_replay_shows_the_track_that_was_left_and_can_hide_it(notebook: Notebook, tmp_path: Path) -> None:
+    lab = Lab("digits", Recipe(lr=0.2), controls=["zero_grad"], panels=["loss"])
+    saved = lab.record(60, switches=["zero_grad"], marks=[20]).save(tmp_path / "replay.html")
+    page = notebook.page.context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.goto(f"{saved.as_uri()}#frame=60&turns=zero_grad-20-false")
+    page.wait_for_selector(".gradlab canvas")
+    ids = "() => gradlabReplay.screen.strip.panels.get('loss')._panel.ids"
+    assert {"without", "without name"} <= set(page.evaluate(ids))
+    tick = page.locator("[name=unswitched]")
+    assert tick.is_enabled()
+    assert tick.is_checked()
+    canvas = page.locator("canvas").first
+    canvas.evaluate(KEEP)
+    tick.set_checked(False)
+    assert not {"without", "without name"} & set(page.evaluate(ids))
+    assert canvas.evaluate(DIFFERS)
+    tick.set_checked(True)
+    assert not canvas.evaluate(DIFFERS)
+    page.close()
+    assert problems == []

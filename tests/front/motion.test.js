@@ -1,0 +1,109 @@
+// @ts-check
+import { motionBetween } from "../../gradlab/front/motion.js";
+import { pointsOf } from "../../gradlab/front/wire.js";
+import { assert, assertEquals } from "./asserting.js";
+
+/** @typedef {import("../../gradlab/front/wire.js").Mark} Mark */
+/** @typedef {import("../../gradlab/front/wire.js").PanelState} PanelState */
+
+const LONG = 1000; // ms after which everything has arrived
+
+/**
+ * Return an arrow three points long, from one place to another.
+ * @param {number} from
+ * @param {number} to
+ * @param {Partial<Mark>} [look]
+ * @returns {Mark}
+ */
+function arrow(from, to, look = {}) {
+  const p = [from, 10, to, 12, to, 8].map((place, at, all) => 4 * (at < 2 ? place : place - all[at - 2]));
+  return { k: "p", p, fill: "fresh", moves: true, ...look };
+}
+
+/**
+ * @param {Record<string, Mark>} marks by id
+ * @returns {PanelState}
+ */
+function panelOf(marks) {
+  return { size: [400, 200], title: "t", words: "", ids: Object.keys(marks), marks: Object.values(marks) };
+}
+
+/**
+ * Return the points of the marks of this id, some of the way.
+ * @param {PanelState} state
+ * @param {string} id
+ */
+function placesOf(state, id) {
+  return state.marks.filter((_, at) => state.ids[at] === id).map((mark) => [...pointsOf(mark)]);
+}
+
+Deno.test("a new arrow slides from where the first one begins to its own place", () => {
+  const one = arrow(50, 100);
+  const motion = motionBetween(
+    panelOf({ "arrow 0": one }),
+    panelOf({ "arrow 0": one, "arrow 1": arrow(100, 160) }),
+    0,
+  );
+  assertEquals(placesOf(/** @type {any} */ (motion?.at(0)), "arrow 1"), [[50, 10, 110, 12, 110, 8]]);
+  const [[x]] = placesOf(/** @type {any} */ (motion?.at(60)), "arrow 1");
+  assert(x > 50 && x < 100, `on its way: ${x}`);
+  assertEquals(placesOf(/** @type {any} */ (motion?.at(LONG)), "arrow 1"), [[100, 10, 160, 12, 160, 8]]);
+  assertEquals(placesOf(/** @type {any} */ (motion?.at(60)), "arrow 0"), [[50, 10, 100, 12, 100, 8]]);
+  assert(!motion?.isOver(100) && motion?.isOver(250), "between 120 and 250 ms");
+});
+
+Deno.test("the first one grows out of its own tail", () => {
+  const motion = motionBetween(panelOf({}), panelOf({ "arrow 0": arrow(50, 100) }), 0);
+  assertEquals(placesOf(/** @type {any} */ (motion?.at(0)), "arrow 0"), [[50, 10, 50, 10, 50, 10]]);
+});
+
+Deno.test("what is gone is swept out, and fades", () => {
+  const motion = motionBetween(panelOf({ sum: arrow(50, 100) }), panelOf({}), 0);
+  const [before, later] = [motion?.at(0), motion?.at(150)].map((state) => /** @type {PanelState} */ (state).marks[0]);
+  assertEquals([...pointsOf(before)], [50, 10, 100, 12, 100, 8]);
+  assertEquals(before.alpha ?? 1, 1);
+  assert(pointsOf(later)[0] > 60 && (later.alpha ?? 1) < 0.6, "on its way out");
+});
+
+Deno.test("what stays goes from place to place; what can be pressed is known by that", () => {
+  const [from, to] = [arrow(50, 100, { press: "batch 3" }), arrow(90, 140, { press: "batch 3" })];
+  const motion = motionBetween(panelOf({ "arrow 5": from }), panelOf({ "arrow 4": to }), 0);
+  assertEquals(placesOf(/** @type {any} */ (motion?.at(0)), "arrow 4"), [[50, 10, 100, 12, 100, 8]]);
+  const other = panelOf({ "arrow 5": arrow(90, 140, { press: "batch 4" }) });
+  const ids = motionBetween(panelOf({ "arrow 5": from }), other, 0)?.at(50).ids;
+  assertEquals(ids, ["arrow 5", "press batch 3"], "one comes, the other goes");
+});
+
+Deno.test("a new look comes over the old one", () => {
+  const from = panelOf({ "arrow 0": arrow(50, 100) });
+  const to = panelOf({ "arrow 0": arrow(50, 100, { fill: "stale", hatch: "//" }) });
+  const marks = motionBetween(from, to, 0)?.at(115).marks ?? [];
+  assertEquals(marks.map(({ fill, hatch, alpha }) => [fill, hatch ?? "", alpha ?? 1]), [["fresh", "", 1], [
+    "stale",
+    "//",
+    0.5,
+  ]]);
+});
+
+Deno.test("stripes run over what something was done with, once", () => {
+  const [from, to] = [panelOf({ sum: arrow(50, 100) }), panelOf({ sum: arrow(50, 100, { done: "applied" }) })];
+  const marks = motionBetween(from, to, 0)?.at(115).marks ?? [];
+  assertEquals(marks.map(({ fill, hatch }) => [fill ?? "", hatch ?? ""]), [["fresh", ""], ["", "//"]]);
+  assert((motionBetween(from, to, 0)?.at(LONG).marks[1]?.alpha ?? 0) < 1e-9, "they are gone at the end");
+  assertEquals(motionBetween(to, panelOf({ sum: arrow(50, 100, { done: "applied" }) }), 0), null);
+  assertEquals(motionBetween(to, from, 0)?.at(115).marks.length, 1, "none when it is taken back");
+  const further = panelOf({ sum: arrow(60, 100, { done: "applied" }) });
+  assertEquals(motionBetween(to, further, 0)?.at(115).marks.length, 1, "nor when only the place is another");
+});
+
+Deno.test("nothing moves that does not say so, or in a panel of another size", () => {
+  const still = (/** @type {number} */ x) => panelOf({ curve: arrow(x, 100, { moves: undefined }) });
+  assertEquals(motionBetween(still(10), still(20), 0), null);
+  assertEquals(motionBetween(panelOf({}), { ...panelOf({ sum: arrow(1, 9) }), size: [300, 200] }, 0), null);
+});
+
+Deno.test("a label that is new fades in with the motion", () => {
+  const to = panelOf({ sum: arrow(50, 100), name: { k: "t", x: 1, y: 1, text: "3: 100%" } });
+  const alphas = [0, 115, LONG].map((now) => motionBetween(panelOf({}), to, 0)?.at(now).marks[1].alpha ?? 1);
+  assertEquals(alphas, [0, 0.5, 1]);
+});

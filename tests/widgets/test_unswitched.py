@@ -1,0 +1,289 @@
+"""The curve without the newest switch, as a page sees it: when it is there, how far it goes, and what ends it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from page import Page
+from torch import nn
+
+from gradlab import Lab, Recipe, Run, tasks
+from gradlab.drawing import Axis
+from gradlab.scenes import PanelName
+
+torch.set_num_threads(1)
+PLAIN = {"controls": ["zero_grad", "lr"], "panels": ["loss"]}
+
+
+def lab_at(updates: int = 20, name: Any = "digits", **more: Any) -> Lab:
+    return Lab(name, **{**PLAIN, **more}).run(updates)
+
+
+def curve(lab: Lab, panel: str = "loss") -> Any:
+    """What is shown beside the loss, None where that is nothing."""
+    return lab.controller.screen.scenes.scene(PanelName(panel)).unswitched  # type: ignore[union-attr]
+
+
+def losses_never_switched(lab: Lab, recipe: Recipe, updates: int) -> list[float]:
+    run = Run(lab.runner.task, recipe)
+    run.advance(updates=updates)
+    return list(run.record.rows["loss"])
+
+
+def same_weights(one: nn.Module, other: nn.Module) -> bool:
+    return all(torch.equal(p, q) for p, q in zip(one.parameters(), other.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("name", ["digits", "bowl", "spiral"])
+@pytest.mark.parametrize("how", ["page", "python", "statements"])
+def test_a_switch_shows_how_the_loss_goes_without_it(name: str, how: str) -> None:
+    lab = lab_at(name=name)
+    page, recipe = Page(lab), lab.runner.recipe
+    assert curve(lab) is None
+    if how == "python":
+        lab.switch(zero_grad=False).run(30)
+    else:
+        page.turn("zero_grad", False)
+        assert curve(lab) is None  # nothing has happened since
+        if how == "page":
+            page.play(30)
+        else:
+            while lab.runner.updates < 50:
+                page.ask("statement")
+    shown = curve(lab)
+    assert shown.switched == "zero_grad on"
+    assert list(shown.updates) == list(range(21, 51))
+    assert list(shown.mean) == losses_never_switched(lab, recipe, 50)[20:]
+    assert shown.now == shown.mean[-1]
+    page.ask("hello")
+    assert any(
+        text.startswith(("without the switch", "- - without", "zero_grad on")) for text in page.panels["loss"].texts()
+    )
+    assert "Without the switch (zero_grad on) the loss would be" in page.panels["loss"].words
+    alone = Run(lab.runner.task, recipe)
+    alone.advance(updates=20)
+    alone.switch(recipe.replace(zero_grad=False))
+    alone.advance(updates=30)
+    assert same_weights(alone.model, lab.runner.model)
+
+
+def test_with_everything_on_the_weights_are_those_of_the_bare_loop() -> None:
+    lab = Lab("digits", Recipe(optimizer="momentum", lr=0.02, zero_grad=False), panels=[*map(str, PanelName)][:-1])
+    page = Page(lab)
+    page.play(10)
+    for _ in range(4):
+        page.ask("statement")
+    page.turn("zero_grad", True).play(15)
+    page.turn("lr", "0.05").play(15)
+    task = tasks.digits()
+    torch.manual_seed(0)
+    model = task.build()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
+    done = lab.runner.updates
+    first, second = (at for at, _ in lab.runner.record.switches)
+    for update in range(done):
+        if update >= second:
+            optimizer.param_groups[0]["lr"] = 0.05
+        if update >= first:
+            optimizer.zero_grad()
+        x, y = task.batches[update % len(task.batches)]
+        task.loss_fn(model(x), y).backward()
+        optimizer.step()
+    assert same_weights(model, lab.runner.model)
+    assert curve(lab).switched == "lr 0.02"
+
+
+def test_the_held_out_loss_is_measured_only_where_it_is_shown() -> None:
+    lab = Lab("digits", Recipe(lr=0.2), controls=["zero_grad"], panels=["held-out loss", "loss"]).run(10)
+    lab.switch(zero_grad=False).run(12)
+    never = Lab("digits", Recipe(lr=0.2), panels=["held-out loss"]).run(22)
+    told = never.controller.screen.scenes.held_out()
+    assert list(curve(lab, "held-out loss").mean) == list(told.mean)[10:]
+    assert "the held-out loss would be" in Page(lab).panels["held-out loss"].words
+    other = lab_at().switch(zero_grad=False).run(3)
+    assert other.controller.screen.scenes.unswitched.after_update is None  # type: ignore[union-attr]
+
+
+def test_a_newer_switch_begins_a_new_one() -> None:
+    lab = lab_at().switch(zero_grad=False).run(10)
+    second = lab.runner.recipe
+    lab.switch(lr=0.5).run(10)
+    shown = curve(lab)
+    assert shown.switched == "lr 0.05"
+    assert list(shown.updates) == list(range(31, 41))
+    run = Run(lab.runner.task)
+    run.advance(updates=20)
+    run.switch(second)
+    run.advance(updates=20)
+    assert list(shown.mean) == list(run.record.rows["loss"])[30:]
+
+
+def test_switches_at_one_update_count_as_one_and_one_that_is_taken_back_as_none() -> None:
+    lab = lab_at().switch(zero_grad=False).switch(lr=0.5).run(5)
+    assert curve(lab).switched == "zero_grad on, lr 0.05"
+    assert list(curve(lab).mean) == losses_never_switched(lab, Recipe(lr=0.05), 25)[20:]
+    assert curve(lab_at().switch(zero_grad=False).switch(zero_grad=True).run(5)) is None
+    lab = lab_at().switch(zero_grad=False).run(5)
+    assert list(curve(lab.switch(zero_grad=False).run(5)).updates) == list(range(21, 31))  # nothing was switched
+
+
+def test_an_update_that_a_switch_completes_comes_before_it() -> None:
+    lab = lab_at(3)
+    page = Page(lab)
+    for _ in range(4):
+        page.ask("statement")
+    page.turn("zero_grad", False).play(5)
+    assert list(curve(lab).updates) == list(range(5, lab.runner.updates + 1))
+    assert list(curve(lab).mean) == losses_never_switched(lab, Recipe(lr=0.05), lab.runner.updates)[4:]
+
+
+@pytest.mark.parametrize("end", ["restart", "task", "edit", "own loop switched"])
+def test_it_is_gone_after(end: str) -> None:
+    lab = lab_at(controls=["zero_grad", "task", "edit"]).switch(zero_grad=False).run(5)
+    page = Page(lab)
+    copy = lab.controller.screen.scenes.unswitched
+    own = lab.runner.source.replace("loss.backward()", "(2 * loss).backward()")
+    if end == "restart":
+        page.ask("restart")
+    elif end == "task":
+        page.turn("task", "line")
+    else:
+        page.ask("edit", text=own)
+        if end == "own loop switched":
+            page.play(3)
+            page.turn("zero_grad", True)
+    page.play(3)
+    assert curve(lab) is None
+    assert copy is not None
+    assert copy.ended
+    assert "without" not in page.panels["loss"].ids
+
+
+def test_at_full_speed_it_stands_and_says_until_where() -> None:
+    lab = lab_at().switch(zero_grad=False)
+    page = Page(lab).play(6)
+    at = lab.runner.updates
+    page.ask("frames", count=2, every=33, seconds=0.01)
+    page.play(5)
+    assert list(curve(lab).updates) == list(range(21, at + 1))
+    assert any(f"until update {at}" in text for text in page.panels["loss"].texts())
+    page.ask("hello")
+    assert "at full speed it is left out" in page.panels["loss"].words
+    page.turn("zero_grad", True).play(4)
+    assert curve(lab).ended == ""
+    assert len(curve(lab).updates) == 4
+
+
+def test_one_tick_turns_it_off_and_on() -> None:
+    lab = lab_at().switch(zero_grad=False).run(5)
+    page = Page(lab)
+    assert page.control("unswitched") == {"name": "unswitched", "label": "show without the switch", "kind": "tick"}
+    assert page.values["unswitched"] is True
+    page.turn("unswitched", False)
+    assert page.values["unswitched"] is False
+    assert "without" not in page.panels["loss"].ids
+    copy = lab.controller.unswitched._run
+    assert copy is not None
+    page.play(10)
+    assert copy.updates == 25  # it costs nothing
+    page.turn("unswitched", True)
+    page.play(1)
+    assert list(curve(lab).updates) == list(range(21, 37))
+    assert list(curve(lab).mean) == losses_never_switched(lab, Recipe(lr=0.05), 36)[20:]
+    page.turn("unswitched", False).turn("zero_grad", True)
+    assert copy.ended
+    assert lab.controller.unswitched._run is None
+
+
+def test_a_failing_copy_is_told_in_words_and_the_run_goes_on() -> None:
+    calls = {"left": 10**6}
+    base = tasks.digits()
+
+    def loss_fn(output: Any, y: Any) -> Any:
+        calls["left"] -= 1
+        if calls["left"] == 0:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 MiB")
+        return nn.functional.cross_entropy(output, y)
+
+    lab = lab_at(name=replace(base, loss_fn=loss_fn)).switch(zero_grad=False)
+    page = Page(lab)
+    calls["left"] = 8  # of the run and its copy in turn: the copy's fourth fails
+    page.play(10)
+    assert lab.runner.updates == 30
+    assert not page.stopped
+    assert len(curve(lab).updates) == 3
+    page.ask("hello")
+    assert "then it stopped with OutOfMemoryError" in page.panels["loss"].words
+    assert page.note == "zero_grad off"
+
+
+def test_a_model_that_cannot_be_copied_is_switched_all_the_same() -> None:
+    class Holding(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inside = tasks.digits().build(0)
+
+        def forward(self, x: Any) -> Any:
+            self.kept = self.inside(x)
+            return self.kept
+
+    lab = lab_at(name=replace(tasks.digits(), builder=lambda seed: Holding())).switch(zero_grad=False).run(3)
+    assert curve(lab) is None
+    assert lab.runner.recipe.zero_grad is False
+
+
+def test_a_switch_that_fails_leaves_it_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    lab = lab_at().switch(zero_grad=False).run(5)
+    before = lab.controller.screen.scenes.unswitched
+    monkeypatch.setattr(Run, "switch", lambda self, recipe: (_ for _ in ()).throw(RuntimeError("no")))
+    with pytest.raises(RuntimeError, match="no"):
+        lab.switch(lr=0.5)
+    assert lab.controller.screen.scenes.unswitched is before
+    assert before is not None
+    assert before.switched == "zero_grad on"
+    assert not before.ended
+
+
+def readings(frames: list[dict[str, Any]]) -> tuple[list[float], list[float]]:
+    """Updates and losses of the curve without the switch at the end of a recording, as its readout says."""
+    told: list[dict[str, Any]] = []
+    page = Page.__new__(Page)
+    page.shown, page.values, page.panels, page.frames = {}, {}, {}, told
+    for frame in frames:
+        page._merge({**frame, "f": page.shown.get("f", -1) + 1} if not frame.get("whole") else frame)
+    panel = page.panels["loss"]
+    readout = panel.mark("without")["readout"]
+    x, y = (
+        [Axis(**readout[name]).value(point[at]) for point in panel.points("without")] for at, name in enumerate("xy")
+    )
+    return x, y
+
+
+def test_a_recording_shows_the_track_that_was_left() -> None:
+    lab = Lab("line", Recipe(lr=0.01), controls=["zero_grad"], panels=["loss"])
+    recording = lab.record(40, switches=["zero_grad"], marks=[10])
+    left, turned = recording.tracks
+    assert not any("without" in str(frame.get("panels")) for frame in left.frames)
+    x, y = readings(turned.frames)
+    never = losses_never_switched(lab, Recipe(lr=0.01), 40)[10:]
+    assert x == pytest.approx(range(11, 41), abs=0.2)
+    assert y == pytest.approx(never, rel=0.02, abs=0.01 * max(never))
+    assert turned.frames[0]["values"]["unswitched"] is True
+    assert [control["name"] for control in turned.frames[0]["controls"]] == ["zero_grad", "unswitched"]
+    assert lab.record(5).tracks[0].frames[0]["controls"] == []  # nothing is switched there
+
+
+def test_the_name_without_numbers_is_sent_only_when_it_moves() -> None:
+    lab = lab_at(200).switch(zero_grad=False).run(60)
+    page = Page(lab).play(1)
+    names = 0
+    for _ in range(60):
+        page.play(1)
+        panel = page.frames[-1]["panels"]["loss"]
+        ids = page.panels["loss"].ids
+        names += any(ids[index] == "without name" for index, _ in panel.get("set", []))
+    assert "without name" in page.panels["loss"].ids
+    assert names < 15
