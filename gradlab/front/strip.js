@@ -11,6 +11,13 @@ const [NARROWEST, WIDEST, LOWEST] = [260, 1300, 215]; // CSS pixels of a panel
  */
 const HEIGHTS = { "1 1": [0.56, 420], "1 2": [0.5, 235], "2 2": [0.8, 400], 1: [0.6, 260], 2: [0.72, 340] };
 
+const AROUND = 285; // CSS pixels of a notebook's window above and below the panels: menus, switches, the warning
+
+/** The height there is for a notebook. In a frame, as on Colab, the window is as high as what is in it. */
+function windowHeight() {
+  return globalThis.top === globalThis ? innerHeight : screen.availHeight;
+}
+
 export class PanelStrip {
   /**
    * @param {HTMLElement} root
@@ -103,7 +110,8 @@ export class PanelStrip {
     if (!boxes[0]?.width) return; // not on screen
     const columns = boxes.length > 1 && boxes[1].left > boxes[0].right ? 2 : 1;
     const [share, most] = HEIGHTS[`${columns} ${boxes.length}`] ?? HEIGHTS[columns];
-    const height = Math.min(Math.max(Math.round(width * share), LOWEST), most);
+    const room = (windowHeight() - AROUND) / Math.ceil(boxes.length / columns);
+    const height = Math.max(Math.min(Math.round(width * share), most, Math.round(room / 10) * 10), LOWEST);
     if (this.size === `${width} ${height} ${last}`) return;
     this.size = `${width} ${height} ${last}`;
     this.ask({ do: "size", width, height, last });
