@@ -15,7 +15,8 @@ const AROUND = 285; // CSS pixels of a notebook's window above and below the pan
 
 /** The height there is for a notebook. In a frame, as on Colab, the window is as high as what is in it. */
 function windowHeight() {
-  return globalThis.top === globalThis ? innerHeight : screen.availHeight;
+  const top = /** @type {unknown} */ (globalThis.top);
+  return top === globalThis ? innerHeight : screen.availHeight;
 }
 
 export class PanelStrip {
