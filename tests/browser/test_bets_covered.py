@@ -78,14 +78,14 @@ def test_what_follows_a_bet_is_covered_in_a_notebook(
         name = f"{opened.__name__}_{path.name}"
         nbformat.write(kept, notebook.jupyter.folder / name)
         page, close = opened(notebook, name, kernel)
-        page.wait_for_function(RENDERED, arg=len(kept.cells), timeout=60_000)
-        asked = questions(kept.cells)
-        page.evaluate(RUN, asked)
-        page.wait_for_function(
-            "count => document.querySelectorAll('.gl-bet[data-live]').length === count", arg=len(asked)
-        )
-        expect_covered_until_the_choice(page, kept.cells)
-        close()
+        try:
+            page.wait_for_function(RENDERED, arg=len(kept.cells), timeout=60_000)
+            asked = questions(kept.cells)
+            page.evaluate(RUN, asked)
+            page.wait_for_function(LIVE_BETS, arg=len(asked))
+            expect_covered_until_the_choice(page, kept.cells)
+        finally:
+            close()
 
 
 def test_what_follows_a_bet_is_covered_in_a_page(notebook: Notebook, tmp_path: Path) -> None:

@@ -125,7 +125,9 @@ def test_tab_reaches_every_control(lab_page: Callable[..., Notebook]) -> None:
             "return all.flatMap((e, i) => e.getClientRects().length && !e.disabled && e.tabIndex >= 0 ? [i] : [])",
         )
     )
-    assert len(there) == len(LABELS) + 7 + 1 + 4, "controls, buttons, one line of the loop, panels"
+    assert len(there) == len(LABELS) + 1 + 7 + 1 + 4, (
+        "controls, the curve's tick, buttons, one line of the loop, panels"
+    )
     page.control("task").focus()
     reached = []
     for _ in there:
