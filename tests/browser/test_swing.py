@@ -67,6 +67,7 @@ def test_the_picture_follows_the_hand_and_nothing_queues(lab_page: Callable[...,
     y = box["y"] + box["height"] / 2
     page.page.mouse.move(box["x"] + 0.2 * box["width"], y)
     page.page.mouse.down()
+    lost = int(page.page.evaluate("() => window.onTheirWay.size"))  # of labs that were there before
     most, pictures = 0, set()
     for step in range(40):
         page.page.mouse.move(box["x"] + (0.2 + 0.015 * step) * box["width"], y)
@@ -74,7 +75,7 @@ def test_the_picture_follows_the_hand_and_nothing_queues(lab_page: Callable[...,
         pictures.add(page.pictures()[1])
     page.page.mouse.up()
     page.wait_until_still()
-    assert most <= 1
+    assert most <= lost + 1
     assert len(pictures) > 4, "it moves while the hand does"
     shown = float(page.control("lr").input_value())
     assert page.ask("lab.values['lr']") == shown
