@@ -79,7 +79,7 @@ def test_a_kernel_that_is_gone_is_told_in_words(
         page.page.wait_for_selector(".gradlab .gl-button.gl-main")
         assert page.page.locator(".gradlab .gl-gone").count() == 0
         return
-    page.wait_for_words("[Rr]un this cell again")
+    page.page.get_by_text(re.compile("[Rr]un this cell again")).first.wait_for()
     assert page.page.evaluate(BROKEN) == 0
     dialog = page.page.locator(".jp-Dialog button.jp-mod-accept")
     if dialog.is_visible():
