@@ -54,6 +54,9 @@ def test_the_words_around_the_picture_tell_what_it_shows() -> None:
     losses = re.findall(r"(?:at|is) (\d+\.\d+)(?: now|;)", words)
     assert len(losses) == 2
     assert all(f"The held-out loss is {now} now." in loss for now in losses)
+    unswitched = re.findall(r"would be (\d+\.\d+)", words)
+    assert len(unswitched) == 2
+    assert all(f"the held-out loss would be {now} now." in loss for now in unswitched)
     shares = re.findall(r"(?:newest batch is )?(\d+%)(?: of the sum| is the newest)", words)
     assert len(shares) == 2
     assert all(f"batch 287: {share} of the sum" in gradient for share in shares)
