@@ -154,7 +154,7 @@ def edit(page: Notebook, chance: random.Random) -> str:
     return f"{words} {text!r}"
 
 
-@pytest.mark.parametrize("actions", [40, pytest.param(1000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("actions", [40, pytest.param(300, marks=pytest.mark.slow)])
 def test_random_actions_over_two_labs(lab_page: Callable[..., Notebook], actions: int) -> None:
     cells = ("from gradlab import Lab\nlab = Lab('digits')\nlab", "other = Lab('bowl')\nother")
     page = lab_page(*cells, width=1500, height=1100)
