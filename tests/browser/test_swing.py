@@ -67,6 +67,7 @@ def test_the_picture_follows_the_hand_and_nothing_queues(lab_page: Callable[...,
     y = box["y"] + box["height"] / 2
     page.page.mouse.move(box["x"] + 0.2 * box["width"], y)
     page.page.mouse.down()
+    page.wait_until_still()
     lost = int(page.page.evaluate("() => window.onTheirWay.size"))  # of labs that were there before
     most, pictures = 0, set()
     for step in range(40):

@@ -16,7 +16,8 @@ DRAWN = "(lambda d, m: (d.width, list(map(float, m.points)), m.drag.x.start, m.d
 CELLS = "() => jupyterapp.shell.currentWidget.content.model.sharedModel.cells.map(cell => cell.source)"
 PARTS = """lab => [...lab.querySelectorAll('.gl-control, .gl-button, canvas, pre.gl, .gl-state, .gl-note')]
   .filter(part => part.getClientRects().length)
-  .map(part => { const {left, top} = part.getBoundingClientRect(); return [part.className, left, top]; })"""
+  .map(part => [part.getBoundingClientRect(), part.className])
+  .map(([{left, top}, name]) => [name, left, top - lab.getBoundingClientRect().top])"""
 # Clicks the button and tells when the loss panel was painted after that, in ms.
 PAINTS_AFTER = """lab => new Promise(resolve => {
   const loss = lab.querySelector('canvas'), times = [], clear = CanvasRenderingContext2D.prototype.clearRect;
