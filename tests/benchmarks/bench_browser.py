@@ -299,7 +299,7 @@ def main() -> int:
     arguments.add_argument("--rounds", type=int, default=1)
     arguments.add_argument("--pauses", action="store_true", help="measure Pause, too")
     arguments.add_argument("--labs", nargs="*", choices=LABS, default=list(LABS))
-    arguments.add_argument("--local", action="store_true", help="leave out the long line")
+    arguments.add_argument("--links", nargs="*", choices=("local", "long"), default=["local", "long"])
     given = arguments.parse_args()
     versions = {"now": ROOT} | ({"before": given.before.resolve()} if given.before else {})
     found: dict[tuple[str, str], Figures] = defaultdict(lambda: defaultdict(list))
@@ -309,7 +309,9 @@ def main() -> int:
             far = Jupyter(f"http://127.0.0.1:{proxy.port}", jupyter.folder, jupyter.log)
             number = 0
             for _ in range(given.rounds):
-                for link, server in ((LOCAL, jupyter), (SLOW, far))[: 1 if given.local else 2]:
+                for link, server in ((LOCAL, jupyter), (SLOW, far)):
+                    if (link == LOCAL and "local" not in given.links) or (link == SLOW and "long" not in given.links):
+                        continue
                     for lab, (version, path) in product(given.labs, versions.items()):
                         number += 1
                         line = proxy if server is far else None
