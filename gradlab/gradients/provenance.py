@@ -26,6 +26,7 @@ from .contributions import (
     Contribution,
     Contributions,
     KeptContributions,
+    Vectors,
     lay_in_plane,
     number_to_keep,
     plain,
@@ -37,7 +38,7 @@ from .spans import Span, union, within
 _SYNC_EVERY = 64
 _SHOW_GRADS_EVERY = 4
 _CLEAR = (GradEvent.CLEARED, None)
-HistoriesCopy = tuple[list[ParameterHistory], int, int, tuple[list[int], list[Tensor]] | None]
+HistoriesCopy = tuple[list[ParameterHistory], int, int, Vectors | None]
 """Histories, backwards, steps, and the contributions that were kept, at one moment."""
 
 
@@ -112,7 +113,7 @@ class Provenance:
         elif not on:
             self._kept = None
 
-    def contributions(self, scale: float = 1.0, *, in_full: bool = False) -> Contributions | None:
+    def contributions(self, scale: float = 1.0) -> Contributions | None:
         """Return how much each batch contributed to ``.grad``: its shares, and its place beside the sum.
 
         With c_k what backward k added, over all parameters and scaled by what has scaled ``.grad`` since (clipping,
@@ -123,33 +124,35 @@ class Provenance:
           = |g|: in units of the gradient, divided by ``scale`` (Run.scale_in_grad, while a scaler has not unscaled).
 
         Of a model of up to half a million elements, while ``keeps_contributions`` is on, there is a part for each of
-        the newest 64 batches, and one for those before. Otherwise there are two parts, the newest and all the older
+        the newest 32 batches, and one for those before. Otherwise there are two parts, the newest and all the older
         ones; they were measured if ``measure`` was on as the newest one came, and if not the answer is None.
-        ``in_full`` adds the parts themselves where they are kept, as ``vectors``, which are copies.
 
-        Keeping them costs up to 65 copies of ``.grad`` (16 MiB at most) and about a tenth of an update of a small
+        Keeping them costs up to 33 copies of ``.grad`` (16 MiB at most) and about a tenth of an update of a small
         model. A call waits for the device; it takes 0.2 to 1 ms on a CPU.
         """
         self.sync()
         leftover = union(span for history in self.histories for span in history.leftover())
-        if self._kept is not None:
-            with outside_dispatch_modes():
-                vectors = self._kept.vectors([history.batches for history in self.histories], self.backwards)
+        if (vectors := self._vectors()) is not None:
             stale = [span is not None and within(span[1], leftover) for span in vectors.spans]
-            return lay_in_plane(vectors, stale, scale, in_full=in_full)
+            return lay_in_plane(vectors, stale, scale)
         norm = self.contents().norm / scale
         holds = union(span for history in self.histories for span in history.batches)
         if not holds or not norm:
             return Contributions((), norm)
         (first, _), (_, newest) = holds[0], holds[-1]
         if first == newest:
-            return Contributions(
-                (Contribution((newest, newest), within(newest, leftover), 1.0, norm, 0.0, norm),), norm
-            )
+            return Contributions((Contribution((newest, newest), within(newest, leftover), 1.0, norm, 0.0),), norm)
         sums = self._sums(newest)
         return (
             None if sums is None else two_parts((first, newest - 1), newest, within(newest - 1, leftover), sums, norm)
         )
+
+    def _vectors(self) -> Vectors | None:
+        """Return what is kept of ``.grad``, None where nothing is."""
+        if self._kept is None:
+            return None
+        with outside_dispatch_modes():
+            return self._kept.vectors([history.batches for history in self.histories], self.backwards)
 
     def _sums(self, newest: int) -> tuple[float, float, float] | None:
         """Add up over all parameters what was taken as the newest contribution came; None if it was not taken."""
@@ -182,8 +185,7 @@ class Provenance:
     def copy_histories(self) -> HistoriesCopy:
         """Return all that ``restore_histories`` needs to come back to this moment."""
         self.sync()
-        kept = None if self._kept is None else self._kept.copy([h.batches for h in self.histories], self.backwards)
-        return [history.copy() for history in self.histories], self.backwards, self.steps, kept
+        return [history.copy() for history in self.histories], self.backwards, self.steps, self._vectors()
 
     def restore_histories(self, saved: HistoriesCopy) -> None:
         """Go back to the moment of ``copy_histories``, after the gradients have been put back."""
@@ -194,8 +196,11 @@ class Provenance:
             history.events.clear()
             history.last_grad_ref = None
         self._written = True
-        if self._kept is not None:
-            self._kept.restore(kept or ([], []), self.backwards)
+        if self._kept is not None:  # what was added since is no longer inside
+            self.keeps_contributions = False
+            self.keeps_contributions = True
+            if kept is not None:
+                self._kept.put_back(kept)
 
     def _begin(self, number: int) -> None:
         """A backward pass has reached its first parameter: look at every ``.grad`` before anything is added to it."""

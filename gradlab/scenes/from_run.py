@@ -212,7 +212,7 @@ class RunScenes:
 
     def _arrows_on_contours(self) -> Arrows:
         provenance, scale = self.run.provenance, self.run.scale_in_grad
-        measured = self.measured = provenance.contributions(scale, in_full=True)
+        measured = self.measured = provenance.contributions(scale)
         holds = union(span for history in provenance.histories for span in history.batches)
         arrows = []
         if measured is not None and measured.vectors is not None:

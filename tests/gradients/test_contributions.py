@@ -123,11 +123,11 @@ def test_with_a_scaler_and_no_zero_grad_nearly_all_is_fresh() -> None:
     measured = run.provenance.contributions(run.scale_in_grad)
     assert measured is not None
     assert measured.fresh > 0.95
-    assert len(measured.parts) == 60
+    assert len(measured.parts) == MOST_KEPT  # older ones are next to nothing by now
 
 
 def measured(book: Provenance) -> Contributions:
-    found = book.contributions(in_full=True)
+    found = book.contributions()
     assert found is not None
     return found
 
@@ -153,7 +153,6 @@ def book(model: nn.Linear) -> Iterator[Provenance]:
 def places(book: Provenance) -> list[Any]:
     found = measured(book)
     assert found.vectors is not None
-    assert [part.length for part in found.parts] == pytest.approx(found.vectors.norm(dim=1).tolist(), rel=1e-5)
     return list(zip((part.batches for part in found.parts), found.vectors.tolist(), strict=True))
 
 
@@ -202,9 +201,10 @@ def test_what_is_older_than_the_kept_ones_is_one_part(model: nn.Linear, book: Pr
     for number in range(1, 101):
         add(model, number, 2 * number)
     found = places(book)
-    assert found[0][0] == (1, 100 - MOST_KEPT)
-    assert found[0][1] == pytest.approx([sum(range(1, 37)), 2 * sum(range(1, 37))])
-    assert [span for span, _ in found[1:]] == [(n, n) for n in range(37, 101)]
+    oldest = 100 - MOST_KEPT
+    assert found[0][0] == (1, oldest)
+    assert found[0][1] == pytest.approx([sum(range(1, oldest + 1)), 2 * sum(range(1, oldest + 1))])
+    assert [span for span, _ in found[1:]] == [(n, n) for n in range(oldest + 1, 101)]
     assert all(row == [span[0], 2 * span[0]] for span, row in found[1:])
 
 
@@ -270,7 +270,7 @@ def test_a_large_model_is_told_in_two_parts(model: nn.Linear, monkeypatch: pytes
     assert book.contributions() is None
 
 
-@pytest.mark.parametrize(("elements", "kept"), [(2, 64), (65_536, 64), (500_000, 8), (600_000, 0), (10**9, 0)])
+@pytest.mark.parametrize(("elements", "kept"), [(2, 32), (65_536, 32), (500_000, 8), (600_000, 0), (10**9, 0)])
 def test_how_many_are_kept_is_bounded_in_bytes(elements: int, kept: int) -> None:
     assert number_to_keep(elements) == kept
 

@@ -267,9 +267,9 @@ class _OptimizerWatch:
         grads = [param.grad.detach() for param in self.params if param.grad is not None]
         self._measured = self.provenance.contributions() if closely else None
         alone = math.nan
-        if self._measured is not None and self.provenance.keeps_contributions:
-            parts = self._measured.parts
-            alone = math.fsum(part.length for part in parts if part.batches and part.batches[1] in numbers)
+        if self._measured is not None and self._measured.vectors is not None:
+            parts = zip(self._measured.parts, self._measured.vectors.norm(dim=1).tolist(), strict=False)
+            alone = math.fsum(norm for part, norm in parts if part.batches is not None and part.batches[1] in numbers)
         row = UpdateRow(
             optimizer=name,
             loss=math.fsum(losses) if losses else math.nan,
