@@ -31,7 +31,12 @@ OPEN = """async ([path, id]) => {
 LIVE_BETS = "count => document.querySelectorAll('.gl-bet[data-live]:not(.lm-mod-hidden *)').length === count"
 SESSION = """([path, id]) => jupyterapp.serviceManager.sessions.startNew(
   {path, name: path, type: 'notebook', kernel: {id}})"""
-CLOSE = "() => { const panel = jupyterapp.shell.currentWidget; panel.context.save().then(() => panel.dispose()); }"
+CLOSE = """async () => {
+  const panel = jupyterapp.shell.currentWidget;
+  await panel.context.save();
+  panel.dispose();
+}"""
+BACK = "path => jupyterapp.shell.currentWidget?.context?.path === path"
 RENDERED = """count => {
   const cells = [...window.jupyterapp?.shell.currentWidget?.content?.node.querySelectorAll('.jp-Cell') ?? []];
   const texts = cells.filter(cell => cell.matches('.jp-MarkdownCell'));
@@ -56,8 +61,12 @@ def kernel(notebook: Notebook) -> str:
 
 
 def in_jupyterlab(notebook: Notebook, name: str, kernel: str) -> tuple[Any, Callable[[], object]]:
+    def close() -> None:
+        notebook.page.evaluate(CLOSE)
+        notebook.page.wait_for_function(BACK, arg=notebook.name)
+
     notebook.page.evaluate(OPEN, [name, kernel])
-    return notebook.page, lambda: notebook.page.evaluate(CLOSE)
+    return notebook.page, close
 
 
 def in_notebook_7(notebook: Notebook, name: str, kernel: str) -> tuple[Any, Callable[[], object]]:
