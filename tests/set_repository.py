@@ -97,34 +97,27 @@ pip install .
 
 SET_UP = """\
 # Finds gradlab in the clone around this notebook, or where it is installed.{comment}
-import importlib.util, {modules}sys
+import {modules}sys
 from pathlib import Path
-
-class NotFound(ImportError):
-    _render_traceback_ = lambda self: [str(self)]  # Jupyter shows the sentence and no traceback
 
 for clone in (Path.cwd().parent, Path.cwd().parent / "gradlab", Path.cwd() / "gradlab"):
     if (clone / "gradlab" / "course").is_dir():
         sys.path.insert(0, str(clone))
         break
-found = importlib.util.find_spec("gradlab")
-{missing}elif not (Path(found.origin).parent / "course").is_dir():
-    raise NotFound(f"Another package called gradlab is in the way: {{found.origin}}. Remove it by running "
-                   "%pip uninstall -y gradlab in a cell, restart the kernel, and run this cell again.")
-from gradlab import check_torch
+{install}try:
+    from gradlab import check_torch
+except ImportError:
+    raise ImportError("No gradlab is here, or another package of that name: open this notebook in the folder "
+                      "notebooks of a clone, or run %pip install PATH_OF_A_CLONE in a cell, restart the kernel, "
+                      "and run this cell again.") from None
 
 check_torch()  # prints one sentence if PyTorch is missing or too old"""
 INSTALL = """\
-if found is None or found.origin is None:  # --no-deps: the PyTorch and the widgets that are here stay as they are
+if importlib.util.find_spec("gradlab") is None:  # --no-deps: the PyTorch and the widgets that are here stay as they are
     needed = ["torch-gradlab @ git+{address}@{tag}", "anywidget", "psygnal"]
     print("Installing", *needed)
     subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", *needed], check=True)
     importlib.invalidate_caches()
-"""
-SAY_HOW = """\
-if found is None or found.origin is None:
-    raise NotFound("There is no gradlab here: open this notebook in the folder notebooks of a clone of gradlab, or "
-                   "run %pip install PATH_OF_A_CLONE in a cell, restart the kernel, and run this cell again.")
 """
 
 
@@ -138,9 +131,12 @@ def setting(root: Path = ROOT) -> tuple[str, str]:
 def set_up_cell(address: str, tag: str) -> str:
     """Return the set-up cell of all notebooks."""
     if not address:
-        return SET_UP.format(comment="", modules="", missing=SAY_HOW)
-    missing = INSTALL.format(address=address, tag=tag)
-    return SET_UP.format(comment=" If there is none, installs its release.", modules="subprocess, ", missing=missing)
+        return SET_UP.format(comment="", modules="", install="")
+    return SET_UP.format(
+        comment=" If there is none, installs its release.",
+        modules="importlib.util, subprocess, ",
+        install=INSTALL.format(address=address, tag=tag),
+    )
 
 
 def clear(root: Path = ROOT) -> list[str]:
