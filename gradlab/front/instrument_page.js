@@ -3,7 +3,6 @@
 
 import { mergeFrame, nothingShown } from "./frames.js";
 import { InstrumentScreen } from "./instrument_screen.js";
-import { Morph } from "./morph.js";
 import { unpacked } from "./replay.js";
 
 /** @typedef {Record<string, any>} Settings */
@@ -19,8 +18,7 @@ export class InstrumentPage {
       ask: (request) => this.ask(request),
       label: `gradlab recording: ${recording.title}`,
     });
-    const { strip } = this.screen;
-    this.morph = new Morph((name, panel) => strip.panels.get(name)?.show(panel), () => strip.describe());
+    this.screen.strip.way = "glide";
     /** @type {Settings} what the reader has chosen */
     this.at = { ...recording.settings[0] };
     this.read();
@@ -62,8 +60,7 @@ export class InstrumentPage {
     changed.add("values"); // a turn that was not taken goes back
     const panels = Object.keys(now.panels).filter((name) => now.panels[name] !== before.panels[name]);
     this.at = { ...this.recording.settings[index] };
-    this.screen.show(now, changed, []);
-    this.morph.go(before.panels, now.panels, panels);
+    this.screen.show(now, changed, panels);
     if (before.f >= 0 || location.hash) this.write();
     if (before.f >= 0) this.screen.tellSoon();
   }

@@ -23,7 +23,7 @@ export class InstrumentScreen {
     root.classList.add("gradlab");
     root.setAttribute("role", "group");
     root.setAttribute("aria-label", label);
-    keepKeys(root);
+    this.endKeys = keepKeys(root);
     this.controls = new ControlBar(root, { ask });
     this.bar = addElement("div", root, "gl-bar");
     this.bar.hidden = true;
@@ -114,6 +114,7 @@ export class InstrumentScreen {
 
   close() {
     clearTimeout(this.soon);
+    this.endKeys();
     this.unwatch();
     this.controls.close();
     this.strip.close();

@@ -1,7 +1,8 @@
 // @ts-check
 /**
  * How a panel gets from one state to the next: what is new slides in, what stays goes to its new place, what is gone is
- * swept out. Only marks that say so (`moves`) do; all others are painted at once.
+ * swept out. Only marks that say so (`moves`) do; all others are painted at once. In a recorded instrument, where states
+ * lie far apart, all that stays glides instead.
  */
 
 import { pointsOf, withPoints } from "./wire.js";
@@ -9,6 +10,7 @@ import { pointsOf, withPoints } from "./wire.js";
 /** @typedef {import("./wire.js").Mark} Mark */
 /** @typedef {import("./wire.js").PanelState} PanelState */
 /** @typedef {(share: number) => Mark[]} Course what is painted for one mark, 0 to 1 of the way */
+/** @typedef {"none" | "steps" | "glide"} Way of getting to the next state: at once, by what says so, by all that stays */
 
 const MOVES_FOR = 230; // ms
 const SWEPT = 0.35; // of the panel's width, that a mark goes to the right as it goes out
@@ -88,6 +90,25 @@ export function motionBetween(from, to, now) {
 }
 
 /**
+ * Return the motion in which all marks of the same name and kind go to their new places, null where none does.
+ * @param {PanelState} from
+ * @param {PanelState} to
+ * @param {number} now
+ * @returns {Motion | null}
+ */
+export function glideBetween(from, to, now) {
+  if (from.size.join() !== to.size.join()) return null;
+  const before = new Map(from.ids.map((id, index) => [id, from.marks[index]]));
+  /** @type {Map<number, Course>} */
+  const courses = new Map();
+  to.marks.forEach((mark, index) => {
+    const old = before.get(to.ids[index]);
+    if (old && old !== mark && old.k === mark.k && mark.k !== "i") courses.set(index, gliding(old, mark));
+  });
+  return courses.size ? new Motion(to, courses, [], now) : null;
+}
+
+/**
  * What is pressed there is the same thing under whatever id.
  * @param {Mark} mark
  * @param {string} id
@@ -141,7 +162,7 @@ function changing(old, mark) {
   const restyled = old.fill !== mark.fill || old.hatch !== mark.hatch || old.dash !== mark.dash;
   return (share) => {
     const part = eased(share);
-    const place = same ? to.map((value, at) => from[at] + (value - from[at]) * part) : to;
+    const place = same ? between(from, to, part) : to;
     const before = same ? withPoints(old, place) : withPoints(old, from, 1 - share);
     const painted = same && !restyled ? [withPoints(mark, place)] : [before, withPoints(mark, place, share)];
     if (mark.done && mark.done !== old.done) {
@@ -149,6 +170,31 @@ function changing(old, mark) {
     }
     return painted;
   };
+}
+
+/**
+ * @param {Mark} old
+ * @param {Mark} mark
+ * @returns {Course}
+ */
+function gliding(old, mark) {
+  if (mark.k !== "t") return (share) => [withPoints(mark, between(pointsOf(old), pointsOf(mark), eased(share)))];
+  if (old.text !== mark.text) return () => [mark];
+  const [from, to] = [old, mark].map(({ x = 0, y = 0 }) => Float64Array.of(x, y));
+  return (share) => {
+    const [x, y] = between(from, to, eased(share));
+    return [{ ...mark, x, y }];
+  };
+}
+
+/**
+ * Return places a share of the way from some to others; what has no place before, or none now, is where it will be.
+ * @param {Float64Array} from
+ * @param {Float64Array} to
+ * @param {number} share
+ */
+function between(from, to, share) {
+  return to.map((end, at) => Number.isFinite(end - from[at]) ? from[at] + (end - from[at]) * share : end);
 }
 
 /**

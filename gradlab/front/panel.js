@@ -74,13 +74,13 @@ export class Panel {
   /**
    * Show a state: it is there at once for the pointer, the keys and readers.
    * @param {PanelState} panel
-   * @param {boolean} [film] whether nothing moves on its way there
+   * @param {import("./motion.js").Way} [way] of getting there
    */
-  show(panel, film = false) {
+  show(panel, way = "steps") {
     this._panel = panel;
     const label = panel.words ? `${panel.title}. ${panel.words}` : panel.title;
     if (this.canvas.ariaLabel !== label) this.canvas.ariaLabel = label;
-    this.picture.show(panel, film);
+    this.picture.show(panel, way);
     if (this._drag.busy) return;
     if (this._pointer) this._showTip(meantAt(panel, ...this._pointer, this._near));
     else if (this._stop) this._showTip(this._atStop());

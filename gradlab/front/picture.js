@@ -4,12 +4,13 @@
 import { heldState } from "./drag.js";
 import { addElement } from "./events.js";
 import { isLit } from "./lighting.js";
-import { motionBetween, REST, wantsMotion } from "./motion.js";
+import { glideBetween, motionBetween, REST, wantsMotion } from "./motion.js";
 import { paint } from "./painter.js";
 
 /** @typedef {import("./wire.js").Mark} Mark */
 /** @typedef {import("./wire.js").PanelState} PanelState */
 /** @typedef {import("./motion.js").Motion} Motion */
+/** @typedef {import("./motion.js").Way} Way */
 /** @typedef {import("./lighting.js").Tags} Tags */
 /** @typedef {import("./palette.js").Theme} Theme */
 
@@ -38,16 +39,18 @@ export class Picture {
   }
 
   /**
-   * Show a state: what moves is painted on its way for a moment, unless states follow each other as in a film.
+   * Show a state: what moves is painted on its way for a moment. What glides goes on from where it is.
    * @param {PanelState} panel
-   * @param {boolean} film
+   * @param {Way} way
    */
-  show(panel, film) {
-    const [before, now] = [this._panel, performance.now()];
-    const rested = now - this._shown >= REST && !film && !this._held && !document.hidden;
+  show(panel, way) {
+    const now = performance.now();
+    const before = way === "glide" ? this._motion?.at(now) ?? this._panel : this._panel;
+    const rested = way === "glide" || (way === "steps" && now - this._shown >= REST);
+    const moves = before && rested && !this._held && !document.hidden && wantsMotion();
     this._panel = panel;
     this._shown = now;
-    this._move(before && rested && wantsMotion() ? motionBetween(before, panel, now) : null);
+    this._move(moves ? (way === "glide" ? glideBetween : motionBetween)(before, panel, now) : null);
     if (this._size !== panel.size.join() || this._density !== devicePixelRatio) this.fit();
     else this.paint();
   }

@@ -55,7 +55,7 @@ export class Screen {
     root.classList.add("gradlab");
     root.setAttribute("role", "group");
     root.setAttribute("aria-label", label);
-    keepKeys(root);
+    this.endKeys = keepKeys(root);
     this.controls = new ControlBar(root, { ask });
     const bar = addElement("div", root, "gl-bar gl-player");
     bar.setAttribute("role", "group");
@@ -116,7 +116,7 @@ export class Screen {
    */
   show(shown, changed, panels) {
     const rate = this.rates.length ? this.rates[this.speed.selectedIndex] : this.toldRate;
-    this.strip.film = this.playing && (rate === null || rate > FILM);
+    this.strip.way = this.playing && (rate === null || rate > FILM) ? "none" : "steps"; // a film moves by itself
     this.strip.show(shown, changed, panels);
     const some = (/** @type {string[]} */ ...keys) => keys.some((key) => changed.has(key));
     /** @type {Record<string, any>} */
@@ -184,6 +184,7 @@ export class Screen {
   }
 
   close() {
+    this.endKeys();
     this.unwatch();
     this.strip.close();
   }

@@ -36,7 +36,8 @@ export class PanelStrip {
     this.panels = new Map();
     /** @type {import("./palette.js").Theme} */
     this.theme = "light";
-    this.film = false; // whether states follow each other so fast that nothing is to move on its way
+    /** @type {import("./motion.js").Way} */
+    this.way = "steps";
     this.size = "";
     this.words = new MarkedWords(root.closest(".gradlab") ?? root, (tags) => this.light(tags));
     this.observer = new ResizeObserver(() => this.measure());
@@ -72,7 +73,7 @@ export class PanelStrip {
   show(shown, changed, names) {
     if (changed.has("order")) this.arrange(shown.order);
     if (changed.has("zoomed")) { for (const panel of this.panels.values()) panel.setZoomed(shown.zoomed); }
-    for (const name of names) if (shown.panels[name]) this.panels.get(name)?.show(shown.panels[name], this.film);
+    for (const name of names) if (shown.panels[name]) this.panels.get(name)?.show(shown.panels[name], this.way);
   }
 
   /** @param {string[]} order */

@@ -1,5 +1,5 @@
 // @ts-check
-import { motionBetween } from "../../gradlab/front/motion.js";
+import { glideBetween, motionBetween } from "../../gradlab/front/motion.js";
 import { pointsOf } from "../../gradlab/front/wire.js";
 import { assert, assertEquals } from "./asserting.js";
 
@@ -106,4 +106,33 @@ Deno.test("a label that is new fades in with the motion", () => {
   const to = panelOf({ sum: arrow(50, 100), name: { k: "t", x: 1, y: 1, text: "3: 100%" } });
   const alphas = [0, 115, LONG].map((now) => motionBetween(panelOf({}), to, 0)?.at(now).marks[1].alpha ?? 1);
   assertEquals(alphas, [0, 0.5, 1]);
+});
+
+Deno.test("in a glide marks of the same name are between their places, and look as at the end", () => {
+  const from = panelOf({ a: arrow(0, 40, { moves: undefined }), b: { k: "t", x: 10, y: 20, text: "same" } });
+  const b = /** @type {Mark} */ ({ k: "t", x: 30, y: 40, text: "same" });
+  const to = panelOf({ b, a: arrow(20, 80, { moves: undefined, fill: "stale" }), c: arrow(1, 9) });
+  const motion = glideBetween(from, to, 0);
+  const [half, end] = [47.4, LONG].map((now) => /** @type {PanelState} */ (motion?.at(now))); // half of the way
+  assertEquals(half.ids, ["b", "a", "c"]);
+  assertEquals([half.marks[0].x, half.marks[0].y].map((at) => Math.round(at ?? 0)), [20, 30]);
+  assertEquals([half.marks[1].fill, Math.round(placesOf(half, "a")[0][2])], ["stale", 60]);
+  assertEquals(half.marks[2], to.marks[2], "what is new is as at the end");
+  assertEquals(placesOf(end, "a"), placesOf(to, "a"));
+});
+
+Deno.test("what has another text, or is lifted where the other is not, is as at the end; so is another size", () => {
+  const path = (/** @type {(number | null)[]} */ ...p) => /** @type {Mark} */ ({ k: "p", p });
+  const label = (/** @type {number} */ x, /** @type {string} */ text) => /** @type {Mark} */ ({
+    k: "t",
+    x,
+    y: 0,
+    text,
+  });
+  const from = panelOf({ a: path(0, 0, null, 40, 40), b: label(0, "0.1") });
+  const to = panelOf({ a: path(40, 40, 40, 40, 40, 40), b: label(8, "0.2") });
+  const half = /** @type {PanelState} */ (glideBetween(from, to, 0)?.at(47.4));
+  assertEquals(half.marks[1].x, 8);
+  assertEquals(placesOf(half, "a")[0].map(Math.round), [5, 5, 20, 20, 20, 20]);
+  assertEquals(glideBetween(from, { ...to, size: [500, 200] }, 0), null);
 });
