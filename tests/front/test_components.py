@@ -822,7 +822,7 @@ def test_only_a_new_kind_of_warning_is_read_out(page: Any) -> None:
 
 
 def count_on(page: Any) -> tuple[int, int, str]:
-    """Show sixty warnings in a second, then pause; return how often the text changed until then and after, and the last."""
+    """Show sixty warnings in a second, then pause; return how often the text changed before and after, and the last."""
     page.clock.install(time=0)
     page.clock.pause_at(1000)
     page.evaluate("""() => {
