@@ -137,6 +137,7 @@ class EventLog:
         if not self.threads.follow(trained=self.backwards > 0):
             return False
         self._thread = threading.get_ident()
+        self.index.thread_changed()
         return True
 
     def may_train_here(self) -> bool:

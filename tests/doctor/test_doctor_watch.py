@@ -16,6 +16,7 @@ import threading
 import traceback
 import warnings
 import weakref
+from pathlib import Path
 
 import pytest
 import torch
@@ -305,6 +306,23 @@ def test_a_watch_keeps_nothing_alive_while_it_watches():
         del model, x
         gc.collect()
         assert [one() for one in gone] == [None] * 3
+
+
+IN_THREADS = """
+import runpy, sys
+from gradlab import watch
+sys.setswitchinterval(1e-5)  # threads take turns 500 times as often
+for _ in range(5):
+    with watch():
+        runpy.run_path(sys.argv[1])
+"""
+
+
+def test_threads_that_train_at_the_same_time_do_not_crash():
+    """What another thread trains is not looked at: its ``.grad`` may be written just then."""
+    path = Path(__file__).parents[1] / "loops" / "good" / "ensemble_in_threads.py"
+    done = subprocess.run([sys.executable, "-c", IN_THREADS, path], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr[:2000]
 
 
 def test_another_thread_trains_without_a_word_about_it():

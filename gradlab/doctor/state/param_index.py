@@ -5,6 +5,7 @@ There are no hooks on the learner's tensors: to look means to compare ``.grad`` 
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Iterable
 
@@ -32,6 +33,8 @@ class ParamIndex:
         self._ids: list[int] = []
         self._living: dict[int, tuple[int, weakref.ref[Tensor]]] = {}
         self._chosen: dict[int, list[tuple[int, int, weakref.ref[Tensor]]]] = {}  # params -> those that live
+        self._threads: dict[int, threading.Thread] = {}  # which first saw a parameter, if not the one that begins here
+        self._first = threading.current_thread()
         self._free: list[int] = []
         self._many = _MANY
         self._seen: list[tuple[int, int, int]] = []
@@ -70,8 +73,23 @@ class ParamIndex:
             self.versions.append(_version(param))
         self._numbers[id(param)] = number
         self._living[number] = 1 << number, reference
+        self._threads.pop(number, None)
+        if threading.current_thread() is not self._first:
+            self._threads[number] = threading.current_thread()
         self._chosen.clear()
         return number
+
+    def thread_changed(self) -> None:
+        """Look at other parameters from now on: another thread is watched."""
+        self._chosen.clear()
+
+    def _is_elsewhere(self, number: int) -> bool:
+        """Does another thread train this parameter?
+
+        To read its ``.grad`` while that thread's backward pass writes it can crash Python (seen with PyTorch 2.13).
+        """
+        thread = self._threads.get(number)
+        return thread is not None and thread is not threading.current_thread() and thread.is_alive()
 
     def bits(self, tensors: Iterable[Tensor]) -> int:
         """Return the bits of some parameters; they are watched from now on."""
@@ -127,7 +145,11 @@ class ParamIndex:
         """Return some parameters with their numbers and bits; kept, since the same sets are asked for again."""
         if len(self._chosen) >= _MOST_CHOSEN:
             self._chosen.clear()
-        some = [(number, bit, reference) for number, (bit, reference) in self._living.items() if params & bit]
+        some = [
+            (number, bit, reference)
+            for number, (bit, reference) in tuple(self._living.items())
+            if params & bit and not self._is_elsewhere(number)
+        ]
         self._chosen[params] = some
         return some
 
@@ -195,7 +217,7 @@ class ParamIndex:
 
     def _grad(self, number: int) -> Tensor | None:
         param = self._params[number]()
-        return None if param is None else param.grad
+        return None if param is None or self._is_elsewhere(number) else param.grad
 
 
 def bit_positions(params: int) -> list[int]:
