@@ -162,7 +162,7 @@ function changing(old, mark) {
   const restyled = old.fill !== mark.fill || old.hatch !== mark.hatch || old.dash !== mark.dash;
   return (share) => {
     const part = eased(share);
-    const place = same ? between(from, to, part) : to;
+    const place = same ? placesBetween(from, to, part) : to;
     const before = same ? withPoints(old, place) : withPoints(old, from, 1 - share);
     const painted = same && !restyled ? [withPoints(mark, place)] : [before, withPoints(mark, place, share)];
     if (mark.done && mark.done !== old.done) {
@@ -178,11 +178,11 @@ function changing(old, mark) {
  * @returns {Course}
  */
 function gliding(old, mark) {
-  if (mark.k !== "t") return (share) => [withPoints(mark, between(pointsOf(old), pointsOf(mark), eased(share)))];
+  if (mark.k !== "t") return (share) => [withPoints(mark, placesBetween(pointsOf(old), pointsOf(mark), eased(share)))];
   if (old.text !== mark.text) return () => [mark];
   const [from, to] = [old, mark].map(({ x = 0, y = 0 }) => Float64Array.of(x, y));
   return (share) => {
-    const [x, y] = between(from, to, eased(share));
+    const [x, y] = placesBetween(from, to, eased(share));
     return [{ ...mark, x, y }];
   };
 }
@@ -193,7 +193,7 @@ function gliding(old, mark) {
  * @param {Float64Array} to
  * @param {number} share
  */
-function between(from, to, share) {
+function placesBetween(from, to, share) {
   return to.map((end, at) => Number.isFinite(end - from[at]) ? from[at] + (end - from[at]) * share : end);
 }
 

@@ -20,6 +20,7 @@ from gradlab.drawing.marks import Axis, Band, Dots, Drawing, Image, Mark, Path, 
 from gradlab.drawing.palette import COLOURS
 from gradlab.drawing.wire import Encoder
 from gradlab.formatting import short
+from gradlab.front import joined_module
 
 ROOT = File(__file__).resolve().parents[2]
 FRONT = ROOT / "gradlab" / "front"
@@ -210,3 +211,10 @@ def test_what_is_sent_is_what_is_painted(drawings: list[Drawing]) -> None:
                 assert fields.get("words", "") == mark.words
             if isinstance(mark, Image):
                 assert [ord(cell) - 48 for cell in fields["cells"]] == mark.cells
+
+
+@pytest.mark.parametrize("entry", ["lab", "instrument", "bet_live", "bet_page", "replay", "instrument_page"])
+def test_no_two_modules_that_are_joined_use_a_name_twice(entry: str) -> None:
+    named = re.findall(r"^(?:export )?(?:async )?(?:function|class|const|let) (\w+)", joined_module(entry), re.MULTILINE)
+    assert len(named) > 5
+    assert [name for name in set(named) if named.count(name) > 1] == []
