@@ -215,6 +215,7 @@ def test_what_is_sent_is_what_is_painted(drawings: list[Drawing]) -> None:
 
 @pytest.mark.parametrize("entry", ["lab", "instrument", "bet_live", "bet_page", "replay", "instrument_page"])
 def test_no_two_modules_that_are_joined_use_a_name_twice(entry: str) -> None:
-    named = re.findall(r"^(?:export )?(?:async )?(?:function|class|const|let) (\w+)", joined_module(entry), re.MULTILINE)
+    declared = r"^(?:export )?(?:async )?(?:function|class|const|let) (\w+)"
+    named = re.findall(declared, joined_module(entry), re.MULTILINE)
     assert len(named) > 5
     assert [name for name in set(named) if named.count(name) > 1] == []
