@@ -195,12 +195,14 @@ def lay_in_plane(vectors: Vectors, stale: Sequence[bool], scale: float = 1.0) ->
         return _told(known, places, norm, scale, vectors.rows)
     unit = vectors.total / norm
     along = rows @ unit
-    beside = rows - along[:, None] * unit
-    lengths = beside.norm(dim=1)
     # The newest one spans the plane, unless it lies on the sum: then the one that lies farthest from it does.
-    at = -1 if float(lengths[-1]) > 1e-5 * norm else int(lengths.argmax())
-    length = float(lengths[at])
-    across = beside @ (beside[at] / length) if length > 1e-5 * norm else torch.zeros_like(along)
+    beside = rows[-1] - along[-1] * unit
+    if float(beside.norm()) <= 1e-5 * norm:
+        every = rows - along[:, None] * unit
+        beside = every[int(every.norm(dim=1).argmax())]
+    length = float(beside.norm())
+    side = beside / length if length > 1e-5 * norm else torch.zeros_like(unit)
+    across = rows @ (side - (side @ unit) * unit)  # at a right angle to the sum up to the last digit
     return _told(known, list(zip(along.tolist(), across.tolist(), strict=True)), norm, scale, vectors.rows)
 
 
