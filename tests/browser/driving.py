@@ -226,8 +226,10 @@ class Notebook:
             self.side_bar(False)
         self.page.evaluate(_RUN, list(cells))
         self.page.wait_for_selector(".gradlab canvas")
+        into_view = "() => document.querySelector('.gradlab').scrollIntoView()"
+        self.page.evaluate(into_view)  # it may have gone on to later cells, and what is far from there waits
         self.wait_until_painted()
-        self.page.evaluate("() => document.querySelector('.gradlab').scrollIntoView()")
+        self.page.evaluate(into_view)
 
     def ask(self, expression: str) -> Any:
         """Return what an expression is worth in the kernel; its ``repr`` must be a Python literal."""

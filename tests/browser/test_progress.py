@@ -27,8 +27,8 @@ def test_the_map_fits_and_the_record_can_be_downloaded(lab_page: Callable[..., N
         page = lab_page(LAB, RECORDED, "series_map()", "my_record()", width=width, height=height).page
         tiles = page.locator(".gl-map li")
         expect(tiles).to_have_count(14)
-        page.wait_for_function(FITS)  # the window has just changed
         tiles.first.scroll_into_view_if_needed()
+        page.wait_for_function(FITS)  # the window has just changed
         if folder := os.environ.get("GRADLAB_PICTURES"):
             page.screenshot(path=Path(folder) / f"map_{width}.png")
     with page.expect_download() as download:
