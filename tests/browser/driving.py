@@ -70,6 +70,8 @@ _ASK = """async expression => {
   const reply = (await future.done).content;
   return reply.user_expressions ? reply.user_expressions.asked : reply;
 }"""
+# Whether a lab waits for an answer, such as a picture of another size; one that takes long is lost.
+_WAITS = "() => [...window.onTheirWay?.values() ?? []].some(sent => performance.now() - sent < 5000)"
 # The words that are to be seen; what is only read out is left out.
 _WORDS = """lab => ['.gl-state', '.gl-chip', '.gl-note'].map(part => lab.querySelector(part))
   .filter(part => !part.hidden && part.innerText).map(part => part.innerText).join('\\n')"""
@@ -337,7 +339,7 @@ class Notebook:
         """Wait until every panel has been painted, and painting is done for now."""
         self.page.wait_for_function(_PAINTED, arg=self.number)
         before, end = None, time.monotonic() + 10
-        while (now := self.pictures()) != before and time.monotonic() < end:
+        while ((now := self.pictures()) != before or self.page.evaluate(_WAITS)) and time.monotonic() < end:
             before = now
             self.page.wait_for_timeout(150)
 
