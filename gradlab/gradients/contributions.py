@@ -133,7 +133,11 @@ class KeptContributions:
         grads = self._grads()
         first = max(newest - len(self._ring) + 2, self._begun + 1)
         numbers = [n for begin, end in union(chain(*inside)) for n in range(max(begin, first), end + 1)]
-        rows = self._ring[[n % len(self._ring) for n in numbers]].float()
+        kept = self._ring.new_empty(len(numbers) + 1, self._ring.shape[1])  # one row more, for what is older
+        at = torch.tensor([n % len(self._ring) for n in numbers], dtype=torch.long, device=kept.device)
+        torch.index_select(self._ring, 0, at, out=kept[1:])
+        kept = kept.float()
+        rows = kept[1:]
         factors = self._factors(inside, numbers, self._change(newest, grads)) if numbers else []
         if any(factor != 1.0 for row in factors for factor in row):
             sizes = torch.tensor(self._sizes, device=rows.device)
@@ -146,7 +150,7 @@ class KeptContributions:
             oldest = min((spans[0][0] for spans in inside if spans), default=newest + 1)
             before = (numbers[0] if numbers else newest + 1) - 1
             spans.insert(0, (oldest, before) if oldest <= before else None)
-            rows = torch.cat([rest[None], rows])
+            kept[0], rows = rest, kept
         return Vectors(tuple(spans), rows, total)
 
     def put_back(self, saved: Vectors) -> None:
