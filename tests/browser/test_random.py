@@ -154,7 +154,7 @@ def edit(page: Notebook, chance: random.Random) -> str:
     return f"{words} {text!r}"
 
 
-ACTIONS = 300
+ACTIONS = 120
 
 
 def test_random_actions_over_two_labs(lab_page: Callable[..., Notebook]) -> None:

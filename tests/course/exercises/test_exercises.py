@@ -106,7 +106,7 @@ def test_whatever_a_function_does_ends_in_a_verdict(name: str) -> None:
         assert verdict._repr_mimebundle_()["text/plain"]
 
 
-@pytest.mark.parametrize("name", every(5, FUNCTIONS))
+@pytest.mark.parametrize("name", FUNCTIONS[::5])  # what stops it is one for all exercises
 def test_a_loop_without_an_end_is_stopped(name: str) -> None:
     def stubborn(*args: Any, **kwargs: Any) -> Any:
         while True:
@@ -125,10 +125,11 @@ def test_a_loop_without_an_end_is_stopped(name: str) -> None:
 def test_whatever_is_handed_over_or_returned_is_a_verdict(name: str) -> None:
     numbers = [3, -1.5, float("nan"), True, torch.tensor(2.0), torch.ones(3), torch.ones(2, 2, requires_grad=True)]
     for value in [*numbers, "text", b"bytes", [], [None], {}, {"a": 1}, object(), int]:
-        for answer in (value, lambda *args, value=value, **kwargs: value, lambda value=value: value):
+        for answer in (value, lambda *args, value=value, **kwargs: value):
             verdict = exercise(name).check(answer)
             assert verdict.state in ("not yet", "not attempted"), value
             assert str(verdict)
+    assert exercise(name).check(lambda value=3: value).state in ("not yet", "not attempted")  # takes too few arguments
     assert exercise(name).check(lambda *args, **kwargs: torch.ones(3))._repr_mimebundle_()["text/html"]
 
 
