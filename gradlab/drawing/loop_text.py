@@ -12,8 +12,8 @@ from .marks import CodeText, Drawing, Mark, Path, Text
 _SIZE, _LINE, _ADVANCE = 12.0, 17.0, 0.602  # of the letters of code, in CSS pixels; an advance is in units of the size
 _GUTTER, _EDGE = 40.0, 6.0
 _WORD, _WORDS_LINE = 13.0, 19.0
-_CHIP = 30.0
-_BREAK = re.compile(r"[ (.]")  # a line of code may be broken after these
+_CHIP = 30
+_BREAK = re.compile(r" |\((?!\))")  # a line of code may be broken after these, and within no ()
 
 
 def draw_loop(
@@ -55,7 +55,8 @@ def draw_chip(warning: str, width: int) -> Drawing:
     text = f"⚠ {warning}"
     right = min(text_width(text, _WORD, True) + 24.0, width - 2.0)
     chip = make_box("chip", 2.0, 3.0, right, _CHIP - 3.0, stroke="stale-text", width=2.0, fill="stale/15")
-    return Drawing("warning", [chip, Text("words", 12.0, _CHIP / 2, text, size=_WORD, bold=True)], warning, width, 30)
+    said = Text("words", 12.0, _CHIP / 2, text, size=_WORD, bold=True)
+    return Drawing("warning", [chip, said], warning, width, _CHIP)
 
 
 def _pieces(line: str, most: int) -> list[str]:
@@ -63,7 +64,7 @@ def _pieces(line: str, most: int) -> list[str]:
     further = " " * (len(line) - len(line.lstrip()) + 2)
     pieces = []
     while len(line) > most:
-        places = [found.end() for found in _BREAK.finditer(line[:most]) if found.end() > len(further)]
+        places = [found.end() for found in _BREAK.finditer(line) if len(further) < found.end() <= most]
         at = places[-1] if places else most
         pieces.append(line[:at])
         line = further + line[at:]

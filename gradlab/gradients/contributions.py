@@ -150,7 +150,8 @@ class KeptContributions:
             oldest = min((spans[0][0] for spans in inside if spans), default=newest + 1)
             before = (numbers[0] if numbers else newest + 1) - 1
             spans.insert(0, (oldest, before) if oldest <= before else None)
-            kept[0], rows = rest, kept
+            kept[0] = rest
+            rows = kept
         return Vectors(tuple(spans), rows, total)
 
     def put_back(self, saved: Vectors) -> None:

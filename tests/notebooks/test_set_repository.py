@@ -205,6 +205,7 @@ def test_the_whole_is_right_in_the_other_state(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (setting(tmp_path)[0], bool(done.stdout.strip())) == (address, address != setting()[0])
     tests = [f"tests/{name}.py" for name in BOTH.split()]
+    # Making a page takes seconds, and it is the same for all notebooks: 03 will do.
     chosen = ["-q", "-n", "0", "-p", "no:cacheprovider", "-k", "not one_page or 03_"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *chosen, *tests],

@@ -129,7 +129,8 @@ def test_whatever_is_handed_over_or_returned_is_a_verdict(name: str) -> None:
             verdict = exercise(name).check(answer)
             assert verdict.state in ("not yet", "not attempted"), value
             assert str(verdict)
-    assert exercise(name).check(lambda value=3: value).state in ("not yet", "not attempted")  # takes too few arguments
+    # It gives back what it gets, or takes too few arguments.
+    assert exercise(name).check(lambda value=3: value).state in ("not yet", "not attempted")
     assert exercise(name).check(lambda *args, **kwargs: torch.ones(3))._repr_mimebundle_()["text/html"]
 
 
