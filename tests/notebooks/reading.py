@@ -1,0 +1,74 @@
+"""How long a notebook takes to read and play, by one rule; its header, the map and the teacher's page tell these figures.
+
+A minute is 160 words, or 25 visible lines of code; a question takes 1 minute, a lab or an instrument 4. An exercise
+takes what its own definition says.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+WORDS, LINES, QUESTION, PLAYED = 160, 25, 1.0, 4.0
+INSTRUMENTS = ("Lab", "ForecastLab", "Patient", "swing", "ring_of_orders", "peak", "loss_scale", "two_ranks")
+_PLAYED = re.compile(rf"(?<![\w.])(?:Lab\.preset|course\.\w+|{'|'.join(INSTRUMENTS)})\(")
+_ASKED = re.compile(r"(?<![\w.])predict\(\"")
+_EXERCISE = re.compile(r"(?<![\w.])exercise\(\"(\w+)\"\)")
+_UNSEEN = re.compile(r"<!--.*?-->|<[^>]+>|\]\([^)]*\)|^\[[^\]]+\]: .*$", re.S | re.M)
+CLOSING = ("Recap", "Exercises", "Where the claims come from")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Whole minutes of the three parts of a notebook, and the words of its prose."""
+
+    core: int
+    deeper: int
+    exercises: int
+    words: int
+
+
+def reading(path: Path) -> Reading:
+    """Return what a notebook takes; where the claims come from is looked up, not read."""
+    spent, words = {"core": 0.0, "deeper": 0.0}, 0
+    exercises: list[str] = []
+    part = "core"
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        text = "".join(cell["source"])
+        headings = re.findall(r"^## (.+)$", text, re.M) if cell["cell_type"] == "markdown" else []
+        for heading in headings:
+            part = {"Deeper": "deeper", "Exercises": "exercises", "Recap": "core"}.get(heading.strip(), part)
+            part = "sources" if heading.strip() == CLOSING[-1] else part
+        if part != "sources":
+            words += count_words(text) if cell["cell_type"] == "markdown" else 0
+        exercises += _EXERCISE.findall(text) if cell["cell_type"] == "code" else []
+        if part in spent:
+            spent[part] += minutes(cell)
+    return Reading(math.ceil(spent["core"]), math.ceil(spent["deeper"]), _minutes_of(exercises), words)
+
+
+def minutes(cell: dict[str, Any]) -> float:
+    """Return what one cell takes by the rule."""
+    text = "".join(cell["source"])
+    if cell["cell_type"] == "markdown":
+        return count_words(text) / WORDS
+    if _ASKED.search(text):
+        return QUESTION
+    hidden = cell["metadata"].get("jupyter", {}).get("source_hidden", False)
+    lines = 0 if hidden else sum(bool(line.strip()) for line in text.splitlines())
+    return lines / LINES + (PLAYED if _PLAYED.search(text) else 0.0)
+
+
+def count_words(text: str) -> int:
+    """Return the number of words that are seen of a markdown cell: no addresses, no tags, no bare signs."""
+    return sum(bool(re.search(r"\w", word)) for word in _UNSEEN.sub(" ", text).split())
+
+
+def _minutes_of(exercises: list[str]) -> int:
+    from gradlab import exercise
+
+    return sum(exercise(name).minutes for name in exercises)
