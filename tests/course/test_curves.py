@@ -27,9 +27,16 @@ def test_each_line_ends_where_its_numbers_end_and_has_its_role() -> None:
     assert paths["stale"].dash, "a second cue beside the colour"
 
 
+def test_the_first_number_stands_at_update_0() -> None:
+    """A point lies where the axis has the number of updates done before it was measured."""
+    drawing = curves({"cleared": [4.0, 2.0, 1.0]}).drawing
+    path = drawing.find("curve 0")
+    assert [path.readout.x.value(x) for x in path.points[::2]] == pytest.approx([0, 1, 2])
+
+
 def test_means_and_what_breaks() -> None:
     assert ends(curves({"cleared": [1.0, 2.0, 3.0, 6.0]}, mean_of=2).drawing) == ["cleared 4.5"]
-    assert ends(curves({"cleared": [1.0, 2.0, math.nan, 1.0]}).drawing) == ["cleared: inf at 3"]
+    assert ends(curves({"cleared": [1.0, 2.0, math.nan, 1.0]}).drawing) == ["cleared: inf at 2"]
 
 
 def test_bad_input_is_named() -> None:

@@ -34,7 +34,8 @@ def curves(
 ) -> CurvesFigure:
     """Draw numbers by update, a line for each name; ``stale`` names those that apply gradients again.
 
-    Each point is the mean of ``mean_of`` updates. Raises ValueError for no lines, for an empty one, and for a name in
+    The first number is the one before any update, at update 0. Each point is the mean of ``mean_of`` numbers and stands
+    at the last of them. Raises ValueError for no lines, for an empty one, and for a name in
     ``stale`` that there is not.
     """
     if not lines or not all(len(values) >= max(mean_of, 1) for values in lines.values()):
@@ -49,9 +50,9 @@ def curves(
 
 def _curve(values: Any, mean_of: int) -> Curve:
     wrong = np.flatnonzero(~np.isfinite(values))
-    broken = int(wrong[0]) + 1 if len(wrong) else None
+    broken = int(wrong[0]) if len(wrong) else None
     means = np.convolve(values[: wrong[0]] if len(wrong) else values, np.ones(mean_of) / mean_of, mode="valid")
-    updates = np.arange(len(means)) + mean_of
+    updates = np.arange(len(means)) + mean_of - 1
     listed: list[float] = means.tolist()
     now = listed[-1] if mean_of > 1 and listed else float(values[-1])
     return Curve(updates.tolist(), listed, listed, listed, broken=broken, now=now)
