@@ -1,4 +1,4 @@
-"""How long a notebook takes to read and play, by one rule; its header, the map and the teacher's page tell these figures.
+"""How long a notebook takes to read and play, by one rule: its header, the map and the teacher's page show it.
 
 A minute is 160 words, or 25 visible lines of code; a question takes 1 minute, a lab or an instrument 4. An exercise
 takes what its own definition says.
@@ -19,7 +19,8 @@ _PLAYED = re.compile(rf"(?<![\w.])(?:Lab\.preset|course\.\w+|{'|'.join(INSTRUMEN
 _ASKED = re.compile(r"(?<![\w.])predict\(\"")
 _EXERCISE = re.compile(r"(?<![\w.])exercise\(\"(\w+)\"\)")
 _UNSEEN = re.compile(r"<!--.*?-->|<[^>]+>|\]\([^)]*\)|^\[[^\]]+\]: .*$", re.S | re.M)
-CLOSING = ("Recap", "Exercises", "Where the claims come from")
+CLOSING = ("Recap", "Deeper", "Exercises", "Where the claims come from")
+PARTS = {"Recap": "core", "Deeper": "deeper", "Exercises": "exercises", "Where the claims come from": "sources"}
 
 
 @dataclass(frozen=True)
@@ -41,14 +42,26 @@ def reading(path: Path) -> Reading:
         text = "".join(cell["source"])
         headings = re.findall(r"^## (.+)$", text, re.M) if cell["cell_type"] == "markdown" else []
         for heading in headings:
-            part = {"Deeper": "deeper", "Exercises": "exercises", "Recap": "core"}.get(heading.strip(), part)
-            part = "sources" if heading.strip() == CLOSING[-1] else part
+            part = PARTS.get(heading.strip(), part)
         if part != "sources":
             words += count_words(text) if cell["cell_type"] == "markdown" else 0
         exercises += _EXERCISE.findall(text) if cell["cell_type"] == "code" else []
         if part in spent:
             spent[part] += minutes(cell)
     return Reading(math.ceil(spent["core"]), math.ceil(spent["deeper"]), _minutes_of(exercises), words)
+
+
+def header(read: Reading) -> str:
+    """Return how a notebook's first cell tells its minutes."""
+    return f"**Time** core {read.core} minutes, deeper {read.deeper}, exercises {read.exercises}"
+
+
+def total(read: list[Reading]) -> str:
+    """Return how the teacher's page sums up the series."""
+    hours = [
+        f"{sum(parts) / 60:.1f} hours" for parts in zip(*[(r.core, r.deeper, r.exercises) for r in read], strict=True)
+    ]
+    return f"the cores take {hours[0]}, the deeper sections {hours[1]} and the exercises {hours[2]}."
 
 
 def minutes(cell: dict[str, Any]) -> float:

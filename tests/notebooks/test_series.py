@@ -11,14 +11,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from reading import CLOSING, PARTS, header, reading, total
 from set_repository import set_up_cell, setting
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 EACH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 SHEET = "13_cheat_sheet"  # one page that is printed: no predictions between its loops, exercises at its end
-LINES = 14  # a cell is about twelve lines and one idea
-CLOSING = ["Recap", "Exercises", "Where the claims come from"]
+LINES = {"core": 8, "deeper": 12, "exercises": 14, "sources": 0}  # of a code cell, which has one idea
+CORE, CORES = 15, 210  # minutes: of one core, and of all fourteen
 
 
 def stored(path: Path) -> list[dict[str, Any]]:
@@ -46,7 +47,6 @@ def test_it_opens_as_all_do(path: Path) -> None:
     assert re.match(rf"# {number} · \S", first)
     for word in ("**Afterwards you can**", "**Time**", "**Builds on**", "**Contents**"):
         assert word in first, word
-    assert re.search(r"\*\*Time\*\* \d+ minutes", first)
     assert "<!-- address: links -->\n" in first, "where links to Binder and Colab stand if there are any"
 
 
@@ -55,18 +55,54 @@ def test_the_contents_are_its_headings(path: Path) -> None:
     listed = re.findall(r"\[([^\]]+)\]\(#([^)]+)\)", stored(path)[0]["source"])
     assert [text for text, _ in listed] == headings(path)
     assert [target for _, target in listed] == [heading.replace(" ", "-") for heading in headings(path)]
-    assert [heading for heading in headings(path) if heading in CLOSING] == CLOSING
-    assert headings(path)[-1] == CLOSING[-1]
+    assert tuple(headings(path)[-len(CLOSING) :]) == CLOSING
+
+
+def parts(path: Path) -> list[tuple[str, dict[str, Any]]]:
+    """Each cell with the part of the notebook in which it stands: core, deeper, exercises, sources."""
+    found, part = [], "core"
+    for cell in stored(path):
+        if cell["cell_type"] == "markdown":
+            for heading in re.findall(r"^## (.+)$", cell["source"], re.M):
+                part = PARTS.get(heading.strip(), part)
+        found.append((part, cell))
+    return found
 
 
 @EACH
-def test_the_teachers_map_tells_its_minutes(path: Path) -> None:
-    first = stored(path)[0]["source"].replace("\n", " ")
-    alone, with_exercises = re.search(r"\*\*Time\*\* (\d+) minutes.*?the exercises (\d+) more", first).groups()
+def test_its_minutes_are_those_of_the_rule(path: Path) -> None:
+    """python tests/refresh_minutes.py writes them."""
+    read = reading(path)
+    assert header(read) in stored(path)[0]["source"]
+    assert read.core <= CORE
     row = next(
         line for line in prose_of(READMES[1]).splitlines() if line.startswith(f"| [{path.stem.replace('_', ' ', 1)}]")
     )
-    assert f"| {alone} + {with_exercises} |" in row
+    assert f"| {read.core} + {read.deeper} + {read.exercises} |" in row
+
+
+def test_the_cores_take_three_and_a_half_hours() -> None:
+    read = [reading(path) for path in NOTEBOOKS]
+    assert sum(each.core for each in read) <= CORES
+    assert total(read) in prose_of(READMES[1])
+
+
+@EACH
+def test_the_recap_has_three_lines(path: Path) -> None:
+    recap = next(cell["source"] for cell in stored(path) if cell["source"].startswith("## Recap"))
+    assert len(re.findall(r"^- ", recap, re.M)) == 3
+
+
+@EACH
+def test_what_is_deeper_is_folded_and_says_who_needs_it(path: Path) -> None:
+    deeper = [cell for part, cell in parts(path) if part == "deeper" and cell["cell_type"] == "markdown"]
+    assert deeper[0]["source"].startswith("## Deeper\n")
+    sections = [cell for cell in deeper if cell["source"].startswith("### ")]
+    assert sections
+    for cell in sections:
+        assert re.fullmatch(r"### \S[^\n]*\n\n\*For you if [^\n]+\*", cell["source"].strip()), cell["source"]
+        assert cell["metadata"].get("jp-MarkdownHeadingCollapsed") is True, cell["source"]
+    assert sum(cell["source"].count("\n### ") for cell in deeper) == 0, "a heading has a cell of its own"
 
 
 @EACH
@@ -95,11 +131,12 @@ def test_the_answers_are_folded_away(path: Path) -> None:
 
 @EACH
 def test_cells_are_short_and_end_in_no_silence(path: Path) -> None:
-    for text in of(path, "code"):
-        if "predict(" in text or text == of(path, "code")[0]:
+    for part, cell in parts(path):
+        text = cell["source"]
+        if cell["cell_type"] != "code" or "predict(" in text or cell["id"] == "setup":
             continue  # a question is prose
         lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
-        assert len(lines) <= LINES, text
+        assert len(lines) <= LINES[part], text
 
 
 @EACH

@@ -18,8 +18,8 @@ class SeriesNotebook:
     """``"03"``."""
     name: str
     """``"forgetting_zero_grad"``."""
-    minutes: tuple[int, int]
-    """Without the exercises, and for the exercises."""
+    minutes: tuple[int, int, int]
+    """Of its core, of its deeper sections, and of its exercises."""
     needs: tuple[str, ...]
     """The numbers of the notebooks that come before it, or ``"the series"``."""
     helps: tuple[str, ...]

@@ -22,7 +22,7 @@ class SeriesMap:
         self._tallies, self._note = notebook_tallies(found.events), note
 
     def __repr__(self) -> str:
-        head = f"  {'notebook':26}{'needs':22}{'bets':>9}{'exercises':>12}{'minutes':>10}"
+        head = f"  {'notebook':26}{'needs':22}{'core':>8}{'bets':>9}{'exercises':>12}{'spent':>10}"
         lines = [self._line(each) for each in series_notebooks()]
         return "\n".join([head, *lines, *([self._note] if self._note else [])])
 
@@ -31,7 +31,8 @@ class SeriesMap:
         sign = _DONE if tally.done else _BEGUN if tally.begun else " "
         name = f"{notebook.number} {notebook.name}"
         bets, solved = f"{tally.answered} of {tally.questions}", f"{tally.solved} of {tally.exercises}"
-        return f"{sign} {name:26}{notebook.needs_text:22}{bets:>9}{solved:>12}{tally.minutes or '-':>10}"
+        before = f"{sign} {name:26}{notebook.needs_text:22}{notebook.minutes[0]:>4} min"
+        return f"{before}{bets:>9}{solved:>12}{tally.minutes or '-':>10}"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         stages = []
@@ -56,8 +57,8 @@ def _tile(notebook: SeriesNotebook, tally: NotebookTally) -> str:
     title = f'<a href="{notebook.file}">{name}</a>' if Path(notebook.file).is_file() else name
     mark = f'<span aria-hidden="true">{sign} </span><span class="gl-map-unseen">{words}</span>' if sign else ""
     counts = [_count("bets", tally.answered, tally.questions), _count("exercises", tally.solved, tally.exercises)]
-    counts += [f"<span>{tally.minutes} min</span>"] if tally.minutes else []
-    needs = f"<i>needs {notebook.needs_text}</i><br>" if notebook.needs else ""
+    counts += [f"<span>{tally.minutes} min spent</span>"] if tally.minutes else []
+    needs = f"<i>core {notebook.minutes[0]} min, needs {notebook.needs_text}</i><br>"
     return f'<li class="gl-map-{state or "open"}"><b>{mark}{title}</b><br>{needs}{", ".join(counts)}</li>'
 
 

@@ -1,0 +1,118 @@
+"""The voice of the series: plain sentences of a readable length, without the words that voice.toml names."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from test_series import NOTEBOOKS, READMES, of
+
+from gradlab.course import exercises
+from gradlab.course.exercises.text import read_text
+from gradlab.widgets.question import find_question, question_names
+
+HERE = Path(__file__).parent
+RULES = tomllib.loads((HERE / "voice.toml").read_text(encoding="utf-8"))
+WORDS = {
+    kind: re.compile("|".join(rf"(?<!\w)(?:{each})(?!\w)" for each in found), re.I)
+    for kind, found in RULES["words"].items()
+}
+SHORT = {mark.lower() for mark in RULES["short"]["marks"]}
+# No prose: code, formulas, addresses, comments, tags. Code in a sentence counts as one word.
+BLOCKS = re.compile(r"```.*?```|\$\$.*?\$\$|<!--.*?-->|^\[[^\]]+\]: [^\n]*|^ *\|[^\n]*|^#+ [^\n]*", re.S | re.M)
+PARAGRAPHS = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
+ENDS = re.compile(r"(?<=[.!?])[)*\"]*\s+(?=[(*\"]*[A-Z0-9`\[])| \u00b7 ")
+EXERCISES = sorted(Path(exercises.__path__[0]).glob("nb*/*.md"))
+PAGES = [*READMES, READMES[1].parent / "CLASSROOM.md"]
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Each text that a learner or a teacher reads, with where it stands."""
+    for path in NOTEBOOKS:
+        yield (
+            path.name,
+            "\n\n".join(text for text in of(path, "markdown") if not text.startswith("## Where the claims")),
+        )
+    for name in question_names():
+        question = find_question(name)
+        parts = (question.text, *(option.remark for option in question.options if option.remark), question.why)
+        yield f"question {name}", "\n\n".join(parts)
+    for path in EXERCISES:
+        text = read_text(path)
+        yield f"exercise {path.stem}", "\n\n".join((text.spec, *text.hints, *text.remarks.values()))
+    for path in PAGES:
+        yield path.name, path.read_text(encoding="utf-8")
+
+
+def paragraphs(text: str) -> Iterator[list[str]]:
+    """Split markdown into paragraphs of sentences of plain words; a formula or a piece of code is one word."""
+    text = re.sub(r"\$[^$]+\$", "x", BLOCKS.sub("\n\n", text))
+    text = re.sub(r"`([^`]*)`", lambda code: re.sub(r"\s", "\u00a0", code[0]).replace(".", "\u2024"), text)
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)|\[([^\]]*)\]\[[^\]]*\]", lambda link: link[1] or link[2] or "", text)
+    text = re.sub(r"<[^>]+>|\*\*", "", text)
+    for paragraph in PARAGRAPHS.split(text):
+        plain = re.sub(r"^\s*(?:[-*]|\d+\.) ", "", paragraph)
+        parts = [re.sub(r"[ \n]+", " ", each.replace("*", "")).strip() for each in ENDS.split(plain)]
+        if found := [each for each in parts if re.search(r"\w", each)]:
+            yield found
+
+
+def words_of(sentence: str) -> int:
+    """Return the number of its words."""
+    return sum(bool(re.search(r"\w", word)) for word in sentence.split(" "))
+
+
+def faults(text: str) -> list[str]:
+    """Return what is against the rules, each with its sentence."""
+    found = []
+    for paragraph in paragraphs(text):
+        short = [each for each in paragraph if words_of(each) < RULES["shortest"] and re.search(r"[.!]\W*$", each)]
+        short = [each for each in short if each.strip(' .:!()"').lower() not in SHORT]
+        if len(short) > 1:
+            found.append(f"telegram: {' | '.join(short)}")
+        for sentence in paragraph:
+            if words_of(sentence) > RULES["longest"]:
+                found.append(f"{words_of(sentence)} words: {sentence}")
+            if any(each["text"] in sentence for each in RULES["allowed"]):
+                continue
+            prose = re.sub(r"`[^`]*`", "`code`", sentence)
+            found += [
+                f"{kind} ({match[0]}): {sentence}" for kind, rule in WORDS.items() if (match := rule.search(prose))
+            ]
+    return found
+
+
+@pytest.mark.parametrize(("where", "text"), list(texts()), ids=[where for where, _ in texts()])
+def test_the_voice_is_plain(where: str, text: str) -> None:
+    assert faults(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Nobody says so when the loss falls.",
+        "It shall be cleared before each window begins.",
+        "That loop has an illness that you know.",
+        "It is full. It stays full.",
+        " ".join(["word"] * 31) + ".",
+        "Above it is nothing that the step could use.",
+        "Who forgets the line sees the loss swing.",
+    ],
+)
+def test_what_is_against_the_rules_is_found(text: str) -> None:
+    assert faults(text)
+
+
+def test_plain_text_passes() -> None:
+    code = "Call `optimizer.zero_grad()` before each forward.\n\n```python\nnobody()\n```\n\n"
+    assert faults(f"{code}*What to see. The loss falls to 0.2 in 60 updates.*") == []
+
+
+def test_each_exception_is_used_and_has_a_reason() -> None:
+    everything = [sentence for _, text in texts() for part in paragraphs(text) for sentence in part]
+    for each in RULES["allowed"]:
+        assert each["reason"]
+        assert any(each["text"] in sentence for sentence in everything), each

@@ -1,0 +1,56 @@
+"""Write the minutes of each notebook, as the rule of ``notebooks/reading.py`` counts them, wherever they are told.
+
+``python tests/refresh_minutes.py``: into the headers of the notebooks, the map of notebooks/README.md and series.toml.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests" / "notebooks")]
+
+from reading import Reading, header, reading, total  # noqa: E402 - it lies in the folder of the tests
+
+
+def write(path: Path, pattern: str, text: str) -> None:
+    """Replace the one place that the pattern finds."""
+    before = path.read_text(encoding="utf-8")
+    after, found = re.subn(pattern, lambda match: text, before, flags=re.M)
+    if found != 1:
+        raise SystemExit(f"{path.relative_to(ROOT)}: expected one place like {pattern}, found {found}")
+    path.write_text(after, encoding="utf-8")
+
+
+def main() -> None:
+    """Write all of them, and print the table."""
+    read: list[Reading] = []
+    print("notebook                      core  deeper  exercises  words")
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        now = reading(path)
+        read.append(now)
+        name = path.stem.partition("_")[2]
+        write(path, r"\*\*Time\*\* core \d+ minutes, deeper \d+, exercises \d+", header(now))
+        cells = f"{now.core} + {now.deeper} + {now.exercises}"
+        write(
+            ROOT / "notebooks" / "README.md",
+            rf"(?<=\({re.escape(path.name)}\) \| ).*$",
+            re.sub(r"\d+(?: \+ \d+)+", cells, row(path.name)),
+        )
+        listed = f"minutes = [{now.core}, {now.deeper}, {now.exercises}]"
+        write(ROOT / "gradlab/course/series.toml", rf'(?<=name = "{name}"\n)minutes = \[.*\]', listed)
+        print(f"{path.stem:28}{now.core:6}{now.deeper:8}{now.exercises:11}{now.words:7}")
+    write(ROOT / "notebooks" / "README.md", r"^\*\*All together\*\*: .*$", f"**All together**: {total(read)}")
+    print(total(read))
+
+
+def row(name: str) -> str:
+    """Return what follows the link in the map's row of a notebook."""
+    text = (ROOT / "notebooks" / "README.md").read_text(encoding="utf-8")
+    return text.partition(f"]({name}) | ")[2].partition("\n")[0]
+
+
+if __name__ == "__main__":
+    main()
