@@ -52,6 +52,7 @@ def paragraphs(text: str) -> Iterator[list[str]]:
     text = re.sub(r"\$[^$]+\$", "x", BLOCKS.sub("\n\n", text))
     text = re.sub(r"`([^`]*)`", lambda code: re.sub(r"\s", "\u00a0", code[0]).replace(".", "\u2024"), text)
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)|\[([^\]]*)\]\[[^\]]*\]", lambda link: link[1] or link[2] or "", text)
+    text = re.sub(r"(?<=[.!?]\s)\*\*(\w)", lambda bold: bold[1].upper(), text)  # a bold name begins a sentence
     text = re.sub(r"<[^>]+>|\*\*", "", text)
     for paragraph in PARAGRAPHS.split(text):
         plain = re.sub(r"^\s*(?:[-*]|\d+\.) ", "", paragraph)
