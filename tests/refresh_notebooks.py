@@ -39,8 +39,8 @@ def refresh(path: Path) -> float:
             if lines := cell.metadata.get("gradlab", {}).get("stored_after"):
                 last = cell.source.splitlines()[-1]  # what the cell shows
                 played = nbformat.v4.new_code_cell("\n".join([*lines, last]))
-                client.execute_cell(played, at)
-                cell.outputs = played.outputs
+                client.execute_cell(played, at)  # which puts it in the notebook
+                cell.outputs, notebook.cells[at] = played.outputs, cell
     clean(notebook)
     nbformat.write(notebook, path)
     return time.perf_counter() - began
