@@ -12,6 +12,13 @@ const PATIENCE = 5000; // ms for an answer that another lab waits for; its kerne
 /** @type {Map<string, Promise<Part>>} by the name of the text; the page's own, because each lab has this file anew */
 const parts = (/** @type {any} */ (globalThis).gradlabParts ??= new Map());
 
+/**
+ * By lab, the model that lasts as long as the lab. That of a view does not: anywidget takes all that listens to it away with
+ * the view, while the lab may be seen in another cell, or in the same one when it is run again.
+ * @type {Map<string, Model>}
+ */
+const lasting = new Map();
+
 /** @param {Model} model @returns {Promise<Part>} */
 function ask(model) {
   const asked = new Promise((resolve, reject) => {
@@ -43,10 +50,12 @@ async function partOf(model) {
 export default {
   /** @param {{model: Model}} context */
   initialize({ model }) {
+    lasting.set(model.get("lab_id"), model);
     return async () => (await parts.get(model.get("code_id"))?.catch(() => null))?.close?.(model);
   },
   /** @param {{model: Model, el: HTMLElement}} context */
-  async render(context) {
-    return (await partOf(context.model)).open(context);
+  async render({ model, el }) {
+    const kept = lasting.get(model.get("lab_id")) ?? model;
+    return (await partOf(kept)).open({ model: kept, el });
   },
 };

@@ -134,3 +134,19 @@ def test_a_lab_out_of_sight_stops(lab_page: Callable[..., Notebook]) -> None:
     page.page.wait_for_timeout(200)
     assert page.ask("old.runner.updates") == updates
     assert page.ask("old.controller.playing") is False
+
+
+@pytest.mark.parametrize("places", [1, 2])
+def test_a_lab_whose_cell_is_run_again_goes_on(lab_page: Callable[..., Notebook], places: int) -> None:
+    """It is the same lab, shown anew; and it may be seen in another cell, too."""
+    page = lab_page("from gradlab import Lab\nlab = Lab('bowl', panels=['loss'])", *["lab"] * places)
+    page.page.wait_for_function("places => document.querySelectorAll('.gradlab canvas').length === places", arg=places)
+    page.button("1 update").click()
+    page.wait_for_updates(1)
+    page.page.evaluate("""async () => {
+      jupyterapp.shell.currentWidget.content.activeCellIndex = 1;
+      await jupyterapp.commands.execute('notebook:run-cell');
+    }""")
+    page.page.wait_for_timeout(300)
+    page.button("1 update").click()
+    page.wait_for_updates(2)
