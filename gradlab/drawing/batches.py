@@ -13,10 +13,12 @@ from .lettering import text_width
 BATCH_STYLES: dict[str, dict[str, Any]] = {
     "fresh": {"fill": "fresh", "stroke": "ink", "width": 1.0},
     "stale": {"fill": "stale", "stroke": "ink", "width": 1.0, "hatch": "//", "dash": "dashed"},
+    "outdated": {"fill": "faint", "stroke": "ink", "width": 1.0, "hatch": "..", "dash": "dotted"},
     "other": {"fill": "paper", "stroke": "grey", "width": 1.2, "dash": "dashed"},
     "sum": {"fill": "faint", "stroke": "ink", "width": 2.2},
 }
-"""How a contribution to ``.grad`` is drawn. Stale: an optimizer step has already used it."""
+"""How a contribution to ``.grad`` is drawn. Stale: an optimizer step has already used it. Outdated: no step has used it
+yet, and the weights have moved since its forward."""
 _IN_FULL = {"stale": "stale (already used)", "sum": "their sum, .grad"}
 _SWATCH, _GAP = 23.0, 16.0  # CSS pixels from a swatch to the end of it, and between two entries in a row
 

@@ -223,6 +223,23 @@ def test_a_single_layer_applies_gradients_that_are_one_update_old() -> None:
     assert "58 of 60 steps apply an outdated gradient" in tried.why  # the first finds None, the second one is in time
 
 
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_gradient_is_outdated_if_a_step_moves_the_weights_between_its_forward_and_its_backward(order: str) -> None:
+    for layers in (1, 3):
+        moved = outdated = False  # a step since the newest forward; whether the newest gradient is from before it
+        for call in ran(order, first_loss=True, layers=layers).trial.calls:
+            if call.piece == "step":
+                assert bool(call.age) == bool(call.before.outdated)
+                moved, outdated = moved or call.moved, False
+            elif call.piece == "forward":
+                moved = False
+            elif call.piece == "backward":
+                outdated = moved and not call.failed
+            elif call.piece == "zero_grad":
+                outdated = False
+            assert bool(call.after.outdated) == outdated
+
+
 @pytest.mark.parametrize(
     ("order", "options", "result", "why"),
     [

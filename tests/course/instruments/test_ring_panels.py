@@ -76,6 +76,7 @@ def test_there_is_a_box_for_each_backward_in_grad(order: str) -> None:
         if isinstance(mark, Path) and (found := re.fullmatch(r"box (\d+)\.(\d+)", mark.id)):
             boxes.setdefault(int(found[1]), {})[int(found[2])] = mark.fill
             assert (mark.fill, mark.hatch) in (("fresh", ""), ("stale", "//"))
+    assert "outdated" not in drawing.texts()
     for at, call in enumerate(calls):
         stale = {n for first, last in call.after.stale for n in range(first, last + 1)}
         held = {n for first, last in call.after.holds for n in range(first, last + 1)}
@@ -84,6 +85,21 @@ def test_there_is_a_box_for_each_backward_in_grad(order: str) -> None:
     for at, call in enumerate(calls):
         if call.piece == "step" and not call.failed:
             assert shapes[f"step {at}"] == ("triangle" if call.moved else "cross")
+
+
+def test_an_outdated_gradient_has_a_mark_of_its_own() -> None:
+    """Without ``zero_grad`` all three kinds lie in one column; backward 1 ran before any step, so it is fresh."""
+    view = look("forward step backward", layers=1, call=6)
+    columns, in_ring = view.panels["grad"](460, 300), view.panels["ring"](460, 300)
+    marks = {mark.id: (mark.fill, mark.hatch, mark.dash) for mark in columns.marks if isinstance(mark, Path)}
+    fresh, stale, outdated = marks["box 2.1"], marks["box 4.1"], marks["box 5.2"]
+    assert len({fresh[0], stale[0], outdated[0]}) == 3
+    assert len({fresh[1:], stale[1:], outdated[1:]}) == 3, "told by more than its colour"
+    assert "outdated" in columns.texts()
+    assert "outdated" in columns.find("box 5.2").words
+    assert "the weights have moved since its forward" in in_ring.find("box 1").words
+    assert ".grad: backwards 1\u20132 (1 applied, 2 outdated)" in view.note
+    assert "2 outdated" in columns.words
 
 
 def test_the_loss_curves_lie_where_the_losses_are() -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ....drawing import BATCH_STYLES, Drawing, PanelBuilder, Path, Spot, make_box, text_width
 from ....formatting import short
+from ....gradients import union
 from .trial import Grad, LoopCall
 from .verdict import OrderRun, call_text, grad_text, spans_text
 
@@ -18,6 +19,12 @@ CALL_STYLES: dict[str, dict[str, str]] = {
     "backward": {"fill": "gradients/35", "stroke": "gradients"},
     "step": {"fill": "optimizer/35", "stroke": "optimizer"},
 }
+BOX_WORDS = {
+    "stale": "already applied",
+    "outdated": "not applied yet, outdated: the weights have moved since its forward",
+    "fresh": "not applied yet",
+}
+"""What a box in ``.grad`` says, by its look; they stand in this order where boxes are joined."""
 SIGNS = {"right": "\u2713 right", "harmless": "\u2713 harmless", "wrong": "\u2717 wrong", "error": "\u2717 error"}
 _TOP, _BELOW = 66.0, 34.0  # CSS pixels above and below the line
 _HIGH = 24.0  # of a call
@@ -136,16 +143,11 @@ def _add_call(panel: PanelBuilder, oval: _Oval, place: int, piece: str, call: Lo
 
 def grad_boxes(grad: Grad) -> list[tuple[str, str]]:
     """Return what stands in each box of a ``.grad``, and its look: one a backward where they are few."""
-    if grad.count <= _MOST_BOXES:
-        stale = {number for first, last in grad.stale for number in range(first, last + 1)}
-        inside = [number for first, last in grad.holds for number in range(first, last + 1)]
-        return [(str(number), "stale" if number in stale else "fresh") for number in inside]
-    newest = grad.holds[-1][1]
-    boxes = [(spans_text(grad.stale), "stale")] if grad.stale else []
-    if grad.fresh:
-        first = newest - grad.fresh + 1
-        boxes.append((spans_text(((first, newest),)), "fresh"))
-    return boxes
+    looks = grad.looks
+    if len(looks) <= _MOST_BOXES:
+        return [(str(number), look) for number, look in looks.items()]
+    alike = {word: tuple(union((n, n) for n, look in looks.items() if look == word)) for word in BOX_WORDS}
+    return [(spans_text(numbers), word) for word, numbers in alike.items() if numbers]
 
 
 def _add_grad(panel: PanelBuilder, grad: Grad, x: float, y: float) -> None:
@@ -158,7 +160,7 @@ def _add_grad(panel: PanelBuilder, grad: Grad, x: float, y: float) -> None:
     wide = [max(22.0, text_width(text) + 10) for text, _ in boxes]
     left = x - (sum(wide) + 4 * (len(wide) - 1)) / 2
     for at, ((text, look), each) in enumerate(zip(boxes, wide, strict=True)):
-        words = f"backward {text}, {'already applied' if look == 'stale' else 'not applied yet'}"
+        words = f"backward {text}, {BOX_WORDS[look]}"
         panel.add(make_box(f"box {at}", left, y - 11, left + each, y + 11, **BATCH_STYLES[look], words=words))
         panel.label(f"box {at} number", [Spot(text, left + each / 2, y, "middle")], backed=True)
         left += each + 4

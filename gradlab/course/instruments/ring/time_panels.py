@@ -24,7 +24,8 @@ def draw_contents(moment: CallSeen, width: int, height: int) -> Drawing:
     bottom = height - _NAMES
     most = max(3, max((call.after.count for call in calls), default=0))
     tall = min(_TALLEST, (bottom - _TOP - 18) / most)
-    add_key(panel, ("fresh", "stale"), _LEFT, 41, 74)
+    outdated = any(call.after.outdated for call in calls)
+    add_key(panel, ("fresh", "stale", "outdated") if outdated else ("fresh", "stale"), _LEFT, 41, 74)
     if panel.label("key step word", [Spot("step moves the weights", _LEFT + 268, 41)]):
         panel.add(Dots("key step", (_LEFT + 256, 41.0), shape="triangle", size=11, fill="optimizer"))
     if moment.call:
@@ -48,11 +49,9 @@ def _add_column(
     look = CALL_STYLES[call.piece]
     panel.add(make_box(f"name {at} box", middle - 8, bottom + 5, middle + 8, bottom + _NAMES - 6, **look))
     panel.label(f"name {at}", [Spot(call.piece, middle, bottom + _NAMES / 2, "middle")], size=11.0, angle=90.0)
-    stale = {number for first, last in call.after.stale for number in range(first, last + 1)}
-    inside = [number for first, last in call.after.holds for number in range(first, last + 1)]
+    inside = call.after.looks
     y = bottom
-    for number in inside:
-        state = "stale" if number in stale else "fresh"
+    for number, state in inside.items():
         words = f"turn {call.turn}, after {call.piece}: backward {number}, {state}"
         panel.add(
             make_box(

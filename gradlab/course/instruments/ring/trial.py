@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ...._process import lock
-from ....gradients import Provenance, Span
+from ....gradients import Provenance, Span, union, within
 from ....loop import LoopError, Program
 from ....tasks import Task, digits
 from .loop_text import Setup, order_source
@@ -31,6 +31,8 @@ class Grad:
     """Numbers of the backwards that are inside, as (first, last)."""
     stale: tuple[Span, ...] = ()
     """Of these, what a step has applied."""
+    outdated: tuple[Span, ...] = ()
+    """Of these, what no step has applied, but whose forward ran before the newest move of the weights."""
     norm: float = 0.0
 
     @property
@@ -42,6 +44,14 @@ class Grad:
     def fresh(self) -> int:
         """How many of them no step has applied."""
         return self.count - count(self.stale)
+
+    @property
+    def looks(self) -> dict[int, str]:
+        """The number of each backward that is inside, and whether it is "fresh", "stale" or "outdated"."""
+        found = {number: "fresh" for first, last in self.holds for number in range(first, last + 1)}
+        for look, some in (("stale", self.stale), ("outdated", self.outdated)):
+            found |= {number: look for first, last in some for number in range(first, last + 1)}
+        return found
 
 
 @dataclass(frozen=True)
@@ -192,6 +202,8 @@ class _Observer:
 
     def _note(self, piece: str, place: int, line: int, failed: bool = False) -> None:
         """Write a call down that has just run, or failed."""
+        if piece == "backward" and not failed:
+            self.made_after[self.provenance.backwards] = self.loss_moves
         before, self.grad = self.grad, self._read_grad()
         added = batch = age = 0
         moved = False
@@ -199,8 +211,7 @@ class _Observer:
             batch = self.loss_batch = self.turn + self.setup.has_first_loss
             self.loss_moves, self.loss_writes, self.loss_used = self.moves, self.writes, False
         elif piece == "backward" and not failed:
-            added, batch = self.provenance.backwards, self.loss_batch
-            self.made_after[added], self.loss_used = self.loss_moves, True
+            added, batch, self.loss_used = self.provenance.backwards, self.loss_batch, True
         elif piece == "step" and not failed:
             now = self._weights()
             moved = not torch.equal(now, self.weights)
@@ -226,7 +237,9 @@ class _Observer:
         if all(parameter.grad is None for parameter in self.model.parameters()):
             return Grad("None")
         kind = "batches" if contents.holds else "zeros"
-        return Grad(kind, tuple(contents.holds), tuple(contents.stale), contents.norm)
+        grad = Grad(kind, tuple(contents.holds), tuple(contents.stale), norm=contents.norm)
+        outdated = union((n, n) for n, moves in self.made_after.items() if moves < self.moves and _newly(n, grad))
+        return replace(grad, outdated=tuple(outdated))
 
     def _weights(self) -> Tensor:
         return torch.cat([parameter.detach().flatten() for parameter in self.model.parameters()])
@@ -234,5 +247,4 @@ class _Observer:
 
 def _newly(number: int, before: Grad) -> bool:
     """Whether a step that finds this in ``.grad`` is the first to apply a backward."""
-    inside = any(first <= number <= last for first, last in before.holds)
-    return inside and not any(first <= number <= last for first, last in before.stale)
+    return within(number, before.holds) and not within(number, before.stale)

@@ -122,14 +122,18 @@ def spans_text(spans: tuple[Span, ...]) -> str:
 
 
 def grad_text(grad: Grad) -> str:
-    """Say what is in ``.grad``: ``None``, ``zeros`` or ``backwards 1-3 (1-2 applied), norm 0.58``."""
+    """Say what is in ``.grad``: ``None``, ``zeros``, ``backwards 1-3 (1-2 applied), norm 0.58``."""
     if grad.kind == "None":
         return "None"
     if not grad.holds:
         return "zeros"
-    which = "" if grad.stale == grad.holds else f"{spans_text(grad.stale)} "
-    stale = f" ({which}applied)" if grad.stale else ""
-    return f"backward{'s' if grad.count > 1 else ''} {spans_text(grad.holds)}{stale}, norm {short(grad.norm)}"
+    marked = [
+        f"{'' if some == grad.holds else f'{spans_text(some)} '}{word}"
+        for word, some in (("applied", grad.stale), ("outdated", grad.outdated))
+        if some
+    ]
+    said = f" ({', '.join(marked)})" if marked else ""
+    return f"backward{'s' if grad.count > 1 else ''} {spans_text(grad.holds)}{said}, norm {short(grad.norm)}"
 
 
 def call_text(call: LoopCall) -> str:
