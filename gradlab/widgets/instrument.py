@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from .._process import lock
-from ..drawing import Drawing, to_png, to_svg
+from ..drawing import Drawing, draw_loop, to_png, to_svg
 from .code import coloured
 from .export import LiveView, mimebundle
 from .frames import Frame, FrameWriter
@@ -125,6 +125,14 @@ class Instrument(ABC):
         """Return the panels as they are now."""
         return [panel(*self.size) for panel in self._now().panels.values()]
 
+    def _still(self, view: View) -> list[Drawing]:
+        """Return what a still shows: the panels, and the code that ran with its words where a place is left for it."""
+        drawn = [panel(*self.size) for panel in view.panels.values()]
+        if view.code and len(drawn) == 3:
+            words = [said for said in (view.state, view.note) if said]
+            drawn.append(draw_loop(view.code, range(view.lit[0], view.lit[1] + 1), (), words, self.size[0]))
+        return drawn
+
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
         return self._write(self._writer, self._now(), self.values, self._size, self._alarm)
@@ -137,9 +145,9 @@ class Instrument(ABC):
         target = Path(path)
         with lock:
             if target.suffix == ".png":
-                target.write_bytes(to_png(self.drawings()))
+                target.write_bytes(to_png(self._still(self._now())))
             elif target.suffix == ".svg":
-                target.write_text(to_svg(self.drawings()), encoding="utf-8")
+                target.write_text(to_svg(self._still(self._now())), encoding="utf-8")
             else:
                 target.write_text(self._page(), encoding="utf-8")
         return target
@@ -247,7 +255,7 @@ class Instrument(ABC):
             size = PanelSize(*self.size, self.size[0])
             frames.append(self._write(writer, self._seen(at), at, size, "", turned))
         seen = self._seen(start)
-        png = to_png([panel(*self.size) for panel in seen.panels.values()])
+        png = to_png(self._still(seen))
         recording = {"title": self.title, "settings": settings, "frames": frames}
         caption = (
             f"A recording of {len(settings)} settings, each computed by PyTorch. It needs no kernel: turn a control."
@@ -264,4 +272,4 @@ class Instrument(ABC):
         with lock:
             if self._view is None:
                 self._view = LiveView("instrument", self.handle)
-            return mimebundle(self._view, to_png(self.drawings()), self.text, repr(self))
+            return mimebundle(self._view, to_png(self._still(self._now())), self.text, repr(self))

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 import time
 from functools import cache
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from gradlab.course import ring_of_orders
 from gradlab.course.instruments.ring.instrument import RingOfOrders
 from gradlab.course.instruments.ring.verdict import OrderRun
-from gradlab.drawing import Dots, Drawing, Path
+from gradlab.drawing import Dots, Drawing
+from gradlab.drawing import Path as Line
 from gradlab.formatting import short
 from gradlab.widgets import View
 
@@ -73,7 +77,7 @@ def test_there_is_a_box_for_each_backward_in_grad(order: str) -> None:
     drawing = panels(order)["grad"]
     boxes: dict[int, dict[int, str]] = {}
     for mark in drawing.marks:
-        if isinstance(mark, Path) and (found := re.fullmatch(r"box (\d+)\.(\d+)", mark.id)):
+        if isinstance(mark, Line) and (found := re.fullmatch(r"box (\d+)\.(\d+)", mark.id)):
             boxes.setdefault(int(found[1]), {})[int(found[2])] = mark.fill
             assert (mark.fill, mark.hatch) in (("fresh", ""), ("stale", "//"))
     assert "outdated" not in drawing.texts()
@@ -91,7 +95,7 @@ def test_an_outdated_gradient_has_a_mark_of_its_own() -> None:
     """Without ``zero_grad`` all three kinds lie in one column; backward 1 ran before any step, so it is fresh."""
     view = look("forward step backward", layers=1, call=6)
     columns, in_ring = view.panels["grad"](460, 300), view.panels["ring"](460, 300)
-    marks = {mark.id: (mark.fill, mark.hatch, mark.dash) for mark in columns.marks if isinstance(mark, Path)}
+    marks = {mark.id: (mark.fill, mark.hatch, mark.dash) for mark in columns.marks if isinstance(mark, Line)}
     fresh, stale, outdated = marks["box 2.1"], marks["box 4.1"], marks["box 5.2"]
     assert len({fresh[0], stale[0], outdated[0]}) == 3
     assert len({fresh[1:], stale[1:], outdated[1:]}) == 3, "told by more than its colour"
@@ -156,6 +160,15 @@ def test_the_forward_before_the_loop_is_off_where_it_changes_nothing() -> None:
     assert look(turned).off == ()
     assert look(turned).state.startswith("Error")
     assert look(turned, first_loss=True).state.startswith("Right")
+
+
+def test_a_still_has_no_empty_place(tmp_path: Path) -> None:
+    """The code that ran, with its words, stands where a fourth panel would."""
+    with Image.open(ring_of_orders(order=STILL).save(tmp_path / "ring.png")) as picture:
+        grey = np.asarray(picture.convert("L"))
+    rows, columns = grey.shape
+    assert (grey[: rows // 2, : columns // 2] < 200).mean() > 0.005
+    assert (grey[rows // 2 :, columns // 2 :] < 200).mean() > 0.005
 
 
 def test_a_known_order_is_answered_at_once() -> None:
