@@ -86,7 +86,7 @@ def lessons() -> set[tuple[str, str]]:
 def test_a_lesson_is_a_notebook_in_the_repository_and_a_heading_of_it(notebook: str, section: str) -> None:
     cells = json.loads((ROOT / "notebooks" / f"{notebook}.ipynb").read_text(encoding="utf-8"))["cells"]
     text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
-    assert not section or f"\n## {section}\n" in text
+    assert not section or re.search(rf"^###? {re.escape(section)}$", text, re.M)
 
 
 def test_all_files_are_shipped() -> None:

@@ -142,7 +142,7 @@ class DoubleStep(Rule):
 class ForeignGradients(Rule):
     """A step applies what another loss has left in the gradients, although that loss has its own optimizer."""
 
-    FOREIGN_GRADIENTS_IN_STEP = Code("foreign-gradients-in-step", "04_zero_grad", "Two players")
+    FOREIGN_GRADIENTS_IN_STEP = Code("foreign-gradients-in-step", "04_zero_grad", "Two optimizers in a GAN")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with no suspicion."""

@@ -20,19 +20,19 @@ def case(rng: random.Random) -> Case:
     opt_g, opt_c = (torch.optim.SGD(model.parameters(), lr=lr) for model in (generator, critic))
     batches = [(torch.randn(8, 3) + 2, torch.randn(8, 2)) for _ in range(5)]
     text = f"five rounds at lr={lr:.3f}: these are the weights of both afterwards"
-    arguments = (generator, critic, opt_g, opt_c, says, batches)
+    arguments = (generator, critic, opt_g, opt_c, gan_loss, batches)
     return Case(*arguments, text=text, expect=lambda: by_hand(generator, critic, batches, lr))
 
 
-def says(scores: Tensor, real: bool) -> Tensor:
+def gan_loss(scores: Tensor, real: bool) -> Tensor:
     """Return the loss of calling pictures with these scores real or made."""
     return nn.functional.binary_cross_entropy_with_logits(scores, torch.full_like(scores, float(real)))
 
 
 def by_hand(generator: nn.Module, critic: nn.Module, batches: list[tuple[Tensor, Tensor]], lr: float) -> Tensor:
     for real, noise in batches:
-        sgd_step_by_hand(says(critic(generator(noise)), True), generator.parameters(), lr)
-        loss = says(critic(real), True) + says(critic(generator(noise).detach()), False)
+        sgd_step_by_hand(gan_loss(critic(generator(noise)), True), generator.parameters(), lr)
+        loss = gan_loss(critic(real), True) + gan_loss(critic(generator(noise).detach()), False)
         sgd_step_by_hand(loss, critic.parameters(), lr)
     return all_weights(nn.ModuleList([generator, critic]))
 
@@ -45,17 +45,17 @@ def observe(answer: Callable[..., object], generator: nn.Module, critic: nn.Modu
 def loop(*lines: str) -> Callable[..., None]:
     """Return a loop whose rounds consist of these parts, in this order."""
 
-    def run(generator: nn.Module, critic: nn.Module, opt_g: Any, opt_c: Any, says: Any, batches: Any) -> None:
+    def run(generator: nn.Module, critic: nn.Module, opt_g: Any, opt_c: Any, gan_loss: Any, batches: Any) -> None:
         for real, noise in batches:
             for line in lines:
                 if line == "generator":
                     opt_g.zero_grad()
-                    says(critic(generator(noise)), True).backward()
+                    gan_loss(critic(generator(noise)), True).backward()
                     opt_g.step()
                 elif line == "real":
-                    says(critic(real), True).backward()
+                    gan_loss(critic(real), True).backward()
                 elif line == "made":
-                    says(critic(generator(noise).detach()), False).backward()
+                    gan_loss(critic(generator(noise).detach()), False).backward()
                 elif line == "step":
                     opt_c.step()
                 else:
