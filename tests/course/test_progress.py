@@ -68,7 +68,7 @@ def test_the_series_is_as_the_teachers_map_has_it() -> None:
 
 def test_the_map_counts_each_question_and_each_exercise_once() -> None:
     first, second = in_notebook("03")[:2]
-    events = [guess(first, 0), guess(first, 1), guess(second, 0), guess("05/what-zero-grad-leaves", 1)]
+    events = [guess(first, 0), guess(first, 1), guess(second, 0), guess("05/peak-with-adam", 2)]
     events += [RecordEvent(CHECK, "period_of", NOW, right=right) for right in (False, True, True)]
     events += [
         RecordEvent(CHECK, "curvature_from", NOW, right=False),
