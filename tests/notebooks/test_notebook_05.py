@@ -1,4 +1,4 @@
-"""What the exercise `saved` of notebook 05 foretells is what a Ledger sees of a real update."""
+"""What the exercise `saved` of notebook 05 predicts is what a Ledger sees of a real update."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _seed(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.mark.parametrize("batch", [20, 100, 200])
-def test_what_the_exercise_foretells_is_what_a_ledger_sees(batch: int) -> None:
+def test_what_the_exercise_predicts_is_what_a_ledger_sees(batch: int) -> None:
     widths = [80] + [random.choice((40, 80, 120)) for _ in range(24)]
     parts = [(torch.nn.Linear(a, b), torch.nn.Tanh()) for a, b in pairwise(widths)]
     model = torch.nn.Sequential(*(layer for pair in parts for layer in pair))
@@ -34,8 +34,8 @@ def test_what_the_exercise_foretells_is_what_a_ledger_sees(batch: int) -> None:
         peaks[set_to_none] = ledger.peak
     activations = [4 * batch * width for width in widths[1:]]
     gradients = [4 * (a * b + b) for a, b in pairwise(widths)]
-    foretold = exercise("saved").definition.reference(activations, gradients)
+    predicted = exercise("saved").definition.reference(activations, gradients)
     # What passes is left aside: one layer's fresh gradient and what goes in and out of it.
     passing = max(gradients) + 2 * max(activations)
-    assert foretold > passing
-    assert abs(peaks[False] - peaks[True] - foretold) <= passing
+    assert predicted > passing
+    assert abs(peaks[False] - peaks[True] - predicted) <= passing
