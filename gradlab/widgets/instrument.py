@@ -8,7 +8,7 @@ of them.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -125,13 +125,24 @@ class Instrument(ABC):
         """Return the panels as they are now."""
         return [panel(*self.size) for panel in self._now().panels.values()]
 
-    def _still(self, view: View) -> list[Drawing]:
-        """Return what a still shows: the panels, and the code that ran with its words where a place is left for it."""
+    def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
+        """Return what a still shows: panels, the number of columns, and what stands at the left of them, if anything.
+
+        The code that ran, with its words, is one of the panels where a place is left for it.
+        """
         drawn = [panel(*self.size) for panel in view.panels.values()]
         if view.code and len(drawn) == 3:
-            words = [said for said in (view.state, view.note) if said]
-            drawn.append(draw_loop(view.code, range(view.lit[0], view.lit[1] + 1), (), words, self.size[0]))
-        return drawn
+            drawn.append(self._code_drawing(view))
+        return drawn, 2, None
+
+    def _code_drawing(self, view: View, changed: Collection[int] = ()) -> Drawing:
+        """Draw the code that ran, with its lines lit and those marked that a switch changed, and the words below."""
+        words = [said for said in (view.state, view.note) if said]
+        return draw_loop(view.code, range(view.lit[0], view.lit[1] + 1), changed, words, self.size[0])
+
+    def _png(self, view: View) -> bytes:
+        drawn, columns, beside = self._still(view)
+        return to_png(drawn, columns, beside=beside)
 
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
@@ -145,9 +156,10 @@ class Instrument(ABC):
         target = Path(path)
         with lock:
             if target.suffix == ".png":
-                target.write_bytes(to_png(self._still(self._now())))
+                target.write_bytes(self._png(self._now()))
             elif target.suffix == ".svg":
-                target.write_text(to_svg(self._still(self._now())), encoding="utf-8")
+                drawn, columns, beside = self._still(self._now())
+                target.write_text(to_svg(drawn, columns, beside=beside), encoding="utf-8")
             else:
                 target.write_text(self._page(), encoding="utf-8")
         return target
@@ -255,7 +267,7 @@ class Instrument(ABC):
             size = PanelSize(*self.size, self.size[0])
             frames.append(self._write(writer, self._seen(at), at, size, "", turned))
         seen = self._seen(start)
-        png = to_png(self._still(seen))
+        png = self._png(seen)
         recording = {"title": self.title, "settings": settings, "frames": frames}
         caption = (
             f"A recording of {len(settings)} settings, each computed by PyTorch. It needs no kernel: turn a control."
@@ -272,4 +284,4 @@ class Instrument(ABC):
         with lock:
             if self._view is None:
                 self._view = LiveView("instrument", self.handle)
-            return mimebundle(self._view, to_png(self._still(self._now())), self.text, repr(self))
+            return mimebundle(self._view, self._png(self._now()), self.text, repr(self))

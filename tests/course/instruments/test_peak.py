@@ -266,6 +266,26 @@ def test_nothing_is_compared_before_anything_is_changed() -> None:
     assert re.search(r"AMP bf16 → off: \+[\d.]+ KiB", instrument.text)
 
 
+def test_a_still_has_the_loop_beside_the_panels_and_marks_what_has_changed(tmp_path: Path) -> None:
+    instrument = peak(optimizer="sgd", set_to_none=False)
+    panels, columns, loop = instrument._still(instrument._now())
+    assert (len(panels), columns) == (1, 1), "nothing is compared yet"
+    assert not loop or "\u2217" not in loop.texts()
+    instrument.turn("set_to_none", True)
+    (mountain, bars), _, loop = instrument._still(instrument._now())
+    lines = peak_source(PeakSettings(optimizer="sgd")).splitlines()
+    clear = next(number for number, line in enumerate(lines, 1) if "zero_grad" in line)
+    assert loop
+    assert {mark.id for mark in loop.marks if isinstance(mark, Text) and mark.text == "\u2217"} == {f"sign {clear}"}
+    assert bars.height < 0.5 * mountain.height
+    for mark in bars.marks:
+        if isinstance(mark, Text):
+            box = text_box(mark.text, mark.x, mark.y, mark.anchor, mark.size, mark.bold, mark.angle)
+            assert box.bottom <= bars.height
+    for kind in ("png", "svg"):
+        assert instrument.save(tmp_path / f"peak.{kind}").stat().st_size > 1_000
+
+
 def test_a_value_that_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match="depth must be one of"):
         peak(depth=9)

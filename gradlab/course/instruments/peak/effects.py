@@ -82,6 +82,11 @@ def draw_effects(found: Sequence[Effect], total: int, width: int, height: int) -
     return panel.finish(effects_text(found, total))
 
 
+def effects_height(count: int) -> int:
+    """Return the height, in CSS pixels, that the bars of ``count`` changed switches need."""
+    return round(_FIRST + _ROW * (count + (count > 1)) + 22)
+
+
 def effects_text(found: Sequence[Effect], total: int, most: int | None = None) -> str:
     """Say what all switches did together, and each by itself: the ``most`` largest, the others are counted."""
     if not found:

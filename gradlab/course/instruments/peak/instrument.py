@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
+from ....drawing import Drawing
 from ....formatting import bytes_text
 from ....widgets import Instrument, Knob, View
-from .effects import Effect, draw_effects, effects, effects_text
+from .effects import Effect, draw_effects, effects, effects_height, effects_text
 from .measuring import measure_peak
 from .mountain import draw_mountain, parts_text
 from .settings import AFTER_STEP, BEFORE_BACKWARD, BEFORE_FORWARD, PeakSettings, peak_source
@@ -49,8 +50,7 @@ class Peak(Instrument):
 
     def look(self, at: Mapping[str, Any]) -> View:
         """Measure these settings and, for the comparison, each with one switch put back to the start."""
-        settings = PeakSettings(**at)
-        first = PeakSettings(**{name: knob.start for name, knob in self._knobs.items()})
+        settings, first = PeakSettings(**at), self._first
         now, start = measure_peak(settings), measure_peak(first)
         found, total = effects(settings, first, measure_peak), now.peak - start.peak
         state = f"Peak {bytes_text(now.peak)} in {now.where}: {parts_text(now)}."
@@ -64,6 +64,23 @@ class Peak(Instrument):
             code=peak_source(settings),
             lit=now.lines,
         )
+
+    def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
+        """Return the mountain above the bars, which take the height that they need, beside the loop and its words."""
+        if not view.code:  # nothing could be measured
+            return super()._still(view)
+        wide, tall = self.size
+        drawn = [view.panels["memory"](wide, tall)]
+        if view.note:  # something differs from the start
+            switches = sum(self.values[name] != knob.start for name, knob in self._knobs.items())
+            drawn.append(view.panels["effects"](wide, effects_height(switches)))
+        before = set(peak_source(self._first).splitlines())
+        changed = [number for number, line in enumerate(view.code.splitlines(), 1) if line not in before]
+        return drawn, 1, self._code_drawing(view, changed)
+
+    @property
+    def _first(self) -> PeakSettings:
+        return PeakSettings(**{name: knob.start for name, knob in self._knobs.items()})
 
     @property
     def at_peak(self) -> Mapping[str, int]:
