@@ -33,7 +33,7 @@ def graph_of(result: Tensor, seen: Mapping[Any, tuple[str, ...]] | None = None, 
         for slot, (target, _) in enumerate(node.next_functions)
         if target is not None
     ]
-    called = {_root(tensor): (name, tensor) for name, tensor in names.items() if tensor.requires_grad}
+    called = {root_of(tensor): (name, tensor) for name, tensor in names.items() if tensor.requires_grad}
     shown = tuple(_node(node, called, names) for node in nodes)
     return Graph(shown, tuple(edges), seen[None][0] if None in seen else "")
 
@@ -65,7 +65,7 @@ def nodes_of(result: Tensor) -> list[Any]:
         raise ValueError("graph_of: this tensor has no graph: nothing that requires a gradient was recorded on its way")
     found: list[Any] = []
     done: set[Any] = set()
-    stack: list[tuple[Any, bool]] = [(_root(result), False)]
+    stack: list[tuple[Any, bool]] = [(root_of(result), False)]
     while stack:  # depth first without recursion: a loop over 1,000 steps makes a deep graph
         node, finished = stack.pop()
         if finished:
@@ -77,7 +77,7 @@ def nodes_of(result: Tensor) -> list[Any]:
     return found[::-1]
 
 
-def _root(tensor: Tensor) -> Any:
+def root_of(tensor: Tensor) -> Any:
     """Return the node that backward would begin with: for a leaf its AccumulateGrad."""
     if tensor.grad_fn is not None:
         return tensor.grad_fn

@@ -193,7 +193,7 @@ def _note(axes: Any, text: str, start: Point, end: Point) -> None:
     (x0, y0), (x1, y1) = start, end
     flat = abs(y1 - y0) < 0.15
     across = "center" if flat else "left" if y1 > y0 else "right"
-    x = (x0 + x1) / 2 + (0 if flat else 0.06 if y1 > y0 else -0.06)
+    x = (x0 + x1) / 2 + (0 if flat else -0.02 if y1 > y0 else -0.06)
     rim = [withStroke(linewidth=4, foreground="white")]
     look: dict[str, Any] = {"fontsize": _SIZE, "fontweight": "bold", "path_effects": rim}
     axes.text(x, (y0 + y1) / 2 + 0.05, text, ha=across, va="bottom", **look)
