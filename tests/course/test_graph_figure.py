@@ -81,6 +81,15 @@ def test_no_box_covers_another_and_none_leaves_the_picture(edges: str, monkeypat
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
+def test_the_gradients_of_two_arrows_between_the_same_boxes_stand_on_both_sides(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (axes,) = drawn(made("01 01"), monkeypatch).axes
+    notes = [text for text in axes.texts if text.get_text() == "\u22126"]
+    assert [text.get_verticalalignment() for text in notes] == ["bottom", "top"]
+    assert notes[0].get_position()[1] > notes[1].get_position()[1]
+
+
 def test_a_drawing_is_a_picture_and_its_words() -> None:
     graph = made(GRAPHS[2], seed="1")
     bundle, metadata = draw_graph(graph)._repr_mimebundle_()

@@ -148,10 +148,11 @@ def _patch(axes: Any, corner: Point, size: Point, face: Any, rim: str, dashed: b
 
 
 def _arrows(axes: Any, graph: Graph, arranged: Layers, middle: dict[int, Point]) -> None:
-    """Draw each edge along its route, and above its first piece what went along it."""
+    """Draw each edge along its route, and beside its first piece what went along it."""
     routes = arranged.routes
     leaving = _ports([(route[0], number, middle[route[1]][1]) for number, route in enumerate(routes)])
     coming = _ports([(route[-1], number, middle[route[-2]][1]) for number, route in enumerate(routes)])
+    pairs = [(edge.source, edge.target) for edge in graph.edges]
     for number, (edge, route) in enumerate(zip(graph.edges, routes, strict=True)):
         points = [(middle[route[0]][0] - _WIDE / 2, middle[route[0]][1] + leaving[number])]
         for gap in route[1:-1]:
@@ -160,7 +161,7 @@ def _arrows(axes: Any, graph: Graph, arranged: Layers, middle: dict[int, Point])
         points.append((middle[route[-1]][0] + _WIDE / 2, middle[route[-1]][1] + coming[number]))
         _arrow(axes, points)
         if edge.gradient:
-            _note(axes, edge.gradient, points[0], points[1])
+            _note(axes, edge.gradient, points[0], points[1], below=pairs[number] in pairs[:number])
     if graph.seed:
         x, y = middle[0]
         _arrow(axes, [(x + _WIDE / 2 + _SEED, y), (x + _WIDE / 2, y)])
@@ -188,12 +189,14 @@ def _arrow(axes: Any, points: list[Point]) -> None:
     axes.add_patch(arrow)
 
 
-def _note(axes: Any, text: str, start: Point, end: Point) -> None:
+def _note(axes: Any, text: str, start: Point, end: Point, *, below: bool = False) -> None:
     """Write a gradient beside the middle of its arrow, on the side where the line is not."""
     (x0, y0), (x1, y1) = start, end
     flat = abs(y1 - y0) < 0.15
-    across = "center" if flat else "left" if y1 > y0 else "right"
-    x = (x0 + x1) / 2 + (0 if flat else -0.02 if y1 > y0 else -0.06)
+    rises = y1 > y0
+    across = "center" if flat else "left" if rises != below else "right"
+    x = (x0 + x1) / 2 + (0 if flat else -0.02 if across == "left" else -0.06)
+    y = (y0 + y1) / 2 + (-0.05 if below else 0.05)
     rim = [withStroke(linewidth=4, foreground="white")]
     look: dict[str, Any] = {"fontsize": _SIZE, "fontweight": "bold", "path_effects": rim}
-    axes.text(x, (y0 + y1) / 2 + 0.05, text, ha=across, va="bottom", **look)
+    axes.text(x, y, text, ha=across, va="top" if below else "bottom", **look)
