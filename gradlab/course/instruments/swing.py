@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
+from ...drawing import Drawing
 from ...formatting import short
 from ...widgets import Instrument, Knob, Settings, View
 from . import swing_numbers as numbers
@@ -49,6 +50,10 @@ class Swing(Instrument):
             state=_state(path, **at),
             code=numbers.source(**at),
         )
+
+    def drawings(self) -> list[Drawing]:
+        """Return the weight and the valley: the map beside them is there to be dragged, and a still has no use for it."""
+        return super().drawings()[:2]
 
     def recorded(self) -> Iterable[Settings]:
         """Return many values of each slider with and without zero_grad, and some of lr at three momenta."""

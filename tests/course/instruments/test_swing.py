@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,14 @@ def test_any_number_between_the_ends_is_run_by_pytorch(seed: int) -> None:
     ((x, _),) = valley.points("start")
     axis = valley.draggable("start")["drag"]["x"]
     assert axis["start"] + axis["per_pixel"] * x == pytest.approx(at["start"], abs=0.02 * abs(axis["per_pixel"] * 400))
+
+
+def test_a_still_shows_the_weight_and_the_valley(tmp_path: Path) -> None:
+    """The map is for dragging: without zero_grad it has one colour, and beside two panels it leaves a hole."""
+    lab = swing(lr=3.9)
+    assert [drawing.title for drawing in lab.drawings()] == ["the weight, update by update", "its path in the valley"]
+    assert "what becomes of it" not in lab.save(tmp_path / "still.svg").read_text(encoding="utf-8")
+    assert set(Page(lab).panels) == {"weight", "valley", "map"}
 
 
 def test_the_start_is_dragged_and_the_axes_rest() -> None:
