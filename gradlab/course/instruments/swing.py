@@ -52,7 +52,7 @@ class Swing(Instrument):
         )
 
     def drawings(self) -> list[Drawing]:
-        """Return the weight and the valley: the map beside them is there to be dragged, and a still has no use for it."""
+        """Return the weight and the valley; the map is there to be dragged, which a still cannot be."""
         return super().drawings()[:2]
 
     def recorded(self) -> Iterable[Settings]:
