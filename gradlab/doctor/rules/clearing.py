@@ -106,7 +106,7 @@ class MissingZeroGrad(Rule):
 class DoubleStep(Rule):
     """Two steps on the same gradients."""
 
-    DOUBLE_STEP = Code("double-step", "06_optimizer_step", "Step at the wrong moment")
+    DOUBLE_STEP = Code("double-step", "06_optimizer_step", "Who moves the weights")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with no suspicion."""

@@ -27,7 +27,7 @@ class EmptyStep(Rule):
         "zero-grad-between-backward-and-step", "04_zero_grad", "Twenty-four orders"
     )
     OPTIMIZER_PARAMS_FROZEN = Code("optimizer-params-frozen", "04_zero_grad", "Whose parameters?")
-    STEP_WITHOUT_BACKWARD = Code("step-without-backward", "06_optimizer_step", "Step at the wrong moment")
+    STEP_WITHOUT_BACKWARD = Code("step-without-backward", "06_optimizer_step", "Who moves the weights")
     OPTIMIZER_HOLDS_STALE_PARAMS = Code("optimizer-holds-stale-params", "04_zero_grad", "Whose parameters?")
     GRAPH_BROKEN = Code("graph-broken", "01_autograd", "Cutting the graph")
 
