@@ -24,7 +24,7 @@ SHORT = {mark.lower() for mark in RULES["short"]["marks"]}
 # No prose: code, formulas, addresses, comments, tags. Code in a sentence counts as one word.
 BLOCKS = re.compile(r"```.*?```|\$\$.*?\$\$|<!--.*?-->|^\[[^\]]+\]: [^\n]*|^ *\|[^\n]*|^#+ [^\n]*", re.S | re.M)
 PARAGRAPHS = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
-ENDS = re.compile(r"(?<=[.!?])[)*\"]*\s+(?=[(*\"]*[A-Z0-9`\[])| \u00b7 ")
+ENDS = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)[)*\"]*\s+(?=[(*\"]*[A-Z0-9`\[])| \u00b7 ")
 EXERCISES = sorted(Path(exercises.__path__[0]).glob("nb*/*.md"))
 PAGES = [*READMES, READMES[1].parent / "CLASSROOM.md"]
 
@@ -51,7 +51,9 @@ def paragraphs(text: str) -> Iterator[list[str]]:
     """Split markdown into paragraphs of sentences of plain words; a formula or a piece of code is one word."""
     text = re.sub(r"\$[^$]+\$", "x", BLOCKS.sub("\n\n", text))
     text = re.sub(r"`([^`]*)`", lambda code: re.sub(r"\s", "\u00a0", code[0]).replace(".", "\u2024"), text)
-    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)|\[([^\]]*)\]\[[^\]]*\]", lambda link: link[1] or link[2] or "", text)
+    text = re.sub(r"!\[[^\]]*\]\([^)]*\)", "", text)  # what a picture shows is read out, not read
+    text = re.sub(r"(?<=[.!?]\s)\[(\w)", lambda link: f"[{link[1].upper()}", text)
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)|\[([^\]]*)\]\[[^\]]*\]", lambda link: link[1] or link[2] or "", text)
     text = re.sub(r"(?<=[.!?]\s)\*\*(\w)", lambda bold: bold[1].upper(), text)  # a bold name begins a sentence
     text = re.sub(r"<[^>]+>|\*\*", "", text)
     for paragraph in PARAGRAPHS.split(text):
