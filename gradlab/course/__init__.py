@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from .fact_check import linear_stack as linear_stack
     from .fact_check import losses_of as losses_of
     from .fact_check import peak_bytes as peak_bytes
-    from .fact_check import peak_ledger as peak_ledger
     from .fact_check import race_clearing as race_clearing
     from .fact_check import small_batch as small_batch
     from .fact_check import small_net as small_net

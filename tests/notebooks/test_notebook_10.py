@@ -1,4 +1,4 @@
-"""Notebook 10: it shows the patients that run, and the claims come out as it says."""
+"""Notebook 10: it shows the patients that run, and what it says of them comes out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from gradlab import watch
 from gradlab.course.patients.case import patient_case, patient_names
 from gradlab.course.patients.run_loop import run_loop
 from gradlab.formatting import short
@@ -80,39 +79,13 @@ def test_every_answer_is_wrong_somewhere_and_right_somewhere(names: dict[str, An
     assert len(set(places)) >= 3
 
 
-def test_claim_a_swinging_loss_means_a_forgotten_zero_grad(names: dict[str, Any]) -> None:
-    run(names, "swings-train")
-    found, settings = {}, {"forgot": {"zero_grad": False}, "large lr": {"lr": 1.0}, "momentum": {"momentum": 0.999}}
-    for name, changes in settings.items():
-        with watch() as report:
-            losses = names["train"](**{"lr": 0.05} | changes)
-        rise = max(later - min(losses[: t + 1]) for t, later in enumerate(losses))
-        assert rise > 1
-        found[name] = report.codes
-    assert found == {"forgot": ["missing-zero-grad"], "large lr": [], "momentum": []}
-
-
-def test_claim_accumulate_or_checkpoint_helps_if_activations_are_the_largest(
-    names: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(names, "memory-peak", "memory-table")
-    said = capsys.readouterr().out.splitlines()[1:]  # "A  as it is      10.3 MiB, activations 70%"
-    peaks: dict[str, dict[str, float]] = {"A": {}, "B": {}}
-    for line in said:
-        net, how, mib = line[:1], line[3:15].strip(), line[15:].split()[0]
-        peaks[net][how] = float(mib)
-    assert all(list(peaks[net]) == list(names["treatments"]) for net in peaks)
-    assert ["activations" in line for line in said] == [True] * 4 + [False] * 4
-    for how in ("accumulate 4", "checkpoint"):
-        assert peaks["A"][how] < 0.7 * peaks["A"]["as it is"]
-        assert peaks["B"][how] > 0.95 * peaks["B"]["as it is"]
-    assert peaks["B"]["SGD for Adam"] < 0.7 * peaks["B"]["as it is"]
-    assert peaks["A"]["SGD for Adam"] > 0.9 * peaks["A"]["as it is"]
-
-
-def test_claim_gradients_are_cleared_where_their_weights_are(names: dict[str, Any]) -> None:
-    run(names, "slow-where")
-    assert all(weight == grad for weight, grad in names["places"])
+def test_the_digits_say_how_often_a_batch_is_applied(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """The sums of the second cell are those of the last row of the first."""
+    run(names, "how-digits")
+    last = [int(number) for number in capsys.readouterr().out.splitlines()[-1].split()[:4]]
+    run(names, "how-steps")
+    two, four = (int(line.split()[-1]) for line in capsys.readouterr().out.splitlines())
+    assert (two, four) == (last[1] + last[3], sum(last))
 
 
 def test_the_doctor_waits_for_a_second_time(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
