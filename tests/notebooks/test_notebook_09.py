@@ -14,9 +14,11 @@ NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "09_gpu_memory.ip
     "words",
     [
         "128 rows, set_to_none=False",
+        "8 rows, set_to_none=False",
         "zero_grad() before backward",
-        "4 x  32 rows",
-        "8 rows, AMP bf16",
+        "4 x 32",
+        "4 x 2",
+        "8 rows, AMP True",
         "step after backward",
         "2 x 16 rows",
         "H100s, at least",

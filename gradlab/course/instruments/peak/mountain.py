@@ -65,6 +65,7 @@ def draw_mountain(now: Mountain, start: Mountain, width: int, height: int) -> Dr
     """Stack the categories over the update, mark the peak, and draw the top of the start's update as an outline."""
     panel = PanelBuilder("memory of one update", width, height)
     other = start.settings != now.settings
+    moved = now.peak - start.peak
     highest = max(now.peak, start.peak)
     tall = height - _TOP - _BOTTOM
     top = from_zero(highest * tall / (tall - _HEAD))
@@ -76,9 +77,10 @@ def draw_mountain(now: Mountain, start: Mountain, width: int, height: int) -> Dr
     where = place_phases(now.phases, axes.left, axes.right)
     _add_areas(panel, axes, now, where)
     if other:
-        _add_outline(panel, axes, start)
+        _add_outline(panel, axes, start, where)
         said = f"at the start {bytes_text(start.peak)}"
-        panel.corner(f"\u2504 {said}", said)
+        change = f"now {bytes_text(abs(moved))} {'higher' if moved > 0 else 'lower'}"
+        panel.corner(*[f"\u2504 {said}, {change}"] * bool(moved), f"\u2504 {said}", said)
     panel.axes(axes)
     where_text = f"\u25bc peak {bytes_text(now.peak)} in {now.where}"
     panel.label(
@@ -118,14 +120,31 @@ def _add_areas(panel: PanelBuilder, axes: Axes, now: Mountain, where: Places) ->
         panel.marks.insert(1, make_box(f"phase {at}", a, axes.top, b, axes.bottom, fill="paper", words=words))
 
 
-def _add_outline(panel: PanelBuilder, axes: Axes, start: Mountain) -> None:
-    """Draw the top of the start's update over the same width."""
+def _add_outline(panel: PanelBuilder, axes: Axes, start: Mountain, now: Places) -> None:
+    """Draw the top of the start's update: over the same width, and a single pass at the last pass of a window."""
     where = place_phases(start.phases, axes.left, axes.right)
+    spots, gaps = where.moments, []
+    if len(where.phases) < len(now.phases):
+        spots, gaps = _at_last(start.phases, now)
     totals = np.array([sum(moment.values()) for phase in start.phases for moment in phase.moments], dtype=float)
     points = axes.places(np.zeros(2 * len(totals)), np.repeat(totals, 2)).reshape(-1, 2)
-    points[:, 0] = np.array(where.moments).ravel()
+    points[:, 0] = np.array(spots).ravel()
+    points = np.insert(points, [2 * gap for gap in gaps], np.nan, axis=0)
     words = f"The update at the start: peak {bytes_text(start.peak)} in {start.where}"
     panel.add(Path("start", np.rint(points.ravel() * 4) / 4, stroke="grey", width=1.4, dash="dashed", words=words))
+
+
+def _at_last(phases: Sequence[Phase], now: Places) -> tuple[tuple[tuple[float, float], ...], list[int]]:
+    """Place each phase where the last one of its name is now; return its moments' places, and before which is a gap."""
+    last = {name: (a, b) for name, a, b in now.phases}
+    moments: list[tuple[float, float]] = []
+    gaps: list[int] = []
+    for phase in phases:
+        a, b = last[phase.name]
+        if moments and abs(moments[-1][1] - a) > 0.5:
+            gaps.append(len(moments))
+        moments += pairwise(np.linspace(a, b, len(phase.moments) + 1).tolist())
+    return tuple(moments), gaps
 
 
 def _add_names(panel: PanelBuilder, axes: Axes, where: Places) -> None:
