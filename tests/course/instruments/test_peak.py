@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -284,6 +285,17 @@ def test_a_still_has_the_loop_beside_the_panels_and_marks_what_has_changed(tmp_p
             assert box.bottom <= bars.height
     for kind in ("png", "svg"):
         assert instrument.save(tmp_path / f"peak.{kind}").stat().st_size > 1_000
+
+
+def test_one_pass_is_outlined_at_the_last_pass_of_a_window() -> None:
+    instrument = peak(optimizer="sgd", batch=32)
+    instrument.turn("accumulate", 4)
+    panel = instrument._now().panels["memory"](900, 340)
+    points = panel.find("start").points.reshape(-1, 2)
+    (gap,) = np.flatnonzero(np.isnan(points[:, 0]))  # between zero_grad and the last pass
+    weights = panel.find("weights").points[:, 0]
+    assert points[gap + 1, 0] - points[gap - 1, 0] > 0.4 * (np.nanmax(weights) - np.nanmin(weights))
+    assert points[gap + 1, 0] > panel.find("peak mark").points[0]
 
 
 def test_a_value_that_there_is_not_is_refused() -> None:

@@ -65,7 +65,6 @@ def draw_mountain(now: Mountain, start: Mountain, width: int, height: int) -> Dr
     """Stack the categories over the update, mark the peak, and draw the top of the start's update as an outline."""
     panel = PanelBuilder("memory of one update", width, height)
     other = start.settings != now.settings
-    moved = now.peak - start.peak
     highest = max(now.peak, start.peak)
     tall = height - _TOP - _BOTTOM
     top = from_zero(highest * tall / (tall - _HEAD))
@@ -79,8 +78,7 @@ def draw_mountain(now: Mountain, start: Mountain, width: int, height: int) -> Dr
     if other:
         _add_outline(panel, axes, start, where)
         said = f"at the start {bytes_text(start.peak)}"
-        change = f"now {bytes_text(abs(moved))} {'higher' if moved > 0 else 'lower'}"
-        panel.corner(*[f"\u2504 {said}, {change}"] * bool(moved), f"\u2504 {said}", said)
+        panel.corner(f"\u2504 {said}", said)
     panel.axes(axes)
     where_text = f"\u25bc peak {bytes_text(now.peak)} in {now.where}"
     panel.label(
