@@ -89,12 +89,19 @@ def _node(node: Any, called: Mapping[Any, tuple[str, Tensor]], names: Mapping[st
     name, tensor = called.get(node, ("", None))
     leaf = getattr(node, "variable", None)
     if leaf is not None:
-        return Node("AccumulateGrad", ACCUMULATE, name, tuple(leaf.shape), grad=_grad(leaf))
+        value = _value(leaf) if name else ""
+        return Node("AccumulateGrad", ACCUMULATE, name, tuple(leaf.shape), grad=_grad(leaf), value=value)
     keeps, freed = _held(node, names)
     metadata = getattr(node, "_input_metadata", None)  # of the gradients that come in, so of what the node has made
     shape = tuple(metadata[0].shape) if metadata else None
     grad = _grad(tensor) if tensor is not None and tensor.retains_grad else ""
-    return Node(node.name(), OPERATION, name, shape, keeps, freed, grad)
+    return Node(node.name(), OPERATION, name, shape, keeps, freed, grad, "" if tensor is None else _value(tensor))
+
+
+def _value(tensor: Tensor) -> str:
+    """Return the number in a tensor that is a single number, and nothing for all others."""
+    text = _words(tensor)
+    return "" if tensor.dim() or text == shape_text(()) else text
 
 
 def _grad(tensor: Tensor) -> str:

@@ -24,6 +24,18 @@ class Node:
     """Whether backward has let go of what it held."""
     grad: str = ""
     """What is in ``.grad`` of the tensor, in words; empty where nothing can be."""
+    value: str = ""
+    """The value of a named tensor that is a single number; empty for all others."""
+
+    @property
+    def label(self) -> str:
+        """The name, with its value if it has one: ``y = 7``."""
+        return f"{self.name} = {self.value}" if self.value else self.name
+
+    @property
+    def size(self) -> str:
+        """The shape, unless the value says it already."""
+        return "" if self.shape is None or self.value else shape_text(self.shape)
 
 
 @dataclass(frozen=True)
@@ -63,8 +75,7 @@ class Graph:
         holds = "freed" if node.freed else f"keeps {' and '.join(node.keeps)}" if node.keeps else ""
         grad = f".grad {node.grad}" if node.grad else ""
         after = "; ".join(part for part in (holds, grad, f"to {', '.join(ways)}" if ways else "") if part)
-        shape = "" if node.shape is None else shape_text(node.shape)
-        return f"{place + 1:2}", node.operation, node.name, shape, after
+        return f"{place + 1:2}", node.operation, node.label, node.size, after
 
 
 def shape_text(shape: tuple[int, ...]) -> str:

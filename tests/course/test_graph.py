@@ -37,9 +37,10 @@ def test_every_node_stands_after_those_that_pass_a_gradient_to_it() -> None:
 def test_names_shapes_and_what_is_kept() -> None:
     names, loss = line()
     graph = graph_of(loss, loss=loss, **names)
-    assert graph.nodes[0] == Node("PowBackward0", name="loss", shape=(), keeps=("error",))
+    assert graph.nodes[0] == Node("PowBackward0", name="loss", shape=(), keeps=("error",), value="9")
     assert node(graph, "MulBackward0").keeps == ("x",)
-    assert node(graph, "AccumulateGrad", "w") == Node("AccumulateGrad", ACCUMULATE, "w", (), grad="None")
+    assert node(graph, "AccumulateGrad", "w") == Node("AccumulateGrad", ACCUMULATE, "w", (), grad="None", value="2")
+    assert [node.value for node in graph.nodes if not node.name] == ["", ""], "a number without a name has no label"
     assert not any(node.freed for node in graph.nodes)
     loss.backward()
     after = graph_of(loss, loss=loss, **names)

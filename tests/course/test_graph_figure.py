@@ -108,7 +108,15 @@ def test_a_drawing_is_a_picture_and_its_words() -> None:
         (Node("MulBackward0", keeps=("(5, 3)", "(3, 1)")), ["MulBackward0", "keeps 2"]),
         (Node("MulBackward0", freed=True, grad="2"), ["MulBackward0", "freed", ".grad 2"]),
         (Node("AddBackward0"), ["AddBackward0"]),
+        (Node("AddBackward0", shape=()), ["AddBackward0"]),
         (Node("AccumulateGrad", ACCUMULATE, "", (3,), grad="None"), ["AccumulateGrad", "(3,)", ".grad None"]),
+        # a single number with a name shows its value
+        (Node("AddBackward0", name="y", shape=(), value="7"), ["y = 7", "AddBackward0"]),
+        (Node("AddBackward0", name="first_loss", shape=(), value="0.5"), ["first_loss", "= 0.5", "AddBackward0"]),
+        (
+            Node("AccumulateGrad", ACCUMULATE, "w", (), grad="None", value="2"),
+            ["AccumulateGrad", "w = 2", ".grad None"],
+        ),
         # a long name is broken where PyTorch has a joint
         (Node("ConvolutionBackward0", name="y", shape=(2,)), ["y", "Convolution", "Backward0", "(2,)"]),
     ],

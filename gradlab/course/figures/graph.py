@@ -15,7 +15,7 @@ from matplotlib.patheffects import withStroke
 from PIL import Image
 
 from ...drawing import ACTIVATIONS, GRADIENTS, GREY, INK, WEIGHTS, own_look, small_png, tint
-from ..autograd_parts import ACCUMULATE, Graph, Node, shape_text
+from ..autograd_parts import ACCUMULATE, Graph, Node
 from .graph_layout import Layers, layers
 
 Point = tuple[float, float]
@@ -28,6 +28,7 @@ _BETWEEN, _GAP, _PORT, _SEED = 0.34, 0.3, 0.3, 0.8  # from box to box, kept free
 _SIZE = 14  # of the letters: of a picture as wide as a notebook the last row can read them
 _INCH, _DENSITY = 72, 144  # CSS pixels to an inch, and pixels: twice as many, for a projector
 _LONG = 13  # letters that a line of a box has room for
+_LABEL = 11  # bold letters that it has room for
 
 
 @dataclass(frozen=True)
@@ -81,14 +82,20 @@ def _lines(node: Node) -> list[str]:
         return [node.operation]
     stem, found, rest = node.operation.partition("Backward")
     operation = [stem, found + rest] if len(node.operation) > _LONG and stem and found else [node.operation]
-    shape = [] if node.shape is None else [shape_text(node.shape)]
-    return [*([node.name] if node.name else []), *operation, *shape]
+    label = [node.label] if len(node.label) <= _LABEL or not node.value else [node.name, f"= {node.value}"]
+    return [line for line in [*label, *operation, _shape(node)] if line]
+
+
+def _shape(node: Node) -> str:
+    """Return the shape to write in a box; ``()`` would say nothing there."""
+    return "" if node.shape == () else node.size
 
 
 def _strips(node: Node) -> list[tuple[str, str]]:
     """Return what stands in the lower part of a box: what is held, and what is in .grad; a text and a kind each."""
     if node.kind == ACCUMULATE:
-        leaf = f"{node.name} {shape_text(node.shape or ())}".strip()
+        long = node.value and len(node.label) > _LABEL
+        leaf = node.name if long else f"{node.label} {_shape(node)}".strip()
         return [(leaf, "leaf"), (f".grad {node.grad}", "grad")]
     strips = [("freed", "freed")] if node.freed else []
     if node.keeps:
@@ -127,7 +134,7 @@ def _box(axes: Any, node: Node, x: float, y: float) -> None:
     _patch(axes, (left, y - high / 2), (_WIDE, high), face, GRADIENTS if leaf else INK)
     top = y + high / 2 - 0.07
     for line in _lines(node):
-        weight = "bold" if line == node.name and not leaf else "normal"
+        weight = "bold" if line in (node.name, node.label) and not leaf else "normal"
         axes.text(x, top - _LINE / 2, line, ha="center", va="center", fontsize=_SIZE, fontweight=weight)
         top -= _LINE
     for text, kind in _strips(node):
