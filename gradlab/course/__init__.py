@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from .fact_check import two_weights as two_weights
     from .figures.curves import curves as curves
     from .figures.graph import draw_graph as draw_graph
+    from .figures.head_to_tail import head_to_tail as head_to_tail
     from .grad_table import grad_table as grad_table
     from .grad_traffic import traffic as traffic
     from .instruments.loss_scale.instrument import loss_scale as loss_scale

@@ -32,6 +32,8 @@ def test_the_first_number_stands_at_update_0() -> None:
     drawing = curves({"cleared": [4.0, 2.0, 1.0]}).drawing
     path = drawing.find("curve 0")
     assert [path.readout.x.value(x) for x in path.points[::2]] == pytest.approx([0, 1, 2])
+    path = curves({"length of a step": [4.0, 2.0]}, first=1).drawing.find("curve 0")
+    assert [path.readout.x.value(x) for x in path.points[::2]] == pytest.approx([1, 2])
 
 
 def test_means_and_what_breaks() -> None:

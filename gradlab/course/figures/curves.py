@@ -30,13 +30,18 @@ class CurvesFigure:
 
 
 def curves(
-    lines: Mapping[str, Sequence[float]], title: str = "loss", *, stale: Collection[str] = (), mean_of: int = 1
+    lines: Mapping[str, Sequence[float]],
+    title: str = "loss",
+    *,
+    stale: Collection[str] = (),
+    mean_of: int = 1,
+    first: int = 0,
 ) -> CurvesFigure:
     """Draw numbers by update, a line for each name; ``stale`` names those that apply gradients again.
 
-    The first number is the one before any update, at update 0. Each point is the mean of ``mean_of`` numbers and stands
-    at the last of them. Raises ValueError for no lines, for an empty one, and for a name in
-    ``stale`` that there is not.
+    The first number is the one before any update, at update 0, unless ``first`` names another update. Each point is the
+    mean of ``mean_of`` numbers and stands at the last of them. Raises ValueError for no lines, for an empty one, and
+    for a name in ``stale`` that there is not.
     """
     if not lines or not all(len(values) >= max(mean_of, 1) for values in lines.values()):
         raise ValueError(
@@ -44,15 +49,15 @@ def curves(
         )
     if unknown := set(stale) - set(lines):
         raise ValueError(f"curves: stale must be among {', '.join(lines)}, got {', '.join(sorted(unknown))}")
-    drawn = {name: _curve(np.asarray(values, dtype=np.float64), mean_of) for name, values in lines.items()}
+    drawn = {name: _curve(np.asarray(values, dtype=np.float64), mean_of, first) for name, values in lines.items()}
     return CurvesFigure(draw_comparison(drawn, title, 760, 340, stale=stale))
 
 
-def _curve(values: Any, mean_of: int) -> Curve:
+def _curve(values: Any, mean_of: int, first: int) -> Curve:
     wrong = np.flatnonzero(~np.isfinite(values))
     broken = int(wrong[0]) if len(wrong) else None
     means = np.convolve(values[: wrong[0]] if len(wrong) else values, np.ones(mean_of) / mean_of, mode="valid")
-    updates = np.arange(len(means)) + mean_of - 1
+    updates = np.arange(len(means)) + mean_of - 1 + first
     listed: list[float] = means.tolist()
     now = listed[-1] if mean_of > 1 and listed else float(values[-1])
     return Curve(updates.tolist(), listed, listed, listed, broken=broken, now=now)
