@@ -18,7 +18,7 @@ from gradlab.widgets.question import find_question
 from .driving import Notebook
 
 NAME = "03/where-do-the-weights-go"
-WRONG, RIGHT = "Off to infinity", "Past the minimum and back, again and again"
+WRONG, RIGHT = "Past the minimum and back, farther each time", "Past the minimum and back, equally far each time"
 LAB = "from gradlab import Lab, predict\nLab('bowl', controls=['zero_grad'], panels=['loss'])"
 FRESH = "from gradlab.widgets.guesses import GUESSES; GUESSES.__init__()"
 ASKED = f"predict({NAME!r})"
@@ -76,7 +76,7 @@ def test_a_click_commits_and_uncovers_the_outcome(lab_page: Callable[..., Notebo
 
 def test_by_keyboard_it_is_kept_when_the_cell_runs_again(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(*CELLS).page
-    option(page, "To the minimum, only more slowly").focus()
+    option(page, "To the minimum, where they stop").focus()
     for _ in range(3):
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")

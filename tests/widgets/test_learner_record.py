@@ -131,9 +131,9 @@ def test_three_kernels_of_two_notebooks_share_one_record(tmp_path: Path) -> None
     assert said(other).splitlines()[1].startswith("For those with one number|True|")
     # A third kernel, the next day: the earlier guess is offered, she bets again, and the first one counts.
     told = said(started(ask("03/where-do-the-weights-go", 3), path)).splitlines()
-    assert told[0] == "None|To the minimum, only more slowly"
+    assert told[0] == "None|To the minimum, where they stop"
     score = "Your guesses so far: 0 of 1 right in this notebook, 1 of 2 in the series."
-    assert told[1] == f"Past the minimum and back, again and again|True|{score}"
+    assert told[1] == f"Past the minimum and back, equally far each time|True|{score}"
     assert [event.kind for event in read_record_text(path.read_bytes()).events].count(GUESS) == 3
 
 
