@@ -51,9 +51,10 @@ class Swing(Instrument):
             code=numbers.source(**at),
         )
 
-    def drawings(self) -> list[Drawing]:
-        """Return the weight and the valley; the map is there to be dragged, which a still cannot be."""
-        return super().drawings()[:2]
+    def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
+        """Return the weight and the valley beside the loop; the map is there to be dragged, which a still cannot be."""
+        drawn = [view.panels[name](*self.size) for name in ("weight", "valley")]
+        return drawn, 1, self._code_drawing(view)
 
     def recorded(self) -> Iterable[Settings]:
         """Return many values of each slider with and without zero_grad, and some of lr at three momenta."""

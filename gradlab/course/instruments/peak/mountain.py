@@ -121,7 +121,8 @@ def _add_areas(panel: PanelBuilder, axes: Axes, now: Mountain, where: Places) ->
 def _add_outline(panel: PanelBuilder, axes: Axes, start: Mountain, now: Places) -> None:
     """Draw the top of the start's update: over the same width, and a single pass at the last pass of a window."""
     where = place_phases(start.phases, axes.left, axes.right)
-    spots, gaps = where.moments, []
+    spots = where.moments
+    gaps: list[int] = []
     if len(where.phases) < len(now.phases):
         spots, gaps = _at_last(start.phases, now)
     totals = np.array([sum(moment.values()) for phase in start.phases for moment in phase.moments], dtype=float)
