@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from .instruments.peak.instrument import peak as peak
     from .instruments.ring.instrument import ring_of_orders as ring_of_orders
     from .instruments.ring.instrument import run_order as run_order
+    from .instruments.ring.six_rings import draw_rings as draw_rings
     from .instruments.swing import swing as swing
     from .instruments.two_ranks.instrument import two_ranks as two_ranks
     from .line_times import time_lines as time_lines

@@ -41,10 +41,12 @@ def draw_comparison(
     height: int = 340,
     *,
     stale: Collection[str] = (),
+    events: Mapping[int, str] | None = None,
 ) -> Drawing:
     """Draw the mean losses of several runs; ``stale`` names those that apply gradients again.
 
-    A run that diverges leaves the picture at the top. What is written at its end is the loss of the newest update.
+    ``events`` marks updates with a dotted line and words. A run that diverges leaves the picture at the top. What is
+    written at its end is the loss of the newest update.
     """
     panel = PanelBuilder(title, width, height)
     lines = {name: _finite(curve) for name, curve in curves.items()}
@@ -72,6 +74,11 @@ def draw_comparison(
         x_end, y_end = places[-1].tolist() if len(places) else (axes.left, axes.bottom)
         ends.append((y_end, x_end, text, role, at))
     _add_names(panel, axes, ends)
+    for update, said in (events or {}).items():
+        x = axes.x.at(float(update))
+        panel.add(Path(f"event {update}", (x, axes.top, x, axes.bottom), stroke="grey", width=1.0, dash="dotted"))
+        spots = [Spot(said, x + 6, axes.top + 8), Spot(said, x - 6, axes.top + 8, "end")]
+        panel.label(f"event {update} word", spots, role="grey", backed=True)
     return panel.finish(f"{title}: {'; '.join(words)}." if words else f"{title}: nothing was run.")
 
 

@@ -61,3 +61,10 @@ def test_compare_writes_the_same_loss_in_picture_and_table() -> None:
 def test_the_first_line_of_the_text_is_the_title_alone() -> None:
     assert repr(curves({"a": [1.0, 0.25]}, "the weight")).splitlines()[0] == "the weight"
     assert "0.25" in repr(curves({"a": [1.0, 0.25]}, "the weight"))
+
+
+def test_an_event_stands_at_its_update_with_its_words() -> None:
+    drawing = curves({"None": [1.0, 0.5, 0.4], "zeros": [1.0, 0.5, 0.2]}, events={1: "last gradient"}).drawing
+    line, curve = drawing.find("event 1"), drawing.find("curve 0")
+    assert line.points[0] == line.points[2] == pytest.approx(curve.points[2])
+    assert "last gradient" in drawing.texts()

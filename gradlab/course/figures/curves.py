@@ -12,8 +12,8 @@ from ...drawing import Drawing, draw_comparison, to_png
 from ...scenes import Curve
 
 
-class CurvesFigure:
-    """What ``curves`` returns: the picture, and its words."""
+class CourseFigure:
+    """A picture in a notebook, with its words."""
 
     def __init__(self, drawing: Drawing) -> None:
         """Keep what is drawn."""
@@ -36,12 +36,13 @@ def curves(
     stale: Collection[str] = (),
     mean_of: int = 1,
     first: int = 0,
-) -> CurvesFigure:
+    events: Mapping[int, str] | None = None,
+) -> CourseFigure:
     """Draw numbers by update, a line for each name; ``stale`` names those that apply gradients again.
 
     The first number is the one before any update, at update 0, unless ``first`` names another update. Each point is the
-    mean of ``mean_of`` numbers and stands at the last of them. Raises ValueError for no lines, for an empty one, and
-    for a name in ``stale`` that there is not.
+    mean of ``mean_of`` numbers and stands at the last of them. ``events`` marks updates, as in ``{4: "last gradient"}``.
+    Raises ValueError for no lines, for an empty one, and for a name in ``stale`` that there is not.
     """
     if not lines or not all(len(values) >= max(mean_of, 1) for values in lines.values()):
         raise ValueError(
@@ -50,7 +51,7 @@ def curves(
     if unknown := set(stale) - set(lines):
         raise ValueError(f"curves: stale must be among {', '.join(lines)}, got {', '.join(sorted(unknown))}")
     drawn = {name: _curve(np.asarray(values, dtype=np.float64), mean_of, first) for name, values in lines.items()}
-    return CurvesFigure(draw_comparison(drawn, title, 760, 340, stale=stale))
+    return CourseFigure(draw_comparison(drawn, title, 760, 340, stale=stale, events=events))
 
 
 def _curve(values: Any, mean_of: int, first: int) -> Curve:

@@ -27,7 +27,7 @@ BOX_WORDS = {
 """What a box in ``.grad`` says, by its look; they stand in this order where boxes are joined."""
 SIGNS = {"right": "\u2713 right", "harmless": "\u2713 harmless", "wrong": "\u2717 wrong", "error": "\u2717 error"}
 _TOP, _BELOW = 66.0, 34.0  # CSS pixels above and below the line
-_HIGH = 24.0  # of a call
+CALL_HIGH = 24.0  # CSS pixels
 _HEAD = 6.0  # half of an arrow head
 _MOST_BOXES = 4
 
@@ -69,7 +69,7 @@ def draw_ring(moment: CallSeen, width: int, height: int) -> Drawing:
     word = moment.ran.verdict
     panel.corner(SIGNS[word], role="ink" if moment.ran.judged.trains else "wrong")
     pieces = moment.ran.trial.setup.pieces
-    oval = _Oval(width, height, len(pieces))
+    oval = Oval(width, height, len(pieces))
     lit = moment.call.place if moment.call else -1
     panel.add(oval.arc("ring", 0, len(pieces), stroke="grey", width=1.5))
     if moment.call:
@@ -89,7 +89,7 @@ def draw_ring(moment: CallSeen, width: int, height: int) -> Drawing:
     return panel.finish(said.replace("`", ""))
 
 
-class _Oval:
+class Oval:
     """Where calls lie: call 0 on top, the others with the clock, equally far apart."""
 
     def __init__(self, width: float, height: float, pieces: int) -> None:
@@ -99,6 +99,7 @@ class _Oval:
         self.x, self.y = width / 2, _TOP + self.up
 
     def at(self, place: float) -> tuple[float, float]:
+        """Return where a place is."""
         turn = 2 * math.pi * place / self.pieces
         return self.x + self.across * math.sin(turn), self.y - self.up * math.cos(turn)
 
@@ -118,7 +119,7 @@ class _Oval:
         return Path(id, points, fill=role)
 
 
-def _add_call(panel: PanelBuilder, oval: _Oval, place: int, piece: str, call: LoopCall | None, *, lit: bool) -> None:
+def _add_call(panel: PanelBuilder, oval: Oval, place: int, piece: str, call: LoopCall | None, *, lit: bool) -> None:
     x, y = oval.at(place)
     half = text_width(piece) / 2 + 9
     look = CALL_STYLES[piece]
@@ -131,7 +132,7 @@ def _add_call(panel: PanelBuilder, oval: _Oval, place: int, piece: str, call: Lo
                 f"frame {place}", x - half - 4, y - 16, x + half + 4, y + 16, fill="paper", stroke=frame, width=2.5
             )
         )
-    panel.add(make_box(f"call {place}", x - half, y - _HIGH / 2, x + half, y + _HIGH / 2, **look, words=said))
+    panel.add(make_box(f"call {place}", x - half, y - CALL_HIGH / 2, x + half, y + CALL_HIGH / 2, **look, words=said))
     panel.label(f"name {place}", [Spot(piece, x, y, "middle")], bold=lit)
     if call is None:
         return
