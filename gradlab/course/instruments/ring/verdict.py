@@ -99,7 +99,7 @@ def judge_order(trial: Trial, usual: Trial) -> OrderVerdict:
     if late is not None:
         outcome = f"the weights of the usual loop, {_number(late, 'update')} late"
         return OrderVerdict(HARMLESS, outcome, f"T{outcome[1:]}: {beside}", _why_right(trial))
-    result = f"Other weights than the usual loop: {beside}"
+    result = f"The weights differ from those of the usual loop: {beside}"
     if not (troubles := _troubles(trial)):
         return OrderVerdict(HARMLESS, "other weights, sound updates", result, _why_right(trial))
     if trial.losses[-1] < usual.losses[-1]:
