@@ -75,9 +75,11 @@ def draw_comparison(
         ends.append((y_end, x_end, text, role, at))
     _add_names(panel, axes, ends)
     for update, said in (events or {}).items():
-        upright = axes.x.at(float(update))
-        panel.add(Path(f"event {update}", (upright, axes.top, upright, axes.bottom), stroke="grey", width=1.0, dash="dotted"))
-        spots = [Spot(said, upright + 6, axes.top + 8), Spot(said, upright - 6, axes.top + 8, "end")]
+        place = axes.x.at(float(update))
+        panel.add(
+            Path(f"event {update}", (place, axes.top, place, axes.bottom), stroke="grey", width=1.0, dash="dotted")
+        )
+        spots = [Spot(said, place + 6, axes.top + 8), Spot(said, place - 6, axes.top + 8, "end")]
         panel.label(f"event {update} word", spots, role="grey", backed=True)
     return panel.finish(f"{title}: {'; '.join(words)}." if words else f"{title}: nothing was run.")
 
