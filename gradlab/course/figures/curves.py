@@ -41,7 +41,7 @@ def curves(
     """Draw numbers by update, a line for each name; ``stale`` names those that apply gradients again.
 
     The first number is the one before any update, at update 0, unless ``first`` names another. Each point is the mean
-    of ``mean_of`` numbers and stands at the last of them. ``events`` marks updates, as in ``{4: "last gradient"}``. Raises
+    of ``mean_of`` numbers and stands at the last of them. ``events`` marks updates: ``{4: "last gradient"}``. Raises
     ValueError for no lines, for an empty one, and for a name in ``stale`` that there is not.
     """
     if not lines or not all(len(values) >= max(mean_of, 1) for values in lines.values()):
