@@ -17,7 +17,7 @@ PLACE = re.compile(
 PLACEHOLDERS = {"YOU", "OWNER"}
 # Whose code or words are cited, in notebooks, in loops of the doctor's corpus and beside numbers; and two tools.
 CITED = """
-    BorealisAI Haian-Jin Lightning-AI MorvanZhou NVIDIA NVIDIA-NeMo P2333 Wangyixinxin Zheng-Chong ageron
+    BorealisAI Haian-Jin Lightning-AI MorvanZhou NVIDIA-NeMo P2333 Wangyixinxin Zheng-Chong ageron
     astral-sh baidu-baige bottlerocket-os bytetriper cloneofsimo crate-ci fartashf huggingface ivadomed
     karpathy meta-pytorch milesial mlfoundations modelscope mosaicml pai4451 pytorch rollovd tk-rusch
 """

@@ -51,7 +51,10 @@ export default {
   /** @param {{model: Model}} context */
   initialize({ model }) {
     lasting.set(model.get("lab_id"), model);
-    return async () => (await parts.get(model.get("code_id"))?.catch(() => null))?.close?.(model);
+    return async () => {
+      lasting.delete(model.get("lab_id"));
+      (await parts.get(model.get("code_id"))?.catch(() => null))?.close?.(model);
+    };
   },
   /** @param {{model: Model, el: HTMLElement}} context */
   async render({ model, el }) {

@@ -12,12 +12,14 @@ globalThis.document = /** @type {any} */ ({
   head: { append: (/** @type {HTMLStyleElement} */ style) => styles.push(style.textContent ?? "") },
 });
 
+let made = 0;
+
 /** A model as anywidget hands it over, whose kernel answers when `answer` is called. @param {string} code_id */
 function newModel(code_id) {
   /** @type {Set<Function>} */
   const listening = new Set();
   /** @type {Record<string, any>} */
-  const values = { code_id };
+  const values = { code_id, lab_id: `lab ${++made}` };
   return {
     asked: 0,
     on: (/** @type {string} */ _, /** @type {Function} */ listen) => listening.add(listen),
@@ -51,6 +53,22 @@ Deno.test("the modules are asked for once a page, however many labs there are", 
   assertEquals(styles, ["pre {}"]);
   await start.initialize({ model: first })();
   assertEquals([first.get("closed"), second.get("closed")], [true, null]);
+});
+
+Deno.test("a view is opened with the model that lasts longer than the view", async () => {
+  const code = "export default { open: ({ model }) => { model.set('opened', true); return () => {}; } };";
+  const [lasting, ofTheView] = [newModel("c"), newModel("c")];
+  ofTheView.set("lab_id", lasting.get("lab_id"));
+  /** @type {any} */ (globalThis).gradlabParts.set(
+    "c",
+    import(`data:text/javascript,${encodeURIComponent(code)}`).then((part) => part.default),
+  );
+  const close = start.initialize({ model: lasting });
+  await start.render({ model: ofTheView, el: /** @type {any} */ ([]) });
+  assertEquals([lasting.get("opened"), ofTheView.get("opened")], [true, undefined]);
+  await close();
+  await start.render({ model: ofTheView, el: /** @type {any} */ ([]) });
+  assertEquals(ofTheView.get("opened"), true, "the model that was closed is not used");
 });
 
 Deno.test("where modules were asked for in vain one of the labs that wait asks again", async () => {
