@@ -74,6 +74,14 @@ def share_text(share: float) -> str:
     return f"{share:.0%}".replace("-", "\u2212") if abs(share) < 9.995 else f"{short(share)} times"
 
 
+def share_of_sum(share: float) -> str:
+    """Write a part of a sum with what it is a part of: ``84% of the sum``, ``31 times the sum``."""
+    if math.isfinite(share) and abs(share) >= 100:
+        return "far longer than the sum"  # the sum is nearly 0, and the exact ratio says nothing more
+    text = share_text(share)
+    return f"{text} the sum" if text.endswith("times") else f"{text} of the sum"
+
+
 def bytes_text(count: float) -> str:
     """Write a number of bytes with a binary unit: ``512 B``, ``24.1 KiB``, ``6.1 TiB``."""
     if not math.isfinite(count):

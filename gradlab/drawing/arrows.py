@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..formatting import share_text, short
+from ..formatting import share_of_sum, share_text, short
 from ..scenes import Arrow, Arrows
 from .axes import Axes, Side, make_axes
 from .batches import BATCH_STYLES, add_key, batches_text, span_text
@@ -162,7 +162,7 @@ def arrow_outline(tail: Numbers, head: Numbers, width: float) -> Numbers:
 def arrow_words(arrow: Arrow) -> str:
     """Say what an arrow stands for: ``batch 38: 16% of the sum, already applied``."""
     who = "not from a backward" if arrow.batches is None else span_text(arrow.batches)
-    return f"{who}: {share_text(arrow.share)} of the sum{', already applied' if arrow.stale else ''}"
+    return f"{who}: {share_of_sum(arrow.share)}{', already applied' if arrow.stale else ''}"
 
 
 def _add_arrow(
@@ -201,7 +201,7 @@ def _add_names(panel: PanelBuilder, scene: Arrows, places: Numbers, thick: float
         if math.dist(tail, head) <= 10:
             continue
         name = "other" if arrow.batches is None else span_text(arrow.batches, short=True)
-        texts = (f"{name}: {share_text(arrow.share)}", name)
+        texts = (f"{name}: {share_text(arrow.share)}", name) if not abs(arrow.share) >= 100 else (name,)
         panel.label(f"arrow name {number}", [spot for text in texts for spot in _aside(text, tail, head, thick)])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..formatting import bytes_text, share_text, short
+from ..formatting import bytes_text, share_of_sum, short
 from ..gradients import Contributions, spans
 from ..loop import Run
 
@@ -51,5 +51,5 @@ def _gradient(run: Run, measured: Contributions | None) -> str:
     if held > 1:
         measured = measured or run.provenance.contributions()
     if held > 1 and measured is not None and measured.parts and math.isfinite(measured.parts[-1].share):
-        words += f"; the newest is {share_text(measured.parts[-1].share)} of the sum"
+        words += f"; the newest is {share_of_sum(measured.parts[-1].share)}"
     return f"{words}, still times the loss scale" if run.scale_in_grad != 1.0 else words
