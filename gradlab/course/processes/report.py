@@ -54,7 +54,7 @@ class LaunchResult:
     def __repr__(self) -> str:
         name = "rank {} | " if len(self.printed) > 1 else ""
         lines = [name.format(rank) + line for rank, text in enumerate(self.printed) for line in text.splitlines()]
-        return "\n".join([*lines, *filter(None, [self.error])]) or "Done, and nothing was printed."
+        return "\n".join([*lines, *filter(None, [self.error])]) or "Every process came to its end. None of them printed anything."
 
 
 def _is_there(pid: int) -> bool:

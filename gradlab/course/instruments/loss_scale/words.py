@@ -79,13 +79,13 @@ def code_text(subject: Subject, format: str, scale: float, init_scale: float, gr
     dtype = {"fp16": "torch.float16", "bf16": "torch.bfloat16"}[format]
     weight = f" * {subject.weight:g}" if subject.weight != 1 else ""
     return f"""\
-# left: one backward pass
+# gradients x loss scale: one backward pass
 x, y = batches[0]
 with torch.autocast(device, {dtype}):
     loss = loss_fn(model(x), y){weight}
 (loss * {scale}).backward()
 
-# right: GradScaler
+# GradScaler: a loop
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 scaler = torch.amp.GradScaler(device, init_scale={init_scale}, growth_interval={growth_interval})
 for x, y in batches:
