@@ -48,6 +48,7 @@ def draw_arrows(scene: Arrows, width: int, height: int) -> Drawing:
         start, unit = _add_plane(panel, np.vstack([ends, total[None]]))
         said = [] if sound else ["inf or NaN in .grad"]
         said += [] if scene.measured else ["not measured batch by batch"]
+        said += ["no arrow: .grad is None or 0"] if sound and not total.any() and not scene.arrows else []
     else:
         start, unit, said = _add_contours(panel, scene, np.vstack([ends, total[None]]), sound)
     # arrows beyond the panel say no more than that they leave it

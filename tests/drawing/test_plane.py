@@ -196,3 +196,9 @@ def test_an_arrow_without_length_is_none() -> None:
     drawing = draw(Arrows([Arrow((1, 1), 0, 0, 1.0)], (0, 0), [(1, 1)], Contours([0, 1], [0, 1], [[2, 2], [2, 2]])))
     assert not any(mark.id.startswith("arrow") for mark in drawing.marks)
     assert isinstance(drawing.find("weights"), Dots)
+
+
+def test_an_empty_gradient_is_told_in_words() -> None:
+    said = "no arrow: .grad is None or 0"
+    assert said in draw(Arrows([], (0.0, 0.0)), 400, 260).texts()
+    assert said not in draw(plane(), 400, 260).texts()

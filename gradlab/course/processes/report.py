@@ -54,7 +54,10 @@ class LaunchResult:
     def __repr__(self) -> str:
         name = "rank {} | " if len(self.printed) > 1 else ""
         lines = [name.format(rank) + line for rank, text in enumerate(self.printed) for line in text.splitlines()]
-        return "\n".join([*lines, *filter(None, [self.error])]) or "Every process came to its end. None of them printed anything."
+        return (
+            "\n".join([*lines, *filter(None, [self.error])])
+            or "All processes ended without an error and printed nothing."
+        )
 
 
 def _is_there(pid: int) -> bool:
