@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from ..drawing import Drawing, draw_chip, draw_loop, to_png, to_svg
@@ -10,37 +11,45 @@ from .controller import LabController
 from .requests import PanelSize
 
 _WIDE, _APART = 930, 10  # CSS pixels: about as wide as a lab in a notebook, so that little moves when the lab comes
-_LARGE = {1: PanelSize(530, 297, 530), 2: PanelSize(530, 235, 530)}
-"""Of one panel, and of two, which stand one above the other."""
+_SIZES = {1: PanelSize(530, 297, 530), 2: PanelSize(530, 270, _WIDE), 3: PanelSize(465, 270, 465)}
+"""Of one panel to three, which with the loop fill rows of two: a last one without a neighbour spans its row."""
 _SMALL = PanelSize(300, 216, 600)
+"""Of more panels, in rows of two beside the loop."""
 
 
 class Still(NamedTuple):
-    """A lab at one moment, laid out as in a notebook: the warning above, the loop and the words beside the panels."""
+    """A lab at one moment: the warning above, the loop with its words, and the panels."""
 
     panels: list[Drawing]
-    columns: int
     loop: Drawing
     chip: Drawing | None
 
     def png(self) -> bytes:
         """Return it as a PNG."""
-        return to_png(self.panels, self.columns, beside=self.loop, above=self.chip)
+        drawn, beside = self._laid()
+        return to_png(drawn, beside=beside, above=self.chip)
 
     def svg(self) -> str:
         """Return it as SVG."""
-        return to_svg(self.panels, self.columns, beside=self.loop, above=self.chip)
+        drawn, beside = self._laid()
+        return to_svg(drawn, beside=beside, above=self.chip)
+
+    def _laid(self) -> tuple[list[Drawing], Drawing | None]:
+        """Return what fills the rows, and what stands at the left of all of them."""
+        if len(self.panels) not in _SIZES:
+            return self.panels, self.loop
+        return [replace(self.loop, width=self.loop.width + _APART), *self.panels], None
 
 
 def still_of(lab: LabController) -> Still:
     """Return a lab as it is now."""
     count = len(lab.panels())
-    size = _LARGE.get(count, _SMALL)
-    columns = 1 if count in _LARGE else 2
-    if count % columns == 0:
+    size = _SIZES.get(count, _SMALL)
+    if size is _SMALL and count % 2 == 0:
         size = size._replace(last=size.width)
     ran = lab.runner.statement
     lit = range(ran.line, ran.last_line + 1)
     words = [text for text in (lab.note, status_line(lab.runner)) if text]
-    loop = draw_loop(lab.runner.source, lit, lab.changed, words, _WIDE - _APART - columns * size.width)
-    return Still(lab.drawings(size), columns, loop, draw_chip(lab.warning, _WIDE) if lab.warning else None)
+    taken = size.width if count in _SIZES else 2 * size.width
+    loop = draw_loop(lab.runner.source, lit, lab.changed, words, _WIDE - _APART - taken)
+    return Still(lab.drawings(size), loop, draw_chip(lab.warning, _WIDE) if lab.warning else None)
