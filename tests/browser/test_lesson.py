@@ -20,7 +20,7 @@ def test_an_exercise_shows_hints_one_by_one_and_a_verdict_with_a_picture(lab_pag
         "from dataclasses import replace\n"
         "replace(mend, definition=replace(mend.definition, seconds=0.5)).check(endless)",
     ).page
-    hint = page.get_by_text("Which of them does nothing at all?")
+    hint = page.get_by_text("Which of them does nothing?")
     hint.wait_for(state="hidden")
     page.get_by_text("Hint 1 of 2").click()
     hint.wait_for()
