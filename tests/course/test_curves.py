@@ -17,7 +17,7 @@ def ends(drawing: Drawing) -> list[str]:
 
 
 def test_each_line_ends_where_its_numbers_end_and_has_its_role() -> None:
-    drawing = curves({"cleared": [4.0, 2.0, 1.0], "forgot": [4.0, 1.0, 3.0]}, "loss", stale=["forgot"]).drawing
+    drawing = curves({"cleared": [4.0, 2.0, 1.0], "forgot": [4.0, 1.0, 3.0]}, "loss", stale=["forgot"]).drawings[0]
     assert ends(drawing) == ["cleared 1", "forgot 3"]
     paths = {role: drawing.find(f"curve {at}") for at, role in enumerate(("loss", "stale"))}
     for role, path in paths.items():
@@ -29,16 +29,16 @@ def test_each_line_ends_where_its_numbers_end_and_has_its_role() -> None:
 
 def test_the_first_number_stands_at_update_0() -> None:
     """A point lies where the axis has the number of updates done before it was measured."""
-    drawing = curves({"cleared": [4.0, 2.0, 1.0]}).drawing
+    drawing = curves({"cleared": [4.0, 2.0, 1.0]}).drawings[0]
     path = drawing.find("curve 0")
     assert [path.readout.x.value(x) for x in path.points[::2]] == pytest.approx([0, 1, 2])
-    path = curves({"length of a step": [4.0, 2.0]}, first=1).drawing.find("curve 0")
+    path = curves({"length of a step": [4.0, 2.0]}, first=1).drawings[0].find("curve 0")
     assert [path.readout.x.value(x) for x in path.points[::2]] == pytest.approx([1, 2])
 
 
 def test_means_and_what_breaks() -> None:
-    assert ends(curves({"cleared": [1.0, 2.0, 3.0, 6.0]}, mean_of=2).drawing) == ["cleared 4.5"]
-    assert ends(curves({"cleared": [1.0, 2.0, math.nan, 1.0]}).drawing) == ["cleared: inf at 2"]
+    assert ends(curves({"cleared": [1.0, 2.0, 3.0, 6.0]}, mean_of=2).drawings[0]) == ["cleared 4.5"]
+    assert ends(curves({"cleared": [1.0, 2.0, math.nan, 1.0]}).drawings[0]) == ["cleared: inf at 2"]
 
 
 def test_bad_input_is_named() -> None:
@@ -64,7 +64,7 @@ def test_the_first_line_of_the_text_is_the_title_alone() -> None:
 
 
 def test_an_event_stands_at_its_update_with_its_words() -> None:
-    drawing = curves({"None": [1.0, 0.5, 0.4], "zeros": [1.0, 0.5, 0.2]}, events={1: "last gradient"}).drawing
+    drawing = curves({"None": [1.0, 0.5, 0.4], "zeros": [1.0, 0.5, 0.2]}, events={1: "last gradient"}).drawings[0]
     line, curve = drawing.find("event 1"), drawing.find("curve 0")
     assert line.points[0] == line.points[2] == pytest.approx(curve.points[2])
     assert "last gradient" in drawing.texts()

@@ -13,20 +13,21 @@ from ...scenes import Curve
 
 
 class CourseFigure:
-    """A picture in a notebook, with its words."""
+    """Pictures in a notebook, side by side, with their words under one title."""
 
-    def __init__(self, drawing: Drawing) -> None:
-        """Keep what is drawn."""
-        self.drawing = drawing
+    def __init__(self, *drawings: Drawing, title: str = "") -> None:
+        """Keep what is drawn; the title of a single picture is its own."""
+        self.drawings, self.title = drawings, title or drawings[0].title
 
     def __repr__(self) -> str:
         # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.
-        return f"{self.drawing.title}\n{self.drawing.words.removeprefix(f'{self.drawing.title}: ')}"
+        return "\n".join([self.title, *(drawing.words.removeprefix(f"{self.title}: ") for drawing in self.drawings)])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        png = to_png([self.drawing])
+        png = to_png(self.drawings, len(self.drawings))
         data = {"image/png": base64.b64encode(png).decode(), "text/plain": repr(self)}
-        return data, {"image/png": {"width": self.drawing.width, "alt": self.drawing.words}}
+        alt = " ".join(drawing.words for drawing in self.drawings)
+        return data, {"image/png": {"width": sum(drawing.width for drawing in self.drawings), "alt": alt}}
 
 
 def curves(

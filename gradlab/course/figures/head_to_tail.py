@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-import base64
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from ...drawing import BATCH_STYLES, Drawing, PanelBuilder, Path, Side, Spot, add_key, arrow_outline, make_axes, to_png
+from ...drawing import BATCH_STYLES, Drawing, PanelBuilder, Path, Side, Spot, add_key, arrow_outline, make_axes
 from ...formatting import share_text
+from .curves import CourseFigure
 
 _WIDE, _TALL = 380, 330  # CSS pixels of one picture
 _LEFT, _TOP, _RIGHT, _BOTTOM = 54.0, 60.0, 372.0, 292.0
 _THICK = 8.0
 
 
-class HeadToTail:
-    """What ``head_to_tail`` returns: a picture for each sum, and its words."""
-
-    def __init__(self, drawings: Sequence[Drawing]) -> None:
-        """Keep what is drawn."""
-        self.drawings = drawings
-
-    def __repr__(self) -> str:
-        # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.
-        return "\n".join(["gradients head to tail", *(drawing.words for drawing in self.drawings)])
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        data = {"image/png": base64.b64encode(to_png(self.drawings)).decode(), "text/plain": repr(self)}
-        alt = " ".join(drawing.words for drawing in self.drawings)
-        return data, {"image/png": {"width": sum(drawing.width for drawing in self.drawings), "alt": alt}}
-
-
-def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> HeadToTail:
+def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> CourseFigure:
     """Lay gradients (updates x 2 weights) head to tail, once for each name in ``kept``, at one scale.
 
     Each update keeps that share of every older arrow: 1 is a ``.grad`` that is not cleared, 0.9 the buffer of momentum
@@ -50,7 +33,8 @@ def head_to_tail(gradients: Any, kept: Mapping[str, float]) -> HeadToTail:
     ends = {name: np.vstack([np.zeros((1, 2)), np.cumsum(share**ages * fresh, axis=0)]) for name, share in kept.items()}
     every = np.vstack(list(ends.values()))
     low, high = every.min(axis=0), every.max(axis=0)
-    return HeadToTail([_draw(name, places, low, high) for name, places in ends.items()])
+    drawings = [_draw(name, places, low, high) for name, places in ends.items()]
+    return CourseFigure(*drawings, title="gradients head to tail")
 
 
 def _draw(name: str, ends: Any, low: Any, high: Any) -> Drawing:

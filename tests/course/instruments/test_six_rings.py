@@ -22,7 +22,7 @@ def rings() -> dict[tuple[str, ...], list[OrderRun]]:
 
 
 def test_each_ring_says_what_its_runs_did() -> None:
-    drawing = draw_rings(rings()).drawing
+    drawing = draw_rings(rings()).drawings[0]
     texts = drawing.texts()
     assert drawing.title == "6 rings, 24 orders"
     assert [texts.count(said) for said in ("trains", "never moves", "error")] == [2, 3, 1]

@@ -69,7 +69,9 @@ def draw_ring(moment: CallSeen, width: int, height: int) -> Drawing:
     word = moment.ran.verdict
     panel.corner(SIGNS[word], role="ink" if moment.ran.judged.trains else "wrong")
     pieces = moment.ran.trial.setup.pieces
-    oval = Oval(width, height, len(pieces))
+    up = (height - _TOP - _BELOW) / 2
+    across = max(min(width / 2 - 70.0, 1.45 * up), 40.0)
+    oval = Oval(len(pieces), width / 2, _TOP + up, across, up)
     lit = moment.call.place if moment.call else -1
     panel.add(oval.arc("ring", 0, len(pieces), stroke="grey", width=1.5))
     if moment.call:
@@ -89,14 +91,16 @@ def draw_ring(moment: CallSeen, width: int, height: int) -> Drawing:
     return panel.finish(said.replace("`", ""))
 
 
+@dataclass(frozen=True)
 class Oval:
     """Where calls lie: call 0 on top, the others with the clock, equally far apart."""
 
-    def __init__(self, width: float, height: float, pieces: int) -> None:
-        self.pieces = pieces
-        self.up = (height - _TOP - _BELOW) / 2
-        self.across = max(min(width / 2 - 70.0, 1.45 * self.up), 40.0)
-        self.x, self.y = width / 2, _TOP + self.up
+    pieces: int
+    x: float
+    y: float
+    across: float
+    up: float
+    """The middle, and how far it is from there to the side and to the top, in CSS pixels."""
 
     def at(self, place: float) -> tuple[float, float]:
         """Return where a place is."""

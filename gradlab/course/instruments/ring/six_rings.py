@@ -47,9 +47,8 @@ def _draw(rings: Mapping[tuple[str, ...], Sequence[OrderRun]], width: int, heigh
     panel.corner("\u2713 or \u2717 at a call: the order that begins there", role="grey")
     words = []
     for at, (calls, runs) in enumerate(sorted(rings.items(), key=lambda ring: _ORDER.index(_kind(ring[1])))):
-        oval = Oval(_WIDE, _HIGH, len(calls))
-        oval.across, oval.up = _ASIDE, _UP
-        oval.x, oval.y = (at % _ACROSS + 0.5) * _WIDE, _HEAD + (at // _ACROSS + 0.5) * _HIGH
+        x, y = (at % _ACROSS + 0.5) * _WIDE, _HEAD + (at // _ACROSS + 0.5) * _HIGH
+        oval = Oval(len(calls), x, y, _ASIDE, _UP)
         said = _outcome(runs)
         _add_ring(panel, oval, at, calls, {run.order.split()[0]: run.verdict for run in runs}, said)
         order = " \u2192 ".join(calls)
