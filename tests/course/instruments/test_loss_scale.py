@@ -227,6 +227,19 @@ def test_the_walk_shows_what_has_happened_by_an_update() -> None:
         assert scale_text(run.scales[update]) in drawing.find("corner").text
 
 
+@pytest.mark.parametrize("width", [400, 460, 900])
+@pytest.mark.parametrize("interval", [2, 2000])
+def test_the_pictures_name_the_subject_and_the_growth_interval(width: int, interval: int) -> None:
+    instrument = loss_scale(model="trained", growth_interval=interval)
+    panels = instrument.look(instrument.values).panels
+    left, right = panels["gradients"](width, 300), panels["scaler"](width, 300)
+    assert left.find("title").text == SUBJECTS["trained"]
+    assert right.find("title").text == f"GradScaler, growth_interval {interval:,}"
+    for drawing in (left, right):
+        assert drawing.find("corner").text
+    assert f"growth_interval {interval:,}" in right.words
+
+
 def test_a_change_is_answered_in_100_ms() -> None:
     instrument = loss_scale(model="digits")
     instrument.handle({"do": "hello"})
@@ -268,7 +281,7 @@ def test_a_narrow_panel_has_all_its_words() -> None:
     found = outcome_of(gradients_of(seen, None, 1.0), gradients_of(seen, "fp16", 1.0), "fp16", 1.0)
     lines = [number_line(format) for format in ("fp16", "bf16")]
     for width, height in ((300, 260), (360, 280), (400, 300), (900, 400)):
-        drawing = draw_gradients(found, lines, width, height)
+        drawing = draw_gradients(SUBJECTS["weighted"], found, lines, width, height)
         for id in ("title", "corner", "name fp16", "name bf16", "axes x", "axes y"):
             assert drawing.find(id).text
         assert len([mark for mark in drawing.marks if mark.id.startswith("zone word")]) == 4

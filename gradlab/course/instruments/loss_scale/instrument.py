@@ -54,7 +54,7 @@ class LossScale(Instrument):
         run = self._walk(model, dtype, init_scale, growth_interval)
         return View(
             panels={
-                "gradients": lambda width, height: draw_gradients(outcome, self._lines, width, height),
+                "gradients": lambda width, height: draw_gradients(SUBJECTS[model], outcome, self._lines, width, height),
                 "scaler": lambda width, height: draw_walk(run, update, width, height),
             },
             state=f"{outcome_words(outcome)} {converted}{walk_words(run, update)}",

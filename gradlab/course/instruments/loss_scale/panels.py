@@ -39,16 +39,18 @@ _ZONE_FILLS = {"zero": "grey/30", "subnormal": "grey/12", "overflow": "grey/30"}
 _LEFT, _RIGHT, _BELOW = 58.0, 14.0, 38.0
 _LINE_TOP, _LINE_GAP, _ZONE_WORDS = 28.0, 4.0, 34.0
 _MOST_DIGITS = 11.0
+_ROOM_FOR_INTERVAL = 380
+"""From this width on, the title has room for growth_interval beside the scale in the corner."""
 
 
-def draw_gradients(outcome: Outcome, lines: list[NumberLine], width: int, height: int) -> Drawing:
-    """Draw the gradients by size, coloured by what became of them, under what each type can hold."""
-    panel = PanelBuilder("gradients \u00d7 loss scale", width, height)
+def draw_gradients(subject: str, outcome: Outcome, lines: list[NumberLine], width: int, height: int) -> Drawing:
+    """Draw the gradients of a subject by size, coloured by what became of them, under what each type can hold."""
+    panel = PanelBuilder(subject, width, height)
     panel.corner(f"loss scale {scale_text(outcome.scale)}", scale_text(outcome.scale), role="scale-text")
     right = width - _RIGHT
     tall = min(max(0.06 * height, 11.0), 20.0)
     top = _LINE_TOP + len(lines) * (tall + _LINE_GAP) + _ZONE_WORDS
-    across = Side(FIRST, LAST, words="size of a scaled gradient (log2 axis)", ticks="powers")
+    across = Side(FIRST, LAST, words="size of gradient \u00d7 loss scale (log2 axis)", ticks="powers")
     tallest = float(np.sum(list(outcome.counts.values()), axis=0).max()) / outcome.total * 100
     up = Side(0.0, math.ceil(tallest / 5 + 0.2) * 5.0, words="gradients (%)")
     axes = make_axes((width, height), _LEFT, top, right, height - _BELOW, across, up)
@@ -60,7 +62,8 @@ def draw_gradients(outcome: Outcome, lines: list[NumberLine], width: int, height
     _add_histogram(panel, axes, outcome)
     _add_handle(panel, axes, outcome)
     counts = ", ".join(f"{ZONES[fate][0]}: {outcome.count(fate):,}" for fate in FATES)
-    return panel.finish(f"{outcome.total:,} gradients times {scale_text(outcome.scale)} in {outcome.format}. {counts}.")
+    what = f"{outcome.total:,} gradients of {subject}, times {scale_text(outcome.scale)}, in {outcome.format}"
+    return panel.finish(f"{what}. {counts}.")
 
 
 def _add_zones(panel: PanelBuilder, axes: Axes, line: NumberLine, outcome: Outcome) -> None:
@@ -141,7 +144,8 @@ def _add_handle(panel: PanelBuilder, axes: Axes, outcome: Outcome) -> None:
 
 def draw_walk(walk: Walk, update: int, width: int, height: int) -> Drawing:
     """Draw the scale up to an update as steps, and a cross at each step that was skipped."""
-    panel = PanelBuilder("GradScaler", width, height)
+    interval = f"growth_interval {walk.growth_interval:,}"
+    panel = PanelBuilder("GradScaler" if width < _ROOM_FOR_INTERVAL else f"GradScaler, {interval}", width, height)
     powers = np.log2(np.array(walk.scales))
     low, high = math.floor((powers.min() - 1) / 4) * 4.0, math.floor((powers.max() + 1) / 4) * 4.0 + 4.0
     across = Side(0.0, float(len(walk.scales) - 1), words="updates", ticks="updates")
@@ -166,4 +170,4 @@ def draw_walk(walk: Walk, update: int, width: int, height: int) -> Drawing:
     x, y = axes.x.at(update), axes.y.at(float(powers[update]))
     panel.add(Dots("now", (x, y), size=8.0, fill="scale", stroke="ink", words=f"now {scale_text(now)}"))
     end = f"{len(skipped)} of {update} steps were skipped"
-    return panel.finish(f"After update {update} the loss scale is {scale_text(now)}; {end}.")
+    return panel.finish(f"After update {update}, with {interval}, the loss scale is {scale_text(now)}; {end}.")

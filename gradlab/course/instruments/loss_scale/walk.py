@@ -20,6 +20,7 @@ class Walk:
     scales: tuple[float, ...]
     skipped: tuple[int, ...]
     """The updates, counted from 1, whose step was skipped because a gradient was inf or NaN."""
+    growth_interval: int
 
 
 def walk(subject: Subject, format: str, init_scale: float, growth_interval: int, updates: int = WALK_UPDATES) -> Walk:
@@ -39,4 +40,4 @@ def walk(subject: Subject, format: str, init_scale: float, growth_interval: int,
         scales.append(scaler.get_scale())
         if scales[-1] < scales[-2]:  # update() lowers the scale only after a skipped step
             skipped.append(update)
-    return Walk(tuple(scales), tuple(skipped))
+    return Walk(tuple(scales), tuple(skipped), growth_interval)
