@@ -47,9 +47,9 @@ class LaunchResult:
         return [pid for pid in self.pids if _is_there(pid)]
 
     def lines(self, rank: int) -> list[str]:
-        """Return the lines that a rank printed; where it printed nothing, what went wrong."""
+        """Return the lines that a rank printed, and then what went wrong, if anything did."""
         text = self.printed[rank] if rank < len(self.printed) else ""
-        return (text or self.error).splitlines()
+        return [*text.splitlines(), *self.error.splitlines()]
 
     def __repr__(self) -> str:
         name = "rank {} | " if len(self.printed) > 1 else ""
