@@ -16,10 +16,8 @@ from .settings import AFTER_STEP, BEFORE_BACKWARD, BEFORE_FORWARD, PeakSettings,
 
 _START = PeakSettings()
 _PLACES = (BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP)
-_NOTE = (
-    "Outline and bars compare with the settings at the start. A bar is the peak now against the peak with that one "
-    "switch put back; together they need not add up."
-)
+_OUTLINE = "The dashed outline is the update with the settings at the start."
+_BARS = "A bar is the peak now against the peak with that one switch put back; together they need not add up."
 _TOLD = 3  # effects in words; the bars show them all
 _HINT = "How far set_to_none moves the peak depends on where zero_grad stands: try it in all three places (minGPT#106)."
 
@@ -53,6 +51,7 @@ class Peak(Instrument):
         settings, first = PeakSettings(**at), self._first
         now, start = measure_peak(settings), measure_peak(first)
         found, total = effects(settings, first, measure_peak), now.peak - start.peak
+        notes = [_OUTLINE, *[_BARS] * (len(found) > 1), *[_HINT] * _about_clearing(found)]
         state = f"Peak {bytes_text(now.peak)} in {now.where}: {parts_text(now)}."
         return View(
             panels={
@@ -60,23 +59,28 @@ class Peak(Instrument):
                 "effects": lambda width, height: draw_effects(found, total, width, height),
             },
             state=f"{state} {effects_text(found, total, _TOLD)}" if found else state,
-            note=" ".join([_NOTE, *[_HINT] * _about_clearing(found)]) if found else "",
+            note=" ".join(notes) if found else "",
             code=peak_source(settings),
             lit=now.lines,
         )
 
     def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
-        """Return the mountain above the bars, which take the height that they need, beside the loop and its words."""
+        """Return the mountain beside the loop and its words; bars stand below it where several switches have changed.
+
+        One switch has moved the peak by what the words say, so a bar for it would tell nothing more.
+        """
         if not view.code:  # nothing could be measured
             return super()._still(view)
-        wide, tall = self.size
-        drawn = [view.panels["memory"](wide, tall)]
-        if view.note:  # something differs from the start
-            switches = sum(self.values[name] != knob.start for name, knob in self._knobs.items())
-            drawn.append(view.panels["effects"](wide, effects_height(switches)))
         before = set(peak_source(self._first).splitlines())
         changed = [number for number, line in enumerate(view.code.splitlines(), 1) if line not in before]
-        return drawn, 1, self._code_drawing(view, changed)
+        loop = self._code_drawing(view, changed)
+        wide, tall = self.size
+        switches = sum(self.values[name] != knob.start for name, knob in self._knobs.items())
+        bars = effects_height(switches) if switches > 1 else 0
+        drawn = [view.panels["memory"](wide, max(tall, loop.height - bars))]
+        if bars:
+            drawn.append(view.panels["effects"](wide, bars))
+        return drawn, 1, loop
 
     @property
     def _first(self) -> PeakSettings:
