@@ -273,11 +273,16 @@ def test_a_still_has_the_loop_beside_the_panels_and_marks_what_has_changed(tmp_p
     assert (len(panels), columns) == (1, 1), "nothing is compared yet"
     assert not loop or "\u2217" not in loop.texts()
     instrument.turn("set_to_none", True)
-    (mountain, bars), _, loop = instrument._still(instrument._now())
+    (mountain,), _, loop = instrument._still(instrument._now())
     lines = peak_source(PeakSettings(optimizer="sgd")).splitlines()
     clear = next(number for number, line in enumerate(lines, 1) if "zero_grad" in line)
     assert loop
     assert {mark.id for mark in loop.marks if isinstance(mark, Text) and mark.text == "\u2217"} == {f"sign {clear}"}
+    assert mountain.height == loop.height, "a bar for the only switch would tell nothing more than the words"
+    instrument.turn("batch", 4)
+    (mountain, bars), _, loop = instrument._still(instrument._now())
+    assert loop
+    assert mountain.height + bars.height >= loop.height
     assert bars.height < 0.5 * mountain.height
     for mark in bars.marks:
         if isinstance(mark, Text):
