@@ -42,11 +42,12 @@ def draw_comparison(
     *,
     stale: Collection[str] = (),
     events: Mapping[int, str] | None = None,
+    counted: str = "updates",
 ) -> Drawing:
     """Draw the mean losses of several runs; ``stale`` names those that apply gradients again.
 
-    ``events`` marks updates with a dotted line and words. A run that diverges leaves the picture at the top. What is
-    written at its end is the loss of the newest update.
+    ``events`` marks updates with a dotted line and words; ``counted`` names what else the axis counts. A run that
+    diverges leaves the picture at the top. What is written at its end is the loss of the newest update.
     """
     panel = PanelBuilder(title, width, height)
     lines = {name: _finite(curve) for name, curve in curves.items()}
@@ -55,7 +56,7 @@ def draw_comparison(
     low, high, log = value_limits(np.concatenate([y[y <= most] for _, y in lines.values()] or [np.zeros(0)]))
     last = max((float(x[-1]) for x, _ in lines.values() if len(x)), default=0.0)
     right = width - min(170.0, 0.4 * width)
-    across = Side(0.0, last if last > 0 else from_zero(last), words="updates", ticks="updates")
+    across = Side(0.0, last if last > 0 else from_zero(last), words=counted, ticks="updates")
     axes = make_axes((width, height), 54.0, 34.0, right, height - 38.0, across, Side(low, high, log))
     panel.axes(axes)
     ends, words = [], []

@@ -36,6 +36,13 @@ def test_the_first_number_stands_at_update_0() -> None:
     assert [path.readout.x.value(x) for x in path.points[::2]] == pytest.approx([1, 2])
 
 
+def test_the_axis_says_what_is_counted() -> None:
+    assert "updates" in curves({"cleared": [4.0, 2.0, 1.0]}).drawings[0].texts()
+    texts = curves({"cleared": [4.0, 2.0, 1.0]}, counted="epochs").drawings[0].texts()
+    assert "epochs" in texts
+    assert "updates" not in texts
+
+
 def test_means_and_what_breaks() -> None:
     assert ends(curves({"cleared": [1.0, 2.0, 3.0, 6.0]}, mean_of=2).drawings[0]) == ["cleared 4.5"]
     assert ends(curves({"cleared": [1.0, 2.0, math.nan, 1.0]}).drawings[0]) == ["cleared: inf at 2"]

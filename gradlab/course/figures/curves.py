@@ -38,12 +38,14 @@ def curves(
     mean_of: int = 1,
     first: int = 0,
     events: Mapping[int, str] | None = None,
+    counted: str = "updates",
 ) -> CourseFigure:
     """Draw numbers by update, a line for each name; ``stale`` names those that apply gradients again.
 
     The first number is the one before any update, at update 0, unless ``first`` names another. Each point is the mean
-    of ``mean_of`` numbers and stands at the last of them. ``events`` marks updates: ``{4: "last gradient"}``. Raises
-    ValueError for no lines, for an empty one, and for a name in ``stale`` that there is not.
+    of ``mean_of`` numbers and stands at the last of them. ``events`` marks updates: ``{4: "last gradient"}``.
+    ``counted`` names what else the axis counts, such as epochs. Raises ValueError for no lines, for an empty one, and
+    for a name in ``stale`` that there is not.
     """
     if not lines or not all(len(values) >= max(mean_of, 1) for values in lines.values()):
         raise ValueError(
@@ -52,7 +54,7 @@ def curves(
     if unknown := set(stale) - set(lines):
         raise ValueError(f"curves: stale must be among {', '.join(lines)}, got {', '.join(sorted(unknown))}")
     drawn = {name: _curve(np.asarray(values, dtype=np.float64), mean_of, first) for name, values in lines.items()}
-    return CourseFigure(draw_comparison(drawn, title, 760, 340, stale=stale, events=events))
+    return CourseFigure(draw_comparison(drawn, title, 760, 340, stale=stale, events=events, counted=counted))
 
 
 def _curve(values: Any, mean_of: int, first: int) -> Curve:
