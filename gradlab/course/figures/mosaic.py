@@ -30,7 +30,8 @@ class Look(NamedTuple):
 
 VERDICT_STYLES = {
     "holds": Look("\u2713", OPTIMIZER, "", "#FFFFFF", OPTIMIZER),
-    "holds since": Look("\u2713", _GREEN, "", INK, OPTIMIZER),
+    "holds inside its condition": Look("\u2713", _GREEN, "", INK, OPTIMIZER),
+    "held until": Look("\u25f7", "#D9D9D9", "", INK, "#767676"),
     "depends": Look("\u25d0", FRESH, "", INK, "#B8AC00"),
     "does not hold": Look("\u2717", STALE, "///", "#FFFFFF", STALE),
 }
@@ -39,7 +40,7 @@ VERDICT_STYLES = {
 def mosaic_figure(
     rows: Mapping[str, Sequence[tuple[str, str, str]]], counts: Mapping[str, int], title: str = ""
 ) -> bytes:
-    """Draw a tile for each (code, kind, since), row by row under the row's name, and a key with the counts; a PNG."""
+    """Draw a tile for each (code, kind, until), row by row under the row's name, and a key with the counts; a PNG."""
     lines: list[tuple[str, Sequence[tuple[str, str, str]]]] = []
     for name, tiles in rows.items():
         for first in range(0, max(len(tiles), 1), _ACROSS):
@@ -55,21 +56,22 @@ def mosaic_figure(
             if name:
                 axes.text(0, y + 0.16, name, fontsize=15, va="center", color=INK)
                 y += 0.34
-            for x, (code, kind, since) in enumerate(tiles):
-                _tile(axes, x, y, kind, code, since)
+            for x, (code, kind, until) in enumerate(tiles):
+                _tile(axes, x, y, kind, code, until)
             y += 0.92
         y += 0.12
         for at, kind in enumerate(VERDICT_STYLES):
             left = at * _ACROSS / len(VERDICT_STYLES)
             _tile(axes, left, y, kind, str(counts.get(kind, 0)))
-            axes.text(left + 1.05, y + 0.42, kind, fontsize=17, va="center", color=INK)
+            words = kind.replace("inside its", "inside its\n").replace("\n ", "\n")
+            axes.text(left + 1.05, y + 0.42, words, fontsize=15, va="center", color=INK)
         axes.set(xlim=(-0.05, _ACROSS + 0.05), ylim=(y + 0.9, 0))
         out = BytesIO()
         canvas.print_png(out)
     return out.getvalue()
 
 
-def _tile(axes: Axes, x: float, y: float, kind: str, code: str, since: str = "") -> None:
+def _tile(axes: Axes, x: float, y: float, kind: str, code: str, until: str = "") -> None:
     """Draw one tile, its upper left corner at (x, y)."""
     look = VERDICT_STYLES[kind]
     box = Rectangle((x, y), 0.95, 0.84, facecolor=look.colour, edgecolor=INK, linewidth=1.2)
@@ -79,5 +81,5 @@ def _tile(axes: Axes, x: float, y: float, kind: str, code: str, since: str = "")
         corner = Rectangle((x + 0.52, y + 0.46), 0.43, 0.38, facecolor="none", edgecolor=look.ink, linewidth=0)
         corner.set_hatch(look.hatch)
         axes.add_patch(corner)
-    for at, down, words, size in ((0.08, 0.24, code, 20), (0.08, 0.62, look.sign, 22), (0.42, 0.62, since, 15)):
+    for at, down, words, size in ((0.08, 0.24, code, 20), (0.08, 0.62, look.sign, 22), (0.42, 0.62, until, 15)):
         axes.text(x + at, y + down, words, fontsize=size, color=look.ink, va="center", fontweight="bold")
