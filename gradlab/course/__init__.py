@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .autograd_graph import record_gradients as record_gradients
     from .cheat_sheet import cheat_sheet as cheat_sheet
     from .checklist import check_symptoms as check_symptoms
-    from .claims import ClaimLog as ClaimLog
+    from .claim_log import ClaimLog as ClaimLog
     from .doctor_command import doctor_command as doctor_command
     from .exercises import exercise as exercise
     from .fact_check import OperationLog as OperationLog
@@ -68,5 +68,6 @@ if TYPE_CHECKING:
     from .progress.my_record import my_record as my_record
     from .progress.series_map import series_map as series_map
     from .real_peak import real_peak as real_peak
+    from .trying import try_claims as try_claims
 
 load_lazily(__name__)

@@ -6,10 +6,10 @@ import html
 from typing import TYPE_CHECKING, Any
 
 from ..formatting import inline_html, lesson_address, link_html
-from .claims import ARTICLES, KINDS, NOTEBOOK, SIGNS, Article, ClaimVerdict
+from .claims import ARTICLES, KINDS, NOTEBOOK, VERDICT_SIGNS, Article, ClaimVerdict
 
 if TYPE_CHECKING:
-    from .claims import ClaimLog
+    from .claim_log import ClaimLog
 
 _HEADS = ("claim", "what the article says", "verdict", "evidence", "beyond the article", "more in")
 _SORTABLE = ("claim", "verdict", "more in")
@@ -78,7 +78,7 @@ def markdown_table(log: ClaimLog) -> str:
         lines.append(f"- Article {letter}: *{title}*, {article.dated}")
     lines += ["", f"| {' | '.join(_HEADS)} |", "|---" * len(_HEADS) + "|"]
     for verdict in log:
-        mark = f"{SIGNS[verdict.kind]} {verdict.verdict}"
+        mark = f"{VERDICT_SIGNS[verdict.kind]} {verdict.verdict}"
         parts = (verdict.claim.code, _said(verdict), mark, verdict.evidence, verdict.beyond_words, verdict.claim.home)
         lines.append(f"| {' | '.join(part.replace('|', chr(92) + '|') for part in parts)} |")
     return "\n".join([*lines, "", log.total, ""])
@@ -127,7 +127,7 @@ def _mark(verdict: ClaimVerdict) -> str:
     look = VERDICT_STYLES[verdict.kind]
     return (
         f'<span style="background:{look.colour};color:{look.ink};border:1px solid #222222;border-radius:4px;'
-        f'padding:0 6px">{SIGNS[verdict.kind]}&nbsp;{verdict.verdict}</span>'
+        f'padding:0 6px;display:inline-block">{VERDICT_SIGNS[verdict.kind]}&nbsp;{verdict.verdict}</span>'
     )
 
 

@@ -2,82 +2,145 @@
 
 from __future__ import annotations
 
+import datetime
+import json
+import re
 from typing import Any
 
 import pytest
 
-from gradlab.course.claims import ARTICLES, CLAIMS, KINDS, ClaimLog
+from gradlab.course.claim_log import ClaimLog
+from gradlab.course.claims import ARTICLES, CLAIMS, KINDS
 from gradlab.course.figures.mosaic import VERDICT_STYLES
-from gradlab.formatting import lesson_address, link_html
 
 PNG = b"\x89PNG"
+BOUND = next(code for code, claim in CLAIMS.items() if claim.condition)
+FREE = next(code for code, claim in CLAIMS.items() if not claim.condition)
+OF_2023, OF_2025 = "A19", "B9"
 
 
 def full() -> ClaimLog:
     log = ClaimLog("2.13.0", "cpu")
     facts: tuple[Any, ...] = (True, {"here": True, "there": False}, False, {"here": True, "elsewhere": None})
     for at, code in enumerate(CLAIMS):
-        log.record(code, facts[at % 4], "counted", since="1.7" if at % 8 == 0 else "")
+        log.record(code, facts[at % 4], {"far away": at % 3 == 0}, "counted", until="2.4" if at % 8 == 2 else "")
     return log
 
 
 def test_every_claim_is_there_once() -> None:
     counts = {letter: sum(code[0] == letter for code in CLAIMS) for letter in ARTICLES}
-    assert counts == {"A": 22, "B": 8, "C": 8, "D": 5}
+    assert counts == {"A": 26, "B": 10, "C": 11, "D": 5}
     assert list(CLAIMS) == [f"{letter}{n}" for letter, count in counts.items() for n in range(1, count + 1)]
-    assert len({claim.text for claim in CLAIMS.values()}) == 43
+    assert len({claim.says for claim in CLAIMS.values()}) == len({c.title for c in CLAIMS.values()}) == len(CLAIMS)
+
+
+def test_every_article_has_a_title_and_what_is_known_of_its_date() -> None:
+    assert ARTICLES["A"].date == datetime.date(2023, 11, 7)
+    assert ARTICLES["B"].dated == "2025-01-30"
+    assert ARTICLES["C"].dated == "undated, not before July 2024"
+    assert ARTICLES["D"].dated == "undated"
+    assert all(article.title for article in ARTICLES.values())
+
+
+def test_what_only_a_program_does_is_marked() -> None:
+    assert {code for code, claim in CLAIMS.items() if claim.in_code} == {"A16", "A19", "B5", "D2", "D3"}
+    assert CLAIMS["D2"].words.startswith("**Article D's program**, *Syntax*: ")
+    assert CLAIMS["A6"].words.endswith(" **Its condition:** the optimizer has all parameters.")
+
+
+def test_no_claim_is_put_into_quotation_marks() -> None:
+    assert not [code for code, claim in CLAIMS.items() if re.search('["\u201c\u201d]', claim.says + claim.condition)]
 
 
 @pytest.mark.parametrize(
-    ("facts", "verdict"),
+    ("code", "facts", "verdict"),
     [
-        (True, "holds"),
-        (False, "does not hold"),
-        ({"a": True, "b": True}, "holds"),
-        ({"a": False, "b": False}, "does not hold"),
-        ({"a": True, "b": False}, "depends"),
-        ({"a": True, "b": None}, "holds"),
-        ({"a": False, "b": None}, "does not hold"),
+        (FREE, True, "holds"),
+        (BOUND, True, "holds inside its condition"),
+        (FREE, False, "does not hold"),
+        (BOUND, False, "does not hold"),
+        (FREE, {"a": True, "b": True}, "holds"),
+        (FREE, {"a": False, "b": False}, "does not hold"),
+        (BOUND, {"a": True, "b": False}, "depends"),
+        (FREE, {"a": True, "b": None}, "holds"),
+        (FREE, {"a": False, "b": None}, "does not hold"),
     ],
 )
-def test_the_rule(facts: Any, verdict: str) -> None:
-    assert ClaimLog().record("A1", facts).verdict == verdict
+@pytest.mark.parametrize("beyond", [None, {"elsewhere": True}, {"elsewhere": False}, {"elsewhere": None}])
+def test_only_facts_inside_decide(code: str, facts: Any, verdict: str, beyond: Any) -> None:
+    assert ClaimLog().record(code, facts, beyond).verdict == verdict
 
 
 @pytest.mark.parametrize(
-    ("version", "verdict"),
-    [("1.7.0", "holds since 1.7"), ("2.13.0+cpu", "holds since 1.7"), ("1.13", "holds since 1.7"), ("1.6.1", "holds")],
+    ("code", "fact", "until", "verdict", "said"),
+    [
+        (OF_2023, False, "2.4", "held until 2.4", "It was right when the article appeared"),
+        (OF_2023, False, "2.0", "does not hold", "which came out before the article"),
+        (OF_2025, False, "2.4", "does not hold", "which came out before the article"),
+        ("C11", False, "2.0", "does not hold", "which came out before the article"),
+        (OF_2023, True, "2.4", "holds", ""),
+        ("D1", False, "2.4", "does not hold", "came out before the article"),
+    ],
 )
-def test_since_asks_for_the_version(version: str, verdict: str) -> None:
-    log = ClaimLog(version)
-    assert log.record("A1", True, since="1.7").verdict == verdict
-    assert log.record("A1", False, since="1.7").verdict == "does not hold"
+def test_outdated_is_told_from_wrong_when_published(code: str, fact: bool, until: str, verdict: str, said: str) -> None:
+    judged = ClaimLog().record(code, fact, until=until)
+    assert judged.verdict == verdict
+    assert said in judged.evidence
+    assert bool(judged.evidence) == bool(said)
 
 
 def test_evidence_says_where() -> None:
-    judged = ClaimLog().record("A6", {"all": True, "a part": False, "a GPU": None}, "two tensors")
-    assert judged.evidence == "Yes: all. No: a part. Two tensors. Not judged here: a GPU."
-    assert repr(judged) == f"A6  \u25d0 depends. {judged.evidence}"
+    judged = ClaimLog().record(
+        "A6", {"all": True, "a part": False, "a GPU": None}, {"a head": False, "a tail": None}, "two tensors"
+    )
+    assert judged.evidence == "Yes: all. No: a part. Two tensors. Not tried here: a GPU."
+    assert judged.beyond_words == "No: a head. Not tried here: a tail."
+    assert repr(judged) == f"A6  \u25d0 depends. {judged.evidence} Beyond the article: {judged.beyond_words}"
 
 
-def test_facts_that_are_none() -> None:
+def test_bad_input_is_named() -> None:
+    log = ClaimLog()
     with pytest.raises(ValueError, match="A1 needs at least one fact"):
-        ClaimLog().record("A1", {"a GPU": None})
-    with pytest.raises(KeyError, match="A23"):
-        ClaimLog().record("A23", True)
+        log.record("A1", {"a GPU": None})
+    with pytest.raises(KeyError, match="A27"):
+        log.record("A27", True)
+    with pytest.raises(ValueError, match=r"until must be one of 2\.0, 2\.4, got '1\.7'"):
+        log.record("A1", False, until="1.7")
+    assert len(log) == 0
 
 
-def test_the_table_has_all_and_counts_them() -> None:
+def test_a_claim_about_other_software_is_cited() -> None:
+    judged = ClaimLog().cite("A24")
+    assert judged.inside == CLAIMS["A24"].cited
+    assert "cited, not tried" in judged.evidence.lower()
+    with pytest.raises(ValueError, match="A1 needs"):
+        ClaimLog().cite("A1")
+
+
+def test_the_table_has_all_links_to_the_experiments_and_counts() -> None:
     log = full()
     assert log.missing == []
-    assert sum(log.counts.values()) == len(log) == 43
+    assert sum(log.counts.values()) == len(log) == len(CLAIMS)
     assert tuple(log.counts) == KINDS == tuple(VERDICT_STYLES)
     page, text = (log._repr_mimebundle_()[f"text/{kind}"] for kind in ("html", "plain"))
     for code, claim in CLAIMS.items():
-        assert f"<b>{code}</b>" in page
-        assert f">{link_html(lesson_address(claim.home), claim.home[:2])}</td>" in page
-    assert text.splitlines()[-1].startswith("43 claims: holds ")
-    assert page.count("\u2713") == log.counts["holds"] + log.counts["holds since"]
+        assert f'href="{claim.anchor}"><b>{code}</b>' in page
+    assert page.count("<tr>") == len(CLAIMS) + 1
+    assert text.splitlines()[-1].startswith(f"{len(CLAIMS)} claims: holds ")
+    assert text.splitlines()[-1] in page
+
+
+def test_markdown_and_json_say_the_same() -> None:
+    log = full()
+    data, rows = json.loads(log.json()), [row for row in log.markdown().splitlines() if re.match(r"\| [A-D]\d", row)]
+    assert (data["torch"], data["device"], data["missing"]) == ("2.13.0", "cpu", [])
+    assert [claim["code"] for claim in data["claims"]] == [row.split(" | ")[0][2:] for row in rows] == list(CLAIMS)
+    for claim, row, verdict in zip(data["claims"], rows, log, strict=True):
+        assert claim["verdict"] == verdict.verdict
+        assert f" {verdict.verdict} | {verdict.evidence} |" in row
+        assert claim["experiment"] == f"12_fact_check.ipynb{CLAIMS[claim['code']].anchor}"
+    assert data["claims"][1]["inside"] == {"here": True, "there": False}
+    assert data["claims"][1]["beyond"] == {"far away": False}
 
 
 def test_judging_again_writes_over_it() -> None:
@@ -86,7 +149,7 @@ def test_judging_again_writes_over_it() -> None:
     log.record("A1", False)
     assert [judged.kind for judged in log] == ["does not hold"]
     assert log["A1"].kind == "does not hold"
-    assert len(log.missing) == 42
+    assert len(log.missing) == len(CLAIMS) - 1
 
 
 def test_pictures_of_a_full_and_of_an_empty_log() -> None:

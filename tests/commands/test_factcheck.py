@@ -1,0 +1,85 @@
+"""``gradlab factcheck``: the experiments of a notebook without Jupyter, and what goes wrong with them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gradlab.__main__ import main
+from gradlab.course.claims import CLAIMS
+
+SETUP = "from gradlab.course import ClaimLog\nverdicts = ClaimLog('9.9', 'cpu')\nprint('chatter')"
+
+
+def notebook(folder: Path, *experiments: tuple[str, str], setup: str = SETUP) -> Path:
+    cells = [("code", setup), ("markdown", "## Five claims\n\n### A7 \u00b7 Zeros are left")]
+    for heading, text in experiments:
+        cells += [("markdown", heading), ("code", text)]
+    path = folder / "12_fact_check.ipynb"
+    data = {"cells": [{"cell_type": kind, "source": [text], "id": str(at)} for at, (kind, text) in enumerate(cells)]}
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
+
+
+def test_it_runs_the_experiments_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = notebook(
+        tmp_path,
+        ("### A1 \u00b7 One", "verdicts.record('A1', True, {'far': False})"),
+        ("### A2 \u00b7 Two", "predict('12/a-bet')"),
+        ("## Exercises", "raise SystemError('an exercise is no experiment')"),
+    )
+    assert main(["factcheck", str(path), "--format", "json"]) == 1  # 51 are missing
+    told = capsys.readouterr()
+    data = json.loads(told.out)
+    assert [(claim["code"], claim["verdict"], claim["beyond"]) for claim in data["claims"]] == [
+        ("A1", "holds", {"far": False})
+    ]
+    assert len(data["missing"]) == len(CLAIMS) - 1
+    assert told.err == ""
+
+
+def test_an_experiment_that_fails_is_named_and_hides_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook(
+        tmp_path,
+        ("### A1 \u00b7 One", "torch_has_no_such_name"),
+        ("text without a heading", "verdicts.record('A1', True)"),
+        ("### A2 \u00b7 Two", "verdicts.record('A2', True)"),
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["factcheck", "-o", "table.md"]) == 1
+    told = capsys.readouterr()
+    assert told.out.startswith("table.md: 1 claims: ")
+    assert told.err.startswith("A1 could not be tried: NameError: ")
+    assert "| A2 | " in (tmp_path / "table.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (None, "cannot be read as a notebook"),
+        ("no JSON", "cannot be read as a notebook"),
+        ("[]", "cannot be read as a notebook"),
+        ('{"cells": []}', "makes no ClaimLog"),
+    ],
+)
+def test_what_is_no_notebook_is_told_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, said: str
+) -> None:
+    path = tmp_path / "12_fact_check.ipynb"
+    if text is not None:
+        path.write_text(text, encoding="utf-8")
+    assert main(["factcheck", str(path)]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_set_up_that_fails_and_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = notebook(tmp_path, setup="ClaimLog('9.9')")
+    assert main(["factcheck", str(path)]) == 2
+    assert "its set-up fails: NameError" in capsys.readouterr().err
+    good = notebook(tmp_path, ("### A1 \u00b7 One", "verdicts.record('A1', True)"))
+    assert main(["factcheck", str(good), "-o", str(tmp_path / "none" / "table.md")]) == 2
+    assert "cannot be written" in capsys.readouterr().err
