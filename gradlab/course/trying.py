@@ -29,7 +29,7 @@ def try_claims(notebook: Path | None = None) -> tuple[ClaimLog, dict[str, str]]:
     names: dict[str, Any] = {"__name__": "__main__"}
     errors: dict[str, str] = {}
     with contextlib.redirect_stdout(io.StringIO()):
-        for code, cell, text in _cells(notebook):
+        for code, cell, text in experiments(notebook):
             if code in errors:
                 continue  # what goes before failed, and this cell needs it
             try:
@@ -53,8 +53,11 @@ def _find_notebook() -> Path:
     raise ValueError(f"{NOTEBOOK}.ipynb is not here: run this in a clone of gradlab, or name the notebook")
 
 
-def _cells(notebook: Path) -> list[tuple[str, str, str]]:
-    """Return the code cells to run: the claim's code ("" for the set-up), the cell's id and its text."""
+def experiments(notebook: Path) -> list[tuple[str, str, str]]:
+    """Return the cells to run: the claim's code ("" for the set-up), the cell's id and its text.
+
+    Raises ValueError if the file is no notebook, or another one.
+    """
     try:
         cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
     except (OSError, UnicodeDecodeError, json.JSONDecodeError, KeyError, TypeError) as error:
