@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,8 @@ from ..memory import Ledger
 from ..tasks import Task
 
 Make = Callable[..., torch.optim.Optimizer]
+# Operations that change their first tensor without reading it.
+_OVERWRITES = ("zero_", "fill_", "copy_", "_foreach_zero_")
 
 
 def _usual_device() -> str:
@@ -143,22 +146,65 @@ def peak_bytes(model: nn.Sequential, x: Tensor, make: Make = torch.optim.SGD, wi
 
 
 class OperationLog(_torch.TorchDispatchMode):
-    """Notes, for every operation within, on which devices its tensors are; views compute nothing and do not count."""
+    """Notes every operation within: its name, its devices, its bytes, and the storages that it makes.
+
+    Views compute nothing and do not count. Bytes are shapes times element size, each operand once, caches left out.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.names: list[str] = []
+        """``"add_"``, ``"mm"``, in the order in which they ran."""
         self.seen: list[set[str]] = []
+        """On which devices the tensors of each operation were."""
+        self.read = self.written = 0
+        """Bytes."""
+        self.made = self.freed = 0
+        """Storages that operations made, and those of them that were freed again within."""
+        self._alive: dict[int, weakref.ref[Any]] = {}
+
+    @property
+    def moved(self) -> int:
+        """Bytes read and written together."""
+        return self.read + self.written
 
     @property
     def transfers(self) -> int:
         """How many operations had tensors on more than one device."""
         return sum(len(devices) > 1 for devices in self.seen)
 
+    def __exit__(self, *error: Any) -> None:
+        self._alive.clear()  # what dies from now on does not count
+        super().__exit__(*error)
+
     def __torch_dispatch__(self, call: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = call(*args, **(kwargs or {}))
         if call.namespace == "aten" and not call.is_view:
-            self.seen.append({each.device.type for each in _tensors([args, kwargs, result])})
+            name = call.overloadpacket.__name__
+            given = dict(zip((each.name for each in call._schema.arguments), args, strict=False)) | (kwargs or {})
+            changes = [each.name for each in call._schema.arguments if each.alias_info and each.alias_info.is_write]
+            changed = list(_tensors([given[each] for each in changes if each in given]))
+            kept = list(_tensors([value for each, value in given.items() if each not in changes]))
+            self.names.append(name)
+            self.seen.append({each.device.type for each in _tensors([given, result])})
+            self.read += sum(each.nbytes for each in (kept if name in _OVERWRITES else kept + changed))
+            if not name.startswith(("empty", "new_empty")):  # they reserve a place and write nothing
+                self.written += sum(each.nbytes for each in changed or _tensors(result))
+            for each in () if changed else _tensors(result):
+                self._note(each)
         return result
+
+    def _note(self, tensor: Tensor) -> None:
+        storage = tensor.untyped_storage()
+        key = storage._cdata
+
+        def died(_: object) -> None:
+            if self._alive.pop(key, None) is not None:
+                self.freed += 1
+
+        if key not in self._alive:
+            self.made += 1
+            self._alive[key] = weakref.ref(storage, died)
 
 
 def _tensors(value: Any) -> Iterator[Tensor]:

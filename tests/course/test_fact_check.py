@@ -7,6 +7,7 @@ import warnings
 import pytest
 import torch
 from torch import nn
+from torch.profiler import profile
 
 from gradlab import tasks
 from gradlab.course import (
@@ -99,6 +100,73 @@ def test_a_transfer_is_noticed_and_its_absence_too() -> None:
     with OperationLog() as log:
         torch.ones(3).add(1)
     assert (log.transfers, len(log.seen)) == (0, 2)
+
+
+def test_bytes_are_counted_as_shapes_times_element_size() -> None:
+    a, b = torch.ones(100), torch.ones(100)
+    with OperationLog() as log:
+        a.add_(b)  # reads both, writes the first
+        a.zero_()  # reads nothing
+        a.view(10, 10)  # does nothing
+        torch.empty(50)  # reserves a place
+    assert (log.names, log.read, log.written, log.moved) == (["add_", "zero_", "empty"], 800, 800, 1600)
+
+
+@pytest.mark.parametrize("foreach", [False, True])
+def test_lists_of_tensors_count_as_their_tensors(foreach: bool) -> None:
+    model, (x, y) = small_net("cpu"), small_batch("cpu")
+    nn.functional.mse_loss(model(x), y).backward()
+    with OperationLog() as log:
+        torch.optim.SGD(model.parameters(), foreach=foreach).zero_grad(set_to_none=False)
+    assert (log.read, log.written, log.made) == (0, sum(p.nbytes for p in model.parameters()), 0)
+
+
+def test_filling_grad_costs_what_the_arithmetic_says() -> None:
+    """After zeros two reads and a write of each gradient; after None nothing beyond computing it."""
+    model, x = linear_stack(16, 2), torch.ones(4, 16)
+    size = sum(p.nbytes for p in model.parameters())
+    logs = []
+    for zeros in (False, True):
+        model.zero_grad(set_to_none=not zeros)
+        loss = model(x).sum()
+        with OperationLog() as log:
+            loss.backward()
+        logs.append(log)
+    with OperationLog() as computed:
+        torch.autograd.grad(model(x).sum(), list(model.parameters()))
+    assert (logs[1].read - logs[0].read, logs[1].written - logs[0].written) == (2 * size, size)
+    assert logs[0].names == [name for name in logs[1].names if name != "add_"]
+    assert set(logs[0].names) <= set(computed.names)
+
+
+def test_storages_made_and_freed_within() -> None:
+    before = torch.ones(3)
+    with OperationLog() as log:
+        kept = before + 1
+        view = kept.view(3, 1)
+        gone = before + 2
+        del gone, before
+    assert (log.made, log.freed) == (2, 1)  # `before` was there before
+    del kept, view
+    assert log.freed == 1
+
+
+def test_none_and_zeros_allocate_equally_often_says_the_allocator_too() -> None:
+    x, y = small_batch("cpu")
+    counts = {}
+    for none in (True, False):
+        model = small_net("cpu")
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for turn in range(4):
+            log = OperationLog()
+            with log if turn < 3 else profile(profile_memory=True, acc_events=True) as profiled:
+                optimizer.zero_grad(set_to_none=none)
+                nn.functional.mse_loss(model(x), y).backward()
+                optimizer.step()
+            made = log.made or made
+        found = [event.nbytes() for event in profiled.profiler.kineto_results.events() if event.name() == "[memory]"]
+        counts[none] = made, sum(size > 0 for size in found)
+    assert counts[True] == counts[False]
 
 
 def gone() -> None:
