@@ -38,12 +38,8 @@ if TYPE_CHECKING:
     from .fact_check import grad_of as grad_of
     from .fact_check import is_deprecated as is_deprecated
     from .fact_check import linear_stack as linear_stack
-    from .fact_check import losses_of as losses_of
-    from .fact_check import peak_bytes as peak_bytes
-    from .fact_check import race_clearing as race_clearing
     from .fact_check import small_batch as small_batch
     from .fact_check import small_net as small_net
-    from .fact_check import two_weights as two_weights
     from .figures.curves import curves as curves
     from .figures.graph import draw_graph as draw_graph
     from .figures.head_to_tail import head_to_tail as head_to_tail

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint_sequential
 
 from .. import _torch
-from ..memory import Ledger
-from ..tasks import Task
 
-Make = Callable[..., torch.optim.Optimizer]
 # Operations that change their first tensor without reading it.
 _OVERWRITES = ("zero_", "fill_", "copy_", "_foreach_zero_")
 
@@ -80,69 +74,6 @@ def fails(call: Callable[..., object], *args: Any) -> bool:
     except (AttributeError, RuntimeError, TypeError):
         return True
     return False
-
-
-def losses_of(
-    loss: Callable[[], Tensor], optimizer: torch.optim.Optimizer, updates: int, zero_grad: bool = True
-) -> list[float]:
-    """Make updates with the gradient of ``loss()``, with or without clearing, and return the loss before each."""
-    losses = []
-    for _ in range(updates):
-        if zero_grad:
-            optimizer.zero_grad()
-        now = loss()
-        now.backward()
-        optimizer.step()
-        losses.append(now.item())
-    return losses
-
-
-def two_weights(
-    make: Make, set_to_none: bool = True, pause: bool = False, clear: bool = True, **options: Any
-) -> list[float]:
-    """Return two weights after nine updates that pull them to 0; the options are those of the optimizer.
-
-    pause: whether the three updates in the middle do not use the second weight.
-    clear: whether ``zero_grad(set_to_none)`` is called before each update.
-    """
-    weights = [nn.Parameter(torch.full((1,), value)) for value in (1.0, 2.0)]
-    optimizer = make(weights, lr=0.1, **options)
-    for update in range(9):
-        if clear:
-            optimizer.zero_grad(set_to_none=set_to_none)
-        used = weights[:1] if pause and update in (3, 4, 5) else weights
-        torch.stack([w.square().sum() for w in used]).sum().backward()
-        optimizer.step()
-    return [w.item() for w in weights]
-
-
-def peak_ledger(
-    model: nn.Sequential,
-    x: Tensor,
-    make: Make = torch.optim.SGD,
-    window: int = 1,
-    set_to_none: bool = True,
-    cut: int = 0,
-) -> Ledger:
-    """Return the bytes of the second of two updates, counted; the loss is the mean square of the output.
-
-    window: into how many micro-batches ``x`` is cut.
-    cut: segments of which only the first input is kept for backward; 0 for no checkpointing.
-    """
-    optimizer = make(model.parameters(), lr=0.001)
-    for _ in range(2):
-        with Ledger(model=model, optimizers=[optimizer], inputs=[x]) as ledger:
-            optimizer.zero_grad(set_to_none=set_to_none)
-            for part in x.chunk(window):
-                y = checkpoint_sequential(model, cut, part, use_reentrant=False) if cut else model(part)
-                (y.square().mean() / window).backward()
-            optimizer.step()
-    return ledger
-
-
-def peak_bytes(model: nn.Sequential, x: Tensor, make: Make = torch.optim.SGD, window: int = 1, **options: Any) -> int:
-    """Return the most bytes alive in the second of two updates; the options are those of ``peak_ledger``."""
-    return peak_ledger(model, x, make, window, **options).peak
 
 
 class OperationLog(_torch.TorchDispatchMode):
@@ -225,47 +156,3 @@ def is_deprecated(call: Callable[[], object]) -> bool:
         except AttributeError:
             return True
     return any(issubclass(each.category, (FutureWarning, DeprecationWarning)) for each in caught)
-
-
-@dataclass(frozen=True)
-class ClearingRace:
-    """The same training twice: cleared to None, and filled with zeros."""
-
-    same_weights: bool
-    """Whether both end with the same weights, to the last bit."""
-    seconds: tuple[float, float]
-    """Of one update: with None, with zeros; the lower quartile, which little else on the machine disturbs."""
-    operations: tuple[int, int]
-    """Of one update: with None, with zeros."""
-    kept: int
-    """Bytes of ``.grad`` that stay where they are filled with zeros."""
-
-
-def race_clearing(task: Task, updates: int = 200, lr: float = 0.05) -> ClearingRace:
-    """Train a task both ways with SGD, taking turns, and compare."""
-    device = task.device
-    batches = [(x.to(device), y.to(device)) for x, y in task.batches]
-    models = {way: task.build(seed=0) for way in (True, False)}
-    optimizers = {way: torch.optim.SGD(model.parameters(), lr=lr) for way, model in models.items()}
-
-    def update(way: bool, x: Tensor, y: Tensor) -> float:
-        began = time.perf_counter()
-        optimizers[way].zero_grad(set_to_none=way)
-        task.loss_fn(models[way](x), y).backward()
-        optimizers[way].step()
-        next(models[way].parameters()).flatten()[0].item()  # waits for a GPU
-        return time.perf_counter() - began
-
-    took: dict[bool, list[float]] = {True: [], False: []}
-    for turn in range(updates):
-        for way in (True, False) if turn % 2 else (False, True):
-            took[way].append(update(way, *batches[turn % len(batches)]))
-    counts = {}
-    for way in models:
-        with OperationLog() as log:
-            update(way, *batches[0])
-        counts[way] = len(log.seen)
-    quartile = {way: sorted(times)[len(times) // 4] for way, times in took.items()}
-    kept = sum(p.grad.nbytes for p in models[False].parameters() if p.grad is not None)
-    same = torch.equal(flat_weights(models[True]), flat_weights(models[False]))
-    return ClearingRace(same, (quartile[True], quartile[False]), (counts[True], counts[False]), kept)

@@ -10,7 +10,6 @@ import torch
 from torch import nn
 from torch.profiler import profile
 
-from gradlab import tasks
 from gradlab.course import (
     OperationLog,
     batch_grads,
@@ -20,12 +19,8 @@ from gradlab.course import (
     grad_of,
     is_deprecated,
     linear_stack,
-    losses_of,
-    peak_bytes,
-    race_clearing,
     small_batch,
     small_net,
-    two_weights,
 )
 
 
@@ -74,24 +69,6 @@ def test_what_fails() -> None:
     assert fails(gone)
     assert fails(torch.zeros(2).view, 3)
     assert not fails(abs, -1)
-
-
-@pytest.mark.parametrize(("clear", "weights"), [(True, [2.0, 1.6, 1.28]), (False, [2.0, 1.6, 0.88])])
-def test_losses_of_some_updates(clear: bool, weights: list[float]) -> None:
-    """By hand: lr 0.1, the loss w squared; without clearing the second step applies the first gradient again."""
-    w = torch.tensor(2.0, requires_grad=True)
-    losses = losses_of(lambda: w**2, torch.optim.SGD([w], lr=0.1), 3, clear)
-    assert losses == pytest.approx([weight**2 for weight in weights])
-
-
-def test_two_weights_one_of_them_unused_for_a_while() -> None:
-    """SGD with lr 0.1 takes a fifth off a weight at each of its updates; momentum goes on only where zeros are."""
-    assert two_weights(torch.optim.SGD) == pytest.approx([0.8**9, 2 * 0.8**9])
-    assert two_weights(torch.optim.SGD, pause=True) == pytest.approx([0.8**9, 2 * 0.8**6])
-    none, zeros = (two_weights(torch.optim.SGD, way, pause=True, momentum=0.9) for way in (True, False))
-    assert none[0] == zeros[0]
-    assert none[1] != zeros[1]
-    assert two_weights(torch.optim.SGD, clear=False) != two_weights(torch.optim.SGD)
 
 
 def test_a_transfer_is_noticed_and_its_absence_too() -> None:
@@ -180,22 +157,3 @@ def warns() -> None:
 @pytest.mark.parametrize(("call", "expected"), [(gone, True), (warns, True), (lambda: None, False)])
 def test_what_is_deprecated(call: object, expected: bool) -> None:
     assert is_deprecated(call) is expected  # type: ignore[arg-type]
-
-
-def test_the_peak_holds_what_must_be_alive() -> None:
-    """At the end of backward all weights and all gradients are there; a window keeps fewer activations."""
-    model, x = linear_stack(64, 8), torch.randn(512, 64)
-    weights = sum(p.nbytes for p in model.parameters())
-    whole, parts, zeros = peak_bytes(model, x), peak_bytes(model, x, window=4), peak_bytes(model, x, set_to_none=False)
-    assert whole > 2 * weights + 8 * x.nbytes
-    assert parts < whole < zeros
-    assert peak_bytes(model, x, cut=4) < whole
-    assert peak_bytes(model, x[:8], torch.optim.Adam) >= 4 * weights
-
-
-def test_the_race_is_the_same_training_twice() -> None:
-    race = race_clearing(tasks.digits(device="cpu"), updates=8)
-    assert race.same_weights
-    assert race.kept == sum(p.nbytes for p in tasks.digits(device="cpu").build(seed=0).parameters())
-    assert race.operations[1] > race.operations[0]
-    assert min(race.seconds) > 0
