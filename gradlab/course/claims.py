@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from ..formatting import html_box, inline_html
 
@@ -71,7 +72,7 @@ class Claim(NamedTuple):
     @property
     def anchor(self) -> str:
         """Where notebook 12 tries it: the end of an address, from ``#`` on."""
-        return f"#{self.code}-\u00b7-{self.title.replace(' ', '-')}"
+        return f"#{self.code}:-{quote(self.title.replace(' ', '-'))}"
 
     @property
     def words(self) -> str:

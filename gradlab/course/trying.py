@@ -13,7 +13,7 @@ from .claim_log import ClaimLog
 from .claims import NOTEBOOK
 
 _HEADING = re.compile(r"^##+ (.*)$", re.M)
-_EXPERIMENT = re.compile(r"^([A-Z]\d+) \u00b7 ")
+_EXPERIMENT = re.compile(r"^([A-Z]\d+): ")
 _FIRST = "Five claims"
 """Cells above this heading are the set-up that all experiments share."""
 _WIDGET = re.compile(r"^predict\(")

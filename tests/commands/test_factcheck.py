@@ -14,7 +14,7 @@ SETUP = "from gradlab.course import ClaimLog\nverdicts = ClaimLog('9.9', 'cpu')\
 
 
 def notebook(folder: Path, *experiments: tuple[str, str], setup: str = SETUP) -> Path:
-    cells = [("code", setup), ("markdown", "## Five claims\n\n### A7 \u00b7 Zeros are left")]
+    cells = [("code", setup), ("markdown", "## Five claims\n\n### A7: Zeros are left")]
     for heading, text in experiments:
         cells += [("markdown", heading), ("code", text)]
     path = folder / "12_fact_check.ipynb"
@@ -26,8 +26,8 @@ def notebook(folder: Path, *experiments: tuple[str, str], setup: str = SETUP) ->
 def test_it_runs_the_experiments_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = notebook(
         tmp_path,
-        ("### A1 \u00b7 One", "verdicts.record('A1', True, {'far': False})"),
-        ("### A2 \u00b7 Two", "predict('12/a-bet')"),
+        ("### A1: One", "verdicts.record('A1', True, {'far': False})"),
+        ("### A2: Two", "predict('12/a-bet')"),
         ("## Exercises", "raise SystemError('an exercise is no experiment')"),
     )
     assert main(["factcheck", str(path), "--format", "json"]) == 1  # 51 are missing
@@ -45,9 +45,9 @@ def test_an_experiment_that_fails_is_named_and_hides_no_other(
 ) -> None:
     notebook(
         tmp_path,
-        ("### A1 \u00b7 One", "torch_has_no_such_name"),
+        ("### A1: One", "torch_has_no_such_name"),
         ("text without a heading", "verdicts.record('A1', True)"),
-        ("### A2 \u00b7 Two", "verdicts.record('A2', True)"),
+        ("### A2: Two", "verdicts.record('A2', True)"),
     )
     monkeypatch.chdir(tmp_path)
     assert main(["factcheck", "-o", "table.md"]) == 1
@@ -80,6 +80,6 @@ def test_a_set_up_that_fails_and_a_folder_that_is_not_there(tmp_path: Path, caps
     path = notebook(tmp_path, setup="ClaimLog('9.9')")
     assert main(["factcheck", str(path)]) == 2
     assert "its set-up fails: NameError" in capsys.readouterr().err
-    good = notebook(tmp_path, ("### A1 \u00b7 One", "verdicts.record('A1', True)"))
+    good = notebook(tmp_path, ("### A1: One", "verdicts.record('A1', True)"))
     assert main(["factcheck", str(good), "-o", str(tmp_path / "none" / "table.md")]) == 2
     assert "cannot be written" in capsys.readouterr().err

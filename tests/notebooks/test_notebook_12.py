@@ -54,12 +54,12 @@ def verdict_of(code: str, names: dict[str, Any]) -> str:
 
 
 def test_above_every_experiment_stands_what_the_article_says() -> None:
-    headings = re.findall(r"^### ([A-D]\d+) \u00b7 (.*)$", TOLD, re.M)
+    headings = re.findall(r"^### ([A-D]\d+): (.*)$", TOLD, re.M)
     assert sorted(headings) == sorted((code, claim.title) for code, claim in CLAIMS.items())
     core = ["A7", "A14", "A16", "B7", "D3"]
     assert [code for code, _ in headings] == core + [code for code in CLAIMS if code not in core]
     for code, claim in CLAIMS.items():
-        after = TOLD.partition(f"### {code} \u00b7 {claim.title}\n")[2].partition("\n### ")[0]
+        after = TOLD.partition(f"### {code}: {claim.title}\n")[2].partition("\n### ")[0]
         assert claim.words in after, code
 
 
