@@ -78,8 +78,8 @@ def test_the_name_in_the_set_up_cell_and_the_readme_is_the_distribution_s() -> N
 def lessons() -> set[tuple[str, str]]:
     """Every notebook that the package sends its readers to, with the section if one is named."""
     codes = {(code.notebook, code.section) for rule in (*RULES, KnownErrors) for code in rule.codes}
-    rows = {claim.home for claim in CLAIMS.values()} | {row.lesson for row in cheat_sheet().pitfalls}
-    return codes | {(notebook, "") for notebook in rows}
+    rows = {(row.lesson, row.section) for row in cheat_sheet().pitfalls}
+    return codes | rows | {(claim.home, "") for claim in CLAIMS.values()}
 
 
 @pytest.mark.parametrize(("notebook", "section"), sorted(lessons()))

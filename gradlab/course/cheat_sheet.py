@@ -1,15 +1,18 @@
-"""The cheat sheet: the loops, the order of calls, and the pitfalls, on one page that prints."""
+"""The cheat sheet: one annotated loop, what changes in it, the bytes and the pitfalls, on one page that prints."""
 
 from __future__ import annotations
 
 import errno
 import html
+import re
 import tempfile
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -20,54 +23,98 @@ from ..loop import Recipe
 
 _HERE = files("gradlab.course")
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+_RECIPE = Recipe(accumulate=4, clip=1.0, optimizer="adamw", lr=0.001)
+_SCHEDULER = "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)"
 
 
-class CallRow(NamedTuple):
-    """One call of the loop and what it does to ``.grad`` and to the weights."""
+class LoopChange(NamedTuple):
+    """New code in the loop: instead of the lines from ``first`` to ``last``; before ``first`` where none goes."""
 
+    first: int
+    last: int
     code: str
-    does: str
+
+    @property
+    def where(self) -> str:
+        """Where the code stands, in the words of the page."""
+        if self.last < self.first:
+            return f"before {self.first}"
+        return str(self.first) if self.first == self.last else f"{self.first}\u2013{self.last}"
+
+
+class Margin(NamedTuple):
+    """What one wish changes in the loop."""
+
+    title: str
+    says: str
+    changes: tuple[LoopChange, ...]
 
 
 class Pitfall(NamedTuple):
-    """What one sees, why, the line that mends it, and the notebook that shows it."""
+    """What one sees, why, the line that mends it, and the section of a notebook that shows it."""
 
     symptom: str
     cause: str
     mend: str
     lesson: str
+    section: str = ""
 
 
+@dataclass(frozen=True)
 class CheatSheet:
-    """One page: a notebook shows it, ``save`` writes it as a file that prints on one sheet of A4."""
+    """One page: a notebook shows it, ``save`` writes it as a file that prints on one sheet of A4 or Letter."""
 
-    def __init__(self, loops: Mapping[str, Recipe], calls: Sequence[CallRow], pitfalls: Sequence[Pitfall]) -> None:
-        """``loops`` maps a title to the Recipe whose ``source()`` is printed under it."""
-        self.loops, self.calls, self.pitfalls = dict(loops), list(calls), list(pitfalls)
+    loop: str
+    """The text of the loop."""
+    notes: Mapping[int, str]
+    """What a line of the loop does, by its number."""
+    order: Mapping[str, Sequence[str]]
+    """The calls of an update, by the part of it in which they stand."""
+    margins: Mapping[str, Margin]
+    """What changes for ``"bf16"``, ``"fp16"``, ``"tokens"`` and ``"ddp"``."""
+    sizes: Mapping[str, Any]
+    """The table of bytes: ``title``, ``says``, ``columns``, ``rows``."""
+    pitfalls: Sequence[Pitfall]
+
+    def program(self, margin: str) -> str:
+        """Return the loop's text with the changes of a margin."""
+        lines = self.loop.splitlines()
+        for change in sorted(self.margins[margin].changes, reverse=True):  # from the end: the numbers stay right
+            beside = lines[change.first - 1]
+            indent = beside[: len(beside) - len(beside.lstrip())]
+            lines[change.first - 1 : change.last] = [indent + line for line in change.code.splitlines()]
+        return "\n".join(lines) + "\n"
 
     @property
     def html(self) -> str:
         """The page as an element with its own style."""
         css = _HERE.joinpath("cheat_sheet.css").read_text(encoding="utf-8")
-        loops = "".join(
-            f"<section><h4>{html.escape(title)}</h4><pre>{_coloured(recipe.source())}</pre></section>"
-            for title, recipe in self.loops.items()
-        )
-        calls = "".join(
-            f"<li><code>{html.escape(call.code)}</code> {inline_html(call.does)}</li>" for call in self.calls
-        )
-        rows = "".join(
-            f"<tr><td>{inline_html(it.symptom)}</td><td>{inline_html(it.cause)}</td><td>{inline_html(it.mend)}</td>"
-            f"<td>{link_html(lesson_address(it.lesson), it.lesson[:2])}</td></tr>"
-            for it in self.pitfalls
-        )
-        head = "".join(f"<th scope=col>{word}</th>" for word in ("what you see", "why", "what mends it", "see"))
         return (
             f'<div class="gl-sheet"><style>{css}</style>'
-            "<h3><code>.grad</code> is a buffer that adds</h3>"
-            f'<div class="gl-loops">{loops}</div><h4>The calls, in this order</h4><ol>{calls}</ol>'
-            f"<h4>When it goes wrong</h4><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+            "<h3><code>.grad</code> is a buffer that adds <small><code>backward()</code> adds, <code>step()</code> reads, "
+            "<code>zero_grad()</code> clears</small></h3>"
+            f'<div class="gl-loop">{"".join(self._lines())}</div>{self._order_html()}'
+            f'<div class="gl-margins">{self._margins_html()}</div>'
+            f"{_sizes_html(self.sizes)}{_pitfalls_html(self.pitfalls)}</div>"
         )
+
+    def _lines(self) -> Iterator[str]:
+        """Each line of the loop as HTML: number, code, note. Only the code is selected when it is copied."""
+        for number, line in enumerate(self.loop.splitlines(), 1):
+            note = _words(self.notes.get(number, ""))
+            yield f'<span class="gl-at">{number}</span><code>{_coloured(line)}\n</code><span class="gl-note">{note}</span>'
+
+    def _order_html(self) -> str:
+        parts = []
+        for when, calls in self.order.items():
+            chain = " \u2192 ".join(f"<code>{html.escape(call)}</code>" for call in calls)
+            parts.append(f"<span><i>{html.escape(when)}</i> {chain}</span>")
+        return f'<p class="gl-order"><b>The order</b> {"".join(parts)}</p>'
+
+    def _margins_html(self) -> str:
+        parts = [_margin_html(margin) for margin in self.margins.values()]
+        half = (len(parts) + 1) // 2
+        return f"<div>{''.join(parts[:half])}</div><div>{''.join(parts[half:])}</div>"
 
     def save(self, path: str | Path) -> None:
         """Write the page as a file of its own; open it in a browser and print it.
@@ -88,10 +135,78 @@ class CheatSheet:
         return self.html
 
     def __repr__(self) -> str:
-        loops = "\n".join(f"# {title}\n{recipe.source()}" for title, recipe in self.loops.items())
-        calls = "\n".join(f"{number}. {call.code}: {call.does}" for number, call in enumerate(self.calls, 1))
-        pitfalls = "\n".join(f"{it.symptom}: {it.cause}. {it.mend} ({it.lesson})" for it in self.pitfalls)
-        return f"{loops}\n{calls}\n\n{pitfalls}"
+        notes = "\n".join(f"{number}. {note}" for number, note in self.notes.items())
+        order = "\n".join(f"{when}: {', '.join(calls)}" for when, calls in self.order.items())
+        margins = "\n\n".join(
+            f"# {margin.title}\n{margin.says}\n" + "\n".join(f"[{it.where}]\n{it.code}" for it in margin.changes)
+            for margin in self.margins.values()
+        )
+        sizes = "\n".join(" | ".join(map(str, row)) for row in (self.sizes["columns"], *self.sizes["rows"]))
+        pitfalls = "\n".join(f"{it.symptom}: {it.cause}. {it.mend} ({it.lesson}, {it.section})" for it in self.pitfalls)
+        return f"{self.loop}\n{notes}\n\n{order}\n\n{margins}\n\n{self.sizes['title']}\n{sizes}\n\n{pitfalls}"
+
+
+@cache
+def cheat_sheet() -> CheatSheet:
+    """Return the sheet of the series."""
+    read = tomllib.loads(_HERE.joinpath("cheat_sheet.toml").read_text(encoding="utf-8"))
+    first, *rest = _RECIPE.source().splitlines()
+    return CheatSheet(
+        loop="\n".join([first, _SCHEDULER, *rest, f"{' ' * 8}scheduler.step()"]) + "\n",
+        notes={int(number): note for number, note in read["notes"].items()},
+        order={part["when"]: part["calls"] for part in read["order"]},
+        margins={name: _margin(**entry) for name, entry in read["margins"].items()},
+        sizes=read["bytes"],
+        pitfalls=tuple(Pitfall(**row) for row in read["pitfalls"]),
+    )
+
+
+def _margin(title: str, says: str, changes: Sequence[Mapping[str, str]]) -> Margin:
+    return Margin(title, says, tuple(_change(change["lines"], change["code"]) for change in changes))
+
+
+def _change(lines: str, code: str) -> LoopChange:
+    """Read where a change stands: ``"10-11"``, ``"12"``, or ``"<7"`` for before line 7."""
+    if lines.startswith("<"):
+        return LoopChange(int(lines[1:]), int(lines[1:]) - 1, code.lstrip("\n"))
+    first, _, last = lines.partition("-")
+    return LoopChange(int(first), int(last or first), code.lstrip("\n"))
+
+
+def _margin_html(margin: Margin) -> str:
+    changes = "".join(f'<span class="gl-at">{it.where}</span><pre>{_coloured(it.code)}</pre>' for it in margin.changes)
+    return (
+        f"<section><h4>{html.escape(margin.title)}</h4><p>{_words(margin.says)}</p>"
+        f'<div class="gl-changes">{changes}</div></section>'
+    )
+
+
+def _sizes_html(sizes: Mapping[str, Any]) -> str:
+    head = [*sizes["columns"], "together"]
+    rows = [[row[0], *(str(size or "\u2013") for size in row[1:]), str(sum(row[1:]))] for row in sizes["rows"]]
+    return f"<h4>{html.escape(sizes['title'])}</h4><p>{_words(sizes['says'])}</p>{_table(head, rows)}"
+
+
+def _pitfalls_html(pitfalls: Sequence[Pitfall]) -> str:
+    rows = [[*map(inline_html, (it.symptom, it.cause, it.mend)), _place_html(it)] for it in pitfalls]
+    return f"<h4>When it goes wrong</h4>{_table(('what you see', 'why', 'what mends it', 'notebook'), rows)}"
+
+
+def _place_html(pitfall: Pitfall) -> str:
+    """Return the notebook as a link to the section, whose name is left out on paper."""
+    number = link_html(lesson_address(pitfall.lesson, pitfall.section), pitfall.lesson[:2])
+    return f'{number} <span class="gl-section">{html.escape(pitfall.section)}</span>'
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    columns = "".join(f"<th scope=col>{word}</th>" for word in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _words(text: str) -> str:
+    """Return a text as HTML: code between backticks, bold between pairs of stars."""
+    return re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", inline_html(text))
 
 
 def _write_elsewhere(name: str, text: str) -> Path:
@@ -105,18 +220,7 @@ def _write_elsewhere(name: str, text: str) -> Path:
     return target
 
 
-def cheat_sheet() -> CheatSheet:
-    """Return the sheet of the series."""
-    loops = {
-        "The loop": Recipe(),
-        "Accumulation: four micro-batches an update": Recipe(accumulate=4),
-        "Mixed precision (AMP), fp16": Recipe(amp="fp16"),
-        "All of it, with clipping": Recipe(accumulate=4, amp="fp16", clip=1.0, optimizer="adamw", lr=0.001),
-    }
-    lists = tomllib.loads(_HERE.joinpath("cheat_sheet.toml").read_text(encoding="utf-8"))
-    return CheatSheet(loops, [CallRow(**row) for row in lists["calls"]], [Pitfall(**row) for row in lists["pitfalls"]])
-
-
 def _coloured(source: str) -> str:
-    """Return a loop as HTML with the classes of Pygments."""
-    return highlight(source.rstrip(), PythonLexer(), HtmlFormatter(nowrap=True)).rstrip()
+    """Return code as HTML with the classes of Pygments."""
+    lexer = PythonLexer(stripnl=False, ensurenl=False)
+    return highlight(source.rstrip(), lexer, HtmlFormatter(nowrap=True)).rstrip()

@@ -1,36 +1,230 @@
-"""The cheat sheet: its loops are the recipes' own text, its rows lead to lessons, and it prints on one page."""
+"""The cheat sheet: its texts train as plain PyTorch does, its rows lead to lessons, and it prints on one page."""
 
 from __future__ import annotations
 
 import errno
 import html
+import math
 import os
 import re
 import shutil
-import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from browser.driving import chromium
+from playwright.sync_api import sync_playwright
+from rank_scripts import script
+from torch import nn
+from torch.nn.functional import cross_entropy, linear, mse_loss
 
-from gradlab.course.cheat_sheet import CheatSheet, Pitfall, cheat_sheet
+from gradlab import Recipe, formatting, tasks
+from gradlab.course import launch, weights_after
+from gradlab.course.cheat_sheet import Pitfall, cheat_sheet
 from gradlab.formatting import lesson_address, link_html
 
+ALL_REDUCE = "torch.distributed.all_reduce(tokens)"
+LR, MAX_NORM, DECAY, BETAS, EPS, PERIOD = 0.001, 0.1, 0.01, (0.9, 0.999), 1e-8, 3
 
-def test_the_loops_are_what_the_recipes_give() -> None:
+
+def plain(text: str) -> str:
+    """The text of a piece of HTML."""
+    return html.unescape(re.sub(r"<[^>]+>", "", text))
+
+
+def adamw_by_hand(params: list[torch.Tensor], losses_of_updates: Iterable[Callable[[], torch.Tensor]]) -> None:
+    """Train with one loss an update: the gradient clipped, lr along a cosine, AdamW's formula. No optim, no .grad."""
+    m = [torch.zeros_like(p) for p in params]
+    v = [torch.zeros_like(p) for p in params]
+    for t, loss_of in enumerate(losses_of_updates):
+        lr = LR * (1 + math.cos(math.pi * t / PERIOD)) / 2
+        grads = torch.autograd.grad(loss_of(), params)
+        norm = torch.cat([g.flatten() for g in grads]).norm()
+        with torch.no_grad():
+            for p, g, mean, square in zip(params, grads, m, v, strict=True):
+                g = g * min(1.0, MAX_NORM / norm.item())
+                mean += (1 - BETAS[0]) * (g - mean)
+                square += (1 - BETAS[1]) * (g**2 - square)
+                size = (square / (1 - BETAS[1] ** (t + 1))).sqrt() + EPS
+                p -= lr * DECAY * p + lr * (mean / (1 - BETAS[0] ** (t + 1))) / size
+
+
+def sooner(program: str) -> str:
+    """A text of the sheet in which lr falls to 0 and gradients are clipped within a few updates, so that both count."""
+    return program.replace("T_max=1000", f"T_max={PERIOD}").replace("max_norm=1.0", f"max_norm={MAX_NORM}")
+
+
+def trained(program: str, model: nn.Module, batches: list[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
+    """The weights after a text of the sheet has run for one epoch."""
+    names = {"torch": torch, "model": model, "loss_fn": mse_loss, "batches": batches, "device": "cpu", "epochs": 1}
+    exec(sooner(program), names)
+    return nn.utils.parameters_to_vector(model.parameters()).detach()
+
+
+def small_regression() -> tuple[nn.Module, list[tuple[torch.Tensor, torch.Tensor]]]:
+    """Ten batches: two windows of four, and a short one. The gradients fit into fp16 at the first scale."""
+    torch.manual_seed(1)
+    return nn.Linear(3, 2), [(torch.randn(5, 3), torch.randn(5, 2) / 3) for _ in range(10)]
+
+
+def windows(batches: list[Any]) -> list[list[Any]]:
+    return [batches[:4], batches[4:8], batches[8:]]
+
+
+@pytest.mark.parametrize(("margin", "dtype"), [("", torch.float32), ("bf16", torch.bfloat16), ("fp16", torch.float16)])
+def test_the_loop_makes_the_large_batch_s_updates_in_each_type(margin: str, dtype: torch.dtype) -> None:
+    model, batches = small_regression()
+    weight, bias = (p.detach().clone().requires_grad_() for p in model.parameters())
+    start = torch.cat([weight.flatten(), bias]).detach()
+
+    def loss_of(window: list[Any]) -> torch.Tensor:
+        """One loss for all samples of the window; in 16 bits the products are rounded as autocast does."""
+        x, y = (torch.cat(parts) for parts in zip(*window, strict=True))
+        return mse_loss(linear(x.to(dtype), weight.to(dtype), bias.to(dtype)).float(), y)
+
+    adamw_by_hand([weight, bias], [lambda window=window: loss_of(window) for window in windows(batches)])
+    expected = torch.cat([weight.flatten(), bias]).detach()
     sheet = cheat_sheet()
-    shown = [html.unescape(re.sub(r"<[^>]+>", "", text)) for text in re.findall(r"<pre>(.*?)</pre>", sheet.html, re.S)]
-    assert shown == [recipe.source().rstrip() for recipe in sheet.loops.values()]
-    assert all(text in repr(sheet) for text in shown)
+    found = trained(sheet.program(margin) if margin else sheet.loop, model, batches)
+    # The sum of four rounded gradients is not rounded as one: in 16 bits a hundredth of the way is allowed.
+    torch.testing.assert_close(found, expected, rtol=0, atol=2e-7 if not margin else 0.01 * LR)
+    assert (found - start).abs().min() > 0.5 * LR
 
 
-def test_every_row_leads_to_a_lesson() -> None:
+def test_no_text_of_the_sheet_is_one_that_the_labs_do_not_run() -> None:
+    """Without the scheduler the loop, and with 16 bits its margins, end in the bits of a Recipe's own text."""
+    sheet, task = cheat_sheet(), tasks.line()
+    recipe = Recipe(accumulate=4, clip=1.0, optimizer="adamw", lr=0.001)
+    assert [line for line in sheet.loop.splitlines() if "scheduler" not in line] == recipe.source().splitlines()
+    for amp in ("bf16", "fp16"):
+        text = "\n".join(line for line in sheet.program(amp).splitlines() if "scheduler" not in line)
+        assert torch.equal(weights_after(text, task), weights_after(recipe.replace(amp=amp).source(), task))
+
+
+def small_text() -> tuple[nn.Module, list[tuple[torch.Tensor, torch.Tensor]]]:
+    """Sixteen batches of two sequences with other lengths in each, padded with -100 where they end."""
+    torch.manual_seed(2)
+    batches = []
+    for _ in range(16):
+        length = int(torch.randint(3, 12, ()))
+        x, y = torch.randint(7, (2, length)), torch.randint(7, (2, length))
+        y[1, int(torch.randint(1, length, ())) :] = -100
+        batches.append((x, y))
+    return nn.Sequential(nn.Embedding(7, 4), nn.Linear(4, 7)).double(), batches
+
+
+def large_text_batches(model: nn.Module, windows_of_all: list[list[Any]]) -> torch.Tensor:
+    """The weights after one update for each window, on the mean over all its tokens at once."""
+    weights = [p.detach().clone().requires_grad_() for p in model.parameters()]
+
+    def loss_of(window: list[Any]) -> torch.Tensor:
+        tokens = torch.cat([x.flatten() for x, _ in window])
+        targets = torch.cat([y.flatten() for _, y in window])
+        scores = linear(weights[0][tokens], weights[1], weights[2])
+        return cross_entropy(scores[targets != -100], targets[targets != -100])
+
+    adamw_by_hand(weights, [lambda window=window: loss_of(window) for window in windows_of_all])
+    return torch.cat([p.flatten() for p in weights]).detach()
+
+
+def test_the_margin_for_tokens_counts_every_token_of_the_window_the_same() -> None:
+    model, batches = small_text()
+    expected = large_text_batches(model, [batches[at : at + 4] for at in range(0, 10, 4)][:2] + [batches[8:10]])
+    found = trained(cheat_sheet().program("tokens"), model, batches[:10])
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+    wrong, _ = small_text()
+    mean_of_means = (
+        cheat_sheet().program("tokens").replace("tokens).back", "len(window)).back").replace('sum")', 'mean")')
+    )
+    assert (trained(mean_of_means, wrong, batches[:10]) - expected).abs().max() > 1e-5
+
+
+@pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
+@pytest.mark.parametrize("with_tokens", [False, True])
+def test_the_margin_for_ddp_makes_one_process_s_updates(with_tokens: bool, tmp_path: Path) -> None:
+    """Two real processes: each takes every other batch; a window of four on each is one of eight."""
+    sheet = cheat_sheet()
+    text = sooner(sheet.program("ddp"))
+    if with_tokens:  # as the margin says
+        assert all(
+            code in sheet.margins["ddp"].says for code in (ALL_REDUCE, "(loss * world_size / tokens).backward()")
+        )
+        first, count, flat, _ = (line for it in sheet.margins["tokens"].changes for line in it.code.splitlines())
+        clear = " " * 8 + "optimizer.zero_grad"
+        text = text.replace(clear, f"{' ' * 8}{count}\n{' ' * 8}{ALL_REDUCE}\n{clear}")
+        text = text.replace("loss = loss_fn(output, y)", flat).replace(
+            "loss / len(window)", "loss * world_size / tokens"
+        )
+        text = f"{first}\n{text}"
+    model, batches = small_text() if with_tokens else small_regression()
+    batches = batches[:10]
+    torch.save({"model": model, "batches": batches}, tmp_path / "given.pt")
+    program = script(
+        tmp_path,
+        f"""
+        given = torch.load("given.pt", weights_only=False)
+        names = dict(torch=torch, model=given["model"], loss_fn=torch.nn.functional.mse_loss, device="cpu", epochs=1)
+        exec({text!r}, names | dict(batches=given["batches"][rank::size], world_size=size))
+        torch.save(torch.nn.utils.parameters_to_vector(given["model"].parameters()).detach(), f"end-{{rank}}.pt")
+        """,
+    )
+    run = launch(program)
+    assert run.ok, run
+    both = [batches[:8], batches[8:]]
+    if with_tokens:
+        expected = large_text_batches(model, both)
+    else:
+        weight, bias = (p.detach().clone().requires_grad_() for p in model.parameters())
+        losses = [
+            lambda it=it: mse_loss(linear(torch.cat([x for x, _ in it]), weight, bias), torch.cat([y for _, y in it]))
+            for it in both
+        ]
+        adamw_by_hand([weight, bias], losses)
+        expected = torch.cat([weight.flatten(), bias]).detach()
+    for rank in (0, 1):
+        torch.testing.assert_close(torch.load(tmp_path / f"end-{rank}.pt"), expected, rtol=0, atol=2e-7)
+
+
+def test_the_page_shows_the_loop_as_it_is_with_its_notes() -> None:
+    sheet = cheat_sheet()
+    shown = [plain(line) for line in re.findall(r"<code>((?:(?!</code>).)*\n)</code>", sheet.html, re.S)]
+    assert "".join(shown) == sheet.loop
+    assert sheet.loop in repr(sheet)
+    page = " ".join(plain(sheet.html).split())
+    for note in sheet.notes.values():
+        assert note.replace("`", "").replace("**", "") in page
+    for margin in sheet.margins.values():
+        assert margin.title in page
+        assert all(" ".join(change.code.split()) in page for change in margin.changes)
+
+
+def test_sixteen_bytes_are_what_adamw_holds_after_an_update() -> None:
+    """Counted in a network that has made one update, once under autocast."""
+    for with_autocast in (False, True):
+        model = nn.Linear(64, 64)
+        optimizer = torch.optim.AdamW(model.parameters())
+        with torch.autocast("cpu", torch.bfloat16, enabled=with_autocast):
+            loss = model(torch.randn(8, 64)).sum()
+        loss.backward()
+        optimizer.step()
+        state = [it for p in model.parameters() for it in optimizer.state[p].values() if it.dim()]
+        counted = [[*model.parameters()], [p.grad for p in model.parameters()], [], state]
+        sizes = [sum(it.nbytes for it in part) / sum(p.numel() for p in model.parameters()) for part in counted]
+        assert sizes == cheat_sheet().sizes["rows"][0][1:]
+    assert [sum(row[1:]) for row in cheat_sheet().sizes["rows"]] == [16, 16]
+
+
+def test_every_row_leads_to_a_section_of_a_lesson(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(formatting, "REPOSITORY", "https://example.org/school")
     for pitfall in cheat_sheet().pitfalls:
-        assert f"<td>{link_html(lesson_address(pitfall.lesson), pitfall.lesson[:2])}</td>" in cheat_sheet().html
+        assert link_html(lesson_address(pitfall.lesson, pitfall.section), pitfall.lesson[:2]) in cheat_sheet().html
 
 
 def test_what_a_row_says_is_text_and_not_markup() -> None:
-    sheet = CheatSheet({}, (), (Pitfall("a < b", "<b>", "`c > d`", "01_autograd"),))
+    sheet = replace(cheat_sheet(), pitfalls=(Pitfall("a < b", "<b>", "`c > d`", "01_autograd"),))
     assert "<td>a &lt; b</td><td>&lt;b&gt;</td><td><code>c &gt; d</code></td>" in sheet.html
 
 
@@ -65,17 +259,21 @@ def test_in_a_read_only_folder_it_is_written_elsewhere_and_says_where(
     chromium() is None and not os.environ.get("GRADLAB_REQUIRE_BROWSER"),
     reason="needs Chromium (Debian: apt-get install chromium)",
 )
-def test_it_prints_on_one_sheet(tmp_path: Path) -> None:
-    browser = chromium()
-    assert browser is not None
+@pytest.mark.parametrize("paper", ["A4", "Letter"])
+def test_it_prints_on_one_sheet(paper: str, tmp_path: Path) -> None:
+    """Printed as a browser does; nothing of the code is cut at the edge of its column."""
     cheat_sheet().save(tmp_path / "sheet.html")
-    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
-    options += ["--no-pdf-header-footer", f"--print-to-pdf={tmp_path / 'sheet.pdf'}"]
-    subprocess.run(
-        [browser, *options, (tmp_path / "sheet.html").as_uri()],
-        check=True,
-        capture_output=True,
-        timeout=120,
-    )
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(
+            viewport={"width": {"A4": 726, "Letter": 748}[paper], "height": 900}
+        )  # less the margins
+        page.goto((tmp_path / "sheet.html").as_uri())
+        page.pdf(path=tmp_path / "sheet.pdf", format=paper)
+        page.emulate_media(media="print")
+        page.add_style_tag(content="body { margin: 0 }")
+        cut = "[...document.querySelectorAll('pre, .gl-loop')].filter(it => it.scrollWidth > it.clientWidth).length"
+        assert page.evaluate(cut) == 0
+        browser.close()
     pages = re.findall(rb"/Type\s*/Page\b(?!s)", (tmp_path / "sheet.pdf").read_bytes())
     assert len(pages) == 1

@@ -11,6 +11,7 @@ from gradlab import formatting
 from gradlab.course.cheat_sheet import cheat_sheet
 from gradlab.doctor.finding import Code, Finding, Report
 from gradlab.doctor.reports.formats import format_report
+from gradlab.formatting import lesson_address
 
 SCHOOL = "https://github.com/YOU/grad-course"
 CODE = Code("graph-broken", "04_zero_grad", "Whose parameters?")
@@ -72,5 +73,6 @@ def test_a_lesson_is_told_to_other_tools(filled: bool) -> None:
 
 def test_the_cheat_sheet_has_links_only_where_they_lead_somewhere(filled: bool) -> None:
     sheet = cheat_sheet()
-    addresses = [f"{SCHOOL}/blob/v1/notebooks/{row.lesson}.ipynb" for row in sheet.pitfalls]
+    addresses = [lesson_address(row.lesson, row.section) for row in sheet.pitfalls]
+    assert not filled or all(address.startswith(f"{SCHOOL}/blob/v1/notebooks/") for address in addresses)
     assert Links(sheet.html).found == (addresses if filled else [])
