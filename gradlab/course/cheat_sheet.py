@@ -22,6 +22,8 @@ from ..formatting import inline_html, lesson_address, link_html
 from ..loop import Recipe
 
 _HERE = files("gradlab.course")
+_TITLE = "`.grad` is a buffer that adds"
+_SUBTITLE = "`backward()` adds, `step()` reads, `zero_grad()` clears"
 _READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 _RECIPE = Recipe(accumulate=4, clip=1.0, optimizer="adamw", lr=0.001)
 _SCHEDULER = "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=1000)"
@@ -91,8 +93,7 @@ class CheatSheet:
         css = _HERE.joinpath("cheat_sheet.css").read_text(encoding="utf-8")
         return (
             f'<div class="gl-sheet"><style>{css}</style>'
-            "<h3><code>.grad</code> is a buffer that adds <small><code>backward()</code> adds, <code>step()</code> reads, "
-            "<code>zero_grad()</code> clears</small></h3>"
+            f"<h3>{_words(_TITLE)} <small>{_words(_SUBTITLE)}</small></h3>"
             f'<div class="gl-loop">{"".join(self._lines())}</div>{self._order_html()}'
             f'<div class="gl-margins">{self._margins_html()}</div>'
             f"{_sizes_html(self.sizes)}{_pitfalls_html(self.pitfalls)}</div>"
@@ -101,8 +102,8 @@ class CheatSheet:
     def _lines(self) -> Iterator[str]:
         """Each line of the loop as HTML: number, code, note. Only the code is selected when it is copied."""
         for number, line in enumerate(self.loop.splitlines(), 1):
-            note = _words(self.notes.get(number, ""))
-            yield f'<span class="gl-at">{number}</span><code>{_coloured(line)}\n</code><span class="gl-note">{note}</span>'
+            yield f'<span class="gl-at">{number}</span><code>{_coloured(line)}\n</code>'
+            yield f'<span class="gl-note">{_words(self.notes.get(number, ""))}</span>'
 
     def _order_html(self) -> str:
         parts = []
@@ -195,13 +196,15 @@ def _pitfalls_html(pitfalls: Sequence[Pitfall]) -> str:
 def _place_html(pitfall: Pitfall) -> str:
     """Return the notebook as a link to the section, whose name is left out on paper."""
     number = link_html(lesson_address(pitfall.lesson, pitfall.section), pitfall.lesson[:2])
-    return f'{number} <span class="gl-section">{html.escape(pitfall.section)}</span>'
+    section = re.sub(r"^\d \u00b7 ", "", pitfall.section)  # patients are numbered, as notebooks are
+    return f'{number} <span class="gl-section">{html.escape(section)}</span>'
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     columns = "".join(f"<th scope=col>{word}</th>" for word in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>"
+    table = f"<table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="gl-wide">{table}</div>'
 
 
 def _words(text: str) -> str:

@@ -8,7 +8,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,13 +35,13 @@ def plain(text: str) -> str:
     return html.unescape(re.sub(r"<[^>]+>", "", text))
 
 
-def adamw_by_hand(params: list[torch.Tensor], losses_of_updates: Iterable[Callable[[], torch.Tensor]]) -> None:
-    """Train with one loss an update: the gradient clipped, lr along a cosine, AdamW's formula. No optim, no .grad."""
+def adamw_by_hand(params: list[torch.Tensor], loss_of: Callable[[Any], torch.Tensor], windows: list[Any]) -> None:
+    """Train with one loss a window: the gradient clipped, lr along a cosine, AdamW's formula. No optim, no .grad."""
     m = [torch.zeros_like(p) for p in params]
     v = [torch.zeros_like(p) for p in params]
-    for t, loss_of in enumerate(losses_of_updates):
+    for t, window in enumerate(windows):
         lr = LR * (1 + math.cos(math.pi * t / PERIOD)) / 2
-        grads = torch.autograd.grad(loss_of(), params)
+        grads = torch.autograd.grad(loss_of(window), params)
         norm = torch.cat([g.flatten() for g in grads]).norm()
         with torch.no_grad():
             for p, g, mean, square in zip(params, grads, m, v, strict=True):
@@ -74,22 +74,26 @@ def windows(batches: list[Any]) -> list[list[Any]]:
     return [batches[:4], batches[4:8], batches[8:]]
 
 
-@pytest.mark.parametrize(("margin", "dtype"), [("", torch.float32), ("bf16", torch.bfloat16), ("fp16", torch.float16)])
-def test_the_loop_makes_the_large_batch_s_updates_in_each_type(margin: str, dtype: torch.dtype) -> None:
-    model, batches = small_regression()
+def large_batches(model: nn.Module, windows_of_all: list[Any], dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """The weights after one update for each window, on all its samples at once, with products rounded to a type."""
     weight, bias = (p.detach().clone().requires_grad_() for p in model.parameters())
-    start = torch.cat([weight.flatten(), bias]).detach()
 
     def loss_of(window: list[Any]) -> torch.Tensor:
-        """One loss for all samples of the window; in 16 bits the products are rounded as autocast does."""
         x, y = (torch.cat(parts) for parts in zip(*window, strict=True))
         return mse_loss(linear(x.to(dtype), weight.to(dtype), bias.to(dtype)).float(), y)
 
-    adamw_by_hand([weight, bias], [lambda window=window: loss_of(window) for window in windows(batches)])
-    expected = torch.cat([weight.flatten(), bias]).detach()
+    adamw_by_hand([weight, bias], loss_of, windows_of_all)
+    return torch.cat([weight.flatten(), bias]).detach()
+
+
+@pytest.mark.parametrize(("margin", "dtype"), [("", torch.float32), ("bf16", torch.bfloat16), ("fp16", torch.float16)])
+def test_the_loop_makes_the_large_batch_s_updates_in_each_type(margin: str, dtype: torch.dtype) -> None:
+    model, batches = small_regression()
+    start = nn.utils.parameters_to_vector(model.parameters()).detach()
+    expected = large_batches(model, windows(batches), dtype)
     sheet = cheat_sheet()
     found = trained(sheet.program(margin) if margin else sheet.loop, model, batches)
-    # The sum of four rounded gradients is not rounded as one: in 16 bits a hundredth of the way is allowed.
+    # The sum of four rounded gradients is not rounded as one: in 16 bits a hundredth of a step is allowed.
     torch.testing.assert_close(found, expected, rtol=0, atol=2e-7 if not margin else 0.01 * LR)
     assert (found - start).abs().min() > 0.5 * LR
 
@@ -126,13 +130,13 @@ def large_text_batches(model: nn.Module, windows_of_all: list[list[Any]]) -> tor
         scores = linear(weights[0][tokens], weights[1], weights[2])
         return cross_entropy(scores[targets != -100], targets[targets != -100])
 
-    adamw_by_hand(weights, [lambda window=window: loss_of(window) for window in windows_of_all])
+    adamw_by_hand(weights, loss_of, windows_of_all)
     return torch.cat([p.flatten() for p in weights]).detach()
 
 
 def test_the_margin_for_tokens_counts_every_token_of_the_window_the_same() -> None:
     model, batches = small_text()
-    expected = large_text_batches(model, [batches[at : at + 4] for at in range(0, 10, 4)][:2] + [batches[8:10]])
+    expected = large_text_batches(model, windows(batches[:10]))
     found = trained(cheat_sheet().program("tokens"), model, batches[:10])
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
     wrong, _ = small_text()
@@ -149,15 +153,12 @@ def test_the_margin_for_ddp_makes_one_process_s_updates(with_tokens: bool, tmp_p
     sheet = cheat_sheet()
     text = sooner(sheet.program("ddp"))
     if with_tokens:  # as the margin says
-        assert all(
-            code in sheet.margins["ddp"].says for code in (ALL_REDUCE, "(loss * world_size / tokens).backward()")
-        )
+        divided = "(loss * world_size / tokens).backward()"
+        assert all(code in sheet.margins["ddp"].says for code in (ALL_REDUCE, divided))
         first, count, flat, _ = (line for it in sheet.margins["tokens"].changes for line in it.code.splitlines())
         clear = " " * 8 + "optimizer.zero_grad"
         text = text.replace(clear, f"{' ' * 8}{count}\n{' ' * 8}{ALL_REDUCE}\n{clear}")
-        text = text.replace("loss = loss_fn(output, y)", flat).replace(
-            "loss / len(window)", "loss * world_size / tokens"
-        )
+        text = text.replace("loss = loss_fn(output, y)", flat).replace("(loss / len(window)).backward()", divided)
         text = f"{first}\n{text}"
     model, batches = small_text() if with_tokens else small_regression()
     batches = batches[:10]
@@ -174,16 +175,7 @@ def test_the_margin_for_ddp_makes_one_process_s_updates(with_tokens: bool, tmp_p
     run = launch(program)
     assert run.ok, run
     both = [batches[:8], batches[8:]]
-    if with_tokens:
-        expected = large_text_batches(model, both)
-    else:
-        weight, bias = (p.detach().clone().requires_grad_() for p in model.parameters())
-        losses = [
-            lambda it=it: mse_loss(linear(torch.cat([x for x, _ in it]), weight, bias), torch.cat([y for _, y in it]))
-            for it in both
-        ]
-        adamw_by_hand([weight, bias], losses)
-        expected = torch.cat([weight.flatten(), bias]).detach()
+    expected = (large_text_batches if with_tokens else large_batches)(model, both)
     for rank in (0, 1):
         torch.testing.assert_close(torch.load(tmp_path / f"end-{rank}.pt"), expected, rtol=0, atol=2e-7)
 
