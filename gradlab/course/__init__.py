@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from .figures.head_to_tail import head_to_tail as head_to_tail
     from .grad_table import grad_table as grad_table
     from .grad_traffic import traffic as traffic
+    from .handout import Handout as Handout
     from .instruments.loss_scale.instrument import loss_scale as loss_scale
     from .instruments.peak.instrument import peak as peak
     from .instruments.ring.instrument import ring_of_orders as ring_of_orders
@@ -65,5 +66,6 @@ if TYPE_CHECKING:
     from .progress.series_map import series_map as series_map
     from .real_peak import real_peak as real_peak
     from .trying import try_claims as try_claims
+    from .worksheet import Worksheet as Worksheet
 
 load_lazily(__name__)

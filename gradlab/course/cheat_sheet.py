@@ -44,7 +44,7 @@ class LoopChange(NamedTuple):
         return str(self.first) if self.first == self.last else f"{self.first}\u2013{self.last}"
 
 
-class Margin(NamedTuple):
+class LoopMargin(NamedTuple):
     """What one wish changes in the loop."""
 
     title: str
@@ -72,7 +72,7 @@ class CheatSheet:
     """What a line of the loop does, by its number."""
     order: Mapping[str, Sequence[str]]
     """The calls of an update, by the part of it in which they stand."""
-    margins: Mapping[str, Margin]
+    margins: Mapping[str, LoopMargin]
     """What changes for ``"bf16"``, ``"fp16"``, ``"tokens"`` and ``"ddp"``."""
     sizes: Mapping[str, Any]
     """The table of bytes: ``title``, ``says``, ``columns``, ``rows``."""
@@ -162,8 +162,8 @@ def cheat_sheet() -> CheatSheet:
     )
 
 
-def _margin(title: str, says: str, changes: Sequence[Mapping[str, str]]) -> Margin:
-    return Margin(title, says, tuple(_change(change["lines"], change["code"]) for change in changes))
+def _margin(title: str, says: str, changes: Sequence[Mapping[str, str]]) -> LoopMargin:
+    return LoopMargin(title, says, tuple(_change(change["lines"], change["code"]) for change in changes))
 
 
 def _change(lines: str, code: str) -> LoopChange:
@@ -174,7 +174,7 @@ def _change(lines: str, code: str) -> LoopChange:
     return LoopChange(int(first), int(last or first), code.lstrip("\n"))
 
 
-def _margin_html(margin: Margin) -> str:
+def _margin_html(margin: LoopMargin) -> str:
     changes = "".join(f'<span class="gl-at">{it.where}</span><pre>{_coloured(it.code)}</pre>' for it in margin.changes)
     return (
         f"<section><h4>{html.escape(margin.title)}</h4><p>{_words(margin.says)}</p>"

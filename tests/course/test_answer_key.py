@@ -18,6 +18,7 @@ from gradlab.course import AnswerKey, exercise
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = sorted((ROOT / "gradlab" / "widgets" / "questions").glob("*.toml"))
+WORKSHEETS = sorted((ROOT / "gradlab" / "course" / "worksheets").glob("*.toml"))
 EXERCISES = sorted((ROOT / "gradlab" / "course" / "exercises").glob("nb*/*.md"))
 
 
@@ -50,6 +51,16 @@ def test_every_question_is_in_it_with_its_answer_reason_and_remarks() -> None:
             for text in (entry["question"], entry["why"], *(option.get("remark", "") for option in entry["options"])):
                 assert letters(text) in page
     assert key.count("### Bet ") == asked > 100
+
+
+def test_every_exit_ticket_is_in_it_with_the_wrong_answer_to_expect() -> None:
+    key = AnswerKey().markdown()
+    for path in WORKSHEETS:
+        part = key.partition(f"### Exit ticket {path.stem}\n")[2].partition("\n### ")[0]
+        for place, entry in enumerate(tomllib.loads(path.read_text(encoding="utf-8"))["ticket"], 1):
+            asked = f"{place}. {entry['question']}\n\n- **\u2713 {entry['answer']}**\n"
+            assert f"{asked}- {entry['wrong']} \u2192 {entry['say']}\n" in part
+    assert key.count("### Exit ticket ") == len(WORKSHEETS) == 14
 
 
 def test_every_exercise_is_in_it_with_its_mistakes() -> None:

@@ -11,7 +11,9 @@ import pytest
 from test_series import NOTEBOOKS, READMES, of
 
 from gradlab.course import exercises
+from gradlab.course.cheat_sheet import cheat_sheet
 from gradlab.course.exercises.text import read_text
+from gradlab.course.worksheet_text import worksheet_text
 from gradlab.widgets.question import find_question, question_names
 
 HERE = Path(__file__).parent
@@ -26,6 +28,7 @@ BLOCKS = re.compile(r"```.*?```|\$\$.*?\$\$|<!--.*?-->|^\[[^\]]+\]: [^\n]*|^ *\|
 PARAGRAPHS = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
 ENDS = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)[)*\"]*\s+(?=[(*\"]*[A-Z0-9`\[])| \u00b7 ")
 EXERCISES = sorted(Path(exercises.__path__[0]).glob("nb*/*.md"))
+WORKSHEETS = sorted((Path(exercises.__path__[0]).parent / "worksheets").glob("*.toml"))
 PAGES = [*READMES, READMES[1].parent / "CLASSROOM.md"]
 
 
@@ -43,6 +46,11 @@ def texts() -> Iterator[tuple[str, str]]:
     for path in EXERCISES:
         text = read_text(path)
         yield f"exercise {path.stem}", "\n\n".join((text.spec, *text.hints, *text.remarks.values()))
+    for path in WORKSHEETS:
+        for at, it in enumerate(worksheet_text(path.stem).ticket, 1):
+            yield f"exit ticket {path.stem}/{at}", f"{it.question}\n\n{it.say}"
+    sheet = cheat_sheet()
+    yield "cheat sheet", "\n\n".join((sheet.sizes["says"], *(margin.says for margin in sheet.margins.values())))
     for path in PAGES:
         yield path.name, path.read_text(encoding="utf-8")
 

@@ -1,0 +1,46 @@
+"""Write into the worksheets what their notebooks say: ``python tests/refresh_worksheets.py``.
+
+That is the title, what one can do afterwards, and the bets of the core. The exit tickets are written by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+WORKSHEETS = ROOT / "gradlab" / "course" / "worksheets"
+
+
+def read_off(notebook: Path) -> dict[str, Any]:
+    """Return ``title``, ``can`` and ``bets`` of a notebook."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    texts = ["".join(cell["source"]) for cell in cells]
+    opening = re.search(r"# \d\d \u00b7 (.+)\n(?:.*\n)*?\*\*Afterwards you can\*\* ((?:.+\n)+)", texts[0])
+    if opening is None:
+        raise SystemExit(f"{notebook.name}: its first cell does not say what one can do afterwards")
+    can = [each.strip().rstrip(".") for each in " ".join(opening[2].split()).split("\u00b7")]
+    core = texts[: next(place for place, text in enumerate(texts) if text.startswith("## Deeper"))]
+    bets = [name for text in core for name in re.findall(r'^(?:\w+ = )?predict\("([^"]+)"\)', text)]
+    return {"title": opening[1].strip(), "can": can, "bets": bets}
+
+
+def main() -> None:
+    """Replace all that stands before the first question of the exit ticket."""
+    for path in sorted(WORKSHEETS.glob("*.toml")):
+        read = read_off(next((ROOT / "notebooks").glob(f"{path.stem}_*.ipynb")))
+        head = [f"title = {json.dumps(read['title'], ensure_ascii=False)}"]
+        for name in ("can", "bets"):
+            lines = "".join(f"  {json.dumps(each, ensure_ascii=False)},\n" for each in read[name])
+            head.append(f"{name} = [\n{lines}]")
+        text = path.read_text(encoding="utf-8")
+        about = "# What stands above the exit ticket is read off the notebook: python tests/refresh_worksheets.py"
+        path.write_text("\n".join([about, *head]) + "\n\n" + text[text.index("[[ticket]]") :], encoding="utf-8")
+        print(f"{path.stem}: {len(read['bets'])} bets")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
