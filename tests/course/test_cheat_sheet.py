@@ -27,7 +27,7 @@ from gradlab.course.cheat_sheet import Pitfall, cheat_sheet
 from gradlab.formatting import lesson_address, link_html
 
 ALL_REDUCE = "torch.distributed.all_reduce(tokens)"
-LR, MAX_NORM, DECAY, BETAS, EPS, PERIOD = 0.001, 0.1, 0.01, (0.9, 0.999), 1e-8, 3
+LR, MAX_NORM, PERIOD = 0.2, 0.69, 4
 
 
 def plain(text: str) -> str:
@@ -35,38 +35,43 @@ def plain(text: str) -> str:
     return html.unescape(re.sub(r"<[^>]+>", "", text))
 
 
-def adamw_by_hand(params: list[torch.Tensor], loss_of: Callable[[Any], torch.Tensor], windows: list[Any]) -> None:
-    """Train with one loss a window: the gradient clipped, lr along a cosine, AdamW's formula. No optim, no .grad."""
-    m = [torch.zeros_like(p) for p in params]
-    v = [torch.zeros_like(p) for p in params]
+def sgd_by_hand(params: list[torch.Tensor], loss_of: Callable[[Any], torch.Tensor], windows: list[Any]) -> None:
+    """Make one update for each window: the gradient clipped, lr along a cosine. No optim, no .grad, no adding."""
+    clipped = []
     for t, window in enumerate(windows):
-        lr = LR * (1 + math.cos(math.pi * t / PERIOD)) / 2
         grads = torch.autograd.grad(loss_of(window), params)
-        norm = torch.cat([g.flatten() for g in grads]).norm()
+        norm = torch.cat([g.flatten() for g in grads]).norm().item()
+        clipped.append(norm > MAX_NORM)
+        lr = LR * (1 + math.cos(math.pi * t / PERIOD)) / 2
         with torch.no_grad():
-            for p, g, mean, square in zip(params, grads, m, v, strict=True):
-                g = g * min(1.0, MAX_NORM / norm.item())
-                mean += (1 - BETAS[0]) * (g - mean)
-                square += (1 - BETAS[1]) * (g**2 - square)
-                size = (square / (1 - BETAS[1] ** (t + 1))).sqrt() + EPS
-                p -= lr * DECAY * p + lr * (mean / (1 - BETAS[0] ** (t + 1))) / size
+            for p, g in zip(params, grads, strict=True):
+                p -= lr * min(1.0, MAX_NORM / norm) * g
+    assert any(clipped)
+    assert not all(clipped)
 
 
-def sooner(program: str) -> str:
-    """A text of the sheet in which lr falls to 0 and gradients are clipped within a few updates, so that both count."""
-    return program.replace("T_max=1000", f"T_max={PERIOD}").replace("max_norm=1.0", f"max_norm={MAX_NORM}")
+def as_sgd(program: str) -> str:
+    """A text of the sheet with SGD, whose steps are as long as the gradient: with AdamW no wrong division shows."""
+    for before, after in {
+        "AdamW(model.parameters(), lr=0.001)": f"SGD(model.parameters(), lr={LR})",
+        "T_max=1000": f"T_max={PERIOD}",
+        "max_norm=1.0": f"max_norm={MAX_NORM}",
+    }.items():
+        assert program.count(before) == 1
+        program = program.replace(before, after)
+    return program
 
 
 def trained(program: str, model: nn.Module, batches: list[tuple[torch.Tensor, torch.Tensor]]) -> torch.Tensor:
     """The weights after a text of the sheet has run for one epoch."""
     names = {"torch": torch, "model": model, "loss_fn": mse_loss, "batches": batches, "device": "cpu", "epochs": 1}
-    exec(sooner(program), names)
+    exec(as_sgd(program), names)
     return nn.utils.parameters_to_vector(model.parameters()).detach()
 
 
 def small_regression() -> tuple[nn.Module, list[tuple[torch.Tensor, torch.Tensor]]]:
     """Ten batches: two windows of four, and a short one. The gradients fit into fp16 at the first scale."""
-    torch.manual_seed(1)
+    torch.manual_seed(314)  # MAX_NORM lies between the norm of the last gradient and those of the others
     return nn.Linear(3, 2), [(torch.randn(5, 3), torch.randn(5, 2) / 3) for _ in range(10)]
 
 
@@ -82,7 +87,7 @@ def large_batches(model: nn.Module, windows_of_all: list[Any], dtype: torch.dtyp
         x, y = (torch.cat(parts) for parts in zip(*window, strict=True))
         return mse_loss(linear(x.to(dtype), weight.to(dtype), bias.to(dtype)).float(), y)
 
-    adamw_by_hand([weight, bias], loss_of, windows_of_all)
+    sgd_by_hand([weight, bias], loss_of, windows_of_all)
     return torch.cat([weight.flatten(), bias]).detach()
 
 
@@ -93,9 +98,9 @@ def test_the_loop_makes_the_large_batch_s_updates_in_each_type(margin: str, dtyp
     expected = large_batches(model, windows(batches), dtype)
     sheet = cheat_sheet()
     found = trained(sheet.program(margin) if margin else sheet.loop, model, batches)
-    # The sum of four rounded gradients is not rounded as one: in 16 bits a hundredth of a step is allowed.
-    torch.testing.assert_close(found, expected, rtol=0, atol=2e-7 if not margin else 0.01 * LR)
-    assert (found - start).abs().min() > 0.5 * LR
+    # The sum of four rounded gradients is not rounded as one: in 16 bits a hundredth of the way is allowed.
+    way = (expected - start).norm().item()
+    assert (found - expected).norm() < (0.01 if margin else 1e-6) * way
 
 
 def test_no_text_of_the_sheet_is_one_that_the_labs_do_not_run() -> None:
@@ -110,7 +115,7 @@ def test_no_text_of_the_sheet_is_one_that_the_labs_do_not_run() -> None:
 
 def small_text() -> tuple[nn.Module, list[tuple[torch.Tensor, torch.Tensor]]]:
     """Sixteen batches of two sequences with other lengths in each, padded with -100 where they end."""
-    torch.manual_seed(2)
+    torch.manual_seed(25)  # as above
     batches = []
     for _ in range(16):
         length = int(torch.randint(3, 12, ()))
@@ -130,7 +135,7 @@ def large_text_batches(model: nn.Module, windows_of_all: list[list[Any]]) -> tor
         scores = linear(weights[0][tokens], weights[1], weights[2])
         return cross_entropy(scores[targets != -100], targets[targets != -100])
 
-    adamw_by_hand(weights, loss_of, windows_of_all)
+    sgd_by_hand(weights, loss_of, windows_of_all)
     return torch.cat([p.flatten() for p in weights]).detach()
 
 
@@ -138,12 +143,12 @@ def test_the_margin_for_tokens_counts_every_token_of_the_window_the_same() -> No
     model, batches = small_text()
     expected = large_text_batches(model, windows(batches[:10]))
     found = trained(cheat_sheet().program("tokens"), model, batches[:10])
-    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)  # clip_grad_norm_ adds 1e-6 to the norm
     wrong, _ = small_text()
     mean_of_means = (
         cheat_sheet().program("tokens").replace("tokens).back", "len(window)).back").replace('sum")', 'mean")')
     )
-    assert (trained(mean_of_means, wrong, batches[:10]) - expected).abs().max() > 1e-5
+    assert (trained(mean_of_means, wrong, batches[:10]) - expected).abs().max() > 1e-3
 
 
 @pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
@@ -151,7 +156,7 @@ def test_the_margin_for_tokens_counts_every_token_of_the_window_the_same() -> No
 def test_the_margin_for_ddp_makes_one_process_s_updates(with_tokens: bool, tmp_path: Path) -> None:
     """Two real processes: each takes every other batch; a window of four on each is one of eight."""
     sheet = cheat_sheet()
-    text = sooner(sheet.program("ddp"))
+    text = as_sgd(sheet.program("ddp"))
     if with_tokens:  # as the margin says
         divided = "(loss * world_size / tokens).backward()"
         assert all(code in sheet.margins["ddp"].says for code in (ALL_REDUCE, divided))
@@ -177,7 +182,7 @@ def test_the_margin_for_ddp_makes_one_process_s_updates(with_tokens: bool, tmp_p
     both = [batches[:8], batches[8:]]
     expected = (large_text_batches if with_tokens else large_batches)(model, both)
     for rank in (0, 1):
-        torch.testing.assert_close(torch.load(tmp_path / f"end-{rank}.pt"), expected, rtol=0, atol=2e-7)
+        torch.testing.assert_close(torch.load(tmp_path / f"end-{rank}.pt"), expected, rtol=0, atol=1e-6)
 
 
 def test_the_page_shows_the_loop_as_it_is_with_its_notes() -> None:
