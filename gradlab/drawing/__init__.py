@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .labels import Spot as Spot
     from .lettering import shorten as shorten
     from .lettering import text_width as text_width
+    from .lettering import wrapped as wrapped
     from .limits import from_zero as from_zero
     from .limits import value_limits as value_limits
     from .look import own_look as own_look
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .loop_text import draw_loop as draw_loop
     from .marks import Axis as Axis
     from .marks import Band as Band
+    from .marks import CodeText as CodeText
     from .marks import Dots as Dots
     from .marks import Drag as Drag
     from .marks import Drawing as Drawing

@@ -36,6 +36,18 @@ def shorten(text: str, wide: float, size: float = 12.0, *, bold: bool = False, k
     return ""
 
 
+def wrapped(text: str, wide: float, size: float = 12.0) -> list[str]:
+    """Break a text into lines of at most so many CSS pixels; a word that is wider has a line of its own."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        if lines[-1] and text_width(longer, size) > wide:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
+
+
 @lru_cache(maxsize=4096)
 def _advance(character: str, bold: bool) -> float:
     font = _font(bold)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 
 from .builder import make_box
-from .lettering import text_width
+from .lettering import text_width, wrapped
 from .marks import CodeText, Drawing, Mark, Path, Text
 
 _SIZE, _LINE, _ADVANCE = 12.0, 17.0, 0.602  # of the letters of code, in CSS pixels; an advance is in units of the size
@@ -43,7 +43,7 @@ def draw_loop(
     marks.append(Path("frame", frame, stroke="faint", width=1.0))
     y += 2 * _EDGE
     for count, text in enumerate(words):
-        for at, said in enumerate(_wrapped(text, width - _EDGE)):
+        for at, said in enumerate(wrapped(text, width - _EDGE, _WORD)):
             marks.append(Text(f"words {count} {at}", 2.0, y + _WORDS_LINE / 2, said, size=_WORD))
             y += _WORDS_LINE
         y += 4.0
@@ -69,14 +69,3 @@ def _pieces(line: str, most: int) -> list[str]:
         pieces.append(line[:at])
         line = further + line[at:]
     return [*pieces, line]
-
-
-def _wrapped(text: str, wide: float) -> list[str]:
-    lines = [""]
-    for word in text.split():
-        longer = f"{lines[-1]} {word}".strip()
-        if lines[-1] and text_width(longer, _WORD) > wide:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    return lines

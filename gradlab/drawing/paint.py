@@ -68,8 +68,10 @@ def to_png(
     canvas: Any = FigureCanvasAgg(figure)  # matplotlib has no types for it
     with own_look():
         canvas.draw()
-    picture = Picture.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())
-    return small_png(picture)
+    pixels = np.asarray(canvas.buffer_rgba())[..., :3]
+    figure.clear()  # figure and canvas hold each other: without this they wait for the next full garbage collection
+    canvas.renderer = None
+    return _few_colours(pixels)
 
 
 def to_svg(
@@ -86,7 +88,10 @@ def to_svg(
 
 def small_png(picture: Picture.Image) -> bytes:
     """Return an RGB picture as a PNG of at most 256 colours, its most frequent ones exactly, never dithered."""
-    pixels = np.asarray(picture)
+    return _few_colours(np.asarray(picture))
+
+
+def _few_colours(pixels: npt.NDArray[np.uint8]) -> bytes:
     blocks = [pixels[at : at + _ROWS] for at in range(0, len(pixels), _ROWS)]  # a sheet at once would take 100 MB
     found = np.unique(np.concatenate([np.unique(_codes(block)) for block in blocks]))
     counts = np.zeros(len(found), dtype=np.int64)

@@ -144,6 +144,10 @@ class Instrument(ABC):
         drawn, columns, beside = self._still(view)
         return to_png(drawn, columns, beside=beside)
 
+    def _alt(self) -> str:
+        """Return the words for who cannot see the still."""
+        return self.text
+
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
         return self._write(self._writer, self._now(), self.values, self._size, self._alarm)
@@ -284,4 +288,4 @@ class Instrument(ABC):
         with lock:
             if self._view is None:
                 self._view = LiveView("instrument", self.handle)
-            return mimebundle(self._view, self._png(self._now()), self.text, repr(self))
+            return mimebundle(self._view, self._png(self._now()), self._alt(), repr(self))

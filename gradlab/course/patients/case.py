@@ -50,6 +50,11 @@ class CaseDefinition:
     """A list of numbers that the loop makes, to be drawn: its name, what it holds, what it goes over."""
     shows_nodes: bool = False
     """Draw the graph nodes that the loop holds on to."""
+    still: tuple[str, ...] = ("loss",)
+    """What stands beside the doctor's card in the still picture, where it tells sick from cured.
+
+    Of "curve", "loss", "norm", "nodes", "gradient" and "cured gradient".
+    """
     limits: Limits = field(default_factory=lambda: Limits(updates=1_000, seconds=30.0))
 
 

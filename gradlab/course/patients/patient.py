@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from ...doctor import Finding
+from ..._process import lock
 from ...drawing import Drawing, draw, draw_message
-from ...formatting import short
-from ...gradients import spans
+from ...scenes import Arrows
 from ...widgets import Instrument, Knob, Settings, View
 from ..checklist import Checklist, check_symptoms
 from .case import PatientCase, patient_case
@@ -17,6 +17,16 @@ from .cures import CureVerdict, judge
 from .learner_loop import LearnerLoop, loop_of
 from .loop_record import LoopRecord
 from .patient_panels import PatientCurve, draw_curves
+from .patient_still import CardFinding, draw_card, lay_out, titled
+from .patient_words import (
+    finding_head,
+    finding_words,
+    gradient_words,
+    line_to_edit,
+    place_to_edit,
+    rows_of,
+    run_words,
+)
 from .run_loop import Limits, LoopOutcome, run_loop
 
 CAME, YOURS, CURED = "as it came", "yours", "cured"
@@ -25,6 +35,18 @@ _MOST_FINDINGS = 3
 _GROWS = 2.0  # graph nodes held at the end, times those at the start, from which they are drawn
 _FIRST_SHOWN = 10  # the update whose gradient is shown first, or one near it
 _PAGE_UPDATES = 16  # gradients of a run that a page without a kernel holds
+_TITLES = {"loss": "loss", "norm": "norm of .grad at the step", "nodes": "graph nodes that the loop holds on to"}
+_NO_ARROWS = Arrows([], (0.0, 0.0), [])
+DrawPanel = Callable[[int, int], Drawing]
+
+
+@dataclass(frozen=True)
+class PatientView(View):
+    """A view that knows what it is of."""
+
+    which: str = CAME
+    number: int = 0
+    """The update whose gradient is shown, 0 for none."""
 
 
 class Patient(Instrument):
@@ -82,15 +104,17 @@ class Patient(Instrument):
         record = outcome.record
         number = max((n for n in record.gradients if n <= at["update"]), default=min(record.gradients, default=0))
         verdict = self._verdict(which)
-        line = outcome.line or next((finding.line for finding in outcome.wrong if self._is_here(finding)), 0)
-        return View(
+        line = line_to_edit(outcome)
+        return PatientView(
             self._panels(which, number),
-            state=" ".join(part for part in (_run_words(which, outcome), _gradient_words(record, number)) if part),
+            state=" ".join(part for part in (run_words(which, outcome), gradient_words(record, number)) if part),
             note=self._note(which, outcome, verdict),
             code=outcome.text,
             lit=(line, line),
             wrong=line,
             off=() if len(record.gradients) > 1 else ("update",),
+            which=which,
+            number=number,
         )
 
     def recorded(self) -> Iterable[Settings]:
@@ -117,6 +141,17 @@ class Patient(Instrument):
     def verdict(self) -> CureVerdict | None:
         """Whether the loop that is shown is cured, and why not; None for a loop of your own."""
         return self._verdict(self.values["loop"])
+
+    @property
+    def words(self) -> str:
+        """What the still picture tells in words: the doctor's card."""
+        drawn, _, card = self._still(self._now())
+        return card.words if card else drawn[0].words if drawn else self.text
+
+    def png(self) -> bytes:
+        """Return the still picture."""
+        with lock:
+            return self._png(self._now())
 
     def checklist(self, notebook: str = "") -> Checklist:
         """Return the checklist of notebook "03" or "10", or all rules, tried on the loop that is shown."""
@@ -161,7 +196,7 @@ class Patient(Instrument):
         if CURED in self._texts:
             self._turn("loop", CURED)
             return
-        fixes = [f"Line {finding.line}: {finding.fix}" for finding in self.outcome().findings if finding.fix]
+        fixes = [f"Line {place_to_edit(finding)}: {finding.fix}" for finding in self.outcome().findings if finding.fix]
         self._alarm = " ".join(fixes) or "The doctor has found nothing to mend."
 
     # How it is done ---------------------------------------------------------------------------------------------------
@@ -189,18 +224,15 @@ class Patient(Instrument):
             return judge(self._case, self.outcome(CAME), self.outcome(CAME))
         return judge(self._case, self.outcome(which), self.outcome(CURED))
 
-    def _is_here(self, finding: Finding) -> bool:
-        return finding.file.startswith("<loop ")
-
     def _note(self, which: str, outcome: LoopOutcome, verdict: CureVerdict | None) -> str:
         lines = []
         if self._case is not None and which == CAME:
-            lines.append(f"\u201c{self._case.complaint}\u201d")
+            lines.append(f"Complaint: {self._case.complaint}")
         if self._case is not None and which == CURED:
             lines.append(self._case.cure)
         if outcome.trouble:
             lines.append(outcome.trouble)
-        lines += [_finding_words(finding) for finding in outcome.findings[:_MOST_FINDINGS]]
+        lines += [finding_words(finding) for finding in outcome.findings[:_MOST_FINDINGS]]
         if not (outcome.trouble or outcome.findings):
             lines.append("The doctor finds nothing.")
         if verdict is not None and (which != CAME or verdict):
@@ -218,16 +250,65 @@ class Patient(Instrument):
         at = number or None
         panels = {}
         if self._case is not None and self._case.definition.curve is not None:
-            name, title, across = self._case.definition.curve
-            lists = {key: _numbers(outcome.names.get(name)) for key, outcome in outcomes.items()}
-            panels[title] = self._curves(title, across, lists, None)
-        titles = {"loss": "loss", "norm": "norm of .grad at the step", "nodes": "graph nodes that the loop holds on to"}
-        measured = {key: _rows(outcome) for key, outcome in outcomes.items()}
+            panels[self._case.definition.curve[1]] = self._panel("curve", outcomes, None)
         for field in ("loss", "norm", *(["nodes"] if self._shows_nodes(outcomes) else [])):
-            lists = {key: [getattr(row, field) for row in rows] for key, rows in measured.items()}
-            panels[field] = self._curves(titles[field], "updates", lists, at if field != "nodes" else None)
+            panels[field] = self._panel(field, outcomes, at if field != "nodes" else None)
         panels["gradient"] = self._gradient(outcomes[which].record, number)
         return panels
+
+    def _panel(self, field: str, outcomes: Mapping[str, LoopOutcome], at: int | None) -> DrawPanel:
+        """Draw numbers of some runs: a field of their updates, or the list of a patient that is its "curve"."""
+        if field == "curve" and self._case is not None and self._case.definition.curve is not None:
+            name, title, across = self._case.definition.curve
+            listed = {key: _numbers(outcome.names.get(name)) for key, outcome in outcomes.items()}
+            return self._curves(title, across, listed, None)
+        lists = {key: [getattr(row, field) for row in rows_of(outcome)] for key, outcome in outcomes.items()}
+        return self._curves(_TITLES[field], "updates", lists, at)
+
+    def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
+        """Show the doctor's card, and beside it the curves of the sick loop and the cured one."""
+        if not isinstance(view, PatientView):
+            return super()._still(view)
+        which, number = view.which, view.number
+        outcomes = {which: self.outcome(which)}
+        if self._case is not None and which == CAME:
+            outcomes = {CURED: self.outcome(CURED), **outcomes}  # what is last lies in front
+        elif which != CAME:
+            outcomes = {CAME: self.outcome(CAME), **outcomes}
+        words = [run_words(name, outcome) for name, outcome in reversed(outcomes.items())]
+        if len(outcomes) == 2 and _same_losses(*outcomes.values()) and all(map(self._is_well, outcomes)):
+            del outcomes[CURED if which == CAME else CAME]  # a healthy patient: one curve would hide the other
+            del words[1:]
+        stale = any(arrow.stale for arrow in outcomes[which].record.gradients.get(number, _NO_ARROWS).arrows)
+        own = ("loss", "gradient") if stale else ("loss",)
+        fields = own if self._case is None else self._case.definition.still
+        panels: list[DrawPanel] = []
+        for field in fields:
+            if field == "gradient":
+                panels.append(self._titled_gradient(which, number, alone="cured gradient" not in fields))
+            elif field == "cured gradient":
+                panels += [self._titled_gradient(CURED, number, alone=False)] * (which == CAME)
+            else:
+                panels.append(self._panel(field, outcomes, number if "gradient" in fields else None))
+        if "gradient" in fields:
+            words[0] = f"{words[0]} {gradient_words(outcomes[which].record, number)}"
+        outcome = outcomes[which]
+        found = [
+            CardFinding(finding_head(one), f"{one.message} Seen: {one.evidence}.".replace("`", ""), one.fix)
+            for one in outcome.findings[:_MOST_FINDINGS]
+        ]
+        if outcome.trouble:
+            words.insert(0, outcome.trouble)
+        if not (outcome.trouble or outcome.findings):
+            words.insert(0, "The doctor finds nothing.")
+        return lay_out(lambda width: draw_card(outcome.text, view.wrong, found, words, width), panels)
+
+    def _alt(self) -> str:
+        return self.words
+
+    def _titled_gradient(self, which: str, number: int, *, alone: bool) -> DrawPanel:
+        drawn = self._gradient(self.outcome(which).record, number)
+        return drawn if alone else lambda width, height: titled(drawn(width, height), f"gradient in .grad, {which}")
 
     def _curves(self, title: str, across: str, lists: Mapping[str, list[float]], at: int | None) -> Any:
         curves = [PatientCurve(key, values, not self._is_well(key)) for key, values in lists.items()]
@@ -252,7 +333,7 @@ class Patient(Instrument):
     def _shows_nodes(self, outcomes: Mapping[str, LoopOutcome]) -> bool:
         if self._case is not None:
             return self._case.definition.shows_nodes
-        rows = list(itertools.chain.from_iterable(_rows(outcome) for outcome in outcomes.values()))
+        rows = list(itertools.chain.from_iterable(rows_of(outcome) for outcome in outcomes.values()))
         return bool(rows) and rows[-1].nodes > _GROWS * max(rows[0].nodes, 20)
 
     def _more(self) -> dict[str, Any]:
@@ -261,43 +342,10 @@ class Patient(Instrument):
         return {**more, "wrong": self._draft_line} if self._draft else more
 
 
-def _rows(outcome: LoopOutcome) -> list[Any]:
-    """Return the updates of the optimizer that steps first."""
-    record = outcome.record
-    return record.of(record.optimizers[0]) if record.rows else []
-
-
 def _numbers(value: object) -> list[float]:
     some = value if isinstance(value, list) else []
     return [float(one) for one in some if isinstance(one, (int, float))]
 
 
-def _run_words(which: str, outcome: LoopOutcome) -> str:
-    rows = _rows(outcome)
-    if not rows:
-        return f"{which.capitalize()}: no update was seen."
-    named = f" of {rows[0].optimizer}" if rows[0].optimizer else ""
-    first, last = rows[0], rows[-1]
-    many = f"{len(rows):,} update{'s' * (len(rows) != 1)}{named}"
-    return (
-        f"{which.capitalize()}: {many}. The loss goes from {short(first.loss)} to {short(last.loss)}, "
-        f"the norm of .grad from {short(first.norm)} to {short(last.norm)}."
-    )
-
-
-def _gradient_words(record: LoopRecord, number: int) -> str:
-    if number not in record.gradients:
-        return ""
-    scene = record.gradients[number]
-    if not scene.holds:
-        return f"At update {number:,} .grad holds no batch."
-    stale = sum(arrow.share for arrow in scene.arrows if arrow.stale)
-    had = any(arrow.stale for arrow in scene.arrows)
-    much = "over 99%" if 0.995 <= stale < 1 else f"{stale:.0%}"  # what is nearly all is not written as all
-    used = f"; {much} of it is from batches that a step had applied already" if had else "; all of it is fresh"
-    return f"At update {number:,} .grad holds {spans(list(scene.holds))}{used}."
-
-
-def _finding_words(finding: Finding) -> str:
-    where = f", line {finding.line}" if finding.line else ""
-    return f"The doctor ({finding.severity}{where}): {finding.message} Seen: {finding.evidence}."
+def _same_losses(one: LoopOutcome, other: LoopOutcome) -> bool:
+    return [row.loss for row in rows_of(one)] == [row.loss for row in rows_of(other)]

@@ -25,6 +25,7 @@ from ...formatting import short
 _STYLES = {"sick": ("wrong", "dashed", 1.8), "healthy": ("loss", "", 1.8)}
 _MOST_POINTS = 600
 _ASIDE = (0.0, -15.0, 15.0, -30.0, 30.0)  # CSS pixels from the end of a curve to its name
+_OVER = (-30.0, 30.0, 0.0)  # of one that ends early, so that it does not stand on another one
 _NAMES = 124.0  # CSS pixels at the right of the axes for the names of the curves
 
 
@@ -76,8 +77,9 @@ def draw_curves(
         said.append(f"{curve.name}: {short(float(y[0]))} at first, {short(float(y[-1]))} at the end")
         x_name = axes.right + 8 if len(curve.values) == last else float(places[-2]) + 8
         role = f"{role}-text" if role == "wrong" else role
-        for text in (f"{curve.name} {end}", end, curve.name):  # the first that has room
-            spots = [Spot(text, x_name, float(places[-1]) + down) for down in _ASIDE]
+        early = len(curve.values) < last
+        for text in (f"{curve.name}{',' * early} {end}", end, curve.name):  # the first that has room
+            spots = [Spot(text, x_name, float(places[-1]) + down) for down in (_OVER if early else _ASIDE)]
             if panel.label(f"name {curve.name}", spots, size=12.0, bold=True, role=role):
                 break
     if at is not None and kept:

@@ -33,4 +33,5 @@ PATIENT = CaseDefinition(
     held_out=loss_on_held_out(),
     bound=1.0,
     curve=("losses", "loss on new pictures", "epochs"),
+    still=("curve", "loss"),
 )

@@ -23,4 +23,11 @@ def still_logs(outcome: LoopOutcome, cured: LoopOutcome) -> str:
     return f"`mean_loss` is {mean:.4f}, but the mean of all losses is {right:.4f}."
 
 
-PATIENT = CaseDefinition(given=digits_names, held_out=loss_on_held_out(), bound=2.0, also=still_logs, shows_nodes=True)
+PATIENT = CaseDefinition(
+    given=digits_names,
+    held_out=loss_on_held_out(),
+    bound=2.0,
+    also=still_logs,
+    shows_nodes=True,
+    still=("nodes", "loss"),
+)
