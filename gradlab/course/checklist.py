@@ -1,7 +1,7 @@
 """Checklists: signs in a run's numbers that tell what is wrong with a training loop, each a rule that can be tried.
 
-The rules of notebooks 03 and 10 are read off a LoopRecord. None of them fires on a healthy run: a test tries each on
-all tasks and all optimizers.
+The rules of notebooks 03 and 10 are read off a LoopRecord. A sign is a question, not a proof: a batch norm that is
+frozen on purpose shows "evaluation-mode". A test tries each rule on ordinary healthy runs of all tasks and optimizers.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ CHECKLIST_RULES: tuple[ChecklistRule, ...] = (
         "evaluation-mode",
         "10",
         "Is a model in evaluation mode at a step?",
-        "model.train() is missing after a validation",
+        "model.train() may be missing after a validation, or a batch norm is frozen on purpose",
         _evaluation,
     ),
     ChecklistRule(

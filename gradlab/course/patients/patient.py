@@ -144,9 +144,12 @@ class Patient(Instrument):
 
     @property
     def words(self) -> str:
-        """What the still picture tells in words: the doctor's card."""
+        """What the still picture tells in words: the doctor's card, then each panel."""
         drawn, _, card = self._still(self._now())
-        return card.words if card else drawn[0].words if drawn else self.text
+        return " ".join(drawing.words for drawing in ([card] if card else []) + drawn) or self.text
+
+    def __repr__(self) -> str:
+        return f"{self.title}\n{self.words}"
 
     def png(self) -> bytes:
         """Return the still picture."""
@@ -289,9 +292,11 @@ class Patient(Instrument):
             elif field == "cured gradient":
                 panels += [self._titled_gradient(CURED, number, alone=False)] * (which == CAME)
             else:
-                panels.append(self._panel(field, outcomes, number if "gradient" in fields else None))
+                panels.append(self._panel(field, outcomes, (number or None) if "gradient" in fields else None))
         if "gradient" in fields:
             words[0] = f"{words[0]} {gradient_words(outcomes[which].record, number)}"
+        if "cured gradient" in fields and which == CAME:
+            words[1] = f"{words[1]} {gradient_words(outcomes[CURED].record, number)}"
         outcome = outcomes[which]
         found = [
             CardFinding(finding_head(one), f"{one.message} Seen: {one.evidence}.".replace("`", ""), one.fix)
@@ -300,7 +305,8 @@ class Patient(Instrument):
         if outcome.trouble:
             words.insert(0, outcome.trouble)
         if not (outcome.trouble or outcome.findings):
-            words.insert(0, "The doctor finds nothing.")
+            verdict = self._verdict(which)
+            words.insert(0, verdict.words if verdict is not None and which != CAME else "The doctor finds nothing.")
         return lay_out(lambda width: draw_card(outcome.text, view.wrong, found, words, width), panels)
 
     def _alt(self) -> str:

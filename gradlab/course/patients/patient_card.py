@@ -9,7 +9,7 @@ from .patient import Patient
 
 
 class PatientCard:
-    """The still picture of a patient: the card of the doctor, and the curves of the sick loop and the cured one."""
+    """The still picture of a patient: the doctor's card beside the sick curve and the cured one."""
 
     def __init__(self, patient: Patient) -> None:
         """Keep the patient; its loops run when the picture is first shown."""

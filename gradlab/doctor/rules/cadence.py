@@ -94,7 +94,7 @@ class Cadence(Rule):
     schedule hardly moved. That it was not meant so is very likely: a warning.
     """
 
-    SCHEDULER_CADENCE = Code("scheduler-cadence", "06_optimizer_step")
+    SCHEDULER_CADENCE = Code("scheduler-cadence", "07_gradient_accumulation", "The scheduler counts updates")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with no schedulers."""

@@ -19,7 +19,7 @@ class CarriedGraph(Rule):
     """The graph grows from update to update, or the graphs of past updates stay alive."""
 
     RETAIN_GRAPH_GROWTH = Code("retain-graph-growth", "01_autograd", "What is freed")
-    GRAPH_RETAINED_MEMORY_LEAK = Code("graph-retained-memory-leak", "09_gpu_memory")
+    GRAPH_RETAINED_MEMORY_LEAK = Code("graph-retained-memory-leak", "10_loop_doctor", "Fine, until it is killed")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""

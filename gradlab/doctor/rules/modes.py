@@ -21,7 +21,7 @@ _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNO
 class EvalLeftOn(Rule):
     """Training goes on in evaluation mode after the model was put there to be validated."""
 
-    EVAL_MODE_LEFT_ON = Code("eval-mode-left-on")
+    EVAL_MODE_LEFT_ON = Code("eval-mode-left-on", section="6 · Learned by heart")
 
     def __init__(self, context: RuleContext) -> None:
         """Start with nothing seen."""

@@ -29,8 +29,12 @@ class _Schedule:
 class Scheduling(Rule):
     """A scheduler that steps before the optimizer, or more often than it."""
 
-    SCHEDULER_OUTPACES_OPTIMIZER = Code("scheduler-outpaces-optimizer")
-    SCHEDULER_BEFORE_OPTIMIZER = Code("scheduler-before-optimizer")
+    SCHEDULER_OUTPACES_OPTIMIZER = Code(
+        "scheduler-outpaces-optimizer", "07_gradient_accumulation", "The scheduler counts updates"
+    )
+    SCHEDULER_BEFORE_OPTIMIZER = Code(
+        "scheduler-before-optimizer", "07_gradient_accumulation", "The scheduler counts updates"
+    )
 
     def __init__(self, context: RuleContext) -> None:
         """Start with no schedulers."""
