@@ -60,6 +60,22 @@ def test_a_loop_that_looks_odd_is_healthy_too() -> None:
     assert check_symptoms(run_loop(case.loop(case.sick), case.definition.limits).record).fired == []
 
 
+def test_a_batch_norm_that_is_frozen_on_purpose_is_a_question_not_a_proof() -> None:
+    text = """model = nn.Sequential(nn.Linear(2, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+model[1].eval()
+for _ in range(10):
+    optimizer.zero_grad()
+    model(torch.ones(8, 2)).square().mean().backward()
+    optimizer.step()
+"""
+    outcome = run_loop(loop_of(text, {}), Limits(20, 10.0))
+    checklist = check_symptoms(outcome.record, "10")
+    assert outcome.clean
+    assert checklist.fired == ["evaluation-mode"]
+    assert "or a batch norm is frozen on purpose" in repr(checklist)
+
+
 SICK = {
     "the-swinging-loss": {"full-before-backward", "longer-than-its-batches", "fast-then-worse"},
     "the-flat-loss": {"no-gradient"},

@@ -44,7 +44,7 @@ def test_each_patient_is_read_before_it_is_guessed_and_run() -> None:
     order = [cell["id"] for cell in cells]
     patients = [name for name in patient_names() if name != "the-swinging-loss"]
     for number, name in enumerate(patients, 1):
-        assert SOURCES[f"p{number}-doctor"] == f'Patient("{name}")'
+        assert SOURCES[f"p{number}-doctor"] in (f'Patient("{name}")', f'patient_card("{name}")')
         text = "".join(cells[order.index(f"p{number}")]["source"])
         assert f"```python\n{patient_case(name).sick}```" in text
         assert order.index(f"p{number}") < order.index(f"p{number}-guess") < order.index(f"p{number}-doctor")
@@ -103,6 +103,26 @@ def test_naming_shows_an_optimizer_that_is_never_used(
     assert [line.split(": ")[1].strip() for line in said] == ["no findings", "never-steps"]
 
 
+def test_a_healthy_run_may_swing_or_freeze_a_layer(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    run(names, "healthy-swing")
+    assert names["report"].codes == []
+    assert max(names["rises"]) > 1
+    run(names, "frozen")
+    said = capsys.readouterr().out.splitlines()[-2:]
+    assert said == ["eval() on the BatchNorm: no findings", "eval() on the whole model: hint: eval-mode-left-on"]
+
+
+def test_training_on_changed_pictures_needs_time_to_pay(
+    names: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(names, "p8-change", "p8-robust")
+    plain, robust, plain_later, robust_later = (
+        int(line.split()[-1].rstrip("%")) for line in capsys.readouterr().out.splitlines()
+    )
+    assert robust < plain
+    assert robust_later > plain_later + 5
+
+
 def test_what_it_cannot_see(names: dict[str, Any]) -> None:
     run(names, "cannot-labels")
     assert names["report"].codes == []
@@ -131,3 +151,4 @@ def test_the_loop_of_ones_own(names: dict[str, Any]) -> None:
     assert [finding.code for finding in patient.outcome().findings] == ["missing-zero-grad"]
     rows = patient.outcome().record.rows
     assert rows[-1].loss < 0.7 * rows[0].loss
+    assert "64% of it is from batches that a step had applied already" in patient.words

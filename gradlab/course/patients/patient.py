@@ -38,6 +38,7 @@ _PAGE_UPDATES = 16  # gradients of a run that a page without a kernel holds
 _TITLES = {"loss": "loss", "norm": "norm of .grad at the step", "nodes": "graph nodes that the loop holds on to"}
 _NO_ARROWS = Arrows([], (0.0, 0.0), [])
 DrawPanel = Callable[[int, int], Drawing]
+Still = tuple[list[Drawing], int, Drawing | None]
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,7 @@ class Patient(Instrument):
             self.title = f"{self._case.title.rstrip('?')}: a patient"  # type: ignore[misc]
         self._outcomes: dict[str, LoopOutcome] = {}
         self._draft, self._draft_line = "", 0
+        self._drawn: tuple[View, Still] | None = None
         super().__init__()
 
     # What it shows ----------------------------------------------------------------------------------------------------
@@ -268,10 +270,15 @@ class Patient(Instrument):
         lists = {key: [getattr(row, field) for row in rows_of(outcome)] for key, outcome in outcomes.items()}
         return self._curves(_TITLES[field], "updates", lists, at)
 
-    def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
-        """Show the doctor's card, and beside it the curves of the sick loop and the cured one."""
+    def _still(self, view: View) -> Still:
         if not isinstance(view, PatientView):
             return super()._still(view)
+        if self._drawn is None or self._drawn[0] is not view:
+            self._drawn = view, self._draw_still(view)
+        return self._drawn[1]
+
+    def _draw_still(self, view: PatientView) -> Still:
+        """Draw the doctor's card, and beside it the curves of the sick loop and the cured one."""
         which, number = view.which, view.number
         outcomes = {which: self.outcome(which)}
         if self._case is not None and which == CAME:

@@ -24,7 +24,7 @@ from ...formatting import short
 
 _STYLES = {"sick": ("wrong", "dashed", 1.8), "healthy": ("loss", "", 1.8)}
 _MOST_POINTS = 600
-_ASIDE = (0.0, -15.0, 15.0, -30.0, 30.0)  # CSS pixels from the end of a curve to its name
+_ASIDE = (0.0, -8.0, 8.0, -16.0, 16.0, -30.0, 30.0)  # CSS pixels from the end of a curve to its name
 _OVER = (-30.0, 30.0, 0.0)  # of one that ends early, so that it does not stand on another one
 _NAMES = 124.0  # CSS pixels at the right of the axes for the names of the curves
 

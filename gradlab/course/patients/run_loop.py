@@ -54,7 +54,7 @@ class LoopOutcome:
     stopped: bool = False
     """Whether a limit has ended it."""
     names: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    """The names of the loop after it."""
+    """The names that the loop has made, and what it was given and has replaced: the rest would only hold memory."""
     printed: str = ""
 
     @property
@@ -138,7 +138,7 @@ def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> Loop
             trouble, line = guarded(work, types.FunctionType(code, {}), 2 * limits.seconds)  # type: ignore[misc]
         except TroubleError as error:  # the guard's own limit, for a call that does not tick
             trouble, line = f"{error}.", 0
-        after.update(names)
+        after.update((name, value) for name, value in names.items() if value is not loop.names.get(name))
         findings = [finding for finding in report.findings if finding.file == filename or not finding.file]
         findings += [finding for finding in report.findings if finding not in findings]
         return LoopOutcome(

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-from gradlab.course import Patient
+from gradlab.course import Patient, patient_card
+from gradlab.course.patients.case import patient_names
 from gradlab.formatting import short
 
 from .wrong_cures import WRONG, edited
@@ -107,7 +108,7 @@ for _ in range(10):
     patient = Patient(text)
     assert "optimizer.zero_grad()" not in json.dumps(shown(patient))
     (frame,) = patient.handle({"do": "reveal"})["frames"]
-    assert "Line 5: optimizer.zero_grad()" in frame["alarm"]
+    assert "Line 4: optimizer.zero_grad()" in frame["alarm"]  # the line to edit; the step of line 5 shows it
     assert "75% of it is from batches that a step had applied already" in patient_at(patient, 5)
 
 
@@ -149,6 +150,67 @@ def test_a_dot_that_is_dragged_turns_the_slider() -> None:
 def test_symptoms_of_each_kind_have_a_panel() -> None:
     assert "graph nodes" in " ".join(drawing.title for drawing in Patient("killed-at-night").drawings())
     assert Patient("learned-by-heart").drawings()[0].title == "loss on new pictures"
+
+
+HEALTHY = "three-mistakes"
+ARROWS = {"the-swinging-loss": 1, "four-times-the-work": 2}
+"""Panels of arrows in a still: where something is stale, and where the cured loop holds more batches."""
+
+
+@pytest.mark.parametrize("name", patient_names())
+def test_the_still_holds_the_card_and_the_sick_and_the_cured_curve(name: str) -> None:
+    patient = Patient(name)
+    view = patient._now()
+    panels, _, card = patient._still(view)
+    card, *panels = [card, *panels] if card else panels
+    finding = next(iter(patient.outcome().wrong), None)
+    if name == HEALTHY:
+        assert "The doctor finds nothing." in card.texts()
+    else:
+        written = " ".join(card.texts())
+        assert "edit here" in card.texts()
+        assert card.find(f"line {view.wrong}").fill.startswith("wrong")
+        assert finding.message.split()[-1].strip("`") in written
+        assert "Fix:" in written
+        for word in finding.fix.split():
+            assert word in written
+    loss = next(panel for panel in panels if panel.title == "loss")
+    curves = {mark.id: mark for mark in loss.marks if mark.id.startswith("curve")}
+    assert set(curves) == {"curve as it came", *(["curve cured"] if name != HEALTHY else [])}
+    solid = curves["curve cured" if name != HEALTHY else "curve as it came"]
+    assert (solid.stroke, solid.dash) == ("loss", "")
+    assert sum("gradient in .grad" in panel.title for panel in panels) == ARROWS.get(name, 0)
+    for panel in panels:
+        assert "no arrow: .grad is None or 0" not in panel.texts()
+        assert all(mark.x <= panel.width for mark in panel.marks if hasattr(mark, "x"))
+
+
+@pytest.mark.parametrize("name", patient_names())
+def test_live_and_still_say_the_same(name: str) -> None:
+    patient = Patient(name)
+    frame = shown(patient)
+    for finding in patient.outcome().findings:
+        assert f"Seen: {finding.evidence}.".replace("`", "") in frame["note"]
+        assert f"Seen: {finding.evidence}.".replace("`", "") in patient.words
+    assert frame["state"].split(". ")[0] in patient.words
+    assert frame["wrong"] == patient._now().wrong
+
+
+def test_a_cure_of_your_own_has_its_verdict_in_the_still() -> None:
+    patient = Patient("the-flat-loss")
+    patient.edit(Patient("the-flat-loss").reveal().outcome().text)
+    assert "Cured: the doctor finds nothing" in patient.words
+    assert {"curve as it came", "curve yours"} <= {mark.id for mark in patient._still(patient._now())[0][0].marks}
+
+
+def test_a_card_is_the_still_without_controls() -> None:
+    card = patient_card("killed-at-night")
+    data, about = card._repr_mimebundle_()
+    assert set(data) == {"image/png", "text/plain"}
+    assert "total += loss.item()" in about["image/png"]["alt"]
+    assert repr(card).splitlines()[0] == "Killed at night: a patient"
+    with pytest.raises(ValueError, match="there is none called"):
+        patient_card("the-flat")
 
 
 @pytest.mark.parametrize("name", ["the-swinging-loss", "the-second-update"])

@@ -24,7 +24,7 @@ def loss_on_changed_digits(names: Mapping[str, Any]) -> float:
 
 def still_changed(outcome: LoopOutcome, cured: LoopOutcome) -> str:
     """Say if the pictures are no longer changed before they are learned."""
-    last, _ = outcome.names["batches"][-1]
+    last, _ = digits_names()["batches"][-1]
     x = outcome.names.get("x")
     if isinstance(x, torch.Tensor) and x.shape == last.shape and not torch.equal(x.detach(), last):
         return ""
