@@ -81,7 +81,6 @@ class Patient(Instrument):
             self.title = f"{self._case.title.rstrip('?')}: a patient"  # type: ignore[misc]
         self._outcomes: dict[str, LoopOutcome] = {}
         self._draft, self._draft_line = "", 0
-        self._drawn: tuple[View, Still] | None = None
         super().__init__()
 
     # What it shows ----------------------------------------------------------------------------------------------------
@@ -271,11 +270,7 @@ class Patient(Instrument):
         return self._curves(_TITLES[field], "updates", lists, at)
 
     def _still(self, view: View) -> Still:
-        if not isinstance(view, PatientView):
-            return super()._still(view)
-        if self._drawn is None or self._drawn[0] is not view:
-            self._drawn = view, self._draw_still(view)
-        return self._drawn[1]
+        return self._draw_still(view) if isinstance(view, PatientView) else super()._still(view)
 
     def _draw_still(self, view: PatientView) -> Still:
         """Draw the doctor's card, and beside it the curves of the sick loop and the cured one."""
