@@ -99,8 +99,10 @@ def _few_colours(pixels: npt.NDArray[np.uint8]) -> bytes:
         counts += np.bincount(np.searchsorted(found, _codes(block)).ravel(), minlength=len(found))
     kept = found[np.argsort(-counts.astype(np.int64), kind="stable")[:_COLOURS]]
     every, known = (np.stack([c >> 16, c >> 8 & 255, c & 255], 1).astype(np.float32) for c in (found, kept))
-    # |a - b|^2 without its part |a|^2, which no choice of b changes
-    nearest = ((known**2).sum(axis=1) - 2 * every @ known.T).argmin(axis=1).astype(np.uint8)
+    # |a - b|^2 without its part |a|^2, which no choice of b changes; all colours at once would take 12 MB
+    size = (known**2).sum(axis=1)
+    parts = (every[at : at + _COLOURS] for at in range(0, len(every), _COLOURS))
+    nearest = np.concatenate([(size - 2 * part @ known.T).argmin(axis=1).astype(np.uint8) for part in parts])
     few = Picture.fromarray(np.concatenate([nearest[np.searchsorted(found, _codes(block))] for block in blocks]))
     few.putpalette(known.astype(np.uint8).tobytes())
     out = io.BytesIO()
