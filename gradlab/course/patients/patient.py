@@ -17,7 +17,7 @@ from .cures import CureVerdict, judge
 from .learner_loop import LearnerLoop, loop_of
 from .loop_record import LoopRecord
 from .patient_panels import PatientCurve, draw_curves
-from .patient_still import CardFinding, draw_card, lay_out, titled
+from .patient_still import CardFinding, draw_card, lay_out_still, titled
 from .patient_words import (
     finding_head,
     finding_words,
@@ -37,8 +37,6 @@ _FIRST_SHOWN = 10  # the update whose gradient is shown first, or one near it
 _PAGE_UPDATES = 16  # gradients of a run that a page without a kernel holds
 _TITLES = {"loss": "loss", "norm": "norm of .grad at the step", "nodes": "graph nodes that the loop holds on to"}
 _NO_ARROWS = Arrows([], (0.0, 0.0), [])
-DrawPanel = Callable[[int, int], Drawing]
-Still = tuple[list[Drawing], int, Drawing | None]
 
 
 @dataclass(frozen=True)
@@ -260,7 +258,7 @@ class Patient(Instrument):
         panels["gradient"] = self._gradient(outcomes[which].record, number)
         return panels
 
-    def _panel(self, field: str, outcomes: Mapping[str, LoopOutcome], at: int | None) -> DrawPanel:
+    def _panel(self, field: str, outcomes: Mapping[str, LoopOutcome], at: int | None) -> Callable[[int, int], Drawing]:
         """Draw numbers of some runs: a field of their updates, or the list of a patient that is its "curve"."""
         if field == "curve" and self._case is not None and self._case.definition.curve is not None:
             name, title, across = self._case.definition.curve
@@ -269,10 +267,10 @@ class Patient(Instrument):
         lists = {key: [getattr(row, field) for row in rows_of(outcome)] for key, outcome in outcomes.items()}
         return self._curves(_TITLES[field], "updates", lists, at)
 
-    def _still(self, view: View) -> Still:
+    def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
         return self._draw_still(view) if isinstance(view, PatientView) else super()._still(view)
 
-    def _draw_still(self, view: PatientView) -> Still:
+    def _draw_still(self, view: PatientView) -> tuple[list[Drawing], int, Drawing | None]:
         """Draw the doctor's card, and beside it the curves of the sick loop and the cured one."""
         which, number = view.which, view.number
         outcomes = {which: self.outcome(which)}
@@ -287,7 +285,7 @@ class Patient(Instrument):
         stale = any(arrow.stale for arrow in outcomes[which].record.gradients.get(number, _NO_ARROWS).arrows)
         own = ("loss", "gradient") if stale else ("loss",)
         fields = own if self._case is None else self._case.definition.still
-        panels: list[DrawPanel] = []
+        panels: list[Callable[[int, int], Drawing]] = []
         for field in fields:
             if field == "gradient":
                 panels.append(self._titled_gradient(which, number, alone="cured gradient" not in fields))
@@ -309,12 +307,12 @@ class Patient(Instrument):
         if not (outcome.trouble or outcome.findings):
             verdict = self._verdict(which)
             words.insert(0, verdict.words if verdict is not None and which != CAME else "The doctor finds nothing.")
-        return lay_out(lambda width: draw_card(outcome.text, view.wrong, found, words, width), panels)
+        return lay_out_still(lambda width: draw_card(outcome.text, view.wrong, found, words, width), panels)
 
     def _alt(self) -> str:
         return self.words
 
-    def _titled_gradient(self, which: str, number: int, *, alone: bool) -> DrawPanel:
+    def _titled_gradient(self, which: str, number: int, *, alone: bool) -> Callable[[int, int], Drawing]:
         drawn = self._gradient(self.outcome(which).record, number)
         return drawn if alone else lambda width, height: titled(drawn(width, height), f"gradient in .grad, {which}")
 

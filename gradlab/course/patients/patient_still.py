@@ -54,7 +54,7 @@ def draw_card(source: str, line: int, findings: Sequence[CardFinding], words: Se
     return Drawing("the doctor's card", marks, " ".join(said), width, round(y))
 
 
-def lay_out(
+def lay_out_still(
     card: Callable[[int], Drawing], panels: Sequence[Callable[[int, int], Drawing]]
 ) -> tuple[list[Drawing], int, Drawing | None]:
     """Return what an instrument's still shows: one or two panels beside the card, more in rows of two with it."""
