@@ -1,4 +1,4 @@
-"""Notebook 12: every claim is tried by cells of its own; the verdicts come from what PyTorch does, not from the text."""
+"""Notebook 12: a claim is tried by cells of its own; the verdicts come from what PyTorch does, not from the text."""
 
 from __future__ import annotations
 
