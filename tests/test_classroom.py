@@ -12,9 +12,11 @@ from jupyter_server.serverapp import ServerApp
 from jupyter_server.services.kernels.kernelmanager import MappingKernelManager
 from traitlets.config import Config
 
+from gradlab.widgets.question import find_question, question_names
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / name for name in ("README.md", "notebooks/README.md", "notebooks/CLASSROOM.md")]
-HUB = (ROOT / "notebooks" / "CLASSROOM.md").read_text(encoding="utf-8")
+TEACHERS, HUB = (page.read_text(encoding="utf-8") for page in PAGES[1:])
 # What a line to copy is given: files, and folders that it copies.
 NAMED = re.compile(r"(?:-r|--file|--requirement|cp -r|jupyter lab) ([\w./-]+)")
 
@@ -63,3 +65,24 @@ def test_the_setting_of_jupyterlab_is_one_of_its_notebook() -> None:
         schema = json.loads((Path(get_app_dir()) / "schemas" / extension / f"{name}.json").read_text(encoding="utf-8"))
         for key, value in values.items():
             assert type(value) is type(schema["properties"][key]["default"])
+
+
+def test_the_limit_is_the_same_wherever_it_is_told() -> None:
+    assert written("jupyterhub").Spawner.mem_limit == "1.5G"
+    for text in (TEACHERS, HUB):
+        assert set(re.findall(r"limit (?:for each learner to|of) \**(\S+ GB)", text)) == {"1.5 GB"}
+
+
+def test_the_guesses_to_expect_are_wrong_options_of_the_notebooks() -> None:
+    (table,) = re.findall(r"^## Wrong guesses, and what to say\n(.*?)^Some stumbling", TEACHERS, re.M | re.S)
+    expected = re.findall(r'^\| (\d\d) \| [^|]+ \| "([^|]+)" \| [^|]+ \|$', table, re.M)
+    assert [number for number, _ in expected] == [f"{number:02}" for number in range(14)]
+    for number, guess in expected:
+        questions = [find_question(name) for name in question_names() if name.startswith(number)]
+        wrong = [
+            option.text
+            for question in questions
+            for place, option in enumerate(question.options)
+            if place != question.answer
+        ]
+        assert guess in wrong
