@@ -79,8 +79,8 @@ def _add_statement(
             panel.add(make_box(f"{name} {rank}", x - half, y - half, x + half, y + half, words=words, **look))
         elif moment.statement == "step":
             at = (x, y)
-            look = {"shape": "diamond", "size": 1.6 * half, "fill": "optimizer" + pale}
-            panel.add(Dots(f"{name} {rank}", at, words=words, **look))
+            fill = "optimizer" + pale
+            panel.add(Dots(f"{name} {rank}", at, shape="diamond", size=1.6 * half, fill=fill, words=words))
         elif settings.clears(rank):
             at = (x, y)
             panel.add(
