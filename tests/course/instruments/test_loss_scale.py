@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -210,6 +211,19 @@ def test_a_conversion_is_told_where_it_differs() -> None:
     assert "16 bits wide" in view.note
     same = loss_scale(model="weighted", dtype="bf16")
     assert "Converting" not in same.look(same.values).state
+
+
+@pytest.mark.parametrize("model", ["weighted", "digits"])
+def test_the_outline_of_a_scale_of_1_stands_where_that_histogram_stands(model: str) -> None:
+    once, scaled = loss_scale(model=model), loss_scale(model=model, scale=65536)
+    first = once.look(once.values).panels["gradients"](460, 300)
+    later = scaled.look(scaled.values).panels["gradients"](460, 300)
+    assert not [mark for mark in first.marks if mark.id == "unscaled"], "it would lie on the histogram itself"
+    outline = later.find("unscaled").points.reshape(-1, 2)
+    bars = np.concatenate([mark.points.reshape(-1, 3) for mark in first.marks if mark.id.startswith("gradients ")])
+    assert (outline[:, 0].min(), outline[:, 0].max()) == (bars[:, 0].min(), bars[:, 0].max())
+    assert outline[:, 1].min() == pytest.approx(bars[:, 2].min())
+    assert later.find("unscaled words").text == "loss scale 1"
 
 
 def test_the_walk_shows_what_has_happened_by_an_update() -> None:

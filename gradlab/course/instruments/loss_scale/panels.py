@@ -39,6 +39,8 @@ _ZONE_FILLS = {"zero": "grey/30", "subnormal": "grey/12", "overflow": "grey/30"}
 _LEFT, _RIGHT, _BELOW = 58.0, 14.0, 38.0
 _LINE_TOP, _LINE_GAP, _ZONE_WORDS = 28.0, 4.0, 34.0
 _MOST_DIGITS = 11.0
+_ROOM_FOR_UNSCALED = 10
+"""From this power of two on, the histogram at a loss scale of 1 stands clear of the scaled one."""
 _ROOM_FOR_INTERVAL = 380
 """From this width on, the title has room for growth_interval beside the scale in the corner."""
 
@@ -59,6 +61,7 @@ def draw_gradients(subject: str, outcome: Outcome, lines: list[NumberLine], widt
     panel.axes(axes)
     for row, line in enumerate(lines):
         _add_number_line(panel, axes, line, _LINE_TOP + row * (tall + _LINE_GAP), tall, line is chosen)
+    _add_unscaled(panel, axes, outcome)
     _add_histogram(panel, axes, outcome)
     _add_handle(panel, axes, outcome)
     counts = ", ".join(f"{ZONES[fate][0]}: {outcome.count(fate):,}" for fate in FATES)
@@ -128,6 +131,34 @@ def _add_histogram(panel: PanelBuilder, axes: Axes, outcome: Outcome) -> None:
             fill, edge, hatch = _LOOKS[fate]
             panel.add(Band(f"gradients {fate}", points, fill=fill, stroke=edge, hatch=hatch, words=words))
         below = below + share
+
+
+def _add_unscaled(panel: PanelBuilder, axes: Axes, outcome: Outcome) -> None:
+    """Draw the outline that the histogram has at a loss scale of 1: a scale only moves it to the right."""
+    moved = round(math.log2(outcome.scale))
+    if moved < _ROOM_FOR_UNSCALED:
+        return
+    share = np.sum(list(outcome.counts.values()), axis=0)[moved:] / outcome.total * 100
+    some = np.flatnonzero(share)
+    part = slice(int(some[0]), int(some[-1]) + 1)
+    rows = _stairs(axes, part.start, np.full(part.stop - part.start, axes.bottom), axes.y.place(share[part]))
+    edges = rows.reshape(-1, 3)
+    ends = [[edges[0, 0], axes.bottom], *edges[:, [0, 2]].tolist(), [edges[-1, 0], axes.bottom]]
+    panel.add(
+        Path(
+            "unscaled",
+            np.ravel(ends),
+            stroke="ink",
+            width=1.2,
+            dash="dashed",
+            words="the same gradients at loss scale 1",
+        )
+    )
+    peak = int(np.argmax(share))
+    left = int(np.flatnonzero(share > share[peak] / 2)[0])
+    above = Spot("loss scale 1", axes.x.at(float(FIRST + peak)), axes.y.at(float(share[peak])) - 7, "middle")
+    beside = Spot("loss scale 1", axes.x.at(float(FIRST + left)) - 6, axes.y.at(float(share[peak]) / 2), "end")
+    panel.label("unscaled words", [above, beside], size=11.0)
 
 
 def _add_handle(panel: PanelBuilder, axes: Axes, outcome: Outcome) -> None:
