@@ -11,7 +11,8 @@ from .progress.series import series_notebooks
 from .worksheet_text import worksheet_text
 
 _ABOUT = (
-    "For teachers. \u2713 marks the right option of a bet; the others stand with the remark that a learner gets. "
+    "For teachers. A bet with a number is on the worksheet of its notebook; the others come in the part Deeper. "
+    "\u2713 marks the right option of a bet, and the others stand with the remark that a learner gets. "
     "An exit ticket has the right answer, the wrong one to expect, and what to say to it. "
     "The solutions use `import math`, `import torch` and `from torch import nn`."
 )
@@ -36,7 +37,7 @@ def _blocks(numbers: Sequence[str]) -> Iterator[HandoutBlock]:
         yield HandoutBlock("h2", f"{notebook.number} {notebook.name}")
         for name in question_names():
             if name.partition("/")[0] == notebook.number:
-                yield from _question(name)
+                yield from _question(name, worksheet_text(notebook.number).bets)
         yield from _ticket(notebook.number)
         for name, text in texts.items():
             if homes[name][:2] == notebook.number:
@@ -47,9 +48,10 @@ def _blocks(numbers: Sequence[str]) -> Iterator[HandoutBlock]:
                 yield from (HandoutBlock("item", f"`{mistake}`", remark) for mistake, remark in text.remarks.items())
 
 
-def _question(name: str) -> Iterator[HandoutBlock]:
+def _question(name: str, on_worksheet: Sequence[str]) -> Iterator[HandoutBlock]:
     question = find_question(name)
-    yield HandoutBlock("h3", f"Bet `{name}`")
+    place = f" {on_worksheet.index(name) + 1}" if name in on_worksheet else ""
+    yield HandoutBlock("h3", f"Bet{place} `{name}`")
     yield HandoutBlock("p", question.text)
     for place, option in enumerate(question.options):
         yield HandoutBlock("item", option.text, option.remark, right=place == question.answer)

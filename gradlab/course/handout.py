@@ -15,7 +15,7 @@ class HandoutBlock(NamedTuple):
     """A piece of a handout.
 
     ``kind`` is ``"h1"`` to ``"h3"``, ``"p"``, ``"code"``, ``"item"`` of a list, ``"ask"`` for a question to answer on
-    paper, ``"box"`` to tick, or ``"line"`` to write on, after its text.
+    paper, ``"given"`` for what it is about, ``"box"`` to tick, or ``"line"`` to write on, after its text.
     """
 
     kind: str
@@ -70,6 +70,7 @@ _MARKDOWN = {
     "p": "{}",
     "code": "```python\n{}```",
     "item": "- {}",
+    "given": "{}",
     "ask": "**{}**",
     "box": "- [ ] {}",
     "line": "{} ______________________________",
@@ -81,6 +82,7 @@ _HTML = {
     "p": "<p>{}</p>",
     "code": "<pre>{}</pre>",
     "item": "<li>{}</li>",
+    "given": '<p class="given">{}</p>',
     "ask": '<p class="ask">{}</p>',
     "box": '<p class="box"><span></span>{}</p>',
     "line": '<p class="line">{}<span></span></p>',

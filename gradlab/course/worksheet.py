@@ -27,11 +27,18 @@ def _blocks(number: str) -> Iterator[HandoutBlock]:
     yield _NAME
     yield HandoutBlock("p", "Afterwards you can " + " \u00b7 ".join(text.can) + ".")
     yield HandoutBlock(
-        "p", "Before you run a cell, tick one box of its bet and write down why. A wrong bet costs nothing."
+        "p",
+        f"Each bet stands in notebook {number}. Tick a box, write why, then run its cell. A wrong bet costs nothing.",
     )
     for place, name in enumerate(text.bets, 1):
-        question = find_question(name)
-        yield HandoutBlock("ask", f"{place}. {question.text}")
+        question, number_of_it = find_question(name), f"{place}. "
+        if name in text.given:
+            given = text.given[name]
+            yield HandoutBlock("given", number_of_it + given.says)
+            if given.code:
+                yield HandoutBlock("code", given.code)
+            number_of_it = ""
+        yield HandoutBlock("ask", number_of_it + question.text)
         yield from (HandoutBlock("box", option.text) for option in question.options)
         yield HandoutBlock("line", "because")
     yield HandoutBlock("h2", f"Exit ticket {heading}")
@@ -42,4 +49,4 @@ def _blocks(number: str) -> Iterator[HandoutBlock]:
         if not exit_question.options:
             yield HandoutBlock("line", "")
     yield HandoutBlock("ask", "What is still unclear?")
-    yield HandoutBlock("line", "")
+    yield from [HandoutBlock("line", "")] * 2

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 _TICKET = 5
 
@@ -24,9 +25,16 @@ class ExitQuestion:
     """What to say to it."""
 
 
+class GivenOnPaper(NamedTuple):
+    """What a bet needs on paper and the notebook shows above it: a sentence or two, and code if it is about a loop."""
+
+    says: str
+    code: str = ""
+
+
 @dataclass(frozen=True)
 class WorksheetText:
-    """The worksheet of a notebook. All but the ticket is read off the notebook, by tests/refresh_worksheets.py."""
+    """The worksheet of a notebook. tests/refresh_worksheets.py reads its title, aims and bets off the notebook."""
 
     title: str
     can: tuple[str, ...]
@@ -34,6 +42,8 @@ class WorksheetText:
     bets: tuple[str, ...]
     """The names of the questions of its core, in order."""
     ticket: tuple[ExitQuestion, ...]
+    given: Mapping[str, GivenOnPaper]
+    """What stands before a bet on paper, by its name."""
 
 
 @cache
@@ -44,7 +54,12 @@ def worksheet_text(number: str) -> WorksheetText:
     ticket = tuple(_exit_question(number, entry) for entry in read["ticket"])
     if len(ticket) != _TICKET:
         raise ValueError(f"worksheet {number}: an exit ticket has {_TICKET} questions, got {len(ticket)}")
-    return WorksheetText(read["title"], tuple(read["can"]), tuple(read["bets"]), ticket)
+    given = {name: GivenOnPaper(**entry) for name, entry in read.get("given", {}).items()}
+    if not given.keys() <= set(read["bets"]):
+        raise ValueError(
+            f"worksheet {number}: given for no bet of its core: {sorted(given.keys() - set(read['bets']))}"
+        )
+    return WorksheetText(read["title"], tuple(read["can"]), tuple(read["bets"]), ticket, given)
 
 
 def _exit_question(number: str, entry: dict[str, Any]) -> ExitQuestion:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
 from pathlib import Path
@@ -62,6 +63,18 @@ def test_it_asks_everything_and_answers_nothing(number: str) -> None:
     assert markdown.count("- [ ] ") == boxes
     assert markdown.count("because ___") == len(text.bets)
     assert "\u2713" not in markdown
+
+
+@pytest.mark.parametrize("number", NUMBERS)
+def test_what_a_bet_needs_stands_before_it(number: str) -> None:
+    """Its code is that of the notebook."""
+    markdown, text = Worksheet([number]).markdown(), worksheet_text(number)
+    notebook = next((ROOT / "notebooks").glob(f"{number}_*.ipynb")).read_text(encoding="utf-8")
+    cells = ["".join(cell["source"]) for cell in json.loads(notebook)["cells"]]
+    for name, given in text.given.items():
+        code = f"```python\n{given.code}```\n\n" if given.code else ""
+        assert f"{text.bets.index(name) + 1}. {given.says}\n\n{code}**{find_question(name).text}**\n" in markdown
+        assert any(given.code in cell for cell in cells)
 
 
 def test_no_exit_question_stands_twice() -> None:

@@ -15,6 +15,7 @@ from torch import nn
 
 from gradlab.__main__ import main
 from gradlab.course import AnswerKey, exercise
+from gradlab.course.worksheet_text import worksheet_text
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = sorted((ROOT / "gradlab" / "widgets" / "questions").glob("*.toml"))
@@ -37,7 +38,10 @@ def test_every_question_is_in_it_with_its_answer_reason_and_remarks() -> None:
     for path in QUESTIONS:
         for slug, entry in tomllib.loads(path.read_text(encoding="utf-8")).items():
             asked += 1
-            part = key.partition(f"### Bet `{path.stem}/{slug}`\n")[2].partition("\n### ")[0]
+            name = f"{path.stem}/{slug}"
+            bets = worksheet_text(path.stem).bets
+            place = f" {bets.index(name) + 1}" if name in bets else ""
+            part = key.partition(f"### Bet{place} `{name}`\n")[2].partition("\n### ")[0]
             assert part.startswith(f"\n{entry['question']}\n")
             assert f"Why: {entry['why']}" in part
             for option in entry["options"]:
