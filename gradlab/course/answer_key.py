@@ -50,8 +50,8 @@ def _blocks(numbers: Sequence[str]) -> Iterator[HandoutBlock]:
 
 def _question(name: str, on_worksheet: Sequence[str]) -> Iterator[HandoutBlock]:
     question = find_question(name)
-    place = f" {on_worksheet.index(name) + 1}" if name in on_worksheet else ""
-    yield HandoutBlock("h3", f"Bet{place} `{name}`")
+    sheet_place = f" {on_worksheet.index(name) + 1}" if name in on_worksheet else ""
+    yield HandoutBlock("h3", f"Bet{sheet_place} `{name}`")
     yield HandoutBlock("p", question.text)
     for place, option in enumerate(question.options):
         yield HandoutBlock("item", option.text, option.remark, right=place == question.answer)

@@ -20,6 +20,7 @@ from pygments.lexers import PythonLexer
 
 from ..formatting import inline_html, lesson_address, link_html
 from ..loop import Recipe
+from .cheat_sheet_picture import picture_html
 
 _HERE = files("gradlab.course")
 _TITLE = "`.grad` is a buffer that adds"
@@ -93,10 +94,10 @@ class CheatSheet:
         css = _HERE.joinpath("cheat_sheet.css").read_text(encoding="utf-8")
         return (
             f'<div class="gl-sheet"><style>{css}</style>'
-            f"<h3>{_words(_TITLE)} <small>{_words(_SUBTITLE)}</small></h3>"
+            f'<div class="gl-top"><div><h3>{_words(_TITLE)}</h3><p>{_words(_SUBTITLE)}</p></div>{picture_html()}</div>'
             f'<div class="gl-loop">{"".join(self._lines())}</div>{self._order_html()}'
             f'<div class="gl-margins">{self._margins_html()}</div>'
-            f"{_sizes_html(self.sizes)}{_pitfalls_html(self.pitfalls)}</div>"
+            f"{_pitfalls_html(self.pitfalls)}</div>"
         )
 
     def _lines(self) -> Iterator[str]:
@@ -115,7 +116,8 @@ class CheatSheet:
     def _margins_html(self) -> str:
         parts = [_margin_html(margin) for margin in self.margins.values()]
         half = (len(parts) + 1) // 2
-        return f"<div>{''.join(parts[:half])}</div><div>{''.join(parts[half:])}</div>"
+        left = "".join(parts[:half]) + _sizes_html(self.sizes)
+        return f"<div>{left}</div><div>{''.join(parts[half:])}</div>"
 
     def save(self, path: str | Path) -> None:
         """Write the page as a file of its own; open it in a browser and print it.
@@ -124,6 +126,7 @@ class CheatSheet:
         course, it goes to the home folder or a new temporary one, and a printed line says where.
         """
         head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>.grad on one page</title>'
+        head += "<style>@media print { body { margin: 0 } }</style>"
         page = f"{head}<body>{self.html}</body></html>"
         try:
             Path(path).write_text(page, encoding="utf-8")
@@ -183,9 +186,13 @@ def _margin_html(margin: LoopMargin) -> str:
 
 
 def _sizes_html(sizes: Mapping[str, Any]) -> str:
-    head = [*sizes["columns"], "together"]
-    rows = [[row[0], *(str(size or "\u2013") for size in row[1:]), str(sum(row[1:]))] for row in sizes["rows"]]
-    return f"<h4>{html.escape(sizes['title'])}</h4><p>{_words(sizes['says'])}</p>{_table(head, rows)}"
+    """Return a line for each row, as a sum: weight 4 + gradient 4 + averages 8."""
+    _, *columns = sizes["columns"]
+    lines = []
+    for name, *row in sizes["rows"]:
+        parts = " + ".join(f"{column} {size}" for column, size in zip(columns, row, strict=True) if size)
+        lines.append(f"<p><b>{html.escape(name)}:</b> {html.escape(parts)}</p>")
+    return f"<section><h4>{html.escape(sizes['title'])}</h4>{''.join(lines)}<p>{_words(sizes['says'])}</p></section>"
 
 
 def _pitfalls_html(pitfalls: Sequence[Pitfall]) -> str:

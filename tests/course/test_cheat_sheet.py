@@ -24,6 +24,7 @@ from torch.nn.functional import cross_entropy, linear, mse_loss
 from gradlab import Recipe, formatting, tasks
 from gradlab.course import launch, weights_after
 from gradlab.course.cheat_sheet import Pitfall, cheat_sheet
+from gradlab.course.cheat_sheet_picture import GRAD_PICTURES
 from gradlab.formatting import lesson_address, link_html
 
 ALL_REDUCE = "torch.distributed.all_reduce(tokens)"
@@ -160,9 +161,9 @@ def test_the_margin_for_ddp_makes_one_process_s_updates(with_tokens: bool, tmp_p
     if with_tokens:  # as the margin says
         divided = "(loss * world_size / tokens).backward()"
         assert all(code in sheet.margins["ddp"].says for code in (ALL_REDUCE, divided))
-        first, count, flat, _ = (line for it in sheet.margins["tokens"].changes for line in it.code.splitlines())
+        first, count, there, flat, _ = (line for it in sheet.margins["tokens"].changes for line in it.code.splitlines())
         clear = " " * 8 + "optimizer.zero_grad"
-        text = text.replace(clear, f"{' ' * 8}{count}\n{' ' * 8}{ALL_REDUCE}\n{clear}")
+        text = text.replace(clear, "".join(f"{' ' * 8}{line}\n" for line in (count, there, ALL_REDUCE)) + clear)
         text = text.replace("loss = loss_fn(output, y)", flat).replace("(loss / len(window)).backward()", divided)
         text = f"{first}\n{text}"
     model, batches = small_text() if with_tokens else small_regression()
@@ -263,7 +264,7 @@ def test_it_prints_on_one_sheet(paper: str, tmp_path: Path) -> None:
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(
-            viewport={"width": {"A4": 726, "Letter": 748}[paper], "height": 900}
+            viewport={"width": {"A4": 733, "Letter": 755}[paper], "height": 900}
         )  # less the margins
         page.goto((tmp_path / "sheet.html").as_uri())
         page.pdf(path=tmp_path / "sheet.pdf", format=paper)
@@ -274,3 +275,23 @@ def test_it_prints_on_one_sheet(paper: str, tmp_path: Path) -> None:
         browser.close()
     pages = re.findall(rb"/Type\s*/Page\b(?!s)", (tmp_path / "sheet.pdf").read_bytes())
     assert len(pages) == 1
+
+
+def test_the_picture_shows_what_grad_holds_after_each_call() -> None:
+    """The calls run on a weight whose batches have the gradients 1, 10 and 100; an arrow is a batch in the sum."""
+    w = torch.zeros(1, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    batches, fresh = iter((1.0, 10.0, 100.0)), 0
+    for state in GRAD_PICTURES:
+        if state.call == "zero_grad()":
+            optimizer.zero_grad()
+        elif state.call == "backward()":
+            (next(batches) * w).sum().backward()
+            fresh += 1
+        else:
+            optimizer.step()
+            fresh = 0
+        held = 0 if w.grad is None else str(int(w.grad)).count("1")
+        assert len(state.holds) == held
+        assert state.holds == ("stale",) * (held - fresh) + ("fresh",) * fresh
+    assert cheat_sheet().html.count("<polygon") == sum(len(it.holds) + (len(it.holds) > 1) for it in GRAD_PICTURES)
