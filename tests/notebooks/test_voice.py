@@ -49,6 +49,8 @@ def texts() -> Iterator[tuple[str, str]]:
     for path in WORKSHEETS:
         for at, it in enumerate(worksheet_text(path.stem).ticket, 1):
             yield f"exit ticket {path.stem}/{at}", f"{it.question}\n\n{it.say}"
+        for name, given in worksheet_text(path.stem).given.items():
+            yield f"worksheet {name}", given.says
     sheet = cheat_sheet()
     yield "cheat sheet", "\n\n".join((sheet.sizes["says"], *(margin.says for margin in sheet.margins.values())))
     for path in PAGES:
