@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import matplotlib
 import numpy as np
 import pytest
 from made_scenes import DEGENERATE, USUAL
+from matplotlib.backends.backend_agg import RendererAgg
 from PIL import Image as Picture
 
 from gradlab.drawing import Band, Dots, Drawing, Image, Path, Text, colour, draw, to_png, to_svg
@@ -139,6 +141,17 @@ def test_the_learners_own_settings_change_nothing() -> None:
         assert matplotlib.rcParams["font.size"] == 30
     assert "<svg" in text
     assert "dc:date" not in text
+
+
+def test_the_pixels_are_freed_without_a_garbage_collection() -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        to_png([Drawing("all", [Text("text", 10, 10, "text")], width=200, height=100)])
+        renderers = [one for one in gc.get_objects() if type(one) is RendererAgg]
+    finally:
+        gc.enable()
+    assert not any(vars(one) for one in renderers)
 
 
 def test_neither_pyplot_nor_torch_is_imported() -> None:

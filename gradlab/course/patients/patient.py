@@ -66,14 +66,16 @@ class Patient(Instrument):
         Raises TypeError or ValueError for what is neither the name of a patient nor a loop.
         """
         self._case: PatientCase | None = None
+        self._loop: LearnerLoop | None = None  # that of a patient is made afresh for each run
         if isinstance(source, str) and "\n" not in source.strip():
             if names:
                 raise TypeError(f"Patient: {source!r} needs nothing beside it, got {', '.join(names)}")
             self._case = patient_case(source)
-            self._loop: LearnerLoop = self._case.loop(self._case.sick)
+            text = self._case.sick
         else:
             self._loop = loop_of(source, names)
-        self._texts = {CAME: self._loop.text, YOURS: self._loop.text}
+            text = self._loop.text
+        self._texts = {CAME: text, YOURS: text}
         if self._case is not None:
             self._texts[CURED] = self._case.cured
             self.title = f"{self._case.title.rstrip('?')}: a patient"  # type: ignore[misc]
@@ -204,11 +206,12 @@ class Patient(Instrument):
     # How it is done ---------------------------------------------------------------------------------------------------
 
     def _run(self, text: str) -> LoopOutcome:
-        limits = _OWN_LIMITS if self._case is None else self._case.definition.limits
-        loop = self._loop if self._case is None else self._case.loop(text)  # a patient's names are made afresh
         self.tell_progress(0.0)
         try:
-            return run_loop(loop, limits, text)
+            if self._case is not None:
+                return run_loop(self._case.loop(text), self._case.definition.limits, text)
+            assert self._loop is not None
+            return run_loop(self._loop, _OWN_LIMITS, text)
         finally:
             self.tell_progress(None)
 
