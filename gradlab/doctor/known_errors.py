@@ -249,7 +249,8 @@ class KnownErrors(Rule):
 
 
 def _said(words: str) -> str:
-    return f"PyTorch: {words.splitlines()[0][:160]}"
+    """Return the first sentence of an error, which may be long."""
+    return f"PyTorch: {words.splitlines()[0].partition('. ')[0][:160].rstrip('.')}"
 
 
 def _frame(trace: TracebackType | None) -> TracebackType | None:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ...drawing import CodeText, Drawing, Mark, Text, draw_loop, text_width, wrapped
+from .patient_words import is_inserted
 
 _WIDE, _HIGH, _HIGHEST = 430, 215, 400  # CSS pixels of a panel
 _SIZE, _LINE, _APART = 13.0, 19.0, 5.0
 _CODE, _ADVANCE = 12.0, 0.602
-_HERE = "edit here"
+_HERE, _ABOVE = "edit here", "insert above"
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ def draw_card(source: str, line: int, findings: Sequence[CardFinding], words: Se
     """Draw the loop with the line to edit, below it what the doctor has found, the fix as code, and what was seen."""
     loop = draw_loop(source, (line,) if line else (), (), (), width)
     marks: list[Mark] = [_with_colour(mark) if mark.id == f"line {line}" else mark for mark in loop.marks]
-    marks += _edit_here(loop, line, width)
+    marks += _edit_here(loop, line, width, _ABOVE if findings and is_inserted(findings[0].fix) else _HERE)
     y = float(loop.height)
     room = width - 10.0
     said = []
@@ -76,16 +77,16 @@ def _with_colour(mark: Mark) -> Mark:
     return replace(mark, fill="wrong/25")  # type: ignore[call-arg]
 
 
-def _edit_here(loop: Drawing, line: int, width: int) -> list[Mark]:
-    """Return the words beside the line to edit, where its last row leaves room."""
+def _edit_here(loop: Drawing, line: int, width: int, words: str) -> list[Mark]:
+    """Return what to do, in words beside the line to edit, where its last row leaves room."""
     pieces = [m for m in loop.marks if isinstance(m, CodeText) and m.id.startswith(f"code {line} ")]
     if not pieces:
         return []
     last = pieces[-1]
     free = width - last.x - len(last.text) * last.size * _ADVANCE
-    if free < text_width(_HERE, 11.0, True) + 20.0:
+    if free < text_width(words, 11.0, True) + 20.0:
         return []
-    return [Text("edit here", width - 8.0, last.y, _HERE, "wrong-text", 11.0, "end", bold=True)]
+    return [Text("edit here", width - 8.0, last.y, words, "wrong-text", 11.0, "end", bold=True)]
 
 
 def _code_lines(text: str, wide: float) -> list[str]:

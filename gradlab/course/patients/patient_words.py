@@ -55,6 +55,11 @@ def place_to_edit(finding: Finding) -> int:
     return finding.cause.line if finding.cause is not None and finding.cause.file == finding.file else finding.line
 
 
+def is_inserted(fix: str) -> bool:
+    """Whether a fix is a new line above the one to edit: its comment says before what it comes."""
+    return "  # before " in fix
+
+
 def line_to_edit(outcome: LoopOutcome) -> int:
     """Return the line that the gravest finding asks to edit, or that of the trouble; 0 where there is neither."""
     here = (place_to_edit(finding) for finding in outcome.wrong if finding.file.startswith("<loop "))
@@ -64,7 +69,9 @@ def line_to_edit(outcome: LoopOutcome) -> int:
 def finding_head(finding: Finding) -> str:
     """Return who says it, how grave it is, where it was seen and which line to edit."""
     where = f", line {finding.line}" if finding.line else ""
-    edit = f", edit line {place_to_edit(finding)}" if place_to_edit(finding) != finding.line else ""
+    place = place_to_edit(finding)
+    do = "insert above" if is_inserted(finding.fix) else "edit"
+    edit = f", {do} line {place}" if place != finding.line else ""
     return f"The doctor ({finding.severity}{where}{edit}):"
 
 

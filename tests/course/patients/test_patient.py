@@ -168,7 +168,7 @@ def test_the_still_holds_the_card_and_the_sick_and_the_cured_curve(name: str) ->
         assert "The doctor finds nothing." in card.texts()
     else:
         written = " ".join(card.texts())
-        assert "edit here" in card.texts()
+        assert ("insert above" if "# before " in finding.fix else "edit here") in card.texts()
         assert card.find(f"line {view.wrong}").fill.startswith("wrong")
         assert finding.message.split()[-1].strip("`") in written
         assert "Fix:" in written
@@ -209,6 +209,8 @@ def test_a_card_is_the_still_without_controls() -> None:
     assert set(data) == {"image/png", "text/plain"}
     assert "total += loss.item()" in about["image/png"]["alt"]
     assert repr(card).splitlines()[0] == "Killed at night: a patient"
+    assert repr(card).endswith(about["image/png"]["alt"])
+    assert card._repr_mimebundle_() == (data, about)
     with pytest.raises(ValueError, match="there is none called"):
         patient_card("the-flat")
 
