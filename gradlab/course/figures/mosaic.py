@@ -64,7 +64,7 @@ def mosaic_figure(
             left = at * _ACROSS / len(VERDICT_STYLES)
             _tile(axes, left, y, kind, str(counts.get(kind, 0)))
             words = kind.replace("inside ", "inside\n")
-            axes.text(left + 1.05, y + 0.42, words, fontsize=15, va="center", color=INK)
+            axes.text(left + 1.03, y + 0.42, words, fontsize=13.5, va="center", color=INK)
         axes.set(xlim=(-0.05, _ACROSS + 0.05), ylim=(y + 0.9, 0))
         out = BytesIO()
         canvas.print_png(out)
