@@ -54,7 +54,7 @@ class Claim(NamedTuple):
     says: str
     """One to three sentences with every hedge that the article has; code between backticks."""
     section: str
-    """The article's heading above it."""
+    """The article's heading above it, or our name for a part without a heading."""
     home: str
     """``"04_zero_grad"``."""
     condition: str = ""
