@@ -24,11 +24,6 @@ class CpuFakeTensorMode(_torch.FakeTensorMode):
         self.on_calls: Callable[[int], None] | None = None
         """Called now and then with the number of operations that have run."""
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Leave the method below as it is: PyTorch would put a wrapper around it, which each operation pays for."""
-        return False
-
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Return what an operation would return on a CPU."""
         if func is torch.ops.prim.device.default:  # a question, not an operation, and a third of all calls

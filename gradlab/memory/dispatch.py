@@ -38,7 +38,7 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run the operation, and look at what it is given and what it returns."""
         if func is torch.ops.prim.device.default:  # only fake tensors are asked where they are, and all the time
-            return args[0].fake_device if type(args[0]) is _torch.FakeTensor else func(*args)
+            return func(*args)
         storages, kwargs = self._storages, kwargs or {}
         self.flush_pending_grad()
         node = _torch.current_autograd_node()

@@ -48,8 +48,7 @@ class Storages:
 
     def track(self, tensor: Tensor, base: int = OTHER, *, found: bool = False) -> list[StorageEntry]:
         """Count the storages of a tensor if they are new, and return their entries; sparse tensors have several."""
-        plain = type(tensor) in _PLAIN or type(tensor) is _torch.FakeTensor
-        if plain and tensor.layout is torch.strided and _torch.has_storage(tensor):  # nearly always
+        if type(tensor) in _PLAIN and tensor.layout is torch.strided and _torch.has_storage(tensor):  # nearly always
             return [self._entry(tensor, base, found)]
         return [self._entry(part, base, found) for part in dense_parts(tensor)]
 
