@@ -124,6 +124,7 @@ def progress(name: str) -> Iterator[Callable[[int, int], None]]:
         return
     with tqdm(total=100, desc=f"forecast {name}", delay=1, leave=False, unit="%") as bar:
         yield lambda calls, expected: bar.update(min(100 * calls // expected, 100) - bar.n)
+        bar.update(bar.total - bar.n)  # a notebook's bar that is closed before its total turns red and stays
 
 
 def forecast(

@@ -111,7 +111,7 @@ class _Simulation:
     def expected(self, *, skip_first_update: bool) -> int:
         """Guess how many operations there are to run, from what a transformer takes for each parameter tensor."""
         tensors = sum(1 for _ in self.model.parameters())
-        return tensors * (60 * self.run * (1 if skip_first_update else 2) + 10)
+        return tensors * (20 * self.run * (1 if skip_first_update else 2) + 10)
 
     def measured(self, *, skip_first_update: bool) -> SimulatedUpdate:
         """Run the loop's own set-up and updates, and return what the ledger saw of the last one."""

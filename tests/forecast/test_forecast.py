@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import importlib
 import itertools
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
+from tqdm import tqdm
 
 from gradlab import Recipe, tasks
 from gradlab.forecast import Forecast, extrapolate, forecast
@@ -271,6 +273,22 @@ def test_the_largest_window_is_one_or_all_of_them() -> None:
     assert one.largest("window", on="T4") == 16
     assert one.largest("window", on=one.peak - 1) == 0
     assert two.largest("window", on=two.peak - 1) == 1
+
+
+def test_a_bar_is_full_at_the_end_and_stays_short_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    bars: list[tqdm[Any]] = []
+
+    def made(**options: Any) -> tqdm[Any]:
+        bars.append(tqdm(**options))
+        return bars[-1]
+
+    estimate = importlib.import_module("gradlab.forecast.estimate")
+    monkeypatch.setattr(estimate, "tqdm", made)
+    with estimate.progress("short") as on_calls:
+        on_calls(30, 100)
+    with pytest.raises(ZeroDivisionError), estimate.progress("stopped") as on_calls:
+        on_calls(1 // 0, 100)
+    assert [bar.n for bar in bars] == [100, 0]
 
 
 def test_nothing_of_the_callers_is_touched() -> None:
