@@ -51,13 +51,22 @@ export class CodePane {
       this._lines.addEventListener("click", (event) => this._press(event.target));
       this._lines.addEventListener("keydown", (event) => this._key(event));
     }
+    /** @type {Element | null} */
+    let from = null;
     const lightLine = (/** @type {Event} */ { target }) => {
       const line = target instanceof Element ? target.closest(".line") : null;
+      if (line === from) return;
+      from = line;
       const tags = tagsOfLine(line?.querySelector(".text")?.textContent ?? "");
       light(tags.size ? tags : null);
     };
-    for (const kind of ["pointerover", "focusin"]) this._lines.addEventListener(kind, lightLine);
-    for (const kind of ["pointerleave", "focusout"]) this._lines.addEventListener(kind, () => light(null));
+    const leave = () => {
+      from = null;
+      light(null);
+    };
+    // Moves only: a page that scrolls under a pointer at rest sends pointerover, and the picture would be dim at first.
+    for (const kind of ["pointermove", "focusin"]) this._lines.addEventListener(kind, lightLine);
+    for (const kind of ["pointerleave", "focusout"]) this._lines.addEventListener(kind, leave);
     this._editor = new Editor(pane, (text) => this._own = this._runs(text) ? null : text, (text) => this._run(text));
     this._buttons = addElement("div", pane, "gl-buttons");
     this._edit = addButton(bar ?? this._buttons, "Edit the loop", () => this._open());
