@@ -17,9 +17,10 @@ PLACE = re.compile(
 PLACEHOLDERS = {"YOU", "OWNER"}
 # Whose code or words are cited, in notebooks, in loops of the doctor's corpus and beside numbers; and two tools.
 CITED = """
-    BorealisAI Haian-Jin Lightning-AI MorvanZhou NVIDIA-NeMo P2333 Wangyixinxin Zheng-Chong ageron
-    astral-sh baidu-baige bottlerocket-os bytetriper cloneofsimo crate-ci fartashf huggingface ivadomed
-    karpathy meta-pytorch milesial mlfoundations modelscope mosaicml pai4451 pytorch rollovd tk-rusch
+    BorealisAI Haian-Jin HubHop Lightning-AI MorvanZhou NVIDIA-NeMo P2333 Theano Wangyixinxin Zheng-Chong ageron
+    astral-sh baidu-baige bottlerocket-os bytetriper cloneofsimo crate-ci fartashf huggingface ivadomed jupyterhub
+    karpathy meta-pytorch milesial mlfoundations modelscope mosaicml pai4451 pytorch radixark rollovd tk-rusch torch
+    ziplab
 """
 
 
@@ -28,7 +29,7 @@ def foreign(text: str) -> list[str]:
     ours = setting()[0].removeprefix("https://github.com/")
     return [
         place[0]
-        for place in PLACE.finditer(text.replace("docs.github.com", ""))
+        for place in PLACE.finditer(text.replace("docs.github.com", "").replace("huggingface.co/docs/", ""))
         if place[1] not in PLACEHOLDERS.union(CITED.split())
         and (not ours or f"{place[1]}/{place[2].removesuffix('.git')}" != ours)
     ]

@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 from test_series import EACH, NOTEBOOKS, stored
 
-MOST_LINES = 3_000
-"""Visible lines of code in the whole series, without blank ones."""
+CATALOGUE = "12_fact_check"
+"""Not read from top to bottom: each of its 52 experiments stands alone, and has its own set-up."""
+MOST_LINES = 2_700
+"""Visible lines of code in the whole series, without blank ones and without the catalogue."""
+MOST_CATALOGUE_LINES = 52 * 15
 
 
 def visible(path: Path) -> Iterator[str]:
@@ -60,6 +63,7 @@ def test_there_is_not_too_much_to_read() -> None:
     lines = {
         path.stem: sum(bool(line.strip()) for text in visible(path) for line in text.splitlines()) for path in NOTEBOOKS
     }
+    assert lines.pop(CATALOGUE) <= MOST_CATALOGUE_LINES
     assert sum(lines.values()) <= MOST_LINES, lines
 
 
