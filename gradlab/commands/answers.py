@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from .handouts import add_options, write_handout
+from .outputs import add_handout_options, write_handout
 
 if TYPE_CHECKING:
     from .found import Parsers
@@ -18,7 +18,7 @@ def add_answers(parsers: Parsers[argparse.ArgumentParser]) -> None:
         help="the key for teachers: every bet, exit ticket and exercise, with reasons and typical mistakes",
         description="Prints the answers to all bets, exit tickets and exercises as Markdown, or writes them to a file.",
     )
-    add_options(parser)
+    add_handout_options(parser)
     parser.set_defaults(run=_run)
 
 

@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .outputs import print_text, written
+
 if TYPE_CHECKING:
     from .found import Parsers
 
@@ -30,13 +32,9 @@ def _run(options: argparse.Namespace) -> int:
     log, errors = try_claims(Path(options.notebook) if options.notebook else None)
     text = log.markdown() if options.format == "md" else log.json() + "\n"
     if options.out is None:
-        sys.stdout.write(text)
+        print_text(text)
     else:
-        try:
-            Path(options.out).write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise ValueError(f"{options.out} cannot be written: {error.strerror or error}") from None
-        print(f"{options.out}: {log.total}")
+        print(f"{written(lambda path: path.write_text(text, encoding='utf-8'), options.out)}: {log.total}")
     for code, words in errors.items():
         print(f"{code} could not be tried: {words}", file=sys.stderr)
     return 1 if log.missing else 0

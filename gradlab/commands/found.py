@@ -19,7 +19,7 @@ BAD_INPUT = 2
 Parsers = argparse._SubParsersAction
 """Where a command adds its own: ``parsers.add_parser(name, help=...)``."""
 
-_NOT_COMMANDS = ("__init__", "found", "handouts")
+_NOT_COMMANDS = ("__init__", "found", "outputs")
 
 
 def add_all(parsers: Parsers[Any]) -> None:

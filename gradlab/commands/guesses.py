@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import glob
-import io
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from .outputs import print_text, written
 
 if TYPE_CHECKING:
     from .found import Parsers
@@ -38,24 +39,22 @@ def _export(options: argparse.Namespace) -> int:
 
     record = my_record()
     if options.out is None:
-        sys.stdout.write(record.csv().replace("\r\n", "\n"))
+        print_text(record.csv().replace("\r\n", "\n"))
     else:
-        print(f"{_written(record.save, options.out)}: {repr(record).splitlines()[0]}")
+        print(f"{written(record.save, options.out)}: {repr(record).splitlines()[0]}")
     return 0
 
 
 def _merge(options: argparse.Namespace) -> int:
     from ..course import class_guesses
 
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # Windows' older code pages have neither ticks nor bars
     found = class_guesses(_paths(options.files))
     for note in found.notes:
         print(note, file=sys.stderr)
     if options.out is None:
         print(found)
     else:
-        path = _written(lambda target: target.write_text(found.page(), encoding="utf-8"), options.out)
+        path = written(lambda target: target.write_text(found.page(), encoding="utf-8"), options.out)
         print(f"{path}: {repr(found).splitlines()[0]}")
     return 0
 
@@ -82,12 +81,3 @@ def _paths(names: Sequence[str]) -> list[Path]:
         matches = [] if Path(name).exists() else sorted(glob.glob(name))
         found += map(Path, matches or [name])
     return list(dict.fromkeys(found))
-
-
-def _written(write: Callable[[Path], object], path: str | Path) -> Path:
-    """Write a file and return its path; ValueError that names it where that is not possible."""
-    try:
-        write(Path(path))
-    except OSError as error:
-        raise ValueError(f"{path} cannot be written: {error.strerror or error}") from None
-    return Path(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from .handouts import add_options, write_handout
+from .outputs import add_handout_options, write_handout
 
 if TYPE_CHECKING:
     from .found import Parsers
@@ -18,7 +18,7 @@ def add_worksheet(parsers: Parsers[argparse.ArgumentParser]) -> None:
         help="for a class to print: the bets of each core to tick, and an exit ticket of five questions",
         description="Prints worksheets as Markdown, or writes them to a file: two pages for each notebook.",
     )
-    add_options(parser)
+    add_handout_options(parser)
     parser.set_defaults(run=_run)
 
 

@@ -82,7 +82,8 @@ export class MarkedWords {
       if (word !== this._from) this._choose(word && nearestLab(word) === this._root ? word : null);
     };
     this._leave = () => this._choose(null);
-    document.addEventListener("pointerover", this._enter, true);
+    // Moves only: a page that scrolls under a pointer at rest sends pointerover.
+    document.addEventListener("pointermove", this._enter, true);
     document.addEventListener("focusin", this._enter, true);
     document.addEventListener("focusout", this._leave, true);
     // A notebook shows its texts by and by; who tabs to a lab, or has it made, finds them ready.
@@ -107,7 +108,7 @@ export class MarkedWords {
   close() {
     this._choose(null);
     this.mark(null);
-    document.removeEventListener("pointerover", this._enter, true);
+    document.removeEventListener("pointermove", this._enter, true);
     document.removeEventListener("focusin", this._enter, true);
     document.removeEventListener("focusout", this._leave, true);
     document.removeEventListener("keydown", this._ready, true);

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,16 @@ def test_it_runs_the_experiments_and_nothing_else(tmp_path: Path, capsys: pytest
     ]
     assert len(data["missing"]) == len(CLAIMS) - 1
     assert told.err == ""
+
+
+@pytest.mark.parametrize("form", ["md", "json"])
+def test_what_is_printed_is_whole_in_any_code_page(tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = notebook(tmp_path, ("### A1: One", "verdicts.record('A1', True, evidence='4 \u00d7 8 \u2713')"))
+    printed = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(printed, encoding="cp1252"))
+    assert main(["factcheck", str(path), "--format", form]) == 1
+    sys.stdout.flush()
+    assert "4 \u00d7 8 \u2713" in printed.getvalue().decode("utf-8")
 
 
 def test_an_experiment_that_fails_is_named_and_hides_no_other(

@@ -359,6 +359,8 @@ def words(page: Any) -> Any:
 
 def test_a_marked_word_lights_the_marks_of_the_nearest_lab(words: Any) -> None:
     plain = words.evaluate("() => strips.map((strip) => strip.panels.get('loss').canvas.toDataURL())")
+    words.locator(".gradlab-word-weights").dispatch_event("pointerover")
+    assert words.evaluate("() => lit()") == [[], []], "the page has scrolled under a pointer at rest"
     words.locator(".gradlab-word-weights").hover()
     assert words.evaluate("() => lit()") == [["weights"], []]
     now = words.evaluate("() => strips.map((strip) => strip.panels.get('loss').canvas.toDataURL())")
@@ -565,6 +567,8 @@ def test_a_line_lights_what_it_touches(code: Any) -> None:
         CODE,
     )
     lines = code.locator("pre.gl .line")
+    lines.nth(1).dispatch_event("pointerover")
+    assert code.evaluate("() => lights") == [], "the page has scrolled under a pointer at rest"
     lines.nth(1).hover()
     assert code.evaluate("() => lights.at(-1)") == ["fresh", "gradients"]
     lines.nth(0).hover()

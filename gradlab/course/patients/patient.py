@@ -276,40 +276,29 @@ class Patient(Instrument):
     def _draw_still(self, view: PatientView) -> tuple[list[Drawing], int, Drawing | None]:
         """Draw the doctor's card, and beside it the curves of the sick loop and the cured one."""
         which, number = view.which, view.number
-        outcomes = {which: self.outcome(which)}
-        if self._case is not None and which == CAME:
-            outcomes = {CURED: self.outcome(CURED), **outcomes}  # what is last lies in front
-        elif which != CAME:
-            outcomes = {CAME: self.outcome(CAME), **outcomes}
-        words = [run_words(name, outcome) for name, outcome in reversed(outcomes.items())]
-        if len(outcomes) == 2 and _same_losses(*outcomes.values()) and all(map(self._is_well, outcomes)):
-            del outcomes[CURED if which == CAME else CAME]  # a healthy patient: one curve would hide the other
-            del words[1:]
-        stale = any(arrow.stale for arrow in outcomes[which].record.gradients.get(number, _NO_ARROWS).arrows)
+        other = CAME if which != CAME else CURED if self._case is not None else None
+        outcomes = {key: self.outcome(key) for key in (other, which) if key is not None}  # what is last lies in front
+        if other is not None and _same_losses(*outcomes.values()) and all(map(self._is_well, outcomes)):
+            del outcomes[other]  # a healthy patient: one curve would hide the other
+        outcome = outcomes[which]
+        stale = any(arrow.stale for arrow in outcome.record.gradients.get(number, _NO_ARROWS).arrows)
         own = ("loss", "gradient") if stale else ("loss",)
         fields = own if self._case is None else self._case.definition.still
-        panels: list[Callable[[int, int], Drawing]] = []
-        for field in fields:
-            if field == "gradient":
-                panels.append(self._titled_gradient(which, number, alone="cured gradient" not in fields))
-            elif field == "cured gradient":
-                panels += [self._titled_gradient(CURED, number, alone=False)] * (which == CAME)
-            else:
-                panels.append(self._panel(field, outcomes, (number or None) if "gradient" in fields else None))
-        if "gradient" in fields:
-            words[0] = f"{words[0]} {gradient_words(outcomes[which].record, number)}"
-        if "cured gradient" in fields and which == CAME:
-            words[1] = f"{words[1]} {gradient_words(outcomes[CURED].record, number)}"
-        outcome = outcomes[which]
+        arrows = [which] * ("gradient" in fields) + [CURED] * ("cured gradient" in fields and which == CAME)
+        at = number if arrows and number else None
+        panels = [self._panel(field, outcomes, at) for field in fields if field not in ("gradient", "cured gradient")]
+        panels += [self._titled_gradient(key, number, alone="cured gradient" not in fields) for key in arrows]
+        words = [outcome.trouble] if outcome.trouble else []
+        if not (outcome.trouble or outcome.findings):
+            verdict = self._verdict(which)
+            words.append(verdict.words if verdict is not None and which != CAME else "The doctor finds nothing.")
+        for key, each in reversed(outcomes.items()):
+            holds = gradient_words(each.record, number) if key in arrows else ""
+            words.append(f"{run_words(key, each)} {holds}".rstrip())
         found = [
             CardFinding(finding_head(one), f"{one.message} Seen: {one.evidence}.".replace("`", ""), one.fix)
             for one in outcome.findings[:_MOST_FINDINGS]
         ]
-        if outcome.trouble:
-            words.insert(0, outcome.trouble)
-        if not (outcome.trouble or outcome.findings):
-            verdict = self._verdict(which)
-            words.insert(0, verdict.words if verdict is not None and which != CAME else "The doctor finds nothing.")
         return lay_out_still(lambda width: draw_card(outcome.text, view.wrong, found, words, width), panels)
 
     def _alt(self) -> str:

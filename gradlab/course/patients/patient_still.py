@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -90,12 +91,8 @@ def _edit_here(loop: Drawing, line: int, width: int, words: str) -> list[Mark]:
 
 
 def _code_lines(text: str, wide: float) -> list[str]:
-    most, lines = int(wide / (_CODE * _ADVANCE)), [""]
+    """Break a fix where it is too wide: code stays on one line, its comment goes on below."""
     code, sign, comment = text.partition("  # ")
-    for word in [code, *([" #", *comment.split()] if sign else ())]:
-        longer = f"{lines[-1]} {word}".strip()
-        if lines[-1] and len(longer) > most:
-            lines.append(word)
-        else:
-            lines[-1] = longer
-    return lines
+    if not sign or len(text) * _CODE * _ADVANCE <= wide:
+        return [text]
+    return [code, *textwrap.wrap(f"# {comment}", int(wide / (_CODE * _ADVANCE)))]
