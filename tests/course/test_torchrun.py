@@ -65,6 +65,28 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
     interrupt_when_begun(lambda: torchrun(path, seconds=200), tmp_path)
 
 
+def test_an_abort_while_python_is_ending_is_no_end(tmp_path: Path) -> None:
+    """The words are what C++ writes when a thread of gloo needs Python then; any other abort is the script's own."""
+    text = """
+    import os, sys
+    from pathlib import Path
+    tries = Path(f"tries-{os.environ['RANK']}")
+    tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
+    print("done", flush=True)
+    if os.environ["RANK"] == "0" and len(tries.read_text()) <= FAILS:
+        print("terminate called without an active exception", file=sys.stderr, flush=True)
+        os.abort()
+    """
+    once = torchrun(script(tmp_path, text.replace("FAILS", "1"), meet=False))
+    assert once, once
+    assert once.lines(0) == ["done", "done"]
+    for left in tmp_path.glob("tries-*"):
+        left.unlink()
+    always = torchrun(script(tmp_path, text.replace("FAILS", "9"), meet=False))
+    assert always.error == "torchrun ended with an error: rank 0 was killed: SIGABRT"
+    assert (tmp_path / "tries-0").read_text() == "xx"
+
+
 def test_a_port_that_another_program_has_taken_is_no_end(tmp_path: Path) -> None:
     """The second time finds another port; an error that stays is told by its name, not by the signal that followed."""
     text = """
