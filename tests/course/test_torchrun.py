@@ -72,14 +72,13 @@ def test_an_abort_while_python_is_ending_is_no_end(tmp_path: Path) -> None:
     from pathlib import Path
     tries = Path(f"tries-{os.environ['RANK']}")
     tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
-    print("done", flush=True)
     if os.environ["RANK"] == "0" and len(tries.read_text()) <= FAILS:
         print("terminate called without an active exception", file=sys.stderr, flush=True)
         os.abort()
     """
     once = torchrun(script(tmp_path, text.replace("FAILS", "1"), meet=False))
     assert once, once
-    assert once.lines(0) == ["done", "done"]
+    assert (tmp_path / "tries-0").read_text() == "xx"
     for left in tmp_path.glob("tries-*"):
         left.unlink()
     always = torchrun(script(tmp_path, text.replace("FAILS", "9"), meet=False))
