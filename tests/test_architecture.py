@@ -172,7 +172,7 @@ SHARED = {"DIFFICULTY", "exercise", "Text"}
 def test_one_word_has_one_meaning() -> None:
     homes: dict[str, set[str]] = {}
     for module, path in FILES.items():
-        # An exercise and a patient are scripts: what they offer is a DEFINITION or a PATIENT, the rest is read with it.
+        # Exercises and patients are scripts: what they offer are Definitions or a PATIENT, the rest is read with it.
         if ".nb" in module or ".patients.cases." in module:
             continue
         for name in top_level_names(path) - SHARED:

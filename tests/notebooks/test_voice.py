@@ -12,7 +12,7 @@ from test_series import NOTEBOOKS, READMES, of
 
 from gradlab.course import exercises
 from gradlab.course.cheat_sheet import cheat_sheet
-from gradlab.course.exercises.text import read_text
+from gradlab.course.exercises import exercise_texts
 from gradlab.course.worksheet_text import worksheet_text
 from gradlab.widgets.question import find_question, question_names
 
@@ -27,7 +27,6 @@ SHORT = {mark.lower() for mark in RULES["short"]["marks"]}
 BLOCKS = re.compile(r"```.*?```|\$\$.*?\$\$|<!--.*?-->|^\[[^\]]+\]: [^\n]*|^ *\|[^\n]*|^#+ [^\n]*", re.S | re.M)
 PARAGRAPHS = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*]|\d+\.) )")
 ENDS = re.compile(r"(?<=[.!?])(?<!\b[A-Z]\.)[)*\"]*\s+(?=[(*\"]*[A-Z0-9`\[])| \u00b7 ")
-EXERCISES = sorted(Path(exercises.__path__[0]).glob("nb*/*.md"))
 WORKSHEETS = sorted((Path(exercises.__path__[0]).parent / "worksheets").glob("*.toml"))
 PAGES = [*READMES, READMES[1].parent / "CLASSROOM.md"]
 
@@ -43,9 +42,8 @@ def texts() -> Iterator[tuple[str, str]]:
         question = find_question(name)
         parts = (question.text, *(option.remark for option in question.options if option.remark), question.why)
         yield f"question {name}", "\n\n".join(parts)
-    for path in EXERCISES:
-        text = read_text(path)
-        yield f"exercise {path.stem}", "\n\n".join((text.spec, *text.hints, *text.remarks.values()))
+    for name, text in exercise_texts().items():
+        yield f"exercise {name}", "\n\n".join((text.spec, *text.hints, *text.remarks.values()))
     for path in WORKSHEETS:
         for at, it in enumerate(worksheet_text(path.stem).ticket, 1):
             yield f"exit ticket {path.stem}/{at}", f"{it.question}\n\n{it.say}"

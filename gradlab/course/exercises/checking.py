@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import nn
 
 from ..._process import lock
-from .alike import alike
-from .brief import brief
-from .coerce import MismatchError, coerce_like
-from .definition import Case, Definition
+from .comparing import MismatchError, alike, coerce_like
+from .definition import NOT_ATTEMPTED, NOT_YET, RIGHT, Case, Definition, Verdict, brief
 from .guard import TroubleError, guarded
-from .stubs import is_unchanged_stub, stub_of
 from .torch_state import preserving_all_rngs, preserving_torch_state
-from .verdict import NOT_ATTEMPTED, NOT_YET, RIGHT, Verdict
 
 if TYPE_CHECKING:
     from .base import Exercise
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 def check(exercise: Exercise, answer: object) -> Verdict:
     """Try an answer on ``exercise.definition.rounds`` random cases; whatever happens is a Verdict."""
     stub = stub_of(exercise.stub)
-    if is_unchanged_stub(answer, stub):
+    if _is_unchanged(answer, stub):
         return Verdict(NOT_ATTEMPTED, "Fill in the stub above and run its cell again.")
     if callable(stub) and not callable(answer):
         name = getattr(stub, "__name__", "your function")
@@ -35,6 +34,32 @@ def check(exercise: Exercise, answer: object) -> Verdict:
         return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{brief(answer)}`.")
     with lock, preserving_all_rngs(), preserving_torch_state():
         return _tried(exercise, answer)
+
+
+def stub_of(text: str) -> Any:
+    """Return what a stub defines last: a function or a value."""
+    names: dict[str, Any] = {"torch": torch, "nn": nn, "math": math}
+    given = {*names, "__builtins__"}
+    exec(compile(text, "<stub>", "exec"), names)
+    return [value for name, value in names.items() if name not in given][-1]
+
+
+def _is_unchanged(answer: Any, stub: Any) -> bool:
+    """Whether an answer is still the stub, or nothing at all."""
+    if answer is None or answer is ...:
+        return True
+    if isinstance(answer, FunctionType) and isinstance(stub, FunctionType):
+        return _parts(answer.__code__) == _parts(stub.__code__)
+    try:
+        return type(answer) is type(stub) and not callable(stub) and bool(answer == stub)
+    except Exception:  # there is something in it that cannot be compared, so the learner has put it there
+        return False
+
+
+def _parts(code: CodeType) -> tuple[Any, ...]:
+    """Return what makes a function do what it does: not its file, nor its place in it."""
+    constants = tuple(_parts(part) if isinstance(part, CodeType) else repr(part) for part in code.co_consts)
+    return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars
 
 
 def _tried(exercise: Exercise, answer: object) -> Verdict:

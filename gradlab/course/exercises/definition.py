@@ -1,14 +1,49 @@
-"""What the ``.py`` file of an exercise says: its random cases, what is expected, and typical wrong answers."""
+"""How answers to an exercise are tried (its cases, what is expected, typical mistakes), and the verdict on one."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
-from .brief import brief
+from ...formatting import html_box, inline_html, svg_img
 
+RIGHT, NOT_YET, NOT_ATTEMPTED = "right", "not yet", "not attempted"
+_LOOK = {  # a sign beside each colour, for those who do not see it
+    RIGHT: ("\u2713 Right", "#009E73"),
+    NOT_YET: ("\u2717 Not yet", "#D55E00"),
+    NOT_ATTEMPTED: ("\u25cb Not attempted yet", "#767676"),
+}
 _BY_REFERENCE = object()
+
+
+def brief(value: Any) -> str:
+    """Write a value in a few words for a case or a remark."""
+    try:
+        return _written(value)
+    except Exception:  # a learner's object may refuse to be written, in any way; a list may contain itself
+        return f"something of type {type(value).__name__}"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    shape = getattr(value, "shape", None)
+    if shape is not None and (len(shape) > 1 or (len(shape) == 1 and shape[0] > 6)):
+        return f"a tensor of shape {tuple(shape)}"
+    if shape is not None:
+        return _written(value.tolist()) if len(shape) else _written(value.item())
+    if isinstance(value, (list, tuple)) and len(value) <= 8:
+        return "[" + ", ".join(map(_written, value)) + "]"
+    if isinstance(value, dict) and len(value) <= 8:
+        return "{" + ", ".join(f"{key!r}: {_written(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, (list, tuple, str, bytes)):
+        value = value[:100]  # the rest is cut off in any case; it may be millions
+    text = getattr(value, "__name__", None) if isinstance(value, Callable) else None  # type: ignore[arg-type]
+    text = text or repr(value)
+    return text if len(text) <= 90 else f"{text[:87]}..."
 
 
 class Case:
@@ -63,3 +98,33 @@ class Definition:
     """Two numbers are alike when they differ by no more than this part of the larger one ..."""
     absolute: float = 1e-6
     """... or by no more than this."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The outcome of a check; it counts as true when the answer is right."""
+
+    state: str
+    """``"right"``, ``"not yet"`` or ``"not attempted"``."""
+    remark: str
+    mistake: str | None = None
+    """The name of the typical wrong answer that this is, None if it is none of those known."""
+    draw: Callable[[], str | None] = field(default=lambda: None, repr=False, compare=False)
+    """Makes the picture; most verdicts are never looked at twice, so it is made when it is shown."""
+
+    @cached_property
+    def picture(self) -> str | None:
+        """Yours against expected, as a picture; None where there is nothing to draw."""
+        return self.draw()
+
+    def __bool__(self) -> bool:
+        return self.state == RIGHT
+
+    def __repr__(self) -> str:
+        return f"{_LOOK[self.state][0]}. {self.remark}".rstrip()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        head, colour = _LOOK[self.state]
+        picture = "" if self.picture is None else f"<br>{svg_img(self.picture, self.remark, 560)}"
+        page = html_box(f"<b>{head}.</b> {inline_html(self.remark)}{picture}", colour)
+        return {"text/plain": repr(self), "text/html": page}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import runpy
-import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +12,31 @@ import pytest
 import torch
 from sampling import every
 
-from gradlab.course.exercises import Exercise, exercise, exercise_names
-from gradlab.course.exercises.stubs import stub_of
-from gradlab.course.exercises.text import read_text
+from gradlab.course.exercises import Exercise, exercise, exercise_names, exercise_notebooks, exercise_texts
+from gradlab.course.exercises.base import read_texts
+from gradlab.course.exercises.checking import stub_of
 
 HERE = Path(__file__).resolve().parent
 NOTEBOOKS = HERE.parents[2] / "notebooks"
-EACH = pytest.mark.parametrize("name", every(5, exercise_names()))
-FUNCTIONS = [name for name in exercise_names() if callable(stub_of(exercise(name).stub))]
+# The last ones work under a ledger or the doctor, which takes long: they wait for --all.
+QUICK_FIRST = sorted(exercise_names(), key=lambda name: exercise(name).definition.seconds)
+EACH = pytest.mark.parametrize("name", every(5, QUICK_FIRST))
 
 
-def right_answers(it: Exercise) -> tuple[Any, ...]:
-    """RIGHT of the file that lies here as the exercise lies in the package: solutions written apart from it."""
-    return runpy.run_path(str(HERE / f"nb{it.notebook}" / f"{it.name}.py"))["RIGHT"]
+@cache
+def further_answers(notebook: str) -> dict[str, list[Any]]:
+    """RIGHT of the file that lies here as the notebook's exercises lie in the package."""
+    return runpy.run_path(str(HERE / f"nb{notebook[:2]}.py"))["RIGHT"]
 
 
-def quickly(it: Exercise) -> Exercise:
-    """The same exercise with a short time limit."""
-    return dataclasses.replace(it, definition=dataclasses.replace(it.definition, seconds=0.2))
+def right_answers(it: Exercise) -> list[Any]:
+    """The solution that teachers read, and others that share no code with the exercise."""
+    return [stub_of(it.solution), *further_answers(it.notebook)[it.name]]
 
 
-def cells(notebook: str, kind: str) -> list[str]:
-    stored = json.loads((NOTEBOOKS / f"{notebook}.ipynb").read_text(encoding="utf-8"))["cells"]
-    return ["".join(cell["source"]) for cell in stored if cell["cell_type"] == kind]
+def code_of(notebook: str) -> list[str]:
+    cells = json.loads((NOTEBOOKS / f"{notebook}.ipynb").read_text(encoding="utf-8"))["cells"]
+    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
 
 
 @EACH
@@ -43,7 +44,7 @@ def test_the_stub_is_not_attempted_and_stands_in_the_notebook(name: str) -> None
     it = exercise(name)
     assert it.check(stub_of(it.stub)).state == "not attempted"
     assert it.check(None).state == "not attempted"
-    code = cells(it.notebook, "code")
+    code = code_of(it.notebook)
     assert any(f'exercise("{name}")' in cell for cell in code)
     assert any(it.stub.strip() in cell and ".check(" in cell for cell in code)
 
@@ -70,18 +71,14 @@ def test_typical_wrong_answers_are_known_by_name(name: str) -> None:
 
 
 @EACH
-def test_nothing_about_it_is_empty(name: str) -> None:
+def test_it_shows_its_title_and_a_ladder_of_hints(name: str) -> None:
     it = exercise(name)
-    assert (it.level, it.minutes > 0) in [(level, True) for level in ("easy", "medium", "harder")]
-    assert it.hints
-    assert all(text.strip() for text in (it.title, it.spec, *it.hints, *(mistake.remark for mistake in it.mistakes)))
-    assert len({mistake.remark for mistake in it.mistakes}) == len(it.mistakes)
     shown = it._repr_mimebundle_()
     assert it.title in shown["text/plain"]
-    assert shown["text/html"].count("<details") == len(it.hints)
+    assert shown["text/html"].count("<details") == len(it.hints) > 0
 
 
-@pytest.mark.parametrize("name", every(5, FUNCTIONS))
+@EACH
 def test_whatever_a_function_does_ends_in_a_verdict(name: str) -> None:
     def raises(*args: Any, **kwargs: Any) -> Any:
         return 1 / 0
@@ -94,6 +91,7 @@ def test_whatever_a_function_does_ends_in_a_verdict(name: str) -> None:
 
     def wrong_arguments(one: Any, two: Any, three: Any, four: Any, five: Any, six: Any, seven: Any) -> None: ...
 
+    wanted = callable(stub_of(exercise(name).stub))
     for answer, word in (
         (raises, "ZeroDivisionError"),
         (leaves, "SystemExit"),
@@ -102,29 +100,12 @@ def test_whatever_a_function_does_ends_in_a_verdict(name: str) -> None:
     ):
         verdict = exercise(name).check(answer)
         assert verdict.state == "not yet"
-        assert word in verdict.remark
-        assert verdict._repr_mimebundle_()["text/plain"]
-
-
-@pytest.mark.parametrize("name", FUNCTIONS[::5])  # what stops it is one for all exercises
-def test_a_loop_without_an_end_is_stopped(name: str) -> None:
-    def stubborn(*args: Any, **kwargs: Any) -> Any:
-        while True:
-            try:
-                time.sleep(0.001)
-            except BaseException:
-                time.sleep(0.001)
-                raise
-
-    verdict = quickly(exercise(name)).check(stubborn)
-    assert verdict.state == "not yet"
-    assert "did not end" in verdict.remark
+        assert (word if wanted else "A value is wanted, not a function") in verdict.remark
 
 
 @EACH
 def test_whatever_is_handed_over_or_returned_is_a_verdict(name: str) -> None:
-    numbers = [3, -1.5, float("nan"), True, torch.tensor(2.0), torch.ones(3), torch.ones(2, 2, requires_grad=True)]
-    for value in [*numbers, "text", b"bytes", [], [None], {}, {"a": 1}, object(), int]:
+    for value in (3, float("nan"), True, torch.ones(2, 2, requires_grad=True), "text", [None], {"a": 1}, object(), int):
         for answer in (value, lambda *args, value=value, **kwargs: value):
             verdict = exercise(name).check(answer)
             assert verdict.state in ("not yet", "not attempted"), value
@@ -134,18 +115,6 @@ def test_whatever_is_handed_over_or_returned_is_a_verdict(name: str) -> None:
     assert exercise(name).check(lambda *args, **kwargs: torch.ones(3))._repr_mimebundle_()["text/html"]
 
 
-def test_what_a_check_leaves_behind() -> None:
-    def rude(lr: float, loss_period: float) -> float:
-        torch.set_grad_enabled(False)
-        return torch.rand(()).item()
-
-    torch.manual_seed(7)
-    before = torch.get_rng_state()
-    assert not exercise("curvature_from").check(rude)
-    assert torch.equal(torch.get_rng_state(), before)
-    assert torch.is_grad_enabled()
-
-
 def test_a_name_that_is_none() -> None:
     with pytest.raises(ValueError, match=r"'curvature_form'; there is curvature_from"):
         exercise("curvature_form")
@@ -153,26 +122,20 @@ def test_a_name_that_is_none() -> None:
         exercise(3)  # type: ignore[arg-type]
 
 
-def test_there_are_enough() -> None:
-    homes = [exercise(name).notebook for name in exercise_names()]
-    assert len(exercise_names()) >= 30
-    assert len(set(exercise_names())) == len(exercise_names())
-    assert all(homes.count(path.stem) >= 2 for path in NOTEBOOKS.glob("*.ipynb"))
-    assert sorted(path.stem for path in HERE.glob("nb*/*.py")) == sorted(exercise_names())
-
-
-def test_they_come_in_the_order_of_the_series_and_from_easy_to_harder() -> None:
-    known = [exercise(name) for name in exercise_names()]
-    order = [(it.notebook, ("easy", "medium", "harder").index(it.level)) for it in known]
+def test_every_notebook_has_some_from_easy_to_harder() -> None:
+    homes, levels = exercise_notebooks(), ("easy", "medium", "harder")
+    order = [(text.notebook, levels.index(text.level)) for text in exercise_texts().values()]
     assert order == sorted(order)
+    assert set(homes.values()) == {path.stem for path in NOTEBOOKS.glob("*.ipynb")}
+    for notebook in homes.values():
+        names = [name for name, home in homes.items() if home == notebook]
+        assert len(names) >= 2
+        assert list(further_answers(notebook)) == names
 
 
-WORDS = """---
-level: easy
-minutes: 5
----
+WORDS = """# 00_a_notebook
 
-# A title
+## `f`: A title (easy, 5 minutes)
 
 What to write, in
 two lines.
@@ -182,19 +145,19 @@ def f(x):
     return None  # your answer
 ```
 
-## Hints
+### Hints
 
 1. A hint
    of two lines.
 2. Another.
 
-## Mistakes
+### Mistakes
 
 - `sum`: `a` is
   a sum.
 - `mean`: A mean.
 
-## Solution
+### Solution
 
 ```python
 def f(x):
@@ -204,10 +167,13 @@ def f(x):
 
 
 def test_the_words_are_read_from_markdown(tmp_path: Path) -> None:
-    path = tmp_path / "f.md"
-    path.write_text(WORDS, encoding="utf-8")
-    text = read_text(path)
-    assert (text.title, text.level, text.minutes) == ("A title", "easy", 5)
+    path = tmp_path / "nb00.md"
+    path.write_text(WORDS + WORDS[WORDS.index("\n## ") :].replace("`f`", "`g`"), encoding="utf-8")
+    texts = read_texts(path)
+    assert list(texts) == ["f", "g"]
+    assert texts["f"] == texts["g"]
+    text = texts["f"]
+    assert (text.notebook, text.title, text.level, text.minutes) == ("00_a_notebook", "A title", "easy", 5)
     assert text.spec == "What to write, in two lines."
     assert text.stub == "def f(x):\n    return None  # your answer\n"
     assert text.hints == ("A hint of two lines.", "Another.")
@@ -216,21 +182,25 @@ def test_the_words_are_read_from_markdown(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "instead"),
+    ("part", "instead", "said"),
     [
-        ("level: easy", "level: simple"),
-        ("minutes: 5", "minutes: five"),
-        ("# A title\n", ""),
-        ("## Hints", "## Help"),
-        ("1. A hint\n   of two lines.\n2. Another.", "A hint."),
-        ("## Mistakes", ""),
-        ("## Solution", ""),
-        ("- `sum`: `a` is\n  a sum.\n- `mean`: A mean.", "None."),
+        ("# 00_a_notebook", "", "nb00.md: it begins with the notebook's name"),
+        ("(easy,", "(simple,", "nb00.md: here should be a heading such as"),
+        ("5 minutes", "five minutes", "nb00.md: here should be a heading such as"),
+        ("What to write, in\ntwo lines.\n\n", "", "exercise `f`: here should be a paragraph .*, not '```python'"),
+        ("```python\ndef f(x):\n    return None", "return None", "exercise `f`: here should be the stub"),
+        ("### Hints", "### Help", "exercise `f`: here should be ### Hints.*, not '### Help'"),
+        ("1. A hint\n   of two lines.\n2. Another.", "A hint.", "here should be ### Hints, written 1"),
+        ("### Mistakes", "", "exercise `f`: here should be ### Mistakes"),
+        ("- `sum`: `a` is\n  a sum.\n- `mean`: A mean.", "None.", "here should be ### Mistakes, written - `name`"),
+        ("### Solution", "", "exercise `f`: here should be ### Solution"),
+        ("return x\n```\n", "return x\n```\n\nMore.\n", "exercise `f`: here should be the next exercise, not 'More.'"),
+        ("return x\n```\n", "return x\n```\n" + WORDS[WORDS.index("\n## ") :], "there are two exercises `f`"),
     ],
 )
-def test_words_with_a_part_missing_are_refused_by_file(tmp_path: Path, part: str, instead: str) -> None:
-    path = tmp_path / "f.md"
+def test_words_with_a_part_missing_are_refused_by_file(tmp_path: Path, part: str, instead: str, said: str) -> None:
+    path = tmp_path / "nb00.md"
     assert part in WORDS
     path.write_text(WORDS.replace(part, instead), encoding="utf-8")
-    with pytest.raises(ValueError, match=r"f\.md: "):
-        read_text(path)
+    with pytest.raises(ValueError, match=said):
+        read_texts(path)

@@ -1,0 +1,150 @@
+"""The exercises of notebook 02."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .definition import Case, Definition
+
+
+def gradient_of_each_case(rng: random.Random) -> Case:
+    w = torch.randn(2, requires_grad=True)
+    losses = [((torch.randn(4, 2) @ w - torch.randn(4)) ** 2).mean() for _ in range(rng.randint(3, 5))]
+    return Case(w, losses, text=f"{len(losses)} losses of two weights")
+
+
+def alone(w: Tensor, losses: list[Tensor]) -> list[Tensor]:
+    """Return the gradient of each loss from autograd.grad, which never touches .grad."""
+    return [torch.autograd.grad(loss, w)[0] for loss in losses]
+
+
+def gradient_of_each_reference(w: Tensor, losses: list[Tensor]) -> dict[str, object]:
+    rows = alone(w, losses)
+    return {"the list": rows, "w.grad at the end": sum(rows)}
+
+
+def gradient_of_each_observe(answer: Callable[..., object], w: Tensor, losses: list[Tensor]) -> dict[str, object]:
+    rows = answer(w, losses)
+    return {"the list": rows, "w.grad at the end": torch.zeros(2) if w.grad is None else w.grad}
+
+
+def loop(keep: Callable[[Any, Any], Any], *, clear: bool = False) -> Callable[..., list[Tensor]]:
+    """Return an answer that keeps ``keep(w.grad, before)`` of each backward; ``before`` is no copy."""
+
+    def answer(w: Tensor, losses: list[Tensor]) -> list[Tensor]:
+        kept = []
+        for loss in losses:
+            if clear:
+                w.grad = None
+            before = w.grad
+            loss.backward()
+            kept.append(keep(w.grad, before))
+        return kept
+
+    return answer
+
+
+gradient_of_each = Definition(
+    case=gradient_of_each_case,
+    reference=gradient_of_each_reference,
+    observe=gradient_of_each_observe,
+    mistakes={
+        "one-tensor": loop(lambda grad, before: grad),
+        "running-sums": loop(lambda grad, before: grad.clone()),
+        "minus-itself": loop(lambda grad, before: grad.clone() if before is None else grad - before),
+        "cleared": loop(lambda grad, before: grad, clear=True),
+        "nothing-in-grad": alone,
+    },
+    plot_values=lambda value: torch.stack([*value["the list"], value["w.grad at the end"]]).detach(),
+    axes=("the gradients in the list, the last two numbers: w.grad", "gradient"),
+)
+
+
+def memory_gradient_case(rng: random.Random) -> Case:
+    w = rng.choice((-1, 1)) * rng.uniform(0.4, 1.4)
+    xs = [round(rng.choice((-1, 1)) * rng.uniform(0.3, 2), 2) for _ in range(rng.randint(3, 5))]
+    goal = round(memory(w, xs)[-1] + rng.choice((-1, 1)) * rng.uniform(0.5, 2), 2)
+    return Case(round(w, 2), xs, goal, text=f"w={round(w, 2)}, xs={xs}, goal={goal}")
+
+
+def memory(w: Any, xs: list[float]) -> list[Any]:
+    """Return h before the first step and after each."""
+    return list(accumulate(xs, lambda h, x: w * h + x, initial=0.0))
+
+
+def memory_gradient_reference(w: float, xs: list[float], goal: float) -> float:
+    weight = torch.tensor(w, dtype=torch.float64, requires_grad=True)
+    return torch.autograd.grad((memory(weight, xs)[-1] - goal) ** 2, weight)[0].item()
+
+
+def slope(w: float, xs: list[float], goal: float) -> float:
+    """Return the derivative of the loss with respect to the last h."""
+    return 2 * (memory(w, xs)[-1] - goal)
+
+
+memory_gradient = Definition(
+    case=memory_gradient_case,
+    reference=memory_gradient_reference,
+    mistakes={
+        "writes": lambda w, xs, goal: 0.0,
+        "last-use-only": lambda w, xs, goal: slope(w, xs, goal) * memory(w, xs)[-2],
+        "not-passed-on": lambda w, xs, goal: slope(w, xs, goal) * sum(memory(w, xs)[:-1]),
+        "mean": lambda w, xs, goal: memory_gradient_reference(w, xs, goal) / len(xs),
+        "lost-two": lambda w, xs, goal: memory_gradient_reference(w, xs, goal) / 2,
+    },
+)
+
+
+def truncated_case(rng: random.Random) -> Case:
+    """Return a weight, a sequence that the chunk size does not divide, and the size."""
+    size = rng.randint(2, 4)
+    steps = size * rng.randint(2, 3) + rng.randint(1, size - 1)
+    w = torch.tensor(rng.choice((-1, 1)) * rng.uniform(0.6, 1.2), requires_grad=True)
+    text = f"w={w.item():.2f}, {steps} steps in chunks of {size}"
+    return Case(w, torch.randn(steps), torch.tanh(torch.randn(steps)), size, text=text)
+
+
+def parts(w: Tensor, xs: Tensor, ys: Tensor, size: int) -> list[float]:
+    """Return what each step's loss adds to w.grad.
+
+    The slope of h goes along with h, forwards, and is forgotten where a chunk begins; no graph at all.
+    """
+    weight, h, slope, found = w.item(), 0.0, 0.0, []
+    for t, (x, y) in enumerate(zip(xs.tolist(), ys.tolist(), strict=True)):
+        slope = 0.0 if t % size == 0 else slope
+        after = math.tanh(weight * h + x)
+        slope = (1 - after**2) * (h + weight * slope)
+        h = after
+        found.append(2 * (h - y) * slope)
+    return found
+
+
+def each_from_zero(w: Tensor, xs: Tensor, ys: Tensor, size: int) -> float:
+    return sum(sum(parts(w, *chunk, size)) for chunk in zip(xs.split(size), ys.split(size), strict=True))
+
+
+def last_steps(w: Tensor, xs: Tensor, ys: Tensor, size: int) -> float:
+    found = parts(w, xs, ys, size)
+    return sum(found[size - 1 :: size]) + found[-1]
+
+
+truncated = Definition(
+    case=truncated_case,
+    reference=lambda *arguments: sum(parts(*arguments)),
+    mistakes={
+        "whole": lambda w, xs, ys, size: sum(parts(w, xs, ys, len(xs))),
+        "every-step": lambda w, xs, ys, size: sum(parts(w, xs, ys, 1)),
+        "begins-again": each_from_zero,
+        "last-chunk-only": lambda w, xs, ys, size: sum(parts(w, xs, ys, size)[-(len(xs) % size) :]),
+        "last-step-only": last_steps,
+        "short-dropped": lambda w, xs, ys, size: sum(parts(w, xs, ys, size)[: -(len(xs) % size)]),
+        "mean": lambda w, xs, ys, size: sum(parts(w, xs, ys, size)) / math.ceil(len(xs) / size),
+    },
+)

@@ -1,0 +1,95 @@
+"""The exercises of notebook 03."""
+
+from __future__ import annotations
+
+import math
+import random
+from itertools import pairwise
+
+from .definition import Case, Definition
+from .loops import linear_regression, sgd, trained, trained_by_hand
+
+
+def swing(product: float, updates: int = 400) -> list[float]:
+    """Return the path of plain SGD without clearing on a bowl, from 1; ``product`` is lr times curvature."""
+    path, held = [1.0], 0.0
+    for _ in range(updates):
+        held += product * path[-1]
+        path.append(path[-1] - held)
+    return path
+
+
+def mended_case(rng: random.Random) -> Case:
+    *_, lr = arguments = linear_regression(rng, 6)
+    return Case(*arguments, text=f"six batches and lr={lr:.3f}: these are the weights afterwards")
+
+
+mended = Definition(
+    case=mended_case,
+    reference=trained_by_hand,
+    observe=trained,
+    mistakes={
+        "never-clears": sgd(clear=False),
+        "does-not-move": lambda *arguments: None,
+        "step-first": sgd(skip=1),
+        "one-step": sgd(clear=False, step="epoch"),
+    },
+    rounds=3,
+    axes=("weight", "its value afterwards"),
+)
+
+
+def curvature_from_case(rng: random.Random) -> Case:
+    lr, product = rng.uniform(0.01, 0.2), rng.uniform(0.5, 3.0)
+    period = measured_period(swing(product))
+    return Case(lr, period, text=f"lr={lr:.3f}, loss_period={period:.2f}", expect=product / lr)
+
+
+def measured_period(path: list[float]) -> float:
+    """Return the mean number of updates from one pass through 0 to the next, which is a period of the loss."""
+    passes = [t + a / (a - b) for t, (a, b) in enumerate(pairwise(path)) if (a > 0) != (b > 0)]
+    return (passes[-1] - passes[0]) / (len(passes) - 1)
+
+
+curvature_from = Definition(
+    case=curvature_from_case,
+    mistakes={
+        "times-lr": lambda lr, period: 2 * (1 - math.cos(math.pi / period)),
+        "no-arccos": lambda lr, period: (math.pi / period) ** 2 / lr,
+        "whole-period": lambda lr, period: 2 * (1 - math.cos(2 * math.pi / period)) / lr,
+        "lost-two": lambda lr, period: (1 - math.cos(math.pi / period)) / lr,
+        "degrees": lambda lr, period: 2 * (1 - math.cos(180 / period)) / lr,
+    },
+    relative=0.02,  # the period is measured, not computed
+)
+
+
+def period_of_case(rng: random.Random) -> Case:
+    period = rng.uniform(5, 20)
+    losses = [w * w / 2 for w in swing(2 * (1 - math.cos(math.pi / period)), 399)]
+    begin = ", ".join(f"{loss:.2f}" for loss in losses[:6])
+    return Case(losses, text=f"losses that begin {begin} ...", expect=period)
+
+
+def peaks(losses: list[float]) -> list[int]:
+    return [t for t in range(1, len(losses) - 1) if losses[t - 1] < losses[t] >= losses[t + 1]]
+
+
+def mean_period(losses: list[float]) -> float:
+    found = peaks(losses)
+    return (found[-1] - found[0]) / (len(found) - 1)
+
+
+period_of = Definition(
+    case=period_of_case,
+    mistakes={
+        "weight-period": lambda losses: 2 * mean_period(losses),
+        "valleys": lambda losses: mean_period(losses) / 2,
+        "count": lambda losses: len(peaks(losses)),
+        "first-peak": lambda losses: peaks(losses)[0],
+        "two-peaks": lambda losses: peaks(losses)[1] - peaks(losses)[0],
+    },
+    rounds=60,  # from the first peak to the second is within 3% in three cases of four
+    relative=0.03,
+    axes=("", "updates"),
+)

@@ -1,0 +1,173 @@
+"""The exercises of notebook 06."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .definition import Case, Definition
+
+
+def path(
+    make: Callable[..., torch.optim.Optimizer],
+    w: float,
+    grads: Sequence[float | None],
+    lrs: Sequence[float] | None = None,
+    **settings: float,
+) -> list[float]:
+    """Return where an optimizer takes one weight, in double precision; ``lrs`` sets the lr of each update."""
+    weight = torch.tensor([w], dtype=torch.float64, requires_grad=True)
+    optimizer, reached = make([weight], **settings), []
+    for update, grad in enumerate(grads):
+        weight.grad = None if grad is None else torch.tensor([grad], dtype=torch.float64)
+        if lrs is not None:
+            optimizer.param_groups[0]["lr"] = lrs[update]
+        optimizer.step()
+        reached.append(weight.item())
+    return reached
+
+
+Groups = list[dict[str, Any]]
+
+
+def decay_groups_case(rng: random.Random) -> Case:
+    """Return a model whose weights are all 1, and a decay."""
+    width = rng.randrange(3, 6)
+    model = nn.Sequential(nn.Linear(4, width), nn.LayerNorm(width), nn.Linear(width, 2))
+    for parameter in model.parameters():
+        nn.init.ones_(parameter)
+    decay = round(rng.uniform(0.1, 0.9), 2)
+    text = f"weight_decay={decay}: this is left of each after one step of AdamW with lr=1 and no gradient"
+    left = {name: 1 - decay if p.dim() > 1 else 1.0 for name, p in model.named_parameters()}
+    return Case(model, decay, text=text, expect=left)
+
+
+def decay_groups_observe(answer: Callable[..., Any], model: nn.Module, decay: float) -> Any:
+    """Let AdamW step once on zero gradients, so that only the decay moves anything; nan for what is in no group."""
+    groups = answer(model, decay)
+    if not isinstance(groups, (list, tuple)) or not all(isinstance(g, dict) and "params" in g for g in groups):
+        return groups
+    groups = [{**group, "params": listed(group["params"])} for group in groups]
+    held = {id(p) for group in groups for p in group["params"]}
+    optimizer = torch.optim.AdamW(groups, lr=1.0)
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    return {name: p.flatten()[0].item() if id(p) in held else math.nan for name, p in model.named_parameters()}
+
+
+def listed(params: Any) -> list[Any]:
+    return list(params) if isinstance(params, Iterable) and not isinstance(params, Tensor) else [params]
+
+
+def split(model: nn.Module, decay: float, decays: Callable[[str, Tensor], bool], **others: float) -> Groups:
+    named = list(model.named_parameters())
+    decayed = {"params": [p for name, p in named if decays(name, p)], "weight_decay": decay}
+    return [decayed, {"params": [p for name, p in named if not decays(name, p)], **others}]
+
+
+decay_groups = Definition(
+    case=decay_groups_case,
+    observe=decay_groups_observe,
+    mistakes={
+        "by-name": lambda model, decay: split(model, decay, lambda name, p: "bias" not in name, weight_decay=0.0),
+        "left-out": lambda model, decay: split(model, decay, lambda name, p: p.dim() > 1)[:1],
+        "default-decay": lambda model, decay: split(model, decay, lambda name, p: p.dim() > 1),
+        "swapped": lambda model, decay: split(model, decay, lambda name, p: p.dim() < 2, weight_decay=0.0),
+        "all": lambda model, decay: split(model, decay, lambda name, p: True),
+    },
+    rounds=4,
+    axes=("", "left of a weight of 1"),
+)
+
+
+def momentum_path_case(rng: random.Random) -> Case:
+    updates = rng.randrange(6, 12)
+    grads = [round(rng.uniform(-2, 2), 2) for _ in range(updates)]
+    lrs = [round(rng.uniform(0.05, 0.5), 2) for _ in range(updates)]
+    w, beta = round(rng.uniform(-3, 3), 2), round(rng.uniform(0.5, 0.95), 2)
+    text = f"w={w}, beta={beta}, grads that begin {grads[0]}, {grads[1]}, lrs that begin {lrs[0]}, {lrs[1]}"
+    return Case(w, grads, lrs, beta, text=text)
+
+
+def momentum_path_reference(
+    w: float, grads: list[float], lrs: list[float], beta: float, nesterov: bool = False
+) -> list[float]:
+    return path(torch.optim.SGD, w, grads, lrs, momentum=beta, nesterov=nesterov)
+
+
+def lr_inside(w: float, grads: list[float], lrs: list[float], beta: float) -> list[float]:
+    return momentum_path_reference(w, [lr * g for g, lr in zip(grads, lrs, strict=True)], [1.0] * len(lrs), beta)
+
+
+momentum_path = Definition(
+    case=momentum_path_case,
+    reference=momentum_path_reference,
+    mistakes={
+        "lr-inside": lr_inside,
+        "averaged": lambda w, grads, lrs, beta: momentum_path_reference(w, [(1 - beta) * g for g in grads], lrs, beta),
+        "no-momentum": lambda w, grads, lrs, beta: momentum_path_reference(w, grads, lrs, 0.0),
+        "nesterov": lambda w, grads, lrs, beta: momentum_path_reference(w, grads, lrs, beta, nesterov=True),
+        "uphill": lambda w, grads, lrs, beta: momentum_path_reference(w, [-g for g in grads], lrs, beta),
+    },
+    axes=("update", "weight"),
+)
+
+
+Grads = list[float | None]
+
+
+def adamw_path_case(rng: random.Random) -> Case:
+    grads: Grads = [round(rng.choice((-1, 1)) * rng.uniform(0.2, 3), 2) for _ in range(10)]
+    gaps = sorted(rng.sample(range(1, 9), 3))
+    for gap in gaps:
+        grads[gap] = None
+    w = round(rng.choice((-1, 1)) * rng.uniform(1, 3), 2)
+    lr, decay = round(rng.uniform(0.05, 0.3), 2), round(rng.uniform(0.1, 0.5), 2)
+    begin, where = ", ".join(map(str, grads[:3])), ", ".join(map(str, gaps))
+    text = f"w={w}, lr={lr}, weight_decay={decay}, grads that begin {begin}, with gaps at {where}"
+    return Case(w, grads, lr, decay, text=text)
+
+
+def adamw_path_reference(w: float, grads: Grads, lr: float, decay: float) -> list[float]:
+    return path(torch.optim.AdamW, w, grads, lr=lr, weight_decay=decay)
+
+
+def by_hand(
+    *, correct: bool = True, times_lr: bool = True, count_gaps: bool = False, decay_gaps: bool = False
+) -> Callable[..., list[float]]:
+    def answer(w: float, grads: Grads, lr: float, decay: float) -> list[float]:
+        m, v, t, reached = 0.0, 0.0, 0, []
+        for g in grads:
+            t += g is not None or count_gaps
+            if g is not None or decay_gaps:
+                w -= decay * w * (lr if times_lr else 1)
+            if g is not None:
+                m, v = 0.9 * m + (1 - 0.9) * g, 0.999 * v + (1 - 0.999) * g * g
+                share_m, share_v = (1 - 0.9**t, 1 - 0.999**t) if correct else (1, 1)
+                w -= lr * (m / share_m) / (math.sqrt(v / share_v) + 1e-8)
+            reached.append(w)
+        return reached
+
+    return answer
+
+
+adamw_path = Definition(
+    case=adamw_path_case,
+    reference=adamw_path_reference,
+    mistakes={
+        "no-correction": by_hand(correct=False),
+        "in-gradient": lambda w, grads, lr, decay: path(torch.optim.Adam, w, grads, lr=lr, weight_decay=decay),
+        "no-decay": lambda w, grads, lr, decay: by_hand()(w, grads, lr, 0.0),
+        "decay-without-lr": by_hand(times_lr=False),
+        "none-is-zero": lambda w, grads, lr, decay: by_hand()(w, [g or 0.0 for g in grads], lr, decay),
+        "counts-gaps": by_hand(count_gaps=True),
+        "decays-always": by_hand(decay_gaps=True),
+    },
+    axes=("update", "weight"),
+)

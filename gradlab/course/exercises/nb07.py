@@ -1,0 +1,156 @@
+"""The exercises of notebook 07."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from statistics import mean
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, mse_loss
+
+from .definition import Case, Definition
+from .loops import (
+    accumulating,
+    all_weights,
+    gradient,
+    mean_loss,
+    trained,
+    trained_by_hand,
+    window_update,
+)
+
+Window = list[tuple[Tensor, Tensor]]
+
+
+def by_tokens_case(rng: random.Random) -> Case:
+    """Return a small model of characters, and three or four micro-batches of unequal length, padded."""
+    model, window = nn.Sequential(nn.Embedding(6, 3), nn.Linear(3, 6)), []
+    for i in range(rng.randint(3, 4)):
+        lengths = [rng.randint(2, 4) + 6 * (i % 2), rng.randint(5, 9) + 9 * (i % 2)]
+        x = torch.randint(6, (len(lengths), max(lengths)))
+        y = torch.randint(6, x.shape)
+        for row, length in enumerate(lengths):
+            y[row, length:] = -100
+        window.append((x, y))
+    counts = ", ".join(str(int((y != -100).sum())) for _, y in window)
+    return Case(model, window, text=f"micro-batches of {counts} characters: this is .grad")
+
+
+def by_tokens_reference(model: nn.Module, window: Window) -> Tensor:
+    """Put all characters into one row."""
+    output = torch.cat([model(x).flatten(0, 1) for x, _ in window])
+    y = torch.cat([y.flatten() for _, y in window])
+    return gradient(cross_entropy(output[y != -100], y[y != -100]), model)
+
+
+def by_tokens_observe(answer: Callable[..., object], model: nn.Module, window: Window) -> Tensor:
+    """Return what stands in .grad afterwards."""
+    answer(model, window)
+    held = [torch.zeros_like(p) if p.grad is None else p.grad for p in model.parameters()]
+    return torch.cat([grad.detach().flatten() for grad in held])
+
+
+def tokens(reduction: str, divide_by: Callable[[Window], int]) -> Callable[..., None]:
+    """Return an answer with this reduction, and this division of each micro-batch's loss."""
+
+    def backward(model: nn.Module, window: Window) -> None:
+        for x, y in window:
+            loss = cross_entropy(model(x).flatten(0, 1), y.flatten(), ignore_index=-100, reduction=reduction)
+            (loss / divide_by(window)).backward()
+
+    return backward
+
+
+by_tokens = Definition(
+    case=by_tokens_case,
+    reference=by_tokens_reference,
+    observe=by_tokens_observe,
+    mistakes={
+        "mean-of-means": tokens("mean", len),
+        "sum": tokens("sum", lambda window: 1),
+        "counts-padding": tokens("sum", lambda window: sum(y.numel() for _, y in window)),
+        "own-count": tokens("mean", lambda window: 1),
+        "by-window": tokens("sum", len),
+        "by-rows": tokens("sum", lambda window: sum(len(y) for _, y in window)),
+    },
+    rounds=6,
+    axes=("weight", "its gradient"),
+)
+
+
+def accumulated_case(rng: random.Random) -> Case:
+    """Return batches of one size that fill two windows and part of a third."""
+    n = rng.randint(3, 5)
+    batches = [(torch.randn(4, 3), torch.randn(4, 1)) for _ in range(2 * n + rng.randint(2, n - 1))]
+    text = f"{len(batches)} batches, n={n}: these are the weights afterwards"
+    return Case(nn.Linear(3, 1), nn.functional.mse_loss, batches, rng.uniform(0.05, 0.15), n, text=text)
+
+
+accumulated = Definition(
+    case=accumulated_case,
+    reference=trained_by_hand,
+    observe=trained,
+    mistakes={
+        "drops-last": accumulating(last=False),
+        "full-size": lambda model, loss_fn, batches, lr, n: accumulating(divide_by=n)(model, loss_fn, batches, lr, n),
+        "sum": accumulating(divide_by=1),
+        "never-clears": accumulating(clear="never"),
+        "clears-inside": accumulating(clear="batch"),
+        "step-each-batch": lambda model, loss_fn, batches, lr, n: accumulating()(model, loss_fn, batches, lr, 1),
+        "one-step": lambda model, loss_fn, batches, lr, n: accumulating()(model, loss_fn, batches, lr, len(batches)),
+        "does-not-move": lambda *arguments: None,
+    },
+    rounds=5,
+    axes=("weight", "its value afterwards"),
+)
+
+
+def one_update_case(rng: random.Random) -> Case:
+    """Return a model with something in .grad, and a threshold below or above the norm of the window's gradient."""
+    model = nn.Linear(4, 2)
+    window = [(torch.randn(3, 4), 3 * torch.randn(3, 2)) for _ in range(rng.randint(3, 5))]
+    norm = gradient(mean_loss(model, mse_loss, window), model).norm().item()
+    max_norm = norm * (rng.uniform(0.3, 0.6) if rng.random() < 0.5 else rng.uniform(1.2, 2.0))
+    mse_loss(model(torch.randn(3, 4)), torch.randn(3, 2)).backward()
+    optimizer = torch.optim.SGD(model.parameters(), lr=rng.uniform(0.05, 0.15))
+    text = f"a window of {len(window)} and max_norm={max_norm:.3f}"
+    return Case(model, mse_loss, window, optimizer, max_norm, text=text)
+
+
+def one_update_reference(
+    model: nn.Module, loss_fn: Any, window: Any, optimizer: Any, max_norm: float
+) -> dict[str, object]:
+    loss, lr = mean_loss(model, loss_fn, window).item(), optimizer.param_groups[0]["lr"]
+    return {"weights": trained_by_hand(model, loss_fn, window, lr, len(window), max_norm), "loss": loss}
+
+
+def one_update_observe(answer: Callable[..., object], model: nn.Module, *arguments: object) -> dict[str, object]:
+    loss = answer(model, *arguments)
+    return {"weights": all_weights(model), "loss": loss}
+
+
+def updating(result: Callable[[list[float]], float] = mean, **changes: Any) -> Callable[..., float]:
+    """Return an answer that returns this of the losses, and may update in another way."""
+    return lambda *arguments: result(window_update(*arguments, **changes))
+
+
+one_update = Definition(
+    case=one_update_case,
+    reference=one_update_reference,
+    observe=one_update_observe,
+    mistakes={
+        "clips-inside": updating(clip="batch"),
+        "clips-nothing": updating(clip="never"),
+        "clips-the-sum": updating(divide_by=1),
+        "does-not-clear": updating(clear="never"),
+        "returns-a-share": updating(lambda losses: losses[-1] / len(losses)),
+        "returns-the-last": updating(lambda losses: losses[-1]),
+        "returns-the-sum": updating(sum),
+    },
+    rounds=16,  # the threshold is too high to matter in half of the cases; both kinds have to come up
+    plot_values=lambda value: value["weights"],
+    axes=("weight", "its value afterwards"),
+)

@@ -1,0 +1,185 @@
+"""The exercises of notebook 08."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import mse_loss
+from torch.nn.utils import clip_grad_norm_
+
+from .definition import Case, Definition
+from .guard import TroubleError
+from .loops import all_weights
+
+LIMIT, LR = 0.1, 0.1
+ZERO, BACKWARD, UNSCALE = "optimizer.zero_grad()", "scaler.scale(loss).backward()", "scaler.unscale_(optimizer)"
+CLIP, STEP, UPDATE = "clip_grad_norm_(model.parameters(), 0.1)", "scaler.step(optimizer)", "scaler.update()"
+CALLS = (ZERO, BACKWARD, UNSCALE, CLIP, STEP, UPDATE)
+REFUSED = {  # what PyTorch says, and what it means here
+    "No inf checks": "it finds no gradients, they were cleared after backward() had filled them",
+    "_scale is None": "nothing has been scaled yet, so there is no scale to divide by",
+    "after step()": "step() has been called, and has done the dividing itself",
+}
+
+
+def amp_order_case(rng: random.Random) -> Case:
+    """Return a small model, and a batch whose gradient is longer than the limit."""
+    model, x, y = nn.Linear(4, 1), torch.randn(16, 4), torch.full((16, 1), rng.uniform(5.0, 9.0))
+    text = "one update of a small model, in multiples of what each should be"
+    return Case(model, x, y, text=text, expect={"norm that clip sees": 1.0, "length of the step": 1.0})
+
+
+def amp_order_observe(answer: object, model: nn.Module, x: Tensor, y: Tensor) -> dict[str, float]:
+    """Run the calls in the order that is given; both results as multiples of what they should be."""
+    if not isinstance(answer, (list, tuple)) or not all(isinstance(call, str) for call in answer):
+        raise TroubleError("A list of texts is wanted, the six of the stub in another order")
+    if sorted(answer) != sorted(CALLS):
+        odd = [call for call in answer if call not in CALLS] or [call for call in CALLS if call not in answer]
+        which = f": look at {odd[0]!r}" if odd else ": one of them is there twice"
+        raise TroubleError(f"Each of the six calls must be there once, as the stub writes it{which}")
+    true_norm = torch.stack([part.norm() for part in torch.autograd.grad(mse_loss(model(x), y), [*model.parameters()])])
+    seen, moved = run(answer, model, x, y)
+    return {"norm that clip sees": seen / float(true_norm.norm()), "length of the step": moved / (LR * LIMIT)}
+
+
+def run(order: Sequence[str], model: nn.Module, x: Tensor, y: Tensor) -> tuple[float, float]:
+    """Make the calls one by one; return the norm that clip sees and the length of the step."""
+    optimizer, scaler = torch.optim.SGD(model.parameters(), lr=LR), torch.amp.GradScaler("cpu")
+    seen: list[float] = []
+    calls = {
+        ZERO: optimizer.zero_grad,
+        BACKWARD: lambda: scaler.scale(mse_loss(model(x), y)).backward(),
+        UNSCALE: lambda: scaler.unscale_(optimizer),
+        CLIP: lambda: seen.append(float(clip_grad_norm_(model.parameters(), LIMIT))),
+        STEP: lambda: scaler.step(optimizer),
+        UPDATE: scaler.update,
+    }
+    before = all_weights(model)
+    for call in order:
+        try:
+            calls[call]()
+        except (AssertionError, RuntimeError) as error:
+            why = next((words for part, words in REFUSED.items() if part in str(error)), str(error))
+            raise TroubleError(f"PyTorch refuses {call}: {why}") from None
+    return seen[0], float((all_weights(model) - before).norm())
+
+
+amp_order = Definition(
+    case=amp_order_case,
+    observe=amp_order_observe,
+    mistakes={
+        "clip-first": [ZERO, BACKWARD, CLIP, UNSCALE, STEP, UPDATE],
+        "clip-late": [ZERO, BACKWARD, UNSCALE, STEP, CLIP, UPDATE],
+        "cleared": [BACKWARD, UNSCALE, CLIP, ZERO, STEP, UPDATE],
+        "cleared-early": [BACKWARD, UNSCALE, ZERO, CLIP, STEP, UPDATE],
+        "update-early": [ZERO, BACKWARD, UNSCALE, CLIP, UPDATE, STEP],
+    },
+    rounds=3,
+    relative=1e-3,
+    axes=("", "1 is right"),
+)
+
+
+def smallest_scale_case(rng: random.Random) -> Case:
+    """Return gradients of many sizes: the smallest is negative, some are 0."""
+    sizes = 2.0 ** (torch.rand(40) * 12 - 30)
+    sizes[rng.randrange(40)] = 2.0 ** rng.uniform(-40.0, -36.0)
+    signs = torch.where(torch.rand(40) < 0.5, -1.0, 1.0)
+    signs[sizes.argmin()] = -1.0
+    gradients = torch.cat([sizes * signs, torch.zeros(5), 2.0**-30 * torch.ones(1)])[torch.randperm(46)]
+    return Case(gradients, text=f"gradients of which the smallest is {smallest(gradients):.3g} in size")
+
+
+def smallest_scale_reference(gradients: Tensor) -> float:
+    """Try one scale after the other on the type itself."""
+    scale = 1.0
+    while (gradients * scale).half().count_nonzero() < gradients.count_nonzero():
+        scale *= 2
+    return scale
+
+
+def smallest(gradients: Tensor) -> float:
+    return float(gradients[gradients != 0].abs().min())
+
+
+def power_above(value: float) -> float:
+    """Return the smallest power of two, from 1, that is not below a value."""
+    return 2.0 ** max(0, math.ceil(math.log2(value)))
+
+
+smallest_scale = Definition(
+    case=smallest_scale_case,
+    reference=smallest_scale_reference,
+    mistakes={
+        "no-rounding": lambda gradients: power_above(2.0**-24 / smallest(gradients)),
+        "normal": lambda gradients: power_above(2.0**-14 / smallest(gradients)),
+        "no-power": lambda gradients: max(1.0, 2.0**-25 / smallest(gradients)),
+        "signs": lambda gradients: smallest_scale_reference(gradients[gradients > 0]),
+        "largest": lambda gradients: 2.0 ** math.floor(math.log2(65519.0 / float(gradients.abs().max()))),
+    },
+)
+
+
+def scales_after_case(rng: random.Random) -> Case:
+    """Return a run of sixty updates, with overflows apart and in a row."""
+    interval = rng.randint(3, 5)
+    overflowed = [rng.random() < 0.12 for _ in range(60)]
+    # What every mistake needs to show: growth, growth again, an overflow in the middle of a row, two overflows.
+    overflowed[: 5 * interval + 1] = [False] * (2 * interval + 1) + [True, True] + [False] * (3 * interval - 2)
+    overflowed[2 * interval + 4] = True
+    scale = 2.0 ** rng.randint(4, 12)
+    text = f"overflowed = {overflowed[:12]} and so on, scale = {scale:g}, growth_interval = {interval}"
+    return Case(overflowed, scale, interval, text=text)
+
+
+def scales_after_reference(overflowed: list[bool], scale: float, interval: int) -> list[float]:
+    """Ask a real GradScaler."""
+    weight = torch.zeros(1, requires_grad=True)
+    optimizer = torch.optim.SGD([weight], lr=0.0)
+    scaler, scales = torch.amp.GradScaler("cpu", init_scale=scale, growth_interval=interval), []
+    scaler.scale(torch.zeros(()))
+    for bad in overflowed:
+        weight.grad = torch.full((1,), math.inf if bad else 1.0)
+        scaler.step(optimizer)
+        scaler.update()
+        scales.append(scaler.get_scale())
+    return scales
+
+
+def by_hand(in_a_row: bool = True, begin_again: bool = True, halve: bool = True) -> Callable[..., list[float]]:
+    def answer(overflowed: list[bool], scale: float, interval: int) -> list[float]:
+        start, good, scales = scale, 0, []
+        for bad in overflowed:
+            if bad:
+                scale, good = scale / 2 if halve else start, 0 if in_a_row else good
+            else:
+                good += 1
+                if good >= interval:
+                    scale, good = scale * 2, 0 if begin_again else good
+            scales.append(scale)
+        return scales
+
+    return answer
+
+
+scales_after = Definition(
+    case=scales_after_case,
+    reference=scales_after_reference,
+    mistakes={
+        "not-in-a-row": by_hand(in_a_row=False),
+        "never-begins-again": by_hand(begin_again=False),
+        "eager": lambda overflowed, scale, interval: scales_after_reference(overflowed, scale, 1),
+        "one-late": lambda overflowed, scale, interval: scales_after_reference(overflowed, scale, interval + 1),
+        "back-to-start": by_hand(halve=False),
+        "before": lambda overflowed, scale, interval: [
+            scale,
+            *scales_after_reference(overflowed, scale, interval)[:-1],
+        ],
+    },
+    plot_values=lambda scales: [math.log2(scale) for scale in scales],
+    axes=("update", "scale (powers of two)"),
+)

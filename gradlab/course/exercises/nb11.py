@@ -1,0 +1,206 @@
+"""The exercises of notebook 11."""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import mse_loss
+from torch.utils.data import DistributedSampler
+
+from .definition import Case, Definition
+from .loops import gradient
+
+Rank = tuple[nn.Module, int]  # its model and the number of its samples
+
+
+class _Waiting(BaseException):
+    """A rank has come to an all-reduce whose sum nobody knows yet; no ``except Exception`` catches it."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+
+def together(function: Callable[..., Any], make: Callable[[], list[Rank]]) -> list[nn.Module]:
+    """Run ``function(model, samples, all_reduce)`` in all ranks and return their models.
+
+    All ranks run up to their first all-reduce, where what they hand in is added up; then all of them run again from the
+    beginning, made afresh, with that sum, up to the second, and so on. So a function must do the same each time.
+
+    Raises RuntimeError where real processes would wait for ever, or could not add up what they hand in.
+    """
+    sums: list[Tensor] = []
+    while True:
+        ranks = make()
+        handed = [_up_to_the_next(function, *rank, sums) for rank in ranks]
+        waiting = [tensor for tensor in handed if tensor is not None]
+        if not waiting:
+            return [model for model, _ in ranks]
+        if len(waiting) < len(ranks):
+            raise RuntimeError("one rank calls all_reduce more often than the other, and would wait for ever")
+        if len({tensor.shape for tensor in waiting}) > 1:
+            shapes = " and ".join(str(tuple(tensor.shape)) for tensor in waiting)
+            raise RuntimeError(f"the ranks hand in tensors of different shapes to the same all_reduce: {shapes}")
+        sums.append(torch.stack(waiting).sum(0))
+
+
+def _up_to_the_next(function: Callable[..., Any], model: nn.Module, samples: int, sums: list[Tensor]) -> Tensor | None:
+    """Run one rank until an all-reduce without a known sum; return what it hands in, or None where it ends."""
+    known = iter(sums)
+
+    def all_reduce(tensor: Tensor) -> None:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"all_reduce wants a tensor, got {type(tensor).__name__}")
+        total = next(known, None)
+        if total is None:
+            raise _Waiting(tensor.detach().clone())
+        with torch.no_grad():
+            tensor.copy_(total)
+
+    try:
+        function(model, samples, all_reduce)
+    except _Waiting as waiting:
+        return waiting.tensor
+    return None
+
+
+def rank_samples_case(rng: random.Random) -> Case:
+    """Return a number of samples that often does not divide, a world size and a rank."""
+    size = rng.randint(2, 5)
+    samples, rank = rng.randint(2 * size, 5 * size), rng.randrange(size)
+    return Case(samples, size, rank, text=f"samples={samples}, size={size}, rank={rank}")
+
+
+def rank_samples_reference(samples: int, size: int, rank: int) -> list[int]:
+    """Ask the sampler itself."""
+    return list(DistributedSampler(range(samples), size, rank, shuffle=False))  # type: ignore[arg-type, unused-ignore]
+
+
+def block(samples: int, size: int, rank: int) -> list[int]:
+    each = -(-samples // size)
+    return [i % samples for i in range(rank * each, (rank + 1) * each)]
+
+
+rank_samples = Definition(
+    case=rank_samples_case,
+    reference=rank_samples_reference,
+    mistakes={
+        "unequal": lambda samples, size, rank: list(range(rank, samples, size)),
+        "dropped": lambda samples, size, rank: list(range(rank, samples - samples % size, size)),
+        "blocks": block,
+        "everything": lambda samples, size, rank: list(range(samples)),
+    },
+    rounds=20,
+    axes=("place in the list", "sample"),
+)
+
+
+def all_reduces_case(rng: random.Random) -> Case:
+    """Return windows that are seldom all full, and more than one bucket."""
+    accumulate = rng.randint(3, 8)
+    batches, buckets, no_sync = rng.randint(2 * accumulate, 6 * accumulate), rng.randint(2, 6), rng.random() < 0.6
+    text = f"batches={batches}, accumulate={accumulate}, buckets={buckets}, no_sync={no_sync}"
+    return Case(batches, accumulate, buckets, no_sync, text=text)
+
+
+def all_reduces_reference(batches: int, accumulate: int, buckets: int, no_sync: bool) -> int:
+    """Go through the loop and count."""
+    sent = 0
+    for i in range(batches):
+        steps = i % accumulate == accumulate - 1 or i == batches - 1
+        if steps or not no_sync:
+            sent += buckets
+    return sent
+
+
+all_reduces = Definition(
+    case=all_reduces_case,
+    reference=all_reduces_reference,
+    mistakes={
+        "no-window": lambda batches, accumulate, buckets, no_sync: batches * buckets,
+        "steps-only": lambda batches, accumulate, buckets, no_sync: all_reduces_reference(
+            batches, accumulate, buckets, True
+        ),
+        "left-over": lambda batches, accumulate, buckets, no_sync: (
+            (batches // accumulate if no_sync else batches) * buckets
+        ),
+        "one-bucket": lambda batches, accumulate, buckets, no_sync: all_reduces_reference(
+            batches, accumulate, 1, no_sync
+        ),
+        "the-silent-ones": lambda batches, accumulate, buckets, no_sync: (
+            batches * buckets - no_sync * all_reduces_reference(batches, accumulate, buckets, True)
+        ),
+    },
+    rounds=20,
+    axes=("", "all-reduces"),
+)
+
+
+def fair_average_case(rng: random.Random) -> Case:
+    """Return a model, and for each rank inputs and targets: of unequal number."""
+    few = rng.randint(2, 6)
+    many = rng.randint(2 * few, 4 * few)
+    counts = rng.choice([(few, many), (many, few)])
+    model, shares = nn.Linear(2, 1), [(torch.randn(count, 2), torch.randn(count, 1)) for count in counts]
+    text = f"{counts[0]} samples in rank 0 and {counts[1]} samples in rank 1"
+    return Case(model, shares, text=text)
+
+
+def fair_average_reference(model: nn.Module, shares: Any) -> Tensor:
+    """Take the gradient of the mean loss over all samples in one piece."""
+    x, y = (torch.cat(parts) for parts in zip(*shares, strict=True))
+    return gradient(mse_loss(model(x), y), model).repeat(2)
+
+
+def fair_average_observe(answer: Callable[..., Any], model: nn.Module, shares: Any) -> Tensor:
+    """Let both ranks run it, and return what both have in ``.grad``."""
+
+    def rank(x: Tensor, y: Tensor) -> Rank:
+        mine = copy.deepcopy(model)
+        mse_loss(mine(x), y).backward()
+        return mine, len(x)
+
+    models = together(answer, lambda: [rank(x, y) for x, y in shares])
+    return torch.cat([in_grad(mine, number) for number, mine in enumerate(models)])
+
+
+def in_grad(model: nn.Module, rank: int) -> Tensor:
+    found = [p.grad for p in model.parameters()]
+    if any(part is None for part in found):
+        raise RuntimeError(f"a .grad of rank {rank} is None")
+    return torch.cat([part.flatten() for part in found if part is not None])
+
+
+def average(*, weighted: bool, by: Callable[[int, float], float]) -> Callable[..., None]:
+    """Return what adds up, weighted by samples or not, and divides by ``by(samples, total)``."""
+
+    def run(model: Any, samples: int, all_reduce: Callable[[Tensor], None]) -> None:
+        total = torch.tensor(float(samples))
+        all_reduce(total)
+        for p in model.parameters():
+            p.grad *= samples if weighted else 1
+            all_reduce(p.grad)
+            p.grad /= by(samples, total.item())
+
+    return run
+
+
+fair_average = Definition(
+    case=fair_average_case,
+    reference=fair_average_reference,
+    observe=fair_average_observe,
+    mistakes={
+        "sum": average(weighted=False, by=lambda samples, total: 1),
+        "mean-of-means": average(weighted=False, by=lambda samples, total: 2),
+        "unweighted": average(weighted=False, by=lambda samples, total: total),
+        "own-count": average(weighted=True, by=lambda samples, total: samples),
+        "not-divided": average(weighted=True, by=lambda samples, total: 1),
+        "nothing": lambda model, samples, all_reduce: None,
+    },
+    rounds=5,
+    axes=("weights of rank 0, then of rank 1", ".grad"),
+)

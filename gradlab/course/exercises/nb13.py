@@ -1,0 +1,115 @@
+"""The exercises of notebook 13."""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import mse_loss
+
+from .definition import Case, Definition
+from .guard import TroubleError
+from .loops import accumulating, all_weights, trained, trained_by_hand
+
+CALLS = ("zero_grad", "forward", "backward", "unscale_", "clip", "scaler.step", "scaler.update", "scheduler.step")
+MAX_NORM = 0.05  # small enough to shorten every gradient of a case
+DECAY = 0.5  # what the scheduler does to lr after each update
+
+
+def calls_in_order_case(rng: random.Random) -> Case:
+    batches = [(torch.randn(8, 3), torch.randn(8, 1)) for _ in range(3)]
+    return Case(nn.Linear(3, 1), batches, rng.uniform(0.5, 2.0), text="the weights after three updates")
+
+
+def calls_in_order_reference(model: nn.Module, batches: Any, lr: float) -> Tensor:
+    return trained_by_hand(model, mse_loss, batches, lr, max_norm=MAX_NORM, decay=DECAY)
+
+
+def calls_in_order_observe(answer: object, model: nn.Module, batches: Any, lr: float) -> Tensor:
+    if not isinstance(answer, (list, tuple)) or sorted(map(str, answer)) != sorted(CALLS):
+        raise TroubleError(f"The list must hold each of these once: {', '.join(CALLS)}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch warns of a scheduler that comes first; the verdict says it
+        run(answer, model, batches, lr)
+    return all_weights(model)
+
+
+def run(order: Sequence[str], model: nn.Module, batches: Any, lr: float) -> None:
+    """Make the calls one by one, once for each batch."""
+    optimizer, scaler = torch.optim.SGD(model.parameters(), lr=lr), torch.amp.GradScaler("cpu", init_scale=64.0)
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=DECAY)
+    losses: list[Tensor] = []
+    following = iter(batches)
+
+    def forward() -> None:
+        x, y = next(following)
+        losses.append(mse_loss(model(x), y))
+
+    def backward() -> None:
+        if not losses:
+            raise TroubleError("backward comes before the first forward: there is no loss yet")
+        scaler.scale(losses[-1]).backward()
+
+    calls: dict[str, Callable[[], object]] = {
+        "zero_grad": optimizer.zero_grad,
+        "forward": forward,
+        "backward": backward,
+        "unscale_": lambda: scaler.unscale_(optimizer),
+        "clip": lambda: nn.utils.clip_grad_norm_(model.parameters(), MAX_NORM),
+        "scaler.step": lambda: scaler.step(optimizer),
+        "scaler.update": scaler.update,
+        "scheduler.step": scheduler.step,
+    }
+    for call in [*order] * len(batches):
+        calls[call]()
+
+
+def moved(call: str, before: str) -> list[str]:
+    """Return the right order with a call moved to just before another."""
+    order = [each for each in CALLS if each != call]
+    order.insert(order.index(before), call)
+    return order
+
+
+calls_in_order = Definition(
+    case=calls_in_order_case,
+    reference=calls_in_order_reference,
+    observe=calls_in_order_observe,
+    mistakes={
+        "clip-before-unscale": moved("clip", before="unscale_"),
+        "cleared-before-use": moved("zero_grad", before="scaler.step"),
+        "clip-after-step": moved("clip", before="scaler.update"),
+        "scheduler-first": moved("scheduler.step", before="scaler.step"),
+    },
+    rounds=3,
+    axes=("weight", "its value after three updates"),
+)
+
+
+def whole_loop_case(rng: random.Random) -> Case:
+    """Return seven batches, of which the last ones need no clipping."""
+    batches = [(torch.randn(6, 3), (10 if i < 3 else 0.3) * torch.randn(6, 1)) for i in range(7)]
+    window, model, lr, max_norm = rng.choice((2, 3, 4, 5)), nn.Linear(3, 1), rng.uniform(0.05, 0.2), rng.uniform(2, 3)
+    text = f"7 batches, window={window}, lr={lr:.2f}, max_norm={max_norm:.1f}: the weights afterwards"
+    return Case(model, nn.functional.mse_loss, batches, lr, window, max_norm, text=text)
+
+
+whole_loop = Definition(
+    case=whole_loop_case,
+    reference=trained_by_hand,
+    observe=trained,
+    mistakes={
+        "never-clears": accumulating(clear="never"),
+        "not-divided": accumulating(divide_by=1),
+        "divided-by-window": lambda *arguments: accumulating(divide_by=arguments[-2])(*arguments),
+        "last-window-dropped": accumulating(last=False),
+        "clips-each-batch": accumulating(clip="batch"),
+        "never-clips": accumulating(clip="never"),
+    },
+    rounds=4,
+    axes=("weight", "its value afterwards"),
+)
