@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from numbers import Real
 from typing import Any
 
@@ -46,78 +47,64 @@ def _without_tensor(value: Any) -> Any:
 def coerce_like(said: Any, right: Any) -> Any:
     """Return what was said in the form of what is expected; raise MismatchError where it has no such form."""
     if said is None and right is not None:
-        raise MismatchError(f"Your answer is None, {_kind(right)} is wanted. Is a `return` missing")
-    if isinstance(said, Tensor):
-        said = _dense(said, right)
-    if isinstance(right, Tensor):
-        return _tensor(said, right)
-    if isinstance(right, bool):
-        if isinstance(said, Tensor) and said.dtype is torch.bool:
-            said = _without_tensor(said)
-        return _same_kind(said, right, isinstance(said, bool))
-    if isinstance(right, Real):
-        if isinstance(said, Tensor) and not said.is_complex() and said.dtype is not torch.bool:
-            said = _without_tensor(said)
-        return _same_kind(said, right, isinstance(said, Real) and not isinstance(said, bool))
-    if isinstance(right, str):
-        return _same_kind(said, right, isinstance(said, str))
-    if isinstance(right, Mapping):
-        _same_kind(said, right, isinstance(said, Mapping))
+        raise MismatchError(f"Your answer is None, {_wanted(right)} is wanted. Is a `return` missing")
+    kind = _kind(right)
+    said = _converted(said, right)
+    if kind is not None and _kind(said) is not kind:
+        raise MismatchError(f"{_wanted(right)} is wanted, you have {brief(said)}")
+    if kind is Tensor and said.shape != right.shape:
+        raise MismatchError(f"{_wanted(right)} is wanted, yours has the shape {tuple(said.shape)}")
+    if kind is Mapping:
         if said.keys() != right.keys():
-            raise MismatchError(f"The keys {_words(right)} are wanted, yours are {_words(said)}")
+            raise MismatchError(f"The keys {_keys(right)} are wanted, yours are {_keys(said)}")
         return {key: coerce_like(said[key], right[key]) for key in right}
-    if isinstance(right, (list, tuple)):
-        if isinstance(said, Tensor) and said.dim() and len(said) == len(right):
-            said = list(said)
-        _same_kind(said, right, isinstance(said, (list, tuple)))
+    if kind is Sequence:
         if len(said) != len(right):
-            raise MismatchError(f"{_kind(right)} is wanted, yours has {len(said)}")
+            raise MismatchError(f"{_wanted(right)} is wanted, yours has {len(said)}")
         return type(right)(coerce_like(mine, wanted) for mine, wanted in zip(said, right, strict=True))
     return said
 
 
-def _dense(said: Tensor, right: Any) -> Tensor:
-    """Return a tensor without a graph, and not a sparse one."""
-    if said.is_meta:
-        raise MismatchError(f"{_kind(right)} is wanted, your tensor is on the device `meta` and holds no numbers")
-    said = said.detach()
-    return said if said.layout is torch.strided else said.to_dense()
-
-
-def _tensor(said: Any, right: Tensor) -> Tensor:
-    if isinstance(said, (list, tuple, float, int)) and not isinstance(said, bool):
-        try:
-            said = torch.as_tensor(said)
-        except (TypeError, ValueError, RuntimeError):
-            _same_kind(said, right, False)
-    _same_kind(said, right, isinstance(said, Tensor))
-    if said.shape != right.shape:
-        raise MismatchError(f"{_kind(right)} is wanted, yours has the shape {tuple(said.shape)}")
+def _converted(said: Any, right: Any) -> Any:
+    """Return a tensor where one is wanted of numbers, and what a tensor holds where that is wanted."""
+    kind = _kind(right)
+    if isinstance(said, Tensor):
+        if said.is_meta:
+            raise MismatchError(f"{_wanted(right)} is wanted, your tensor is on the device `meta` and holds no numbers")
+        said = said.detach()
+        said = said if said.layout is torch.strided else said.to_dense()
+        if (kind is bool and said.dtype is torch.bool) or (
+            kind is Real and said.dtype is not torch.bool and not said.is_complex()
+        ):
+            return _without_tensor(said)
+        if kind is Sequence and said.dim() and len(said) == len(right):
+            return list(said)
+    elif kind is Tensor and isinstance(said, (list, tuple, float, int)) and not isinstance(said, bool):
+        with suppress(TypeError, ValueError, RuntimeError):
+            return torch.as_tensor(said)
     return said
 
 
-def _same_kind(said: Any, right: Any, good: bool) -> Any:
-    if not good:
-        raise MismatchError(f"{_kind(right)} is wanted, you have {brief(said)}") from None
-    return said
+def _kind(value: Any) -> type | None:
+    """Return the first of these that a value is: one of another kind is not taken for it."""
+    for kind in (Tensor, bool, Real, str, Mapping):
+        if isinstance(value, kind):
+            return kind
+    return Sequence if isinstance(value, (list, tuple)) else None
 
 
-def _words(mapping: Mapping[Any, Any]) -> str:
-    return ", ".join(map(repr, mapping)) or "none"
-
-
-def _kind(right: Any) -> str:
+def _wanted(right: Any) -> str:
     """Name what is wanted."""
-    if isinstance(right, Tensor):
+    kind = _kind(right)
+    if kind is Tensor:
         return f"A tensor of shape {tuple(right.shape)}"
-    if isinstance(right, bool):
-        return "True or False"
-    if isinstance(right, Real):
-        return "A number"
-    if isinstance(right, str):
-        return "A text"
-    if isinstance(right, Mapping):
-        return f"A dict with the keys {_words(right)}"
-    if isinstance(right, (list, tuple)):
+    if kind is Mapping:
+        return f"A dict with the keys {_keys(right)}"
+    if kind is Sequence:
         return f"A {type(right).__name__} of {len(right)}"
-    return f"A {type(right).__name__}"
+    words: dict[type | None, str] = {bool: "True or False", Real: "A number", str: "A text"}
+    return words.get(kind, f"A {type(right).__name__}")
+
+
+def _keys(mapping: Mapping[Any, Any]) -> str:
+    return ", ".join(map(repr, mapping)) or "none"

@@ -68,31 +68,25 @@ def trained_by_hand(
 
 
 def sgd(
-    *, clear: bool = True, step: str = "batch", skip: int = 0, optimizer: Callable[..., Any] = torch.optim.SGD
+    *,
+    optimizer: Callable[..., torch.optim.Optimizer] = torch.optim.SGD,
+    window: str = "n",
+    skip: int = 0,
+    last: bool = True,
+    **changes: Any,
 ) -> Callable[..., None]:
-    """Return a training loop: right, or without clearing, with a step an epoch or never, without the last batches."""
+    """Return a training loop that makes an update for each window of n batches, by default of one.
 
-    def loop(model: nn.Module, loss_fn: Any, batches: Any, lr: float) -> None:
+    What makes it wrong: another optimizer, a window that is a "batch" or the "epoch"; without so many of the last
+    batches, or without the window left over; and what ``window_update`` takes.
+    """
+
+    def loop(model: nn.Module, loss_fn: Any, batches: Any, lr: float, n: int = 1, max_norm: float = math.inf) -> None:
         made = optimizer(model.parameters(), lr=lr)
-        for x, y in batches[: len(batches) - skip]:
-            if clear:
-                made.zero_grad()
-            loss_fn(model(x), y).backward()
-            if step == "batch":
-                made.step()
-        if step == "epoch":
-            made.step()
-
-    return loop
-
-
-def accumulating(*, last: bool = True, **changes: Any) -> Callable[..., None]:
-    """Return a loop with an update a window: right, without the window left over, or as ``window_update`` can be."""
-
-    def loop(model: nn.Module, loss_fn: Any, batches: Any, lr: float, n: int, max_norm: float = math.inf) -> None:
-        optimizer = torch.optim.SGD(model.parameters(), lr=lr)
-        for start in range(0, len(batches) if last else len(batches) // n * n, n):
-            window_update(model, loss_fn, batches[start : start + n], optimizer, max_norm, **changes)
+        size = {"n": n, "batch": 1, "epoch": len(batches)}[window]
+        end = len(batches) - skip if last else len(batches) // size * size
+        for start in range(0, end, size):
+            window_update(model, loss_fn, batches[start : start + size], made, max_norm, **changes)
 
     return loop
 

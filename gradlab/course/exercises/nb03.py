@@ -29,10 +29,10 @@ mended = Definition(
     reference=trained_by_hand,
     observe=trained,
     mistakes={
-        "never-clears": sgd(clear=False),
+        "never-clears": sgd(clear="never"),
         "does-not-move": lambda *arguments: None,
         "step-first": sgd(skip=1),
-        "one-step": sgd(clear=False, step="epoch"),
+        "one-step": sgd(window="epoch", divide_by=1, clear="never"),
     },
     rounds=3,
     axes=("weight", "its value afterwards"),

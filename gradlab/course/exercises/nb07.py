@@ -13,10 +13,10 @@ from torch.nn.functional import cross_entropy, mse_loss
 
 from .definition import Case, Definition
 from .loops import (
-    accumulating,
     all_weights,
     gradient,
     mean_loss,
+    sgd,
     trained,
     trained_by_hand,
     window_update,
@@ -94,13 +94,13 @@ accumulated = Definition(
     reference=trained_by_hand,
     observe=trained,
     mistakes={
-        "drops-last": accumulating(last=False),
-        "full-size": lambda model, loss_fn, batches, lr, n: accumulating(divide_by=n)(model, loss_fn, batches, lr, n),
-        "sum": accumulating(divide_by=1),
-        "never-clears": accumulating(clear="never"),
-        "clears-inside": accumulating(clear="batch"),
-        "step-each-batch": lambda model, loss_fn, batches, lr, n: accumulating()(model, loss_fn, batches, lr, 1),
-        "one-step": lambda model, loss_fn, batches, lr, n: accumulating()(model, loss_fn, batches, lr, len(batches)),
+        "drops-last": sgd(last=False),
+        "full-size": lambda *arguments: sgd(divide_by=arguments[-1])(*arguments),
+        "sum": sgd(divide_by=1),
+        "never-clears": sgd(clear="never"),
+        "clears-inside": sgd(clear="batch"),
+        "step-each-batch": sgd(window="batch"),
+        "one-step": sgd(window="epoch"),
         "does-not-move": lambda *arguments: None,
     },
     rounds=5,

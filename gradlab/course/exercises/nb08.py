@@ -13,7 +13,7 @@ from torch.nn.utils import clip_grad_norm_
 
 from .definition import Case, Definition
 from .guard import TroubleError
-from .loops import all_weights
+from .loops import all_weights, gradient
 
 LIMIT, LR = 0.1, 0.1
 ZERO, BACKWARD, UNSCALE = "optimizer.zero_grad()", "scaler.scale(loss).backward()", "scaler.unscale_(optimizer)"
@@ -41,9 +41,9 @@ def amp_order_observe(answer: object, model: nn.Module, x: Tensor, y: Tensor) ->
         odd = [call for call in answer if call not in CALLS] or [call for call in CALLS if call not in answer]
         which = f": look at {odd[0]!r}" if odd else ": one of them is there twice"
         raise TroubleError(f"Each of the six calls must be there once, as the stub writes it{which}")
-    true_norm = torch.stack([part.norm() for part in torch.autograd.grad(mse_loss(model(x), y), [*model.parameters()])])
+    true_norm = gradient(mse_loss(model(x), y), model).norm().item()
     seen, moved = run(answer, model, x, y)
-    return {"norm that clip sees": seen / float(true_norm.norm()), "length of the step": moved / (LR * LIMIT)}
+    return {"norm that clip sees": seen / true_norm, "length of the step": moved / (LR * LIMIT)}
 
 
 def run(order: Sequence[str], model: nn.Module, x: Tensor, y: Tensor) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from torch.nn.functional import mse_loss
 
 from .definition import Case, Definition
 from .guard import TroubleError
-from .loops import accumulating, all_weights, trained, trained_by_hand
+from .loops import all_weights, sgd, trained, trained_by_hand
 
 CALLS = ("zero_grad", "forward", "backward", "unscale_", "clip", "scaler.step", "scaler.update", "scheduler.step")
 MAX_NORM = 0.05  # small enough to shorten every gradient of a case
@@ -103,12 +103,12 @@ whole_loop = Definition(
     reference=trained_by_hand,
     observe=trained,
     mistakes={
-        "never-clears": accumulating(clear="never"),
-        "not-divided": accumulating(divide_by=1),
-        "divided-by-window": lambda *arguments: accumulating(divide_by=arguments[-2])(*arguments),
-        "last-window-dropped": accumulating(last=False),
-        "clips-each-batch": accumulating(clip="batch"),
-        "never-clips": accumulating(clip="never"),
+        "never-clears": sgd(clear="never"),
+        "not-divided": sgd(divide_by=1),
+        "divided-by-window": lambda *arguments: sgd(divide_by=arguments[-2])(*arguments),
+        "last-window-dropped": sgd(last=False),
+        "clips-each-batch": sgd(clip="batch"),
+        "never-clips": sgd(clip="never"),
     },
     rounds=4,
     axes=("weight", "its value afterwards"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
 import json
 import runpy
 from functools import cache
@@ -12,9 +14,11 @@ import pytest
 import torch
 from sampling import every
 
+from gradlab.course import exercises
 from gradlab.course.exercises import Exercise, exercise, exercise_names, exercise_notebooks, exercise_texts
 from gradlab.course.exercises.base import read_texts
 from gradlab.course.exercises.checking import stub_of
+from gradlab.course.exercises.definition import Definition
 
 HERE = Path(__file__).resolve().parent
 NOTEBOOKS = HERE.parents[2] / "notebooks"
@@ -120,6 +124,23 @@ def test_a_name_that_is_none() -> None:
         exercise("curvature_form")
     with pytest.raises(TypeError, match="name must be a text"):
         exercise(3)  # type: ignore[arg-type]
+
+
+def test_words_and_checks_belong_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = exercise_texts()["period_of"]
+    amiss = {"unchecked": text, "period_of": dataclasses.replace(text, remarks={"valleys": "That is half of it."})}
+    monkeypatch.setattr(exercises, "exercise_texts", lambda: amiss)
+    with pytest.raises(ValueError, match=r"no `unchecked = Definition\(...\)` in .*nb03.py"):
+        exercise("unchecked")
+    with pytest.raises(ValueError, match=r"the same, in one order: \['weight-period', .* in the .py, \['valleys'\]"):
+        exercise("period_of")
+
+
+@pytest.mark.parametrize("notebook", sorted(set(exercise_notebooks().values())))
+def test_every_check_has_its_words(notebook: str) -> None:
+    checks = vars(importlib.import_module(f"gradlab.course.exercises.nb{notebook[:2]}"))
+    found = {name for name, value in checks.items() if isinstance(value, Definition)}
+    assert found == {name for name, home in exercise_notebooks().items() if home == notebook}
 
 
 def test_every_notebook_has_some_from_easy_to_harder() -> None:
