@@ -12,15 +12,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, mse_loss
 
 from .definition import Case, Definition
-from .loops import (
-    all_weights,
-    gradient,
-    mean_loss,
-    sgd,
-    trained,
-    trained_by_hand,
-    window_update,
-)
+from .loops import all_weights, gradient, mean_loss, sgd, trained, trained_by_hand, window_update
 
 Window = list[tuple[Tensor, Tensor]]
 
