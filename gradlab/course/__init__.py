@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ..widgets import ForecastLab as ForecastLab
     from .answer_key import AnswerKey as AnswerKey
     from .attempt import attempt as attempt
-    from .autograd_graph import graph_of as graph_of
-    from .autograd_graph import record_gradients as record_gradients
     from .cheat_sheet import cheat_sheet as cheat_sheet
     from .checklist import check_symptoms as check_symptoms
     from .claim_log import ClaimLog as ClaimLog
@@ -41,18 +39,20 @@ if TYPE_CHECKING:
     from .fact_check import small_batch as small_batch
     from .fact_check import small_net as small_net
     from .figures.curves import curves as curves
-    from .figures.graph import draw_graph as draw_graph
-    from .figures.head_to_tail import head_to_tail as head_to_tail
+    from .figures.curves import head_to_tail as head_to_tail
+    from .figures.graph import graph_of as graph_of
+    from .figures.graph import record_gradients as record_gradients
+    from .figures.graph_picture import draw_graph as draw_graph
     from .grad_table import grad_table as grad_table
     from .grad_traffic import traffic as traffic
     from .handout import Handout as Handout
-    from .instruments.loss_scale.instrument import loss_scale as loss_scale
-    from .instruments.peak.instrument import peak as peak
-    from .instruments.ring.instrument import ring_of_orders as ring_of_orders
-    from .instruments.ring.instrument import run_order as run_order
-    from .instruments.ring.six_rings import draw_rings as draw_rings
+    from .instruments.loss_scale import loss_scale as loss_scale
+    from .instruments.peak import peak as peak
+    from .instruments.ring import ring_of_orders as ring_of_orders
+    from .instruments.ring import run_order as run_order
+    from .instruments.ring_panels import draw_rings as draw_rings
     from .instruments.swing import swing as swing
-    from .instruments.two_ranks.instrument import two_ranks as two_ranks
+    from .instruments.two_ranks import two_ranks as two_ranks
     from .line_times import time_lines as time_lines
     from .patients.case import patient_names as patient_names
     from .patients.patient import Patient as Patient

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from .autograd_graph import nodes_of, root_of
+from .figures.graph import nodes_of, root_of
 
 _HEAD = ("", "is_leaf", "requires_grad", "retains_grad", "in the graph", ".grad")
 

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .arrows import add_arrow_names as add_arrow_names
+    from .arrows import add_arrows as add_arrows
+    from .arrows import arrow_ends as arrow_ends
     from .arrows import arrow_outline as arrow_outline
     from .axes import SUPERSCRIPTS as SUPERSCRIPTS
     from .axes import Axes as Axes

@@ -7,6 +7,7 @@ plane of the sum and the newest contribution.
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from .surface import add_surface, surface_of
 
 NAMED = 9
 """Up to so many arrows carry the number of their batch."""
+_NAMED_IN_FULL = 3  # fresh arrows
 STEPS = (7.0, 5.0, 3.0, 2.0, 1.5, 1.0)
 MOST_ACROSS = 0.6
 """On contours the arrows together reach at most across this share of the picture."""
@@ -38,32 +40,16 @@ def draw_arrows(scene: Arrows, width: int, height: int) -> Drawing:
     """Draw arrows of fresh and stale batches that add up to the bold outline: what ``.grad`` holds."""
     panel = PanelBuilder("gradient in .grad", width, height)
     panel.corner(batches_text(scene.holds), "")
-    steps = numbers([edge for a in scene.arrows for edge in (a.x, a.y)]).reshape(-1, 2)
-    total = numbers(scene.total)
-    sound = bool(np.isfinite(steps).all() and np.isfinite(total).all())
-    steps, total = np.nan_to_num(steps, posinf=0, neginf=0), np.nan_to_num(total, posinf=0, neginf=0)
-    with np.errstate(over="ignore"):
-        ends = np.clip(np.cumsum([(0.0, 0.0), *steps], axis=0), -LARGEST_DRAWN, LARGEST_DRAWN)
+    ends = arrow_ends(scene)
+    sound = bool(np.isfinite([*scene.total, *(edge for a in scene.arrows for edge in (a.x, a.y))]).all())
     if scene.contours is None:
-        start, unit = _add_plane(panel, np.vstack([ends, total[None]]))
+        start, unit = _add_plane(panel, ends)
         said = [] if sound else ["inf or NaN in .grad"]
         said += [] if scene.measured else ["not measured batch by batch"]
-        said += ["no arrow: .grad is None or 0"] if sound and not total.any() and not scene.arrows else []
+        said += ["no arrow: .grad is None or 0"] if sound and not ends.any() and not scene.arrows else []
     else:
-        start, unit, said = _add_contours(panel, scene, np.vstack([ends, total[None]]), sound)
-    # arrows beyond the panel say no more than that they leave it
-    limit = 3.0 * (width + height)
-    places = start + np.clip(ends * unit, -limit, limit)
-    tip = start + np.clip(total * unit, -limit, limit)
-    held = f"what .grad holds: |grad| {short(math.hypot(*scene.total))}"
-    longest = float(np.hypot(*np.diff([start, *places, start, tip], axis=0).T).max())
-    thick = max(min(min(width, height) / 32, longest / 8, THICKEST), THINNEST)
-    _add_arrow(panel, "sum", start, tip, 2.2 * thick, "sum", held)
-    for number, (arrow, tail, head) in enumerate(zip(scene.arrows, places[:-1], places[1:], strict=True)):
-        kind = "other" if arrow.batches is None else "stale" if arrow.stale else "fresh"
-        press = f"batch {arrow.batches[0]}" if arrow.batches and arrow.batches[0] == arrow.batches[1] else ""
-        done = "applied" if arrow.applied else ""
-        _add_arrow(panel, f"arrow {number}", tail, head, thick, kind, arrow_words(arrow), press, done)
+        start, unit, said = _add_contours(panel, scene, ends, sound)
+    places, thick = add_arrows(panel, scene, ends, start, unit)
     if scene.contours is not None:
         look: dict[str, Any] = {"fill": "weights", "stroke": "paper", "width": 1.5}
         panel.add(Dots("weights", start, size=11.0, words=_place(scene), moves=True, **look))
@@ -71,8 +57,40 @@ def draw_arrows(scene: Arrows, width: int, height: int) -> Drawing:
         y = 112.0 + 16 * at
         spot = Spot(line, width / 2, y, "middle") if scene.contours is None else Spot(line, width - _KEY + 8, y)
         panel.label(f"scale {at}", [spot])
-    _add_names(panel, scene, places, thick)
+    add_arrow_names(panel, scene, places, thick)
     return panel.finish(_words(scene))
+
+
+def arrow_ends(scene: Arrows) -> Numbers:
+    """Return the ends of arrows laid head to tail from (0, 0), and then that of their sum (arrows + 2 x 2)."""
+    steps = numbers([edge for a in scene.arrows for edge in (a.x, a.y)]).reshape(-1, 2)
+    steps, total = (np.nan_to_num(each, posinf=0, neginf=0) for each in (steps, numbers(scene.total)))
+    with np.errstate(over="ignore"):
+        ends = np.clip(np.cumsum([(0.0, 0.0), *steps], axis=0), -LARGEST_DRAWN, LARGEST_DRAWN)
+    return np.vstack([ends, total[None]])
+
+
+def add_arrows(
+    panel: PanelBuilder, scene: Arrows, ends: Numbers, start: Numbers, unit: Numbers
+) -> tuple[Numbers, float]:
+    """Add the sum and the arrows in front of it, from the place ``start`` on.
+
+    ``ends`` are those of ``arrow_ends``, and ``unit`` is how many pixels they have along both axes. Returns the places
+    of the arrows' ends and how thick an arrow is, for ``add_arrow_names``.
+    """
+    limit = 3.0 * (panel.width + panel.height)  # arrows beyond the panel say no more than that they leave it
+    *places, tip = start + np.clip(ends * unit, -limit, limit)
+    held = f"what .grad holds: |grad| {short(math.hypot(*scene.total))}"
+    longest = float(np.hypot(*np.diff([start, *places, start, tip], axis=0).T).max())
+    thick = max(min(min(panel.width, panel.height) / 32, longest / 8, THICKEST), THINNEST)
+    _add_arrow(panel, "sum", start, tip, 2.2 * thick, "sum", held)
+    for number, (arrow, tail, head) in enumerate(zip(scene.arrows, places[:-1], places[1:], strict=True)):
+        kind = "other" if arrow.batches is None else "stale" if arrow.stale else "fresh"
+        press = f"batch {arrow.batches[0]}" if arrow.batches and arrow.batches[0] == arrow.batches[1] else ""
+        done = "applied" if arrow.applied else ""
+        press = "" if arrow.names else press
+        _add_arrow(panel, f"arrow {number}", tail, head, thick, kind, arrow_words(arrow), press, done)
+    return np.array(places), thick
 
 
 def _add_plane(panel: PanelBuilder, points: Numbers) -> tuple[Numbers, Numbers]:
@@ -163,6 +181,7 @@ def arrow_outline(tail: Numbers, head: Numbers, width: float) -> Numbers:
 def arrow_words(arrow: Arrow) -> str:
     """Say what an arrow stands for: ``batch 38: 16% of the sum, already applied``."""
     who = "not from a backward" if arrow.batches is None else span_text(arrow.batches)
+    who = arrow.names[0] if arrow.names else who
     return f"{who}: {share_of_sum(arrow.share)}{', already applied' if arrow.stale else ''}"
 
 
@@ -193,17 +212,31 @@ def _cover(tail: Numbers, head: Numbers, width: float) -> Box:
     return Box(min(across), min(down), max(across), max(down), corners)
 
 
-def _add_names(panel: PanelBuilder, scene: Arrows, places: Numbers, thick: float) -> None:
+def add_arrow_names(panel: PanelBuilder, scene: Arrows, places: Numbers, thick: float, *, backed: bool = False) -> None:
+    """Write beside each arrow what it is, the newest first, where they are few."""
     if len(scene.arrows) > NAMED:
         return
-    for number, (arrow, tail, head) in reversed(
-        list(enumerate(zip(scene.arrows, places[:-1], places[1:], strict=True)))
-    ):
+    crowded = sum(not arrow.stale for arrow in scene.arrows) > _NAMED_IN_FULL
+    shafts = list(pairwise(places))
+    for number, (arrow, (tail, head)) in reversed(list(enumerate(zip(scene.arrows, shafts, strict=True)))):
         if math.dist(tail, head) <= 10:
             continue
         name = "other" if arrow.batches is None else span_text(arrow.batches, short=True)
         texts = (f"{name}: {share_text(arrow.share)}", name) if not abs(arrow.share) >= 100 else (name,)
-        panel.label(f"arrow name {number}", [spot for text in texts for spot in _aside(text, tail, head, thick)])
+        if arrow.names:
+            texts = tuple(arrow.names[-1:] if crowded else arrow.names)
+        spots = [spot for text in texts for spot in _aside(text, tail, head, thick)]
+        if arrow.names:  # which may be alike, so each must be nearest to its own arrow
+            others = shafts[:number] + shafts[number + 1 :]
+            spots = [s for s in spots if all(_distance(s, tail, head) < _distance(s, *other) for other in others)]
+        panel.label(f"arrow name {number}", spots, backed=backed)
+
+
+def _distance(spot: Spot, tail: Numbers, head: Numbers) -> float:
+    """Return how far the near end of a label is from an arrow."""
+    along, point = head - tail, np.array([spot.x, spot.y])
+    share = float(np.clip((point - tail) @ along / max(float(along @ along), 1e-9), 0.0, 1.0))
+    return float(np.linalg.norm(point - tail - share * along))
 
 
 def _aside(text: str, tail: Numbers, head: Numbers, thick: float) -> list[Spot]:

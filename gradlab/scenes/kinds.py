@@ -105,6 +105,8 @@ class Arrow:
     """True for a leftover: an optimizer step had used it before the newest batch came."""
     applied: bool = False
     """Whether a step has used it, the newest step included."""
+    names: Sequence[str] = ()
+    """What it is called, the longest first; empty for the numbers of its batches."""
 
 
 @dataclass(frozen=True)

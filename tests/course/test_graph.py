@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from gradlab.course.autograd_graph import graph_of, nodes_of, record_gradients
-from gradlab.course.autograd_parts import ACCUMULATE, Edge, Graph, Node
+from gradlab.course.figures.graph import ACCUMULATE, Edge, Graph, Node, graph_of, nodes_of, record_gradients
 
 
 def line() -> tuple[dict[str, Tensor], Tensor]:

@@ -12,9 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 from PIL import Image
 
-from gradlab.course.autograd_parts import ACCUMULATE, Edge, Graph, Node
-from gradlab.course.figures.graph import draw_graph
-from gradlab.course.figures.graph_layout import layers
+from gradlab.course.figures.graph import ACCUMULATE, Edge, Graph, Node
+from gradlab.course.figures.graph_picture import draw_graph, layers
 
 
 def made(edges: str, *, seed: str = "") -> Graph:
@@ -40,7 +39,7 @@ def drawn(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> Figure:
             super().__init__(*args, **kwargs)
             figures.append(self)
 
-    monkeypatch.setattr("gradlab.course.figures.graph.Figure", Kept)
+    monkeypatch.setattr("gradlab.course.figures.graph_picture.Figure", Kept)
     draw_graph(graph)
     (figure,) = figures
     return figure

@@ -1,209 +1,237 @@
-"""The picture of autograd's graph: forward reads from left to right, backward follows the arrows."""
+"""Autograd's graph as plain parts: which nodes there are, what each holds, which gradient went where; and in words."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
-import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
-from matplotlib.path import Path
-from matplotlib.patheffects import withStroke
-from PIL import Image
+import torch
+from torch import Tensor
 
-from ...drawing import ACTIVATIONS, GRADIENTS, GREY, INK, WEIGHTS, own_look, small_png, tint
-from ..autograd_parts import ACCUMULATE, Graph, Node
-from .graph_layout import Layers, layers
-
-Point = tuple[float, float]
-
-MOST_NODES = 40
-"""A picture of more nodes says nothing."""
-_WIDE, _LINE, _STRIP = 1.68, 0.24, 0.3  # inches: a box, a line of text, a strip
-_NEAR, _FAR = 0.5, 0.98  # from column to column; with gradients written between them
-_BETWEEN, _GAP, _PORT, _SEED = 0.34, 0.3, 0.3, 0.8  # from box to box, kept free for an edge, from arrow to arrow
-_SIZE = 14  # of the letters: of a picture as wide as a notebook the last row can read them
-_INCH, _DENSITY = 72, 144  # CSS pixels to an inch, and pixels: twice as many, for a projector
-_LONG = 13  # letters that a line of a box has room for
-_LABEL = 11  # bold letters that it has room for
+OPERATION, ACCUMULATE = "operation", "accumulate"
 
 
 @dataclass(frozen=True)
-class GraphPicture:
-    """A picture of a graph; a notebook shows it, and without pictures its words."""
+class Node:
+    """One node of the graph: an operation that was recorded, or the AccumulateGrad of a leaf."""
 
-    graph: Graph
-    png: bytes
-    width: int
-    """CSS pixels, so that letters are as large in a small graph as in a large one."""
+    operation: str
+    """PyTorch's own name: ``"MulBackward0"``, ``"AccumulateGrad"``."""
+    kind: str = OPERATION
+    name: str = ""
+    """What the learner calls the tensor that it made or, for AccumulateGrad, the leaf that it writes to."""
+    shape: tuple[int, ...] | None = None
+    """The shape of that tensor, and so of its gradient; None where PyTorch does not tell."""
+    keeps: tuple[str, ...] = ()
+    """The tensors that it holds for backward, by name or by shape."""
+    freed: bool = False
+    """Whether backward has let go of what it held."""
+    grad: str = ""
+    """What is in ``.grad`` of the tensor, in words; empty where nothing can be."""
+    value: str = ""
+    """The value of a named tensor that is a single number; empty for all others."""
+
+    @property
+    def label(self) -> str:
+        """The name, with its value if it has one: ``y = 7``."""
+        return f"{self.name} = {self.value}" if self.value else self.name
+
+    @property
+    def size(self) -> str:
+        """The shape, unless the value says it already."""
+        return "" if self.shape is None or self.value else shape_text(self.shape)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """The way of a gradient from the node ``source`` to the node ``target``, both places in ``Graph.nodes``."""
+
+    source: int
+    target: int
+    gradient: str = ""
+    """What went along it, in words; empty where nobody listened."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Nodes in an order in which backward can visit them, the result's first."""
+
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+    seed: str = ""
+    """The gradient that backward began with, in words."""
 
     def __repr__(self) -> str:
-        return repr(self.graph)
+        leaves = sum(node.kind == ACCUMULATE for node in self.nodes)
+        head = f"{_many(len(self.nodes) - leaves, 'operation')}, {_many(leaves, 'leaf', 'leaves')}"
+        rows = [self._row(place) for place in range(len(self.nodes))]
+        widths = [max(len(row[i]) for row in rows) for i in range(5)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([f"{head}; backward begins with {self.seed}" if self.seed else head, *lines])
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        return {"image/png": self.png, "text/plain": repr(self)}, {"image/png": {"width": self.width}}
-
-
-def draw_graph(graph: Graph) -> GraphPicture:
-    """Draw a graph of at most 40 nodes; raises ValueError for a larger one, whose text form still reads well."""
-    if len(graph.nodes) > MOST_NODES:
-        raise ValueError(
-            f"draw_graph: a graph of at most {MOST_NODES} nodes can be read, got {len(graph.nodes)}; print it instead"
-        )
-    arranged = layers(graph)
-    tall = max(_full(graph, column) for column in arranged.columns) + 0.3
-    gap = _gap(graph)
-    wide = (_WIDE + gap) * len(arranged.columns) - gap + 0.2 + (_SEED if graph.seed else 0)
-    with own_look():
-        figure = Figure(figsize=(wide, tall), dpi=_DENSITY, facecolor="white")
-        canvas = FigureCanvasAgg(figure)
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set(xlim=(0, wide), ylim=(0, tall))
-        axes.axis("off")
-        middle = _places(graph, arranged, tall)
-        for place, node in enumerate(graph.nodes):
-            _box(axes, node, *middle[place])
-        _arrows(axes, graph, arranged, middle)
-        canvas.draw()
-        png = small_png(Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy()))
-    return GraphPicture(graph, png, round(wide * _INCH))
+    def _row(self, place: int) -> tuple[str, ...]:
+        node = self.nodes[place]
+        ways = [
+            f"{edge.target + 1}" + (f" ({edge.gradient})" if edge.gradient else "")
+            for edge in self.edges
+            if edge.source == place
+        ]
+        holds = "freed" if node.freed else f"keeps {' and '.join(node.keeps)}" if node.keeps else ""
+        grad = f".grad {node.grad}" if node.grad else ""
+        after = "; ".join(part for part in (holds, grad, f"to {', '.join(ways)}" if ways else "") if part)
+        return f"{place + 1:2}", node.operation, node.label, node.size, after
 
 
-def _gap(graph: Graph) -> float:
-    return _FAR if any(edge.gradient for edge in graph.edges) else _NEAR
+def shape_text(shape: tuple[int, ...]) -> str:
+    """Write a shape as PyTorch does: ``()`` for a single number, ``(3,)``, ``(5, 3)``."""
+    return str(tuple(shape))
 
 
-def _lines(node: Node) -> list[str]:
-    """Return what stands in the upper part of a box, a line each."""
-    if node.kind == ACCUMULATE:
-        return [node.operation]
-    stem, found, rest = node.operation.partition("Backward")
-    operation = [stem, found + rest] if len(node.operation) > _LONG and stem and found else [node.operation]
-    label = [node.label] if len(node.label) <= _LABEL or not node.value else [node.name, f"= {node.value}"]
-    return [line for line in [*label, *operation, _shape(node)] if line]
+def _many(count: int, one: str, more: str = "") -> str:
+    return f"{count} {one if count == 1 else more or one + 's'}"
 
 
-def _shape(node: Node) -> str:
-    """Return the shape to write in a box; ``()`` would say nothing there."""
-    return "" if node.shape == () else node.size
+_ROOM = 9  # letters that the numbers of a tensor may take; longer ones are told by their shape
+Seen = dict[Any, tuple[str, ...]]
 
 
-def _strips(node: Node) -> list[tuple[str, str]]:
-    """Return what stands in the lower part of a box: what is held, and what is in .grad; a text and a kind each."""
-    if node.kind == ACCUMULATE:
-        long = node.value and len(node.label) > _LABEL
-        leaf = node.name if long else f"{node.label} {_shape(node)}".strip()
-        return [(leaf, "leaf"), (f".grad {node.grad}", "grad")]
-    strips = [("freed", "freed")] if node.freed else []
-    if node.keeps:
-        names = ", ".join(node.keeps)
-        strips = [(f"keeps {names}" if len(names) + 6 <= _LONG else f"keeps {len(node.keeps)}", "keeps")]
-    return strips + ([(f".grad {node.grad}", "grad")] if node.grad else [])
+def graph_of(result: Tensor, seen: Mapping[Any, tuple[str, ...]] | None = None, /, **names: Tensor) -> Graph:
+    """Return the graph behind ``result``, as it is now; ``names`` says what you call which tensor.
+
+    ``seen`` is what ``record_gradients`` noted of a backward pass. Raises TypeError for what is no tensor, ValueError
+    for a tensor that has no graph. Looking changes nothing, but a checkpointed part is computed again to look inside.
+    """
+    for name, tensor in {"result": result, **names}.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"graph_of: {name} must be a tensor, got {type(tensor).__name__}")
+    nodes = nodes_of(result)
+    place = {node: number for number, node in enumerate(nodes)}
+    seen = seen or {}
+    edges = [
+        Edge(place[node], place[target], seen[node][slot] if node in seen else "")
+        for node in nodes
+        for slot, (target, _) in enumerate(node.next_functions)
+        if target is not None
+    ]
+    called = {root_of(tensor): (name, tensor) for name, tensor in names.items() if tensor.requires_grad}
+    shown = tuple(_node(node, called, names) for node in nodes)
+    return Graph(shown, tuple(edges), seen[None][0] if None in seen else "")
 
 
-def _height(node: Node) -> float:
-    return _LINE * len(_lines(node)) + _STRIP * len(_strips(node)) + 0.14
+@contextmanager
+def record_gradients(result: Tensor) -> Iterator[Seen]:
+    """Note which gradients go along the edges of this graph while ``result.backward()`` runs inside."""
+    seen: Seen = {}
+    nodes = nodes_of(result)
+    handles = []
+    for node in nodes:
+
+        def note(inputs: Any, outputs: Any, node: Any = node) -> None:
+            seen[node] = tuple(map(_words, inputs))
+            if node is nodes[0]:
+                seen[None] = tuple(map(_words, outputs))
+
+        handles.append(node.register_hook(note))
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
-def _heights(graph: Graph, column: list[int]) -> list[float]:
-    return [_height(graph.nodes[i]) if i < len(graph.nodes) else _GAP for i in column]
+def nodes_of(result: Tensor) -> list[Any]:
+    """Return autograd's own nodes behind a tensor, each after all that pass a gradient to it."""
+    if not result.requires_grad:
+        raise ValueError("graph_of: this tensor has no graph: nothing that requires a gradient was recorded on its way")
+    found: list[Any] = []
+    done: set[Any] = set()
+    stack: list[tuple[Any, bool]] = [(root_of(result), False)]
+    while stack:  # depth first without recursion: a loop over 1,000 steps makes a deep graph
+        node, finished = stack.pop()
+        if finished:
+            found.append(node)
+        elif node not in done:
+            done.add(node)
+            stack.append((node, True))
+            stack += [(target, False) for target, _ in reversed(node.next_functions) if target is not None]
+    return found[::-1]
 
 
-def _full(graph: Graph, column: list[int]) -> float:
-    return sum(_heights(graph, column)) + _BETWEEN * (len(column) - 1)
+def root_of(tensor: Tensor) -> Any:
+    """Return the node that backward would begin with: for a leaf its AccumulateGrad."""
+    if tensor.grad_fn is not None:
+        return tensor.grad_fn
+    with torch.enable_grad():
+        return tensor.view_as(tensor).grad_fn.next_functions[0][0]  # type: ignore[union-attr]
 
 
-def _places(graph: Graph, arranged: Layers, tall: float) -> dict[int, Point]:
-    """Return the middle of each box and of each gap, in inches; a column stands in the middle of the height."""
-    found = {}
-    for number, column in enumerate(arranged.columns):
-        top = (tall + _full(graph, column)) / 2
-        for i, high in zip(column, _heights(graph, column), strict=True):
-            found[i] = 0.1 + (_WIDE + _gap(graph)) * number + _WIDE / 2, top - high / 2
-            top -= high + _BETWEEN
-    return found
+def _node(node: Any, called: Mapping[Any, tuple[str, Tensor]], names: Mapping[str, Tensor]) -> Node:
+    name, tensor = called.get(node, ("", None))
+    leaf = getattr(node, "variable", None)
+    if leaf is not None:
+        value = _value(leaf) if name else ""
+        return Node("AccumulateGrad", ACCUMULATE, name, tuple(leaf.shape), grad=_grad(leaf), value=value)
+    keeps, freed = _held(node, names)
+    metadata = getattr(node, "_input_metadata", None)  # of the gradients that come in, so of what the node has made
+    shape = tuple(metadata[0].shape) if metadata else None
+    grad = _grad(tensor) if tensor is not None and tensor.retains_grad else ""
+    return Node(node.name(), OPERATION, name, shape, keeps, freed, grad, "" if tensor is None else _value(tensor))
 
 
-def _box(axes: Any, node: Node, x: float, y: float) -> None:
-    high, left = _height(node), x - _WIDE / 2
-    leaf = node.kind == ACCUMULATE
-    face = tint(GRADIENTS, 0.45) if leaf else "white"
-    _patch(axes, (left, y - high / 2), (_WIDE, high), face, GRADIENTS if leaf else INK)
-    top = y + high / 2 - 0.07
-    for line in _lines(node):
-        weight = "bold" if line in (node.name, node.label) and not leaf else "normal"
-        axes.text(x, top - _LINE / 2, line, ha="center", va="center", fontsize=_SIZE, fontweight=weight)
-        top -= _LINE
-    for text, kind in _strips(node):
-        filling: Any = {"leaf": WEIGHTS, "grad": "white", "keeps": tint(ACTIVATIONS, 0.7), "freed": "white"}[kind]
-        rim = {"leaf": WEIGHTS, "grad": GRADIENTS, "keeps": ACTIVATIONS, "freed": GREY}[kind]
-        _patch(axes, (left + 0.05, top - _STRIP + 0.02), (_WIDE - 0.1, _STRIP - 0.03), filling, rim, kind == "freed")
-        colour = {"leaf": "white", "freed": GREY}.get(kind, INK)
-        look = {"style": "italic" if kind == "freed" else "normal", "weight": "bold" if kind == "leaf" else "normal"}
-        axes.text(x, top - _STRIP / 2, text, ha="center", va="center", fontsize=_SIZE, color=colour, **look)
-        top -= _STRIP
+def _value(tensor: Tensor) -> str:
+    """Return the number in a tensor that is a single number, and nothing for all others."""
+    text = _words(tensor)
+    return "" if tensor.dim() or text == shape_text(()) else text
 
 
-def _patch(axes: Any, corner: Point, size: Point, face: Any, rim: str, dashed: bool = False) -> None:
-    style = "round,pad=0,rounding_size=0.07"
-    box = FancyBboxPatch(corner, *size, style, facecolor=face, edgecolor=rim, linestyle="--" if dashed else "-")
-    box.set_linewidth(1.6)
-    axes.add_patch(box)
+def _grad(tensor: Tensor) -> str:
+    return "None" if tensor.grad is None else _words(tensor.grad)
 
 
-def _arrows(axes: Any, graph: Graph, arranged: Layers, middle: dict[int, Point]) -> None:
-    """Draw each edge along its route, and beside its first piece what went along it."""
-    routes = arranged.routes
-    leaving = _ports([(route[0], number, middle[route[1]][1]) for number, route in enumerate(routes)])
-    coming = _ports([(route[-1], number, middle[route[-2]][1]) for number, route in enumerate(routes)])
-    pairs = [(edge.source, edge.target) for edge in graph.edges]
-    for number, (edge, route) in enumerate(zip(graph.edges, routes, strict=True)):
-        points = [(middle[route[0]][0] - _WIDE / 2, middle[route[0]][1] + leaving[number])]
-        for gap in route[1:-1]:
-            x, y = middle[gap]
-            points += [(x + _WIDE / 2, y), (x - _WIDE / 2, y)]
-        points.append((middle[route[-1]][0] + _WIDE / 2, middle[route[-1]][1] + coming[number]))
-        _arrow(axes, points)
-        if edge.gradient:
-            _note(axes, edge.gradient, points[0], points[1], below=pairs[number] in pairs[:number])
-    if graph.seed:
-        x, y = middle[0]
-        _arrow(axes, [(x + _WIDE / 2 + _SEED, y), (x + _WIDE / 2, y)])
-        _note(axes, graph.seed, (x + _WIDE / 2 + _SEED, y), (x + _WIDE / 2, y))
+def _held(node: Any, names: Mapping[str, Tensor]) -> tuple[tuple[str, ...], bool]:
+    """Return what a node holds for backward, and whether it has been freed."""
+    held: list[Tensor] = []
+    for attribute in dir(node):
+        if not attribute.startswith("_saved_") and attribute != "saved_tensors":
+            continue
+        try:
+            value = getattr(node, attribute)
+        except RuntimeError as error:
+            if "second time" in str(error):  # PyTorch's own words for what is no longer there
+                return (), True
+            continue  # changed in place since: held, but nobody can look at it
+        held += [part for part in (value if isinstance(value, (tuple, list)) else [value]) if isinstance(part, Tensor)]
+    return tuple(_called(tensor, names) for tensor in held), False
 
 
-def _ports(ends: list[tuple[int, int, float]]) -> dict[int, float]:
-    """Return how far above the middle of its box each arrow begins or ends, sorted by where it leads."""
-    found = {}
-    for box in {box for box, _, _ in ends}:
-        here = sorted(((-height, number) for other, number, height in ends if other == box))
-        for row, (_, number) in enumerate(here):
-            found[number] = _PORT * ((len(here) - 1) / 2 - row)
-    return found
+def _called(tensor: Tensor, names: Mapping[str, Tensor]) -> str:
+    """Return the name of a tensor that is held: the same numbers at the same place; else its shape."""
+    place = _place(tensor)
+    for name, other in names.items():
+        if other is tensor:
+            return name
+        if place and place == _place(other) and other.shape == tensor.shape and other.stride() == tensor.stride():
+            return name
+    return shape_text(tuple(tensor.shape))
 
 
-def _arrow(axes: Any, points: list[Point]) -> None:
-    """Draw a smooth line through points, level at each of them, with its head at the last."""
-    vertices, codes = [points[0]], [Path.MOVETO]
-    for (x0, y0), (x1, y1) in pairwise(points):
-        vertices += [((x0 + x1) / 2, y0), ((x0 + x1) / 2, y1), (x1, y1)]
-        codes += [Path.CURVE4] * 3
-    arrow = FancyArrowPatch(path=Path(vertices, codes), arrowstyle="-|>", mutation_scale=18)
-    arrow.set(color=GRADIENTS, linewidth=2.2)
-    axes.add_patch(arrow)
+def _place(tensor: Tensor) -> int:
+    """Return where a tensor's numbers begin in memory, 0 where there is no such place: sparse, meta, fake."""
+    try:
+        return tensor.data_ptr()
+    except RuntimeError:
+        return 0
 
 
-def _note(axes: Any, text: str, start: Point, end: Point, *, below: bool = False) -> None:
-    """Write a gradient beside the middle of its arrow, on the side where the line is not."""
-    (x0, y0), (x1, y1) = start, end
-    flat = abs(y1 - y0) < 0.15
-    rises = y1 > y0
-    across = "center" if flat else "left" if rises != below else "right"
-    x = (x0 + x1) / 2 + (0 if flat else -0.02 if across == "left" else -0.06)
-    y = (y0 + y1) / 2 + (-0.05 if below else 0.05)
-    rim = [withStroke(linewidth=4, foreground="white")]
-    look: dict[str, Any] = {"fontsize": _SIZE, "fontweight": "bold", "path_effects": rim}
-    axes.text(x, y, text, ha=across, va="top" if below else "bottom", **look)
+def _words(value: Any) -> str:
+    """Write the numbers of a small tensor, the shape of a larger one."""
+    if not isinstance(value, Tensor):
+        return "None"
+    shape = shape_text(tuple(value.shape))
+    if value.numel() > _ROOM or value.is_meta or value.layout is not torch.strided:
+        return shape
+    numbers = [f"{number:.3g}".replace("-", "\u2212") for number in value.detach().reshape(-1).tolist()]
+    text = numbers[0] if not value.dim() else f"[{', '.join(numbers)}]"
+    return text if len(text) <= _ROOM else shape

@@ -30,7 +30,7 @@ _FAR = 1e6
 _RUNS_TO = 3.0  # to where a path that runs away is drawn; it starts at 1
 _SMALL = 1e-9  # below it rounding decides
 
-Fate = Literal["settles", "swings for ever", "runs away"]
+Stability = Literal["settles", "swings for ever", "runs away"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class SwingPath:
     """From the places where the weight passes 0; NaN where there are fewer than three."""
 
     @property
-    def fate(self) -> Fate:
+    def stability(self) -> Stability:
         """What becomes of the swing, by the predicted factor."""
         if self.factor > 1 + _EDGE or (self.double and self.factor > 1 - _EDGE):
             return "runs away"
@@ -96,7 +96,7 @@ def axis_reach(lr: float, curvature: float, momentum: float, zero_grad: bool) ->
     """Return how far the axis of the weight goes: the same for every start, so that it rests while one is dragged."""
     path = run_swing(lr, curvature, momentum, zero_grad)
     most = max(abs(weight) for weight in path.weights)
-    return FARTHEST * 1.04 * max(1.0, min(_RUNS_TO, most) if path.fate == "runs away" else most)
+    return FARTHEST * 1.04 * max(1.0, min(_RUNS_TO, most) if path.stability == "runs away" else most)
 
 
 def leading_root(s: float, momentum: float, zero_grad: bool) -> tuple[complex, bool]:

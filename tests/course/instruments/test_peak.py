@@ -19,9 +19,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils.checkpoint import checkpoint_sequential
 
 from gradlab.course import peak
-from gradlab.course.instruments.peak.effects import effects
-from gradlab.course.instruments.peak.measuring import measure_peak
-from gradlab.course.instruments.peak.settings import PeakSettings, peak_source
+from gradlab.course.instruments.peak_numbers import PeakSettings, effects, measure_peak, peak_source
 from gradlab.drawing import Text
 from gradlab.drawing.labels import text_box
 from gradlab.formatting import bytes_text
@@ -246,20 +244,6 @@ def test_words_and_picture_tell_the_same_numbers() -> None:
     assert lit == list(now.lines)
 
 
-def test_labels_stay_inside_and_apart_at_every_width() -> None:
-    instrument = peak()
-    for name, value in (("accumulate", 4), ("place", "before backward"), ("checkpoint", True), ("amp", "fp16")):
-        instrument.turn(name, value)
-        for width in (300, 400, 640, 900):
-            for panel in instrument._now().panels.values():
-                texts = [mark for mark in panel(width, 260).marks if isinstance(mark, Text)]
-                boxes = [text_box(t.text, t.x, t.y, t.anchor, t.size, t.bold, t.angle) for t in texts]
-                assert all(b.left >= 0 and b.right <= width and b.top >= 0 and b.bottom <= 260 for b in boxes)
-                for a, b in itertools.combinations(boxes, 2):
-                    across = min(a.right, b.right) - max(a.left, b.left)
-                    assert across <= 0 or min(a.bottom, b.bottom) - max(a.top, b.top) <= 0
-
-
 def test_nothing_is_compared_before_anything_is_changed() -> None:
     assert "Against" not in peak().text
     instrument = peak(amp="bf16")
@@ -301,17 +285,6 @@ def test_one_pass_is_outlined_at_the_last_pass_of_a_window() -> None:
     weights = panel.find("weights").points[:, 0]
     assert points[gap + 1, 0] - points[gap - 1, 0] > 0.4 * (np.nanmax(weights) - np.nanmin(weights))
     assert points[gap + 1, 0] > panel.find("peak mark").points[0]
-
-
-def test_a_value_that_there_is_not_is_refused() -> None:
-    with pytest.raises(ValueError, match="depth must be one of"):
-        peak(depth=9)
-    with pytest.raises(ValueError, match="no control 'layers'"):
-        peak(layers=3)
-
-
-def test_the_page_without_a_kernel_is_small(tmp_path: Path) -> None:
-    assert peak().save(tmp_path / "peak.html").stat().st_size < 500_000
 
 
 def test_at_peak_follows_the_controls() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ import pytest
 from PIL import Image
 
 from gradlab.course import ring_of_orders
-from gradlab.course.instruments.ring.instrument import RingOfOrders
-from gradlab.course.instruments.ring.verdict import OrderRun
+from gradlab.course.instruments.ring import RingOfOrders
+from gradlab.course.instruments.ring_verdict import OrderRun
 from gradlab.drawing import Dots, Drawing
 from gradlab.drawing import Path as Line
 from gradlab.formatting import short
@@ -26,7 +25,6 @@ STILL = "forward backward zero_grad step"
 LATE = "step zero_grad forward backward"
 CRASH = "forward step zero_grad backward"
 ORDERS = [USUAL, FORGOTTEN, STILL, LATE, CRASH, "step", "step step step step step step step step"]
-SIZES = [(300, 220), (400, 300), (460, 300), (900, 340)]
 
 
 @cache
@@ -44,16 +42,6 @@ def ran(order: str) -> OrderRun:
 
 def panels(order: str, width: int = 460, height: int = 300, **options: Any) -> dict[str, Drawing]:
     return {name: draw(width, height) for name, draw in look(order, **options).panels.items()}
-
-
-@pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.parametrize("size", SIZES)
-def test_every_panel_can_be_drawn_at_every_size_and_call(order: str, size: tuple[int, int]) -> None:
-    for call in range(13):
-        for drawing in panels(order, *size, call=call).values():
-            ids = [mark.id for mark in drawing.marks]
-            assert len(ids) == len(set(ids))
-            assert drawing.words
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -169,18 +157,6 @@ def test_a_still_has_no_empty_place(tmp_path: Path) -> None:
     rows, columns = grey.shape
     assert (grey[: rows // 2, : columns // 2] < 200).mean() > 0.005
     assert (grey[rows // 2 :, columns // 2 :] < 200).mean() > 0.005
-
-
-def test_a_known_order_is_answered_at_once() -> None:
-    one = ring_of_orders()
-    for order in (FORGOTTEN, LATE):
-        one.handle({"do": "turn", "name": "order", "value": order})
-    took = []
-    for order in (USUAL, FORGOTTEN, LATE, USUAL, FORGOTTEN, LATE):
-        began = time.perf_counter()
-        one.handle({"do": "turn", "name": "order", "value": order})
-        took.append(time.perf_counter() - began)
-    assert min(took) < 0.1
 
 
 def test_a_page_without_a_kernel_holds_each_order_call_by_call() -> None:

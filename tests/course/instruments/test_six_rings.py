@@ -7,8 +7,8 @@ from itertools import permutations
 import pytest
 
 from gradlab.course import draw_rings, run_order
-from gradlab.course.instruments.ring.six_rings import broken_way
-from gradlab.course.instruments.ring.verdict import OrderRun
+from gradlab.course.instruments.ring_panels import broken_way
+from gradlab.course.instruments.ring_verdict import OrderRun
 
 CALLS = ("zero_grad", "forward", "backward", "step")
 

@@ -15,7 +15,7 @@ from page import Page
 
 from gradlab.course import swing
 from gradlab.course.instruments import swing_numbers as numbers
-from gradlab.course.instruments.swing_panels import draw_map
+from gradlab.course.instruments.swing import draw_map
 
 CASES = [
     {"lr": lr, "curvature": curvature, "momentum": momentum, "zero_grad": zero_grad}
@@ -55,7 +55,7 @@ def test_what_is_predicted_is_what_a_long_run_does(case: dict[str, Any]) -> None
     if early > 1e-200 and late < 1e200:
         assert path.factor == pytest.approx((late / early) ** (1 / 600), abs=2e-2)
     assert (
-        path.fate
+        path.stability
         == {-1: "settles", 0: "swings for ever", 1: "runs away"}[
             0 if 0.2 < late / max(early, 1e-300) < 5 and 0.1 < late < 1e100 else (1 if late > 1 else -1)
         ]
@@ -74,11 +74,11 @@ def test_the_half_period_without_zero_grad_is_the_one_in_the_lesson() -> None:
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
 def test_the_limits_that_the_words_name(momentum: float) -> None:
     limit = 2 * (1 + momentum)
-    assert numbers.run_swing(limit * 0.99, 1.0, momentum, True).fate == "settles"
-    assert numbers.run_swing(limit * 1.01, 1.0, momentum, True).fate == "runs away"
+    assert numbers.run_swing(limit * 0.99, 1.0, momentum, True).stability == "settles"
+    assert numbers.run_swing(limit * 1.01, 1.0, momentum, True).stability == "runs away"
     assert f"above lr × curvature = {limit:g}" in swing(zero_grad=True, momentum=momentum).text
-    assert numbers.run_swing(3.99, 1.0, 0.0, False).fate == "swings for ever"
-    assert [numbers.run_swing(s, 1.0, 0.0, False).fate for s in (4.0, 4.01)] == ["runs away"] * 2
+    assert numbers.run_swing(3.99, 1.0, 0.0, False).stability == "swings for ever"
+    assert [numbers.run_swing(s, 1.0, 0.0, False).stability for s in (4.0, 4.01)] == ["runs away"] * 2
 
 
 def with_torch(lr: float, curvature: float, momentum: float, zero_grad: bool, start: float) -> list[float]:
@@ -172,7 +172,7 @@ def test_picture_and_words_show_the_same_numbers() -> None:
 def test_the_map_shows_where_runs_run_away() -> None:
     """Cells of the map against runs by hand in their middle, those near an edge left out."""
     drawing = draw_map(0.1, 1.0, 0.0, True, 400, 300)
-    image = drawing.find("fates")
+    image = drawing.find("stability")
     cells = np.asarray(image.cells).reshape(-1, image.columns)
     rows = len(cells)
     seen = set()
@@ -197,7 +197,7 @@ def test_the_code_that_is_shown_is_what_was_run() -> None:
 def test_momentum_and_no_zero_grad_run_away_at_every_lr() -> None:
     for lr in (0.01, 0.1, 1.0, 4.0):
         for momentum in (0.3, 0.9, 0.99):
-            assert numbers.run_swing(lr, 1.0, momentum, False).fate == "runs away"
+            assert numbers.run_swing(lr, 1.0, momentum, False).stability == "runs away"
             path = [abs(weight) for weight in by_hand(lr, 1.0, momentum, False, 4000)]
             assert max(path[3000:]) > 10 * max(path[:100])
     assert "it runs away at every lr" in swing(momentum=0.9).text

@@ -1,20 +1,72 @@
-"""One loop, run as its text stands, with an account of what each call found in ``.grad`` and left there."""
+"""A loop of the ring: its text, run as it is, with an account of what each call found in ``.grad`` and left there."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ...._process import lock
-from ....gradients import Provenance, Span, union, within
-from ....loop import LoopError, Program
-from ....tasks import Task, digits
-from .loop_text import Setup, order_source
+from ..._process import lock
+from ...gradients import Provenance, Span, union, within
+from ...loop import LoopError, Program
+from ...tasks import Task, digits
+
+PIECES = ("zero_grad", "forward", "backward", "step")
+USUAL = " ".join(PIECES)
+_FORWARD = "loss = loss_fn(model(x), y)"
+OPTIMIZERS = {
+    "SGD": "torch.optim.SGD(model.parameters(), lr=0.3)",
+    "SGD with momentum": "torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)",
+    "Adam": "torch.optim.Adam(model.parameters(), lr=0.003)",
+}
+
+
+@dataclass(frozen=True)
+class Setup:
+    """All that decides what a loop does: its order, its optimizer and its model."""
+
+    order: str = USUAL
+    """Calls with spaces between them."""
+    optimizer: str = "SGD"
+    """One of ``OPTIMIZERS``."""
+    set_to_none: bool = True
+    first_loss: bool = False
+    """Whether a forward runs before the loop; only for an order that ``needs_loss``."""
+    layers: int = 3
+    """Of the model: 3 or 1."""
+
+    @property
+    def pieces(self) -> tuple[str, ...]:
+        """The calls, in order."""
+        return tuple(self.order.split())
+
+    @property
+    def has_first_loss(self) -> bool:
+        """Whether a forward does run before the loop."""
+        return self.first_loss and needs_loss(self.order)
+
+
+def needs_loss(order: str) -> bool:
+    """Whether the first turn of the loop asks for a loss before it has computed one."""
+    pieces = order.split()
+    return "backward" in pieces and "forward" not in pieces[: pieces.index("backward")]
+
+
+def order_source(setup: Setup) -> str:
+    """Return the program: it needs only ``torch``, ``model``, ``loss_fn`` and ``batches``."""
+    clear = "optimizer.zero_grad()" if setup.set_to_none else "optimizer.zero_grad(set_to_none=False)"
+    lines = {"zero_grad": clear, "forward": _FORWARD, "backward": "loss.backward()", "step": "optimizer.step()"}
+    text = [f"optimizer = {OPTIMIZERS[setup.optimizer]}"]
+    if setup.has_first_loss:
+        text += ["x, y = batches[0]", _FORWARD, "", "for x, y in batches[1:]:"]
+    else:
+        text += ["", "for x, y in batches:"]
+    return "\n".join([*text, *(f"    {lines[piece]}" for piece in setup.pieces)]) + "\n"
+
 
 TURNS = 60
 """Of the loop: one batch each."""
@@ -136,6 +188,7 @@ def namespace(setup: Setup) -> dict[str, Any]:
     return {"torch": torch, "model": build(setup.layers), "loss_fn": digits_task().loss_fn, "batches": batches}
 
 
+@lru_cache(maxsize=128)
 def run_trial(setup: Setup) -> Trial:
     """Run the text of a setup from the same weights on the same batches; an error ends it and is kept."""
     with lock, torch.enable_grad():

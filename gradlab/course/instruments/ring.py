@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from itertools import permutations
-from typing import Any, ClassVar
+from typing import Any
 
-from ....widgets import Instrument, Knob, View
-from .loop_text import OPTIMIZERS, PIECES, USUAL, Setup, needs_loss
-from .ring_panel import CALLS_SHOWN, CallSeen, draw_ring
-from .time_panels import draw_contents, draw_losses
-from .trial import Trial, run_trial
-from .verdict import OrderRun, judge_order, usual_setup
-
-_KEPT = 128  # trials
+from ...widgets import Instrument, Knob, View
+from .ring_panels import CALLS_SHOWN, CallSeen, draw_contents, draw_losses, draw_ring
+from .ring_trial import OPTIMIZERS, PIECES, USUAL, Setup, needs_loss, run_trial
+from .ring_verdict import OrderRun, judge_order, usual_setup
 
 
 class RingOfOrders(Instrument):
     """The calls of a training loop on a ring: any order is run on real digits and held against the usual one."""
 
-    title: ClassVar[str] = "The ring of orders"
-
-    def __init__(self, **start: Any) -> None:
-        """Set start values by name; nothing is run before it is shown."""
-        self._trials: OrderedDict[Setup, Trial] = OrderedDict()
-        super().__init__(**start)
+    title = "The ring of orders"
 
     def knobs(self) -> list[Knob]:
         """Return the controls: the order, what else decides the run, and the call to look at."""
@@ -60,7 +50,7 @@ class RingOfOrders(Instrument):
     def ran(self, at: Mapping[str, Any]) -> OrderRun:
         """Return the order at these settings with the usual loop beside it; each is run once."""
         setup = Setup(at["order"], at["optimizer"], at["set_to_none"], at["first_loss"], at["layers"])
-        trial, usual = self._trial(setup), self._trial(usual_setup(setup))
+        trial, usual = run_trial(setup), run_trial(usual_setup(setup))
         return OrderRun(trial, usual, judge_order(trial, usual))
 
     def recorded(self) -> Iterable[Mapping[str, Any]]:
@@ -69,13 +59,6 @@ class RingOfOrders(Instrument):
             for first_loss in (False, True) if needs_loss(order) else (False,):
                 for call in range(CALLS_SHOWN, -1, -1):
                     yield {"order": order, "first_loss": first_loss, "call": call}
-
-    def _trial(self, setup: Setup) -> Trial:
-        trial = self._trials.pop(setup, None) or run_trial(setup)
-        self._trials[setup] = trial
-        while len(self._trials) > _KEPT:
-            self._trials.popitem(last=False)
-        return trial
 
 
 def all_orders() -> list[str]:

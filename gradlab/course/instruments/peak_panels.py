@@ -1,4 +1,4 @@
-"""The mountain: bytes by category over one update, its peak, and the outline of the update at the start."""
+"""The panels of the peak: bytes by category over one update with its peak, and which switch moved the peak."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ....drawing import (
+from ...drawing import (
     Axes,
     Band,
     Dots,
@@ -27,14 +27,14 @@ from ....drawing import (
     text_role,
     text_width,
 )
-from ....formatting import bytes_text
-from ....memory import CATEGORIES
-from .measuring import Mountain, Phase
+from ...formatting import bytes_text
+from ...memory import CATEGORIES
+from .peak_numbers import Effect, Phase, UpdateMemory, signed
 
 _SHARES = {"zero_grad": 3.0, "forward": 7.0, "backward": 8.0, "step": 4.0}
 """How wide a phase is beside the others; the several passes of a window share the place of one."""
 _LEFT, _TOP, _BOTTOM = 62.0, 46.0, 40.0  # CSS pixels
-_BAR, _GAP = 12.0, 8.0  # the bar at the right, and what lies between it and the mountain
+_BAR, _GAP = 12.0, 8.0  # the bar at the right, and what lies between it and the bytes over the update
 _SPACE = 5.0  # and between the bar and its labels
 _HEAD = 12.0  # above the peak, for its mark
 _SMALL = 0.004  # of the peak: what is less has no label
@@ -61,7 +61,7 @@ def place_phases(phases: Sequence[Phase], left: float, right: float) -> Places:
     return Places(tuple(named), tuple(moments))
 
 
-def draw_mountain(now: Mountain, start: Mountain, width: int, height: int) -> Drawing:
+def draw_update_memory(now: UpdateMemory, start: UpdateMemory, width: int, height: int) -> Drawing:
     """Stack the categories over the update, mark the peak, and draw the top of the start's update as an outline."""
     panel = PanelBuilder("memory of one update", width, height)
     other = start.settings != now.settings
@@ -90,17 +90,17 @@ def draw_mountain(now: Mountain, start: Mountain, width: int, height: int) -> Dr
     return panel.finish(_words(now, start if other else None))
 
 
-def _beside(now: Mountain, width: int) -> float:
-    """Return the room for the bar and its labels, which leave the mountain the larger part."""
+def _beside(now: UpdateMemory, width: int) -> float:
+    """Return the room for the bar and its labels, which leave the larger part to the update."""
     widest = max(text_width(_label(now, name), 11.0) for name in now.at_peak)
     return min(_GAP + _BAR + _SPACE + widest + 4, 0.4 * width)
 
 
-def _label(now: Mountain, name: str) -> str:
+def _label(now: UpdateMemory, name: str) -> str:
     return f"{name} {bytes_text(now.at_peak[name])}"
 
 
-def _add_areas(panel: PanelBuilder, axes: Axes, now: Mountain, where: Places) -> None:
+def _add_areas(panel: PanelBuilder, axes: Axes, now: UpdateMemory, where: Places) -> None:
     moments = [moment for phase in now.phases for moment in phase.moments]
     edges = stacked({name: [moment[name] for moment in moments] for name in CATEGORIES}, len(moments))
     x = np.array(where.moments).ravel()
@@ -118,7 +118,7 @@ def _add_areas(panel: PanelBuilder, axes: Axes, now: Mountain, where: Places) ->
         panel.marks.insert(1, make_box(f"phase {at}", a, axes.top, b, axes.bottom, fill="paper", words=words))
 
 
-def _add_outline(panel: PanelBuilder, axes: Axes, start: Mountain, now: Places) -> None:
+def _add_outline(panel: PanelBuilder, axes: Axes, start: UpdateMemory, now: Places) -> None:
     """Draw the top of the start's update: over the same width, and a single pass at the last pass of a window."""
     where = place_phases(start.phases, axes.left, axes.right)
     spots = where.moments
@@ -167,7 +167,7 @@ def _add_names(panel: PanelBuilder, axes: Axes, where: Places) -> None:
         panel.label(f"call {at}", spots, size=11.0)
 
 
-def _add_peak(panel: PanelBuilder, axes: Axes, now: Mountain, where: Places) -> None:
+def _add_peak(panel: PanelBuilder, axes: Axes, now: UpdateMemory, where: Places) -> None:
     a, b = where.moments[_at_peak(now)]
     y = axes.y.at(now.peak)
     panel.add(
@@ -176,14 +176,14 @@ def _add_peak(panel: PanelBuilder, axes: Axes, now: Mountain, where: Places) -> 
     )
 
 
-def _at_peak(now: Mountain) -> int:
+def _at_peak(now: UpdateMemory) -> int:
     """Return which moment of the update is its peak."""
     moments = [moment for phase in now.phases for moment in phase.moments]
     return next(at for at, moment in enumerate(moments) if sum(moment.values()) == now.peak)
 
 
-def _add_bar(panel: PanelBuilder, axes: Axes, now: Mountain) -> None:
-    """Stand what made the peak beside the mountain as a bar, with the bytes of each category."""
+def _add_bar(panel: PanelBuilder, axes: Axes, now: UpdateMemory) -> None:
+    """Stand what made the peak beside the update as a bar, with the bytes of each category."""
     left = axes.right + _GAP
     low = 0.0
     middles: dict[str, float] = {}
@@ -207,12 +207,72 @@ def _fitting(texts: Iterable[str], room: float) -> list[str]:
     return fit or [shorten(list(texts)[-1], room, 11.0)]
 
 
-def _words(now: Mountain, start: Mountain | None) -> str:
+def _words(now: UpdateMemory, start: UpdateMemory | None) -> str:
     said = f"Peak {bytes_text(now.peak)} in {now.where}: {parts_text(now)}."
     return said if start is None else f"{said} At the start it was {bytes_text(start.peak)}, in {start.where}."
 
 
-def parts_text(now: Mountain) -> str:
+def parts_text(now: UpdateMemory) -> str:
     """Write what made the peak, the largest first: ``optimizer 200 KiB, activations 192 KiB``."""
     largest = sorted(now.at_peak.items(), key=lambda part: -part[1])
     return ", ".join(f"{name} {bytes_text(size)}" for name, size in largest if size)
+
+
+_ROW, _FIRST = 22.0, 52.0  # CSS pixels
+_SIZE = 12.0
+
+
+def draw_effects(found: Sequence[Effect], total: int, width: int, height: int) -> Drawing:
+    """Draw a bar for each changed switch, to the left where it lowers the peak; ``total`` is all of them together."""
+    panel = PanelBuilder("which switch moved the peak", width, height)
+    if not found:
+        panel.label("nothing", [Spot("nothing is changed yet: turn a switch", 8.0, 36.0)])
+        return panel.finish("Nothing is changed yet.")
+    panel.label("how", [Spot(text, 8.0, 33.0) for text in _how(len(found))], role="grey-text")
+    rows = [(effect.words, effect.moved, effect.name) for effect in found]
+    rows += [("all together", total, "all")] * (len(found) > 1)
+    names = min(max(text_width(words, _SIZE) for words, _, _ in rows) + 16, 0.5 * width)
+    values = max(text_width(signed(moved), _SIZE) for _, moved, _ in rows) + 14
+    left, right = names, width - values
+    largest = max(*(abs(moved) for _, moved, _ in rows), 1)
+    middle = (left + right) / 2
+    row = min(_ROW, (height - _FIRST - 8) / len(rows))
+    bottom = _FIRST + row * len(rows)
+    for at, (words, moved, name) in enumerate(rows):
+        y = _FIRST + row * (at + 0.5)
+        end = middle + (right - left - 12) / 2 * moved / largest
+        side = f"{words}: the peak is {bytes_text(abs(moved))} {'higher' if moved > 0 else 'lower'}"
+        if moved:
+            box = min(middle, end), y - 0.32 * row, max(middle, end), y + 0.32 * row
+            look = {"fill": "grey/70" if name == "all" else "grey/40", "hatch": "//" if moved > 0 else ""}
+            panel.add(make_box(f"effect {name}", *box, stroke="ink", width=1.0, words=side, **look))
+        said = shorten(words, names - 12, _SIZE)
+        panel.label(f"switch {name}", [Spot(said, 8.0, y)], size=_SIZE, bold=name == "all")
+        panel.label(f"moved {name}", [Spot(signed(moved), width - 6.0, y, "end")], size=_SIZE, bold=name == "all")
+    panel.add(Path("as it was", (middle, _FIRST - 4, middle, bottom), stroke="ink", width=1.2))
+    spots = [Spot(text, middle, bottom + 10, "middle") for text in ("\u2190 lower \u00b7 higher \u2192",)]
+    panel.label("sides", spots, size=11.0)
+    return panel.finish(effects_text(found, total))
+
+
+def effects_height(count: int) -> int:
+    """Return the height, in CSS pixels, that the bars of ``count`` changed switches need."""
+    return round(_FIRST + _ROW * (count + (count > 1)) + 22)
+
+
+def effects_text(found: Sequence[Effect], total: int, most: int | None = None) -> str:
+    """Say what all switches did together, and each by itself: the ``most`` largest, the others are counted."""
+    if not found:
+        return "Nothing is changed yet."
+    if len(found) == 1:
+        return f"Against the start: {found[0].text}."
+    each = "; ".join(effect.text for effect in found[:most])
+    more = len(found) - len(found[:most])
+    each += f"; {more} more in the bars" * bool(more)
+    return f"Against the start {signed(total)}. Each switch by itself, the others as they are: {each}."
+
+
+def _how(count: int) -> tuple[str, ...]:
+    if count == 1:
+        return ("against the same update with it put back",)
+    return ("each against the same update with only it put back", "each with only that one put back")

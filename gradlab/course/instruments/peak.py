@@ -1,4 +1,4 @@
-"""The peak as an instrument: one update's memory as a mountain, what made its peak, and which switch moved it."""
+"""The peak: one update's memory over time, what made its peak, and which switch moved it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
-from ....drawing import Drawing
-from ....formatting import bytes_text
-from ....widgets import Instrument, Knob, View
-from .effects import Effect, draw_effects, effects, effects_height, effects_text
-from .measuring import measure_peak
-from .mountain import draw_mountain, parts_text
-from .settings import AFTER_STEP, BEFORE_BACKWARD, BEFORE_FORWARD, PeakSettings, peak_source
+from ...drawing import Drawing
+from ...formatting import bytes_text
+from ...widgets import Instrument, Knob, View
+from .peak_numbers import (
+    AFTER_STEP,
+    BEFORE_BACKWARD,
+    BEFORE_FORWARD,
+    Effect,
+    PeakSettings,
+    effects,
+    measure_peak,
+    peak_source,
+)
+from .peak_panels import draw_effects, draw_update_memory, effects_height, effects_text, parts_text
 
 _START = PeakSettings()
 _PLACES = (BEFORE_FORWARD, BEFORE_BACKWARD, AFTER_STEP)
@@ -55,7 +62,7 @@ class Peak(Instrument):
         state = f"Peak {bytes_text(now.peak)} in {now.where}: {parts_text(now)}."
         return View(
             panels={
-                "memory": lambda width, height: draw_mountain(now, start, width, height),
+                "memory": lambda width, height: draw_update_memory(now, start, width, height),
                 "effects": lambda width, height: draw_effects(found, total, width, height),
             },
             state=f"{state} {effects_text(found, total, _TOLD)}" if found else state,
@@ -65,7 +72,7 @@ class Peak(Instrument):
         )
 
     def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
-        """Return the mountain beside the loop and its words; bars stand below it where several switches have changed.
+        """Return the memory beside the loop and its words; bars stand below it where several switches have changed.
 
         One switch has moved the peak by what the words say, so a bar for it would tell nothing more.
         """

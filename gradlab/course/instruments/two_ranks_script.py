@@ -1,8 +1,14 @@
 """What each of the two processes runs: every loop of ``loops.json`` under DDP, and what it saw of each.
 
-A script in plain PyTorch; ``measure.py`` copies it into a folder of its own and launches it. It changes nothing of a
-loop: the gradients come from a hook on the weights, bytes and messages from DDP's communication hook, and the rest is
-read where the loop asks for its next window or micro-batch.
+A script in plain PyTorch, which is copied into a folder of its own and launched. It changes nothing of a loop: the
+gradients come from a hook on the weights, bytes and messages from DDP's communication hook, and the rest is read where
+the loop asks for its next window or micro-batch. Of each update it keeps a dictionary:
+
+    cleared    .grad when the first micro-batch came, None where there was none
+    micros     of each micro-batch: "own", what this rank's samples added to .grad; "before", .grad with that, before
+               any all-reduce; "after", .grad when backward() has ended; "sent", the bytes of each all-reduce of this
+               backward pass, as this rank handed them in
+    weights    after the step
 """
 
 from __future__ import annotations

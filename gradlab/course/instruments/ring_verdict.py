@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from ....formatting import short
-from ....gradients import Span
-from .loop_text import USUAL, Setup
-from .trial import Grad, LoopCall, Trial, count
+from ...formatting import short
+from ...gradients import Span
+from .ring_trial import USUAL, Grad, LoopCall, Setup, Trial, count
 
 RIGHT, HARMLESS, WRONG, ERROR = "right", "harmless", "wrong", "error"
 MOST_LATE = 2
