@@ -125,15 +125,6 @@ def test_what_stands_in_a_box(node: Node, lines: list[str], monkeypatch: pytest.
     assert [text.get_text() for text in axes.texts] == lines
 
 
-def test_a_learners_own_look_does_not_change_it() -> None:
-    import matplotlib
-
-    plain = draw_graph(made(GRAPHS[0])).png
-    look: Any = {"font.size": 30, "figure.facecolor": "black", "text.color": "red"}
-    with matplotlib.rc_context(look):
-        assert draw_graph(made(GRAPHS[0])).png == plain
-
-
 def test_too_many_nodes_are_refused_and_still_read() -> None:
     graph = Graph(tuple(Node("AddBackward0") for _ in range(41)), tuple(Edge(i, i + 1) for i in range(40)))
     with pytest.raises(ValueError, match="at most 40 nodes can be read, got 41"):

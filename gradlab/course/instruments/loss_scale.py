@@ -31,8 +31,8 @@ from ...widgets import Instrument, Knob, Settings, View
 from .loss_scale_numbers import (
     DTYPES,
     FIRST,
-    KINDS,
     LAST,
+    NUMBER_KINDS,
     SCALER_UPDATES,
     SUBJECTS,
     NumberLine,
@@ -242,7 +242,7 @@ def draw_gradients(subject: str, outcome: Outcome, width: int, height: int) -> D
     _add_unscaled(panel, axes, outcome)
     _add_histogram(panel, axes, outcome)
     _add_handle(panel, axes, outcome)
-    counts = ", ".join(f"{ZONES[kind][0]}: {outcome.count(kind):,}" for kind in KINDS)
+    counts = ", ".join(f"{ZONES[kind][0]}: {outcome.count(kind):,}" for kind in NUMBER_KINDS)
     what = f"{outcome.total:,} gradients of {subject}, times {scale_text(outcome.scale)}, in {outcome.format}"
     return panel.finish(f"{what}. {counts}.")
 
@@ -250,7 +250,7 @@ def draw_gradients(subject: str, outcome: Outcome, width: int, height: int) -> D
 def _add_zones(panel: PanelBuilder, axes: Axes, line: NumberLine, outcome: Outcome) -> None:
     """Shade what the chosen type loses; write above each zone how many gradients of all it has."""
     edges = (FIRST, line.zero_below, line.normal_from, line.inf_from, LAST)
-    for kind, low, high in zip(KINDS, edges, edges[1:], strict=False):
+    for kind, low, high in zip(NUMBER_KINDS, edges, edges[1:], strict=False):
         start, end = (min(max(float(edge), FIRST), LAST) for edge in (low, high))
         x0, x1 = axes.x.at(start), axes.x.at(end)
         count = outcome.count(kind)
@@ -299,7 +299,7 @@ def _stairs(axes: Axes, first: int, low: _Row, high: _Row) -> _Row:
 
 def _add_histogram(panel: PanelBuilder, axes: Axes, outcome: Outcome) -> None:
     below = np.zeros(LAST - FIRST)
-    for kind in KINDS:
+    for kind in NUMBER_KINDS:
         share = outcome.counts[kind] / outcome.total * 100
         some = np.flatnonzero(share)
         if some.size:

@@ -67,7 +67,7 @@ DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
 FIRST, LAST = -46, 22
 """The powers of two that are counted, from 2**FIRST up to 2**LAST; what lies outside is counted at the ends."""
 
-KINDS = ("zero", "subnormal", "normal", "overflow")
+NUMBER_KINDS = ("zero", "subnormal", "normal", "overflow")
 """The kinds of numbers that a gradient can become: 0, fewer digits, all digits, inf or NaN."""
 
 Counts = npt.NDArray[np.int64]

@@ -96,13 +96,6 @@ def test_labels_are_apart_and_each_mark_has_an_id_of_its_own(name: str) -> None:
                 assert len({mark.id for mark in drawing.marks}) == len(drawing.marks)
 
 
-@EACH
-def test_the_line_that_is_lit_belongs_to_the_code(name: str) -> None:
-    page = Page(made(name))
-    first, last = page.shown["lit"]
-    assert 0 <= first <= last <= len(page.code().splitlines())
-
-
 @pytest.mark.slow
 @EACH
 def test_the_page_without_a_kernel_is_small(name: str, tmp_path: Path) -> None:

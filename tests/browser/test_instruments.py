@@ -1,0 +1,400 @@
+"""Every instrument in a browser: its controls by mouse, keys and finger; live, and on a page without a kernel."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gradlab.course as course
+
+from .driving import Notebook
+from .test_layout import boxes, contrast
+
+NAMES = ("swing", "loss_scale", "peak", "ring_of_orders", "two_ranks")
+POSIX = pytest.mark.skipif(os.name != "posix", reason="starts processes as Linux and macOS do")
+EACH = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=POSIX) if name == "two_ranks" else name for name in NAMES]
+)
+# The most requests of one lab that were sent since then and are on their way.
+ON_THEIR_WAY = """began => {
+  const sent = [...window.onTheirWay].filter(([, at]) => at >= began).map(([name]) => name.replace(/ \\d+$/, ''));
+  return Math.max(0, ...sent.map(lab => sent.filter(other => other === lab).length));
+}"""
+Place = tuple[float, float]
+
+
+def cell(name: str, settings: str = "") -> str:
+    return f"from gradlab.course import {name}\nlab = {name}({settings})\nlab"
+
+
+def value(page: Notebook, name: str) -> Any:
+    page.wait_until_still()
+    return page.ask(f"lab.values[{name!r}]")
+
+
+def place(page: Notebook, panel: str, mark: str) -> Place:
+    """Where the first point of a mark lies on the screen."""
+    page.panel(panel).scroll_into_view_if_needed()
+    (x, y), *_ = page.points(panel, mark)
+    box = page.panel(panel).bounding_box()
+    return box["x"] + x * box["width"], box["y"] + y * box["height"]
+
+
+def middle(part: Any) -> Place:
+    box = part.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def drag(page: Any, start: Place, end: Place) -> None:
+    """Drag by mouse."""
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end, steps=8)
+    page.mouse.up()
+
+
+def touch(page: Any, start: Place, end: Place | None = None) -> None:
+    """Tap with a finger, or drag with it."""
+    session = page.context.new_cdp_session(page)
+    for step in range(9 if end else 1):
+        x, y = (a + (b - a) * step / 8 for a, b in zip(start, end or start, strict=True))
+        kind = "touchMove" if step else "touchStart"
+        session.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y}]})
+        page.wait_for_timeout(30 if end else 0)
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+@contextmanager
+def page_of(notebook: Notebook, path: Path) -> Iterator[Any]:
+    """A page by itself on a phone, with the network off; it must not meet an error."""
+    page: Any = notebook.page.context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(error.stack))
+    try:
+        page.set_viewport_size({"width": 390, "height": 800})
+        page.context.new_cdp_session(page).send("Emulation.setTouchEmulationEnabled", {"enabled": True})
+        page.route(re.compile("^http"), lambda route: route.abort())
+        page.goto(path.as_uri())
+        yield page
+        assert errors == []
+    finally:
+        page.close()
+
+
+@EACH
+def test_every_control_by_mouse_and_by_keys(lab_page: Callable[..., Notebook], name: str) -> None:
+    page = lab_page(cell(name))
+    before, moved = page.pictures(), 0
+    for control in page.ask("[knob.control for knob in lab.knobs()]"):
+        here, options = page.control(control["name"]), [option[1] for option in control.get("options", [])]
+        if control["kind"] == "order" or here.is_disabled():
+            continue
+        start = value(page, control["name"])
+        if control["kind"] == "tick":
+            here.click()
+            assert value(page, control["name"]) is not start
+            here.press("Space")
+            expected = start
+        elif control["kind"] == "choice":
+            other = next(at for at, option in enumerate(options) if option != start)
+            here.select_option(label=control["options"][other][0])
+            assert value(page, control["name"]) == options[other]
+            down = other + 1 < len(options)
+            here.press("ArrowDown" if down else "ArrowUp")
+            expected = options[other + (1 if down else -1)]
+        else:
+            box = here.bounding_box()
+            page.page.mouse.click(box["x"] + box["width"] - 1, box["y"] + box["height"] / 2)
+            assert value(page, control["name"]) == (options[-1] if options else control["high"])
+            here.press("Home")
+            expected = options[0] if options else control["low"]
+        assert value(page, control["name"]) == expected
+        moved += 1
+        assert page.page.locator(".gl-state").inner_text().split() == page.ask("lab._now().state").split()
+        assert page.code() == page.ask("lab._now().code").rstrip("\n") + "\n"
+    assert moved >= 4
+    assert before != page.pictures()
+
+
+@EACH
+@pytest.mark.parametrize(("width", "theme"), [(1366, "Dark"), (390, "Light")])
+def test_it_fits_and_can_be_read(lab_page: Callable[..., Notebook], name: str, width: int, theme: str) -> None:
+    page = lab_page(cell(name), width=width, height=768 if width == 1366 else 844)
+    page.theme(theme)
+    page.side_bar(False)
+    try:
+        page.page.wait_for_timeout(300)
+        for what in (".gl-state", ".gl-label", ".gl-value", *[".gl-chip-call"] * (name == "ring_of_orders")):
+            assert contrast(page, f".gradlab {what}") >= 4.5, what
+        assert page.evaluate("lab => lab.scrollWidth - lab.clientWidth") <= 0
+        for (one, a), (other, b) in combinations(boxes(page).items(), 2):
+            across, down = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+            assert across <= 1 or down <= 1, f"{one} and {other} overlap"
+    finally:
+        page.theme("Light")
+        page.side_bar(True)
+
+
+@EACH
+def test_a_page_without_a_kernel_plays(notebook: Notebook, tmp_path: Path, name: str) -> None:
+    """Each control by finger and by keys, as far as the page holds its values, with the words of the instrument."""
+    instrument = getattr(course, name)()
+    saved, start = instrument.save(tmp_path / "page.html"), dict(instrument.values)
+    assert saved.stat().st_size < 500_000
+    single: dict[str, list[Any]] = {}
+    for at in instrument.recorded():
+        if len(other := [control for control in at if at[control] != start[control]]) == 1:
+            single.setdefault(other[0], []).append(at[other[0]])
+    with page_of(notebook, saved) as page:
+
+        def wait_for(at: dict[str, Any]) -> None:
+            page.locator(".gl-state").filter(has_text=instrument.look({**start, **at}).state).wait_for()
+
+        for control in [knob.control for knob in instrument.knobs() if knob.name in single and knob.kind != "order"]:
+            here = page.locator(f"[name={control['name']}]")
+            page.goto("about:blank")
+            page.goto(saved.as_uri())
+            wait_for({})
+            here.scroll_into_view_if_needed()
+            box, values = here.bounding_box(), single[control["name"]]
+            if control["kind"] == "tick":
+                touch(page, middle(here))
+                wait_for({control["name"]: not start[control["name"]]})
+                here.press("Space")
+                wait_for({})
+            elif control["kind"] == "choice":
+                here.select_option(label=next(words for words, option in control["options"] if option == values[-1]))
+                wait_for({control["name"]: values[-1]})
+            else:
+                there = [option for _, option in control.get("options", [])]
+                held = sorted({*values, start[control["name"]]}, key=there.index if there else float)
+                touch(page, (box["x"] + box["width"] - 2, box["y"] + box["height"] / 2))
+                wait_for({control["name"]: held[-1]})
+                here.press("Home")
+                wait_for({control["name"]: held[0]})
+            if "every" in control:
+                page.get_by_label(f"play {control['label']}").click()
+                page.wait_for_function(
+                    "name => Number(document.querySelector(`[name=${name}]`).value) > 1", arg=control["name"]
+                )
+                page.get_by_label(f"pause {control['label']}").click()
+
+
+# The swing ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_map_and_the_start_of_the_swing_are_dragged(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(cell("swing", "lr=2.1, zero_grad=True"))
+    page.wait_for_words("the weight runs away")
+    x, y = place(page, "map", "here")
+    drag(page.page, (x, y), (x - 0.2 * page.panel("map").bounding_box()["width"], y))
+    page.wait_for_words("the weight settles")
+    assert value(page, "lr") < 2.0
+    x, y = place(page, "valley", "start")
+    drag(page.page, (x, y), (middle(page.panel("valley"))[0] - 20, y))
+    page.wait_for_words(r"from w = -?0\.\d+: the weight settles")
+    start = value(page, "start")
+    assert page.code().startswith(f"w = torch.tensor({start!r}, ")
+    page.panel("valley").focus()
+    page.page.keyboard.press("Shift+ArrowRight")  # by keys, too
+    assert value(page, "start") > start
+
+
+def test_the_picture_follows_the_hand_and_nothing_queues(lab_page: Callable[..., Notebook]) -> None:
+    """While a slider is drawn along, one request at most is on its way, and the newest value is the last one shown."""
+    page = lab_page(cell("swing", "lr=0.5"))
+    box = page.control("lr").bounding_box()
+    y = box["y"] + box["height"] / 2
+    page.page.mouse.move(box["x"] + 0.2 * box["width"], y)
+    page.page.mouse.down()
+    page.wait_until_still()
+    began = page.page.evaluate("() => performance.now()")
+    most, pictures = 0, set()
+    for step in range(40):
+        page.page.mouse.move(box["x"] + (0.2 + 0.015 * step) * box["width"], y)
+        most = max(most, int(page.page.evaluate(ON_THEIR_WAY, began)))
+        pictures.add(page.pictures()[1])
+    page.page.mouse.up()
+    shown = value(page, "lr")
+    assert most == 1
+    assert len(pictures) > 4, "it moves while the hand does"
+    assert float(page.control("lr").input_value()) == shown
+    page.wait_for_words(re.escape(f"lr × curvature = {shown:g}:"))
+
+
+def test_the_words_are_read_out_once_they_have_settled(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(cell("swing", "lr=0.5"))
+    assert page.root.locator("output, [aria-live], [role=status], [role=alert]").count() == 1
+    page.page.wait_for_timeout(1500)
+    read = page.evaluate("""async (lab) => {
+      const live = lab.querySelector('[aria-live]'), range = lab.querySelector('[name=lr]'), read = [];
+      const watch = new MutationObserver(() => read.push(live.textContent));
+      watch.observe(live, {childList: true});
+      for (let step = 1; step <= 12; step += 1) {
+        range.value = String(0.5 + step / 100);
+        range.dispatchEvent(new Event('input', {bubbles: true}));
+        await new Promise((done) => setTimeout(done, 50));
+      }
+      await new Promise((done) => setTimeout(done, 2500));
+      watch.disconnect();
+      return read;
+    }""")
+    assert read == [page.page.locator(".gl-state").inner_text()]
+    assert "lr × curvature = 0.62:" in read[0]
+
+
+def test_a_page_says_what_it_does_not_hold(notebook: Notebook, tmp_path: Path) -> None:
+    with page_of(notebook, course.swing().save(tmp_path / "swing.html")) as page:
+        state = page.locator(".gl-state")
+        state.filter(has_text="swings for ever").wait_for()
+        page.locator("[name=zero_grad]").click()
+        page.locator("[name=lr]").press("End")
+        state.filter(has_text="lr × curvature = 4.5: the weight runs away").wait_for()
+        page.locator("[name=curvature]").press("End")  # held with another lr only
+        page.locator(".gl-note").filter(has_text="another lr").wait_for()
+        state.filter(has_text="lr × curvature = 0.5: the weight settles").wait_for()
+        link = page.url
+        page.goto("about:blank")
+        page.goto(link)  # the settings are in the address
+        state.filter(has_text="lr × curvature = 0.5: the weight settles").wait_for()
+
+
+# The loss scale -------------------------------------------------------------------------------------------------------
+
+
+def test_the_loss_scale_is_dragged_by_mouse_and_by_finger(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(cell("loss_scale", "model='digits', growth_interval=5"))
+    page.wait_for_words("fp16, loss scale 1: of 13,196 gradients, 2 ")
+    page.wait_until_still()  # until then the page may still move under the hand
+    overflow, subnormal = (page.points("gradients", f"zone {kind}") for kind in ("overflow", "subnormal"))
+    doubling = (overflow[0][0] - subnormal[1][0]) / 30 * page.panel("gradients").bounding_box()["width"]
+    x, y = place(page, "gradients", "handle")
+    drag(page.page, (x, y), (x + 8 * doubling, y))
+    page.wait_for_words("fp16, loss scale 256: of 13,196 gradients, none become 0")
+    assert value(page, "scale") == 256
+    before = page.pictures()
+    x, y = place(page, "gradients", "handle")
+    touch(page.page, (x, y), (x + 16 * doubling, y))
+    page.wait_for_words("2\u00b2\u2074: .* 13,196 \\(100%\\) become inf or NaN")
+    assert value(page, "scale") == 2**24
+    assert page.pictures()[0] != before[0]
+    assert page.pictures()[1] == before[1], "the run of the scaler has nothing to do with it"
+    page.panel("gradients").focus()
+    page.page.keyboard.press("Shift+ArrowLeft")
+    assert value(page, "scale") < 2**24
+
+
+# The ring of orders ---------------------------------------------------------------------------------------------------
+
+
+def call(root: Any, at: int) -> Any:
+    return root.locator(".gl-chip-call").nth(at)
+
+
+def code_order(page: Notebook) -> list[str]:
+    """The order of the calls in the loop of the code pane."""
+    names = {"optimizer.zero_grad()": "zero_grad", "loss.backward()": "backward", "optimizer.step()": "step"}
+    lines = [line.strip() for line in page.code().splitlines() if line.startswith("    ")]
+    return [names.get(line, "forward") for line in lines]
+
+
+def test_calls_are_dragged_left_out_and_added_by_mouse(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(cell("ring_of_orders"))
+    page.wait_for_words("Right. The same weights as the usual loop")
+    before = page.pictures()
+    drag(page.page, middle(call(page.root, 0)), middle(call(page.root, 2)))
+    page.wait_for_words("Wrong. The weights never move")
+    assert value(page, "order") == "forward backward zero_grad step"
+    assert code_order(page) == ["forward", "backward", "zero_grad", "step"]
+    assert all(one != other for one, other in zip(before, page.pictures(), strict=True))
+    x, y = middle(call(page.root, 2))
+    drag(page.page, (x, y), (x, y + 130))
+    page.wait_for_words("59 of 60 steps apply a gradient that was applied before")
+    assert code_order(page) == ["forward", "backward", "step"]
+    page.root.get_by_label("add zero_grad at the end").click()
+    page.wait_for_words("Right. The same weights")
+    page.root.get_by_label("add step at the end").click()
+    page.wait_until_still()
+    assert code_order(page) == ["forward", "backward", "step", "zero_grad", "step"]
+
+
+def test_calls_are_moved_by_keys_and_the_loop_is_stepped(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(cell("ring_of_orders"))
+    keys = page.page.keyboard
+    call(page.root, 3).focus()
+    for _ in range(3):
+        keys.press("ArrowLeft")
+    page.wait_for_words("Harmless. The weights of the usual loop, 1 update late")
+    assert code_order(page) == ["step", "zero_grad", "forward", "backward"]
+    assert page.page.evaluate("() => document.activeElement.innerText") == "step"
+    keys.press("Delete")
+    page.wait_for_words("No step\\(\\) is called")
+    page.control("call").focus()
+    keys.press("Home")
+    page.wait_for_words("Before the loop")
+    keys.press("ArrowRight")
+    keys.press("ArrowRight")
+    page.wait_for_words("Turn 1, forward: loss of batch 1")
+    assert page.lines("lit") == [5]
+
+
+def test_a_forward_before_the_loop_can_be_ticked_where_it_matters(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(cell("ring_of_orders", "order='step forward backward'"))
+    assert page.control("first_loss").is_disabled()
+    call(page.root, 2).focus()
+    page.page.keyboard.press("ArrowLeft")
+    page.page.keyboard.press("ArrowLeft")
+    page.wait_for_words("NameError")
+    page.control("first_loss").click()
+    page.wait_for_words("outdated|Harmless|Right|Wrong")
+    assert "x, y = batches[0]" in page.code()
+
+
+def test_calls_are_dragged_by_finger(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(cell("ring_of_orders"), width=420, height=900)
+    page.side_bar(False)
+    try:
+        page.root.evaluate("lab => lab.scrollIntoView()")
+        touch(page.page, middle(call(page.root, 0)), middle(call(page.root, 1)))
+        page.wait_for(r"lab => lab.querySelector('pre.gl .line:nth-child(4)').innerText.includes('model(x)')")
+        assert code_order(page) == ["forward", "zero_grad", "backward", "step"]
+        page.wait_for_words("Right. The same weights")
+        x, y = middle(call(page.root, 1))
+        touch(page.page, (x, y), (x, y + 250))
+        page.wait_for_words("59 of 60 steps")
+    finally:
+        page.side_bar(True)
+
+
+def test_a_page_without_a_kernel_holds_all_orders(notebook: Notebook, tmp_path: Path) -> None:
+    with page_of(notebook, course.ring_of_orders().save(tmp_path / "ring.html")) as page:
+        page.set_viewport_size({"width": 1000, "height": 800})
+        root, state = page.locator(".gradlab"), page.locator(".gl-state")
+        state.filter(has_text="Right. The same weights").wait_for()
+        drag(page, middle(call(root, 0)), middle(call(root, 2)))
+        state.filter(has_text="The weights never move").wait_for()
+        call(root, 2).press("ArrowRight")
+        state.filter(has_text="Right. The same weights").wait_for()
+        root.get_by_label("add step at the end").click()  # forward backward step zero_grad step is not recorded
+        page.locator(".gl-note").filter(has_text="This page does not hold that").wait_for()
+
+
+# Two ranks ------------------------------------------------------------------------------------------------------------
+
+
+@POSIX
+def test_the_moment_of_two_ranks_is_dragged_by_mouse_and_by_finger(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(cell("two_ranks"))
+    page.wait_for_words("Update 1 of 6, backward")
+    for move, to, words in ((drag, 11, "Update 3 of 6, all-reduce"), (touch, 23, "Update 6 of 6, all-reduce")):
+        (x, y), (end, _) = place(page, "messages", "now mark"), place(page, "messages", str(to))
+        move(page.page, (x, y + 30), (end, y + 30))
+        page.wait_for_words(words)
+        assert value(page, "moment") == to
