@@ -101,7 +101,7 @@ class LossScale(Instrument):
         return View(
             panels={
                 "gradients": lambda width, height: draw_gradients(SUBJECTS[model], outcome, width, height),
-                "scaler": lambda width, height: draw_scaler(run, update, width, height),
+                "scaler": lambda width, height: draw_scaler_run(run, update, width, height),
             },
             state=f"{_outcome_words(outcome)} {converted}{_scaler_words(run, update)}",
             note=_CONVERSION_NOTE if converted else "",
@@ -351,7 +351,7 @@ def _add_handle(panel: PanelBuilder, axes: Axes, outcome: Outcome) -> None:
     panel.add(Dots("handle", (x, y), shape="diamond", size=18.0, fill="scale", stroke="ink", words=said, drag=drag))
 
 
-def draw_scaler(run: ScalerRun, update: int, width: int, height: int) -> Drawing:
+def draw_scaler_run(run: ScalerRun, update: int, width: int, height: int) -> Drawing:
     """Draw the scale up to an update as steps, and a cross at each step that was skipped."""
     interval = f"growth_interval {run.growth_interval:,}"
     panel = PanelBuilder("GradScaler" if width < _ROOM_FOR_INTERVAL else f"GradScaler, {interval}", width, height)
