@@ -41,7 +41,6 @@ def value(page: Notebook, name: str) -> Any:
 
 def place(page: Notebook, panel: str, mark: str) -> Place:
     """Where the first point of a mark lies on the screen."""
-    page.panel(panel).scroll_into_view_if_needed()
     (x, y), *_ = page.points(panel, mark)
     box = page.panel(panel).bounding_box()
     return box["x"] + x * box["width"], box["y"] + y * box["height"]
@@ -393,6 +392,7 @@ def test_a_page_without_a_kernel_holds_all_orders(notebook: Notebook, tmp_path: 
 def test_the_moment_of_two_ranks_is_dragged_by_mouse_and_by_finger(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(cell("two_ranks"))
     page.wait_for_words("Update 1 of 6, backward")
+    page.panel("messages").scroll_into_view_if_needed()  # once: a finger that comes while it scrolls only stops that
     for move, to, words in ((drag, 11, "Update 3 of 6, all-reduce"), (touch, 23, "Update 6 of 6, all-reduce")):
         (x, y), (end, _) = place(page, "messages", "now mark"), place(page, "messages", str(to))
         move(page.page, (x, y + 30), (end, y + 30))
