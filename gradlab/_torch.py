@@ -2,15 +2,19 @@
 
 An entry of ``PRIVATE_NAMES`` is an attribute of this module: ``_torch.sequence_number()`` calls what is at its path.
 A path is looked up when it is first used, so that importing this module imports nothing. ``Node.x`` is an attribute of
-the nodes of autograd's graph, ``GradScaler.x`` one of a scaler.
+the nodes of autograd's graph, ``GradScaler.x`` one of a scaler. ``delay_dynamo()`` has its names to itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib.util
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
+from types import FunctionType
 from typing import Any, cast
 
 ACCUMULATE_GRAD = "torch::autograd::AccumulateGrad"
@@ -238,3 +242,66 @@ def outside_dispatch_modes() -> AbstractContextManager[Any]:
 
 
 _NOTHING = nullcontext()
+
+
+_DYNAMO = "torch._dynamo"
+_DISABLED = "__dynamo_disable"
+"""Where torch._disable_dynamo keeps, at a function, what is called in its place."""
+_STEP_NAMES = {
+    _DYNAMO, "cast", "Optimizer", "is_grad_enabled", "set_grad_enabled", "defaults", "_dynamo", "graph_break"
+}  # fmt: skip
+"""The names in what PyTorch puts around ``step()`` of its optimizers; where there are others, it is left alone."""
+_INSTEAD = {_DYNAMO: "torch", "_dynamo": "compiler", "graph_break": "is_compiling"}
+"""Where nothing is compiled, ``torch._dynamo.graph_break()`` does as little as ``torch.compiler.is_compiling()``."""
+
+
+def delay_dynamo() -> None:
+    """Let PyTorch's optimizers work without ``torch._dynamo`` until something else imports it.
+
+    The first optimizer imports it, for 1.5 seconds and 70 MiB, only to say that some functions are not to be compiled.
+    As long as nobody has imported it, nothing can be compiled, and the plain functions do the same. When it is
+    imported, by ``torch.compile`` or anything else, all is first put back as PyTorch made it. Where PyTorch has other
+    names, nothing happens here, and the first optimizer imports it.
+    """
+    if _DYNAMO in sys.modules or any(isinstance(finder, _BeforeDynamo) for finder in sys.meta_path):
+        return
+    finder = _BeforeDynamo()
+    sys.meta_path.insert(0, finder)
+    for function in _functions_of_optimizers():
+        wrapped, code = getattr(function, "__wrapped__", None), function.__code__
+        if _DISABLED in code.co_consts:
+            if isinstance(wrapped, FunctionType) and not hasattr(wrapped, _DISABLED):
+                finder.undo.append(partial(delattr, wrapped, _DISABLED))
+                setattr(wrapped, _DISABLED, wrapped)
+        elif _DYNAMO in code.co_names and _STEP_NAMES.issuperset(code.co_names):
+            finder.undo.append(partial(setattr, function, "__code__", code))
+            function.__code__ = code.replace(co_names=tuple(_INSTEAD.get(name, name) for name in code.co_names))
+
+
+def _functions_of_optimizers() -> Iterator[FunctionType]:
+    """Yield the functions of torch.optim's classes, and those that they wrap."""
+    import torch
+
+    for kind in vars(torch.optim).values():
+        if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer):
+            for function in vars(kind).values():
+                while isinstance(function, FunctionType):
+                    yield function
+                    function = getattr(function, "__wrapped__", None)
+
+
+class _BeforeDynamo:
+    """The first of Python's finders of modules: asked for ``torch._dynamo``, it undoes what ``delay_dynamo`` did."""
+
+    def __init__(self) -> None:
+        self.undo: list[Callable[[], Any]] = []
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """Find nothing, and for ``torch._dynamo`` what the other finders find."""
+        if name != _DYNAMO or self not in sys.meta_path:
+            return None
+        sys.meta_path.remove(self)
+        while self.undo:
+            self.undo.pop()()
+        # The search that asks would leave out the next finder, since this one has gone from its list.
+        return importlib.util.find_spec(name)

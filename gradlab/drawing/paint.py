@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.artist import Artist
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.image import BboxImage
 from matplotlib.lines import Line2D
@@ -78,6 +77,8 @@ def to_svg(
     drawings: Sequence[Drawing], columns: int = 2, *, beside: Drawing | None = None, above: Drawing | None = None
 ) -> str:
     """Paint Drawings as ``to_png`` does; return SVG, the same text for the same Drawings."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG  # a lab needs none, and it takes time to load
+
     figure = _figure(drawings, columns, 1.0, beside, above)
     canvas: Any = FigureCanvasSVG(figure)
     out = io.StringIO()

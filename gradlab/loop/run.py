@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .._torch import delay_dynamo
 from ..gradients import Provenance
 from ..memory import Ledger, MemoryPoint, footprint
 from .bound_program import BoundProgram
@@ -50,6 +51,7 @@ class Run:
         self.after_update: Callable[[], None] | None = None
         """Called after each complete update; it must change neither the model nor random numbers."""
         self._watch_gradients = False
+        delay_dynamo()
         self.start_weights: tuple[float, ...] | None = None
         """The weights that the run began with, where ``reset`` was given some."""
         self._start(Program(self.recipe.source()))
