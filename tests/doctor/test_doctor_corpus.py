@@ -1,4 +1,4 @@
-"""The loops of tests/loops: every broken one is told by its code at its line, and the others by nothing at all.
+"""The loops of tests/corpus: every broken one is told by its code at its line, and the others by nothing at all.
 
 A broken loop says in its header what is expected (``# expect: code``, and ``# raises: Error`` if the mistake ends it),
 and its guilty line ends in ``# <- code``; the lines to edit end in ``# <- cause`` (``# <- code, cause`` if both are the
@@ -23,7 +23,7 @@ from sampling import every
 
 from gradlab.doctor import Report, watch
 
-LOOPS = Path(__file__).parents[1] / "loops"
+LOOPS = Path(__file__).parents[1] / "corpus"
 BAD = sorted((LOOPS / "bad").rglob("*.py"))
 GOOD = sorted((LOOPS / "good").rglob("*.py"))
 PROGRAMS = sorted((LOOPS / "programs").rglob("*.py"))

@@ -14,7 +14,7 @@ import pytest
 
 from gradlab.__main__ import main
 
-PROGRAMS = sorted((Path(__file__).parents[1] / "loops" / "programs").rglob("*.py"))
+PROGRAMS = sorted((Path(__file__).parents[1] / "corpus" / "programs").rglob("*.py"))
 
 
 def test_there_are_programs():

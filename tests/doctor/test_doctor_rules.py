@@ -14,7 +14,7 @@ from gradlab.formatting import lesson_words
 
 ROOT = Path(__file__).resolve().parents[2]
 CODES = sorted({code for rule in (*RULES, KnownErrors) for code in rule.codes}, key=lambda code: code.name)
-CORPUS = {path.name for path in (ROOT / "tests" / "loops" / "bad").iterdir() if path.is_dir()}
+CORPUS = {path.name for path in (ROOT / "tests" / "corpus" / "bad").iterdir() if path.is_dir()}
 
 
 @pytest.mark.parametrize("code", CODES, ids=lambda code: code.name)

@@ -320,7 +320,7 @@ for _ in range(5):
 
 def test_threads_that_train_at_the_same_time_do_not_crash():
     """What another thread trains is not looked at: its ``.grad`` may be written just then."""
-    path = Path(__file__).parents[1] / "loops" / "good" / "ensemble_in_threads.py"
+    path = Path(__file__).parents[1] / "corpus" / "good" / "ensemble_in_threads.py"
     done = subprocess.run([sys.executable, "-c", IN_THREADS, path], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr[:2000]
 

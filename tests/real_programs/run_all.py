@@ -1,6 +1,6 @@
 """Training programs of public packages under the doctor: no false alarm, and the mistakes put into them are found.
 
-``python tests/real_programs/run_all.py`` runs each program of this folder and of tests/loops/programs with and without
+``python tests/real_programs/run_all.py`` runs each program of this folder and of tests/corpus/programs with and without
 the doctor, and then each mistake of mistakes.toml, which is one edit of one of these programs. It prints a table of
 each. The exit code is 1 if a program got a finding above a hint, lost its exit code 0 or changed its weights, or if
 more mistakes went unnoticed than ``--missed`` allows.
@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PROGRAMS = {
     path.stem: path
-    for folder in (HERE, HERE.parent / "loops" / "programs")
+    for folder in (HERE, HERE.parent / "corpus" / "programs")
     for path in sorted(folder.glob("*.py"))
     if "digest:" in path.read_text(encoding="utf-8") and path != Path(__file__).resolve()
 }
