@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from .cell_magic import add_doctor_magic as add_doctor_magic
     from .finding import Finding as Finding
     from .finding import Report as Report
-    from .live import LiveDoctor as LiveDoctor
     from .programs.script import run_script as run_script
-    from .reports.filters import FindingFilter as FindingFilter
-    from .reports.filters import read_settings as read_settings
+    from .reports import FindingFilter as FindingFilter
+    from .reports import read_settings as read_settings
+    from .rule_runner import LiveDoctor as LiveDoctor
     from .watching import watch as watch
 
 load_lazily(__name__)

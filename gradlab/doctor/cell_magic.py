@@ -22,7 +22,7 @@ def _run_cell(shell: Any, cell: str) -> Any:
     """Run a cell in the user's namespace, show the report, and return the value of its last expression."""
     from IPython.display import display
 
-    from .reports.filters import FindingFilter
+    from .reports import FindingFilter
     from .watching import watch
 
     # IPython takes empty lines off the top, and the line of %%doctor is not in the cell: line numbers count both.

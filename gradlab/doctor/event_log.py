@@ -14,13 +14,12 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from .. import _torch
 from .callsite import call_lines, outside_constructors
-from .device_sync import fetch_norms
 from .events import NO_SITE, Backward, Clear, Event, GradEdited, OptimizerMade, ParamSlotReused, Site, Step
 from .graphs.autograd_graph import Roots
-from .graphs.unused_graphs import UnusedGraphs
+from .graphs.graph_leaks import UnusedGraphs
 from .names import VariableNames
 from .state.module_index import ModuleIndex
-from .state.param_index import ParamIndex, bit_positions
+from .state.param_index import ParamIndex, bit_positions, fetch_norms
 from .state.weight_marks import WeightMarks
 from .threads import TrainingThreads
 

@@ -12,7 +12,7 @@ from ..formatting import lesson_words, link_html
 
 if TYPE_CHECKING:
     from ..scenes import BatchHistory
-    from .reports.training_picture import TrainingPicture
+    from .training_picture import TrainingPicture
 
 Severity = Literal["error", "warning", "hint"]
 """error: proven from what happened. warning: very likely a mistake. hint: worth a look, and perhaps meant so."""
@@ -129,7 +129,7 @@ class Report:
 
     def show(self) -> TrainingPicture:
         """Return a picture of the training: which batches in ``.grad`` were fresh or stale at each step."""
-        from .reports.training_picture import TrainingPicture
+        from .training_picture import TrainingPicture
 
         return TrainingPicture(self.history)
 

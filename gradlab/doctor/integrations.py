@@ -87,7 +87,7 @@ def _begin() -> watch:
 
 def _end(report: watch, error: BaseException | None, prints: bool) -> None:
     """Write the report, and print it if this is the process that prints."""
-    from .reports.filters import FindingFilter
+    from .reports import FindingFilter
 
     report.__exit__(None if error is None else type(error), error, None)
     wanted = FindingFilter()

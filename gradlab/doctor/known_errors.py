@@ -8,18 +8,17 @@ from types import TracebackType
 
 from ..formatting import number_of
 from .callsite import Owner, code_owner
-from .causes.carried import carried_state, only_in_place
-from .causes.cuts import cut_before
-from .causes.syntax import at
-from .causes.wiring import frozen_by
 from .events import NO_SITE, Site
 from .finding import Cause, Code
 from .rules import Rule
 from .rules.clipping import Clipping
-from .rules.scaling import Scaling, missing_update
+from .rules.scaling import NEVER_SCALED, Scaling, missing_update
 from .rules.scheduling import Scheduling
-from .rules.stepping import EmptyStep
-from .source.source_search import source_line
+from .rules.stepping import CLEARED_BEFORE_STEP, EmptyStep
+from .source.carried import carried_state, only_in_place
+from .source.cuts import cut_before
+from .source.syntax import at, source_line
+from .source.wiring import frozen_by
 
 
 class KnownErrors(Rule):
@@ -194,7 +193,7 @@ class KnownErrors(Rule):
             self.SCALER_BYPASSED,
             "error",
             newest.site if newest is not None else site,
-            "scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
+            NEVER_SCALED,
             _said(said),
             "scaler.scale(loss).backward()",
         )
@@ -211,7 +210,7 @@ class KnownErrors(Rule):
                 self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP,
                 "error",
                 clearings[-1].clear.site,
-                "The gradients are cleared after backward() and before step(), so the step has nothing to apply.",
+                CLEARED_BEFORE_STEP,
                 _said(said),
                 "optimizer.zero_grad()  # move it above the backward pass, or below scaler.step(optimizer)",
             )

@@ -1,10 +1,12 @@
-"""Names of PyTorch's that are replaced for a while, and put back whatever happens."""
+"""Names of PyTorch's that are replaced for a while, and put back whatever happens; and what listens by them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, Protocol
+
+from .event_log import EventLog
 
 
 class Below:
@@ -72,3 +74,18 @@ def never_raises(look: Callable[..., Any]) -> Callable[..., Any]:
             return log.give_up(error)
 
     return careful
+
+
+class Listener:
+    """Replaces some of PyTorch's functions by ones that also write down what happens."""
+
+    def __init__(self, log: EventLog) -> None:
+        """Write to ``log``."""
+        self.log = log
+
+    def patch(self, patches: MonkeyPatches) -> None:
+        """Put the replacements in."""
+
+    def hooks(self) -> list[Any]:
+        """Register hooks, where PyTorch has some; return the handles that remove them."""
+        return []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .reports.filters import FindingFilter
+    from .reports import FindingFilter
 
 _MARKER = "trains"
 _HELP = (

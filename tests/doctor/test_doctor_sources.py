@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from torch import nn, optim
 
+from gradlab.doctor.source.calls import calls_in_loop
+from gradlab.doctor.source.grad_lines import reads_gradient_of_an_input
 from gradlab.doctor.source.loop_nesting import argument_of, loops_around
-from gradlab.doctor.source.source_search import calls_in_loop, reads_gradient_of_an_input
 from gradlab.doctor.state.schedule_plans import planned_length
 
 PROGRAM = """\

@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, HEALTHY, NOT_RUN, doctor
 
-from gradlab.doctor.reports.filters import FindingFilter, known_codes, read_settings
+from gradlab.doctor.reports import FindingFilter, known_codes, read_settings
 
 FORGETS = "missing-zero-grad"
 

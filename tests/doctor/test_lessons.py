@@ -10,7 +10,7 @@ import pytest
 from gradlab import formatting
 from gradlab.course.cheat_sheet import cheat_sheet
 from gradlab.doctor.finding import Code, Finding, Report
-from gradlab.doctor.reports.formats import format_report
+from gradlab.doctor.reports import format_report
 from gradlab.formatting import lesson_address
 
 SCHOOL = "https://github.com/YOU/grad-course"

@@ -1,7 +1,8 @@
-"""Which variable holds the graphs of past updates, and which line puts them there."""
+"""Graphs that nothing needs: which variable holds those of past updates, and which were built for nothing."""
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Iterator
 from types import FrameType
@@ -11,8 +12,8 @@ from torch import Tensor, nn
 
 from ..callsite import Owner, code_owner, user_frame, variables
 from ..events import NO_SITE, Site
-from ..source.source_search import adds_to
-from .autograd_graph import old_roots
+from ..source.carried import adds_to
+from .autograd_graph import Token, old_roots
 
 _NEWEST = 12  # elements of a container that are looked at
 
@@ -59,3 +60,47 @@ def _old_graphs_in(value: Any, now: int, depth: int = 3) -> int:
         some = [*list(value)[:_NEWEST], *list(value)[-_NEWEST:]]
         return sum(_old_graphs_in(one, now, depth - 1) for one in some)
     return 0
+
+
+_KEY = "gradlab.evaluated"
+_MOST_WAITING, _MOST_LINES = 32, 64
+
+
+class UnusedGraphs:
+    """Counts them for each line of the learner's."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._waiting: list[tuple[weakref.ref[Token], Site, int]] = []
+        self.uses = 0
+        """How often something went back through a graph, ``autograd.grad`` included."""
+        self.lines: dict[Site, tuple[int, int]] = {}
+        """Line -> how many of its graphs nothing has used, and the parameters of its model."""
+
+    def built(self, result: Any, site: Site, params: int) -> None:
+        """Follow the graph of what a model returns, from a call in evaluation mode."""
+        self._sweep()
+        parts = (
+            result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else [result]
+        )
+        node: Any = next((one.grad_fn for one in parts if isinstance(one, Tensor) and one.grad_fn is not None), None)
+        if node is not None:
+            node.metadata[_KEY] = token = Token(0)
+            self._waiting = [*self._waiting[-_MOST_WAITING:], (weakref.ref(token), site, params)]
+
+    def settle(self) -> None:
+        """Something goes back through a graph, or the watch ends: whichever of them lives may be the one."""
+        self.uses += 1
+        if self._waiting:
+            self._sweep()
+            self._waiting.clear()
+
+    def _sweep(self) -> None:
+        living = []
+        for one in self._waiting:
+            reference, site, params = one
+            if reference() is not None:
+                living.append(one)
+            elif site in self.lines or len(self.lines) < _MOST_LINES:
+                self.lines[site] = self.lines.get(site, (0, 0))[0] + 1, params
+        self._waiting = living

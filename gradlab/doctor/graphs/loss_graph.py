@@ -7,7 +7,7 @@ from typing import Any
 
 from ..events import NO_SITE, LossFlaw
 from . import autograd_graph
-from .op_trace import made_by
+from .autograd_graph import made_by
 
 _NEAR = 80  # nodes from the loss that are looked at
 _RESHAPES = (

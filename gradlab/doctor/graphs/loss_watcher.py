@@ -11,9 +11,9 @@ from torch import Tensor
 from ..callsite import user_frame
 from ..events import Backward, LossFlaw
 from ..source.loss_terms import find_cut_term
+from .autograd_graph import OpTracer, made_by
 from .loss_graph import compiled, find_flaws
 from .nan_origin import NanOrigin, find_nan_origin, spoilt_weights
-from .op_trace import OpTracer, made_by
 
 _MOST_CALL_PATHS = 256
 _LOOKS = frozenset((1, 2, 3, *(2**power for power in range(4, 40, 2))))  # passes of a call path that are looked at

@@ -15,9 +15,8 @@ from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Sit
 from ..graphs import autograd_graph
 from ..graphs.graph_leaks import find_graph_holder
 from ..graphs.loss_watcher import LossWatcher
-from ..monkeypatch import Below, MonkeyPatches, never_raises
-from ..source.source_search import updates_by_hand
-from .base import Listener
+from ..monkeypatch import Below, Listener, MonkeyPatches, never_raises
+from ..source.grad_lines import updates_by_hand
 
 _MOST_CALL_PATHS = 512
 _MOST_INPUT_CHECKS = 256  # backward passes: until then, graphs are looked through for inputs

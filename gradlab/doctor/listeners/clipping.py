@@ -10,8 +10,7 @@ from torch import Tensor
 from ... import _torch
 from ..callsite import call_site, outside_doctor
 from ..events import Clip
-from ..monkeypatch import Below, MonkeyPatches, never_raises
-from .base import Listener
+from ..monkeypatch import Below, Listener, MonkeyPatches, never_raises
 
 
 class ClipListener(Listener):

@@ -17,8 +17,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 from ..callsite import Owner, call_site, code_owner, outside_doctor, user_frame
 from ..event_log import EventLog
 from ..events import NO_SITE, Forward, Mode
-from ..monkeypatch import Below, MonkeyPatches, never_raises
-from .base import Listener
+from ..monkeypatch import Below, Listener, MonkeyPatches, never_raises
 
 _SMALL = 1_000_000  # elements
 _COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")

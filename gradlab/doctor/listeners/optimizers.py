@@ -1,19 +1,22 @@
-"""Optimizers: how they are made, step, and clear."""
+"""Optimizers: how they are made, again and again perhaps, step, and clear."""
 
 from __future__ import annotations
 
 import sys
+import weakref
+from dataclasses import dataclass
 from typing import Any
 
+import torch
+from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
+from ... import _torch
 from ..callsite import call_lines, call_site
 from ..event_log import EventLog
-from ..events import Added, Clear, GradEdited, Step
-from ..monkeypatch import Below, MonkeyPatches, never_raises
+from ..events import Added, Clear, GradEdited, Site, Step
+from ..monkeypatch import Below, Listener, MonkeyPatches, never_raises
 from ..names import wrapped_optimizer
-from ..state.optimizer_lives import OptimizerLives
-from .base import Listener
 
 
 class OptimizerListener(Listener):
@@ -22,7 +25,7 @@ class OptimizerListener(Listener):
     def __init__(self, log: EventLog) -> None:
         """Start before the first step."""
         super().__init__(log)
-        self._lives = OptimizerLives()
+        self._resumed = ResumedOptimizers()
         self._named: dict[int, int] = {}  # optimizer -> its parameters when names were looked for
         self._written: dict[int, int] = {}  # optimizer -> how often its weights had been written to after its last step
 
@@ -51,7 +54,7 @@ class OptimizerListener(Listener):
             lines = call_lines(sys._getframe(2))
             index = self.log.optimizer(optimizer, lines)
             if lines:
-                self._lives.made(index, optimizer, lines[0])
+                self._resumed.made(index, optimizer, lines[0])
 
     @never_raises
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -75,7 +78,7 @@ class OptimizerListener(Listener):
         step.frozen = log.index.frozen(params) if not present else 0
         step.scaler, step.backward = log.in_scaler > 0, log.current is not None
         step.moved = self._written.get(index, written := _written(optimizer)) != written
-        step.resumes = self._lives.resumes(index, optimizer, written)
+        step.resumes = self._resumed.resumes(index, optimizer, written)
         if step.resumes:
             step.lines = call_lines(sys._getframe(2))
         if self._named.get(index) != params:
@@ -96,7 +99,7 @@ class OptimizerListener(Listener):
                 self._after_closure(step)
             log.stepping.pop()
             self._written[step.optimizer] = written = _written(optimizer)
-            self._lives.stepped(step.optimizer, optimizer, written)
+            self._resumed.stepped(step.optimizer, optimizer, written)
             log.weight_marks.settle(step.params)
             log.flush_if_due()
 
@@ -126,3 +129,101 @@ class OptimizerListener(Listener):
 def _written(optimizer: Optimizer) -> int:
     """Return how often an optimizer's weights have been written to; the first of a group stands for it."""
     return sum([group["params"][0]._version for group in optimizer.param_groups if group["params"]])
+
+
+_MOST = 64
+_PARAMS, _ELEMENTS = 3, 64
+
+
+@dataclass
+class _MadeOptimizer:
+    """The newest optimizer that a line has made over some weights."""
+
+    param: weakref.ref[Tensor]
+    before: int = 0
+    """How many went before it, each of which has stepped and left its weights to the next."""
+    stepped: bool = False
+    lasting: bool = False
+    """Does it keep averages or momentum?"""
+    written: int = -1
+    values: list[Tensor] | None = None
+    """Some of the weights after its newest step; only kept from the second one on."""
+    parent: _MadeOptimizer | None = None
+
+
+class ResumedOptimizers:
+    """Follows which optimizers go on where another one, made by the same line, has stopped."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._newest: dict[tuple[Site, int], _MadeOptimizer] = {}
+        self._made: dict[int, _MadeOptimizer] = {}
+
+    def made(self, number: int, optimizer: Optimizer, site: Site) -> None:
+        """Note an optimizer that a line has made."""
+        if not (params := _params(optimizer)):
+            return
+        param = params[0]
+        known = self._newest.get((site, id(param)))
+        one = _MadeOptimizer(weakref.ref(param))
+        if known is not None and known.param() is param:
+            one.parent, known.parent = known, None
+        if len(self._newest) >= _MOST:
+            self._newest.clear()
+        self._newest[site, id(param)] = self._made[number] = one
+
+    def resumes(self, number: int, optimizer: Optimizer, written: int) -> int:
+        """Return how many optimizers went before this one, at its first step; 0 if the weights are not theirs."""
+        one = self._made.get(number)
+        if one is None or one.stepped or one.parent is None:
+            return 0
+        parent, one.parent = one.parent, None
+        if not parent.stepped:
+            return 0
+        values = None if parent.values is None else _values(optimizer)
+        if parent.values is None or values is None:
+            same = written == parent.written
+        else:
+            same = len(values) == len(parent.values) and all(map(torch.equal, values, parent.values))
+        one.before = parent.before + 1 if same else 0
+        one.values = []  # from now on they are kept, also if they were somebody else's this time
+        return one.before if parent.lasting else 0
+
+    def stepped(self, number: int, optimizer: Optimizer, written: int) -> None:
+        """Note a step of an optimizer, after it has run."""
+        one = self._made.get(number)
+        if one is None:
+            return
+        if not one.stepped:
+            one.stepped, one.lasting = True, _has_memory(optimizer)
+        one.written = written
+        if one.values is not None:
+            one.values = _values(optimizer)
+
+
+def _params(optimizer: Optimizer) -> list[Tensor]:
+    return [param for group in optimizer.param_groups for param in group["params"]]
+
+
+def _values(optimizer: Optimizer) -> list[Tensor] | None:
+    """Return copies of a few weights, left on their device; None for tensors without values to look at."""
+    params = _params(optimizer)[:_PARAMS]
+    if any(type(param) not in (Tensor, nn.Parameter) or param.device.type == "meta" for param in params):
+        return None
+    found = []
+    with torch.no_grad(), _torch.disable_current_modes():
+        for param in params:
+            row = param.detach()
+            while row.dim() > 1 and row.numel():
+                row = row[0]
+            found.append(row.reshape(-1)[:_ELEMENTS].clone())
+    return found
+
+
+def _has_memory(optimizer: Optimizer) -> bool:
+    """Does an optimizer keep tensors of the shape of its weights, as momentum and averages are?"""
+    for param in _params(optimizer)[:_PARAMS]:
+        state: Any = optimizer.state.get(param, {})
+        if any(isinstance(value, Tensor) and value.shape == param.shape for value in state.values()):
+            return True
+    return False

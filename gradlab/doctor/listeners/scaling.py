@@ -16,9 +16,8 @@ from ..callsite import Owner, call_site, code_owner
 from ..event_log import EventLog
 from ..events import ScalerStep, ScalerUpdate, Schedule, Unscale
 from ..graphs.autograd_graph import mark_scaled
-from ..monkeypatch import Below, MonkeyPatches, never_raises
+from ..monkeypatch import Below, Listener, MonkeyPatches, never_raises
 from ..state.schedule_plans import SchedulePlans, greatest_lr
-from .base import Listener
 
 
 class ScalerListener(Listener):

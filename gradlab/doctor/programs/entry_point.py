@@ -1,4 +1,4 @@
-"""What the doctor can run: a script, a module, or a notebook, each as Python or Jupyter would run it."""
+"""What the doctor can run: a script, a module, or a notebook, each as Python or Jupyter would run it; and torchrun."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ import importlib.util
 import json
 import os
 import shutil
+import subprocess
 import sys
-from collections.abc import Sequence
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any, Protocol
+
+from .child_reports import read_reports
+from .child_run import WatchLimits
 
 
 class EntryPoint(Protocol):
@@ -162,3 +168,82 @@ def _cached_cells() -> list[str]:
     import linecache
 
     return [name for name in linecache.cache if "ipython-input" in name or "ipykernel" in name]
+
+
+LAUNCHER = "torch.distributed.run"
+"""The module that torchrun is."""
+_POLL = 0.05  # seconds
+_FOR_OTHERS, _AT_THE_END = 60.0, 5.0  # seconds that rank 0 waits, when it has ended, for the reports of the others
+_FOR_WORKERS = 40.0  # seconds that torchrun gets to end its workers; it itself gives them 30
+
+
+def is_launcher(name: str, *, module: bool) -> bool:
+    """Is this torchrun? Raises NotRunnableError for its predecessor, whose workers cannot be run as modules."""
+    if module and name == "torch.distributed.launch":
+        raise NotRunnableError("-m torch.distributed.launch is out of date; run: gradlab doctor torchrun ...")
+    return name == LAUNCHER if module else Path(name).name == "torchrun"
+
+
+def watched_command(arguments: Sequence[str], limits: WatchLimits) -> list[str]:
+    """Return the command of torchrun in which each rank runs under the doctor.
+
+    Raises NotRunnableError for arguments that torchrun does not take, or that leave no room for the doctor.
+    """
+    from torch.distributed.run import get_args_parser
+
+    parser = get_args_parser()
+    parser.prog, parser.usage = "torchrun", "gradlab doctor torchrun [options of torchrun] train.py ..."
+    try:
+        given = parser.parse_args([*arguments])
+    except SystemExit as error:  # torchrun has said what is wrong
+        raise NotRunnableError("torchrun does not take these arguments") from error
+    if given.no_python or given.run_path:
+        raise NotRunnableError("torchrun with --no-python or --run-path cannot be watched; leave that option out")
+    own = [*arguments][: len(arguments) - len(given.training_script_args) - 1]
+    doctor = ["-m", "gradlab", "doctor", "--report-to", str(limits.folder)]
+    for option, limit in (("--updates", limits.updates), ("--seconds", limits.seconds)):
+        doctor += [option, str(limit)] if limit is not None else []
+    program = [*(["-m"] if given.module else []), given.training_script, *given.training_script_args]
+    return [sys.executable, "-m", LAUNCHER, *own, *doctor, *program]
+
+
+def run_torchrun(command: Sequence[str]) -> int:
+    """Run it and return its exit code; when this process is to end, it is told to end, too, and waited for."""
+    running = subprocess.Popen(command)
+    try:
+        return running.wait()
+    except BaseException:
+        running.terminate()
+        try:
+            running.wait(_FOR_WORKERS)
+        except subprocess.TimeoutExpired:
+            running.kill()
+        raise
+
+
+class LocalRanks:
+    """The ranks on this machine, where torchrun runs the doctor: they meet in a folder, and the first reports."""
+
+    def __init__(self, environment: Mapping[str, str] = os.environ) -> None:
+        """Read from the environment what torchrun has said there."""
+        self.rank = environment.get("RANK", "0")
+        self.first = environment["LOCAL_RANK"] == "0"
+        self.number = int(environment["LOCAL_WORLD_SIZE"])
+        owner = os.getuid() if hasattr(os, "getuid") else 0
+        run = f"{environment.get('MASTER_PORT', '')}-{environment.get('TORCHELASTIC_RESTART_COUNT', '')}"
+        # All ranks have the same parent, the agent of torchrun.
+        self.folder = Path(tempfile.gettempdir()) / f"gradlab-doctor-{owner}-{os.getppid()}-{run}"
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        if hasattr(os, "getuid") and self.folder.stat().st_uid != owner:
+            raise NotRunnableError(f"{self.folder} belongs to another user")
+
+    def wait(self, *, patient: bool) -> None:
+        """Wait until all have reported, not for long if they are to be ended from outside."""
+        end = time.monotonic() + (_FOR_OTHERS if patient else _AT_THE_END)
+        while len(read_reports(self.folder)[0]) < self.number and time.monotonic() < end:
+            time.sleep(_POLL)
+
+
+def started_by_torchrun(environment: Mapping[str, str] = os.environ) -> bool:
+    """Is this process one rank of several?"""
+    return "TORCHELASTIC_RUN_ID" in environment and int(environment.get("LOCAL_WORLD_SIZE", "1")) > 1

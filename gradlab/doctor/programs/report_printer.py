@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ..finding import Finding, Report
-from ..reports.filters import FindingFilter
-from ..reports.formats import format_report
+from ..reports import FindingFilter, format_report
 
 
 @dataclass(frozen=True)

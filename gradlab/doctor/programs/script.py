@@ -7,19 +7,27 @@ import shutil
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..finding import Report
-from ..reports.filters import FindingFilter
-from .child_reports import expect_report, merge_reports, read_reports
-from .child_run import WatchLimits, run_and_report
-from .entry_point import EntryPoint, NotRunnableError, find_entry_point
-from .launchers import LocalRanks, is_launcher, run_torchrun, started_by_torchrun, watched_command
-from .program_watch import ProgramWatch
+from ..reports import FindingFilter
+from ..watching import watch
+from .child_processes import ChildProcesses
+from .child_reports import ChildReport, expect_report, merge_reports, read_reports, write_report
+from .child_run import FollowedProcesses, TerminatedError, WatchLimits, run_and_report, sigterm_raises
+from .entry_point import (
+    EntryPoint,
+    LocalRanks,
+    NotRunnableError,
+    find_entry_point,
+    is_launcher,
+    run_torchrun,
+    started_by_torchrun,
+    watched_command,
+)
 from .report_printer import ReportPrinter, ReportStyle
-from .terminating import TerminatedError, sigterm_raises
 
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
 """Exit codes. A program that ends with an error, and no finding to explain it, could not be run."""
@@ -170,3 +178,33 @@ def _print_own_part(error: BaseException, program: EntryPoint) -> None:
     while trace is not None and trace.tb_frame.f_code.co_filename != str(program.path):
         trace = trace.tb_next
     traceback.print_exception(type(error), error, trace, file=sys.stderr)
+
+
+class ProgramWatch(watch):
+    """A watch that follows processes."""
+
+    def __init__(self, limits: WatchLimits, on_enough: Callable[[Report], object] | None = None) -> None:
+        """``on_enough(report)`` is called when the watch has ended early."""
+        super().__init__(updates=limits.updates, seconds=limits.seconds)
+        self._on_enough = on_enough
+        self.processes = FollowedProcesses(limits, self._leave)
+
+    def write(self, path: Path, name: str) -> None:
+        """Write the report for another process to read."""
+        write_report(path, self.as_child(name))
+
+    def as_child(self, name: str) -> ChildReport:
+        """Return the report as one of several."""
+        return ChildReport(name, self, self.trained, self.rank_norms)
+
+    def _listen_to_children(self) -> ChildProcesses:
+        return ChildProcesses(self.processes.follow)
+
+    def _leave(self) -> None:
+        """End the watch in a process that was forked, without a word."""
+        self.__exit__(None, None, None)
+
+    def _end_early(self) -> None:
+        super()._end_early()
+        if self._on_enough is not None:
+            self._on_enough(self)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from ..causes.calls import condition_around
 from ..events import NO_SITE
 from ..finding import Code, Severity
-from ..source.source_search import clears_by_hand
+from ..source.calls import condition_around
+from ..source.grad_lines import clears_by_hand
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 
@@ -95,7 +95,7 @@ class WindowDropped(Rule):
             self._odd[optimizer] = f"update {facts.number} applied {len(fresh)} batches ({numbered(fresh)})"
 
     def end(self, *, normal: bool) -> None:
-        """RuleRunner each optimizer's windows as a whole."""
+        """Judge each optimizer's windows as a whole."""
         for optimizer, sizes in self._sizes.items():
             if leaks(sizes):
                 words = (

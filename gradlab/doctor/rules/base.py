@@ -7,9 +7,9 @@ from dataclasses import replace
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..causes.excerpt import excerpt
 from ..events import MANUAL_UPDATE
 from ..finding import Cause, Code, Finding, Severity
+from ..source.excerpt import excerpt
 from ..state.param_index import bit_positions
 
 if TYPE_CHECKING:

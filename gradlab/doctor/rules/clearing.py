@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from ..causes.calls import never_reached, without_brackets
-from ..causes.syntax import function_around
 from ..events import Site
 from ..finding import Cause, Code
+from ..source.calls import never_reached, without_brackets
+from ..source.syntax import function_around
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 

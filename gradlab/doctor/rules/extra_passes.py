@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..finding import Cause, Code
-from ..source.source_search import first_step_between, reads_gradient_of_an_input
+from ..source.grad_lines import first_step_between, reads_gradient_of_an_input
 from ..state.grad_groups import StepFacts, unique_sorted
 from .base import Rule, RuleContext, numbered
 

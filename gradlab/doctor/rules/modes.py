@@ -1,4 +1,4 @@
-"""Training and evaluation mode."""
+"""Training and evaluation mode, and evaluation that builds graphs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from typing import Any
 
 from ...formatting import number_of
-from ..causes.calls import end_of_function, first_in_loop, never_reached, without_brackets
-from ..causes.syntax import at, function_around
 from ..events import NO_SITE, Site
 from ..finding import Cause, Code
+from ..source.calls import end_of_function, first_in_loop, never_reached, without_brackets
+from ..source.syntax import at, function_around
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext
 
-_ENOUGH = 3
+_ENOUGH = 3  # updates, or graphs that were thrown away
 _NORM = "Norm"  # BatchNorm1d, SyncBatchNorm, InstanceNorm2d
 _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
 
@@ -182,3 +182,40 @@ class ValidationInTrainMode(Rule):
         scope = function_around(call)
         known = without_brackets(files, "eval") or never_reached(files, "eval", self.context.log.callers)
         return known or (at(self._last_train) if scope is function_around(self._last_train) else None) or Cause(*call)
+
+
+class ValidationBuildsGraph(Rule):
+    """Calls in evaluation mode build graphs, and each is thrown away without a backward pass.
+
+    Known by following the graphs: an output's graph was freed, and nothing had gone back through any graph since it was
+    built. It costs memory and time and no accuracy: a hint. Lines that a backward pass or ``autograd.grad``
+    follows (attacks, saliency, a frozen network inside a loss) are left alone.
+    """
+
+    VALIDATION_BUILDS_GRAPH = Code("validation-builds-graph", "09_gpu_memory")
+
+    def __init__(self, context: RuleContext) -> None:
+        """Start with nothing seen."""
+        super().__init__(context)
+        self._trained = 0
+
+    def step(self, facts: StepFacts) -> None:
+        """Note what is trained."""
+        self._trained |= facts.step.params
+
+    def end(self, *, normal: bool) -> None:
+        """Report the lines whose graphs were never used."""
+        graphs = self.context.log.unused_graphs
+        graphs.settle()
+        for site, (wasted, params) in graphs.lines.items():
+            if wasted < _ENOUGH or not params & self._trained:
+                continue
+            self.report(
+                self.VALIDATION_BUILDS_GRAPH,
+                "hint",
+                site,
+                "The model is evaluated with gradients on: each call builds a graph that no backward() uses, which "
+                "costs memory and time.",
+                f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran",
+                "with torch.no_grad():  # around validation",
+            )

@@ -7,10 +7,10 @@ from collections import defaultdict, deque
 from typing import Any
 
 from ...formatting import short
-from ..causes.losses import calls_named
-from ..causes.syntax import only
 from ..events import NO_SITE, LossFlaw
 from ..finding import Cause, Code
+from ..source.calls import calls_named
+from ..source.syntax import only
 from ..state.grad_groups import StepFacts
 from ..state.param_index import bit_positions
 from .base import Rule, RuleContext

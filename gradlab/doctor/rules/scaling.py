@@ -6,10 +6,9 @@ from collections import Counter
 from functools import partial
 from typing import Any
 
-from ..causes.calls import conditional_call, context_around, without_brackets
 from ..events import Site
 from ..finding import Cause, Code
-from ..source.source_search import calls_in_loop
+from ..source.calls import calls_in_loop, conditional_call, context_around, without_brackets
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 
@@ -17,6 +16,9 @@ from .base import Rule, RuleContext, numbered
 def missing_update(context: RuleContext, step: Site) -> Cause | None:
     """Return ``scaler.update`` without brackets, the ``if`` around it, or the step that it belongs after."""
     return without_brackets(context.log.files(), "update") or conditional_call(step, "update") or Cause(*step)
+
+
+NEVER_SCALED = "scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it."
 
 
 class Scaling(Rule):
@@ -77,7 +79,7 @@ class Scaling(Rule):
                 self.SCALER_BYPASSED,
                 "error",
                 backward.site,
-                "scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
+                NEVER_SCALED,
                 f"update {number} divided the gradient of batch {backward.number}, whose loss was not scaled",
                 "scaler.scale(loss).backward()",
             )

@@ -10,7 +10,7 @@ from ...formatting import number_of
 from ..events import MANUAL_UPDATE, NO_SITE
 from ..finding import Cause, Code, Severity
 from ..source.loop_nesting import loops_around
-from ..source.source_search import source_line
+from ..source.syntax import source_line
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext
 

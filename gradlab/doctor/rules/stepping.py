@@ -7,17 +7,19 @@ from functools import partial
 from typing import Any
 
 from ...formatting import number_of
-from ..causes.calls import never_reached, without_brackets
-from ..causes.cuts import cut_before
-from ..causes.syntax import at
-from ..causes.wiring import frozen_by
 from ..events import NO_SITE, Site
 from ..finding import Cause, Code
-from ..source.source_search import clears_by_hand
+from ..source.calls import never_reached, without_brackets
+from ..source.cuts import cut_before
+from ..source.grad_lines import clears_by_hand
+from ..source.syntax import at
+from ..source.wiring import frozen_by
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 
 _PASSES = 32  # kept to say where: WGAN runs five passes of the critic for each of the generator
+
+CLEARED_BEFORE_STEP = "The gradients are cleared after backward() and before step(), so the step has nothing to apply."
 
 
 class EmptyStep(Rule):
@@ -73,7 +75,7 @@ class EmptyStep(Rule):
                 self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP,
                 "error",
                 clear.site if clear.site != NO_SITE else clears_by_hand(facts.step.site),
-                "The gradients are cleared after backward() and before step(), so the step has nothing to apply.",
+                CLEARED_BEFORE_STEP,
                 f"{numbered(lost)} was cleared before update {facts.number}; {times} updates found no gradient",
                 f"{self._variable(facts)}.zero_grad()  # move it above loss.backward(), or below step()",
             )

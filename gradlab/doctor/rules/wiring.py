@@ -7,11 +7,11 @@ from functools import partial
 from typing import Any
 
 from ...formatting import number_of
-from ..causes.cuts import cut_before
-from ..causes.syntax import at
-from ..causes.wiring import made_from_helper, plain_container
 from ..events import NO_SITE, Backward, Forward, Site
 from ..finding import Cause, Code, Severity
+from ..source.cuts import cut_before
+from ..source.syntax import at
+from ..source.wiring import made_from_helper, plain_container
 from ..state.grad_groups import StepFacts
 from ..state.param_index import bit_positions
 from .base import Lookup, Rule, RuleContext

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..events import Site
-from .source_search import syntax_tree
+from .syntax import syntax_tree
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 

@@ -11,13 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from ..callsite import variables
-from ..causes.cuts import cut_in_function
-from ..causes.syntax import function_around, node_place
 from ..events import LossFlaw
 from ..finding import Cause
+from .cuts import DETACHING, NEW_TENSORS, cut_in_function
+from .syntax import function_around, node_place
 
-_CUTS = ("item", "detach", "numpy", "tolist", "detach_")
-_NEW = ("tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor")
 _MISSING = object()
 _DEEP = 4  # names of sums in sums
 
@@ -224,9 +222,9 @@ def _cuts(value: ast.expr) -> ast.expr | None:
     if not isinstance(value, ast.Call):
         return None
     if isinstance(value.func, ast.Attribute):
-        if value.func.attr in _CUTS:
+        if value.func.attr in DETACHING:
             return value.func.value
-        if value.func.attr in _NEW and value.args:
+        if value.func.attr in NEW_TENSORS and value.args:
             return value.args[0]
         inner = value.func.value  # x.detach().mean(), x.item().real
         return _cuts(inner) if isinstance(inner, (ast.Call, ast.Attribute)) else None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...drawing import Drawing, draw_batch_history, to_png, to_svg
-from ...formatting import png_img
-from ...scenes import BatchHistory
+from ..drawing import Drawing, draw_batch_history, to_png, to_svg
+from ..formatting import png_img
+from ..scenes import BatchHistory
 
 _MOST = 4  # optimizers
 _WIDE = 720  # CSS pixels

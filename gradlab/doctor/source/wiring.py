@@ -7,8 +7,7 @@ from collections.abc import Iterable
 
 from ..events import Site
 from ..finding import Cause
-from ..source.source_search import syntax_tree
-from .syntax import FUNCTIONS, dotted, node_place, only
+from .syntax import FUNCTIONS, dotted, node_place, only, syntax_tree
 
 
 def plain_container(files: Iterable[str], name: str) -> Cause | None:

@@ -7,25 +7,17 @@ from collections.abc import Collection, Iterable, Iterator
 
 from ..events import Site
 from ..finding import Cause
-from ..source.source_search import source_line, syntax_tree
-from .syntax import FUNCTIONS, dotted, function_around, node_place, only, own_nodes
+from .syntax import FUNCTIONS, dotted, function_around, node_place, only, own_nodes, source_line, syntax_tree
 
-_METHODS = (
-    "detach",
-    "detach_",
-    "item",
-    "numpy",
-    "tolist",
-    "argmax",
-    "argmin",
-    "argsort",
-    "round",
-    "bool",
-    "long",
-    "int",
-)
-_FUNCTIONS = ("tensor", "Tensor", "FloatTensor", "as_tensor", "from_numpy", "argmax", "argmin", "array", "float", "int")
+DETACHING = ("item", "detach", "numpy", "tolist", "detach_")
+"""Methods of a tensor whose result is not in its graph."""
+NEW_TENSORS = ("tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor")
+"""Functions that make a tensor out of values, without the graph that these came from."""
+_METHODS = (*DETACHING, "argmax", "argmin", "argsort", "round", "bool", "long", "int")
+_FUNCTIONS = (*NEW_TENSORS, "argmax", "argmin", "array", "float", "int")
 _NO_GRAD = ("no_grad", "inference_mode", "set_grad_enabled")
+
+
 _MOST_STEPS = 200
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..finding import Cause, Finding
-from ..source.source_search import source_line
+from .syntax import source_line
 
 _MOST = 96  # characters of a line
 

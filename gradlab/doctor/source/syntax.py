@@ -1,15 +1,40 @@
-"""Finding one's way in a parsed file: the function around a line, the statement on it, the words of a node."""
+"""The learner's source, parsed: its lines, the function around one, the statement on it, the words of a node."""
 
 from __future__ import annotations
 
 import ast
+import linecache
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
+from ..._process import parse_python
 from ..events import Site
 from ..finding import Cause
-from ..source.source_search import syntax_tree
+
+
+def source_line(site: Site) -> str:
+    """Return a line of the learner's source, "" if it can't be read."""
+    linecache.checkcache(site[0])  # it may have been edited since it was read last
+    return linecache.getline(*site)
+
+
+def syntax_tree(file: str) -> ast.Module | None:
+    """Return a file as it is now, parsed; None if that is not possible."""
+    linecache.checkcache(file)
+    return _parsed("".join(linecache.getlines(file)))
+
+
+@lru_cache(maxsize=64)
+def _parsed(source: str) -> ast.Module | None:
+    try:
+        return parse_python(source)
+    except (SyntaxError, ValueError):
+        return None
+
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 

@@ -1,1 +1,0 @@
-"""What becomes of the findings: which count, in which form, and as a picture."""
