@@ -11,7 +11,6 @@ import json
 import random
 import re
 import runpy
-import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -21,13 +20,14 @@ import pytest
 import torch
 from sampling import every
 
+from gradlab.__main__ import main
 from gradlab.doctor import Report, watch
 
 LOOPS = Path(__file__).parents[1] / "corpus"
 BAD = sorted((LOOPS / "bad").rglob("*.py"))
 GOOD = sorted((LOOPS / "good").rglob("*.py"))
 PROGRAMS = sorted((LOOPS / "programs").rglob("*.py"))
-SAMPLE = 3  # of each kind through the command line, which takes three seconds each
+SAMPLE = 3  # of each kind through the command line
 
 
 def name(path: Path) -> str:
@@ -181,17 +181,14 @@ def test_a_finding_says_what_was_seen_what_to_write_and_where_to_read_on(fresh):
             assert f"{path.name}:{finding.line}" in report.text
 
 
-@pytest.mark.parametrize("path", every(3, evenly(BAD) + evenly(GOOD)), ids=name)
-def test_the_command_line_says_the_same(path):
-    asked = [sys.executable, "-W", "ignore", "-m", "gradlab", "doctor", "--json", str(path)]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=120, check=False)
-    findings = json.loads(done.stdout)["findings"]
-    seen = {(one["code"], Path(one["file"]).name, one["line"]) for one in findings if one["severity"] != "hint"}
-    if path in GOOD:
-        assert json.loads(done.stdout)["judged"]
-        assert (done.returncode, seen) == (0, set()), done.stderr
-    else:
-        code, line = marked(path)
-        wanted = (0, set()) if hinted(path) else (1, {(code, path.name, line)})
-        assert (done.returncode, seen) == wanted, done.stderr
-    assert "gradlab/doctor" not in done.stderr
+@pytest.mark.parametrize("path", evenly(BAD) + evenly(GOOD), ids=name)
+def test_the_command_line_says_the_same(path, fresh, capfd):
+    ended = main(["doctor", "--json", str(path)])
+    out, err = capfd.readouterr()
+    report = json.loads(out)
+    seen = {
+        (one["code"], Path(one["file"]).name, one["line"]) for one in report["findings"] if one["severity"] != "hint"
+    }
+    wanted = set() if path in GOOD or hinted(path) else {(marked(path)[0], path.name, marked(path)[1])}
+    assert (ended, seen, report["judged"]) == (int(bool(wanted)), wanted, True), err
+    assert "gradlab/doctor" not in err

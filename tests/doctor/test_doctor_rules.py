@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,8 @@ def test_a_code_leads_to_a_notebook(code: Code) -> None:
     assert (ROOT / "notebooks" / f"{code.notebook}.ipynb").is_file()
 
 
-def test_a_code_is_declared_once_and_every_rule_has_one() -> None:
+def test_a_code_is_declared_once() -> None:
     assert len({code.name for code in CODES}) == len(CODES)
-    assert [rule.__name__ for rule in RULES if not rule.codes] == []
 
 
 def test_every_code_has_its_loops() -> None:
@@ -40,7 +40,7 @@ def test_rules_are_found_by_being_there() -> None:
         line.split("(")[0].removeprefix("class ")
         for path in sorted(folder.glob("*.py"))
         for line in path.read_text().splitlines()
-        if line.startswith("class ") and line.endswith("(Rule):")
+        if re.match(r"class [A-Z]\w+\(_?\w*Rule\):", line)
     ]
     assert [rule.__name__ for rule in RULES] == written
 

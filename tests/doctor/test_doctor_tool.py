@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
 import pytest
-from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, HEALTHY, NOT_RUN, doctor
+from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, FORGETS, HEALTHY, NOT_RUN, command, doctor
 
 from gradlab.doctor.reports import FindingFilter, known_codes, read_settings
-
-FORGETS = "missing-zero-grad"
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """A folder to run programs in; __main__ is put back."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
-    return tmp_path
-
-
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    asked = [sys.executable, "-m", "gradlab", "doctor", *arguments]
-    return subprocess.run(asked, capture_output=True, text=True, timeout=120, check=False)
 
 
 def test_what_a_child_prints_does_not_spoil_the_report(folder: Path) -> None:

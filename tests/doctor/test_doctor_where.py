@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, HEALTHY, NOT_RUN, doctor
+from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, FORGETS, HEALTHY, NOT_RUN, command, doctor
 from torch.distributed.run import get_args_parser
 from torch.nn.parallel import DistributedDataParallel
 
@@ -26,7 +26,6 @@ from gradlab.doctor.programs.entry_point import NotRunnableError, watched_comman
 from gradlab.doctor.programs.rank_gradients import RankGradients
 from gradlab.doctor.programs.script import ProgramWatch
 
-FORGETS = "missing-zero-grad"
 LOOP = """
 import torch
 
@@ -41,14 +40,6 @@ def train(rank=0, forget=True):
         optimizer.step()  # line 12
 """
 MAIN = '\nif __name__ == "__main__":\n'
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to run programs in; __main__ is put back."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
-    return tmp_path
 
 
 def train(updates: int = 6, *, forget: bool = True, on_update=lambda number: None) -> None:
@@ -316,11 +307,6 @@ def test_processes_run_also_where_no_report_can_be_written(folder: Path) -> None
     assert not report.judged
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    asked = [sys.executable, "-m", "gradlab", "doctor", *arguments]
-    return subprocess.run(asked, capture_output=True, text=True, timeout=300, check=False)
-
-
 def test_ranks_of_spawn_give_one_report(folder: Path) -> None:
     spawn = "    import torch.multiprocessing\n    torch.multiprocessing.spawn(train, nprocs=2)\n"
     (folder / "train.py").write_text(LOOP + MAIN + spawn)
@@ -456,19 +442,6 @@ def test_the_norm_is_that_of_the_wrapped_model() -> None:
 
 
 # The end.
-
-
-def test_sigterm_ends_the_program_after_the_report(folder: Path) -> None:
-    (folder / "train.py").write_text(FORGETFUL + "print('ready', flush=True)\nimport time\ntime.sleep(60)")
-    asked = [sys.executable, "-m", "gradlab", "doctor", "train.py"]
-    running = subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert running.stdout is not None
-    assert running.stdout.readline() == "ready\n"
-    running.terminate()
-    out, err = running.communicate(timeout=60)
-    assert running.returncode == FINDINGS
-    assert FORGETS in out
-    assert err == "gradlab doctor: the script was ended by SIGTERM\n"
 
 
 def test_the_exit_code_of_the_program_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,7 @@
 """The rules: one file a theme. Each rule follows the facts that concern it, and speaks when it is sure.
 
 A false alarm costs more trust than a miss: where one time could be chance, a rule waits until the pattern repeats.
-Every subclass of Rule in a file of this folder is a rule: there is no list to add it to.
+Every subclass of Rule that has codes, in a file of this folder, is a rule: there is no list to add it to.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _rules() -> tuple[type[Rule], ...]:
         for module in sorted(modules, key=lambda module: module.__name__)
         for value in vars(module).values()
         if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module.__name__
-        if value is not Rule
+        if value.codes
     )
 
 

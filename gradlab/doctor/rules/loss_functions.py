@@ -21,30 +21,36 @@ class _Words(NamedTuple):
     """... and in the name of what is one too many."""
 
 
-class _FlawsOfLoss:
-    """Collects what the graphs next to losses show of one code.
+class _LossRule(Rule):
+    """Collects what the graphs next to losses show of its one code.
 
     They are looked at in the first three passes of each line and a few later ones. Something found is reported at the
     end, with the lines of an update that was recorded for it.
     """
 
-    def __init__(self, rule: Rule, code: Code, words: dict[str, _Words]) -> None:
-        self._rule, self._code, self._words = rule, code, words
+    _WORDS: ClassVar[dict[str, _Words]]
+
+    def __init__(self, context: RuleContext) -> None:
+        """Start with nothing seen."""
+        super().__init__(context)
         self._seen: dict[tuple[str, int], tuple[Any, LossFlaw]] = {}
 
-    def collect(self, backward: Any) -> None:
+    def backward(self, backward: Any) -> None:
+        """Keep what was found in the graph."""
         for flaw in backward.flaws:
-            if flaw.kind in self._words:
+            if flaw.kind in self._WORDS:
                 key = flaw.kind, backward.call_path
                 if key not in self._seen or (flaw.traced and not self._seen[key][1].traced):
                     self._seen[key] = backward, flaw
 
-    def report(self) -> None:
+    def end(self, *, normal: bool) -> None:
+        """Report it."""
+        (code,) = self.codes
         for backward, flaw in self._seen.values():
-            words = self._words[flaw.kind]
+            words = self._WORDS[flaw.kind]
             site = flaw.loss if flaw.loss != NO_SITE else loss_call(backward.site, words.loss)
             seen, cause = f"at batch {backward.number}, {flaw.seen}", _cause(backward.site, flaw, site, words)
-            self._rule.report(self._code, words.severity, site, words.message, seen, words.fix, cause)
+            self.report(code, words.severity, site, words.message, seen, words.fix, cause)
 
 
 def _cause(backward: Site, flaw: LossFlaw, site: Site, words: _Words) -> Cause | None:
@@ -68,7 +74,7 @@ _SOFTMAX, _SIGMOID = ("softmax", "softmin"), ("sigmoid",)
 _LOGITS = "# take softmax out: the loss wants the last layer's result as it is, the logits"
 
 
-class SoftmaxTwice(Rule):
+class SoftmaxTwice(_LossRule):
     """``cross_entropy`` takes a softmax itself; a softmax before it makes gradients small and caps the confidence.
 
     Known from autograd's graph: LogSoftmax whose input, but for reshaping, is the result of Softmax over the same
@@ -110,22 +116,8 @@ class SoftmaxTwice(Rule):
         ),
     }
 
-    def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
-        super().__init__(context)
-        self._flaws = _FlawsOfLoss(self, self.SOFTMAX_BEFORE_CROSS_ENTROPY, self._WORDS)
 
-    def backward(self, backward: Any) -> None:
-        """Keep what was found in the graph."""
-        if backward.flaws:
-            self._flaws.collect(backward)
-
-    def end(self, *, normal: bool) -> None:
-        """Report it."""
-        self._flaws.report()
-
-
-class SigmoidTwice(Rule):
+class SigmoidTwice(_LossRule):
     """``BCEWithLogitsLoss`` takes a sigmoid itself.
 
     Known from autograd's graph: its input, but for reshaping, is the result of Sigmoid or Softmax.
@@ -144,22 +136,8 @@ class SigmoidTwice(Rule):
         for name, source in (("sigmoid", _SIGMOID), ("softmax", _SOFTMAX))
     }
 
-    def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
-        super().__init__(context)
-        self._flaws = _FlawsOfLoss(self, self.SIGMOID_BEFORE_BCE_WITH_LOGITS, self._WORDS)
 
-    def backward(self, backward: Any) -> None:
-        """Keep what was found in the graph."""
-        if backward.flaws:
-            self._flaws.collect(backward)
-
-    def end(self, *, normal: bool) -> None:
-        """Report it."""
-        self._flaws.report()
-
-
-class LossBroadcasts(Rule):
+class LossBroadcasts(_LossRule):
     """Predictions of shape (N, 1) against targets of shape (N,): each is compared with all.
 
     Known from the shapes in autograd's graph: one side of a squared, absolute or Huber difference has grown from
@@ -177,20 +155,6 @@ class LossBroadcasts(Rule):
             (),
         )
     }
-
-    def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
-        super().__init__(context)
-        self._flaws = _FlawsOfLoss(self, self.LOSS_BROADCASTS, self._WORDS)
-
-    def backward(self, backward: Any) -> None:
-        """Keep what was found in the graph."""
-        if backward.flaws:
-            self._flaws.collect(backward)
-
-    def end(self, *, normal: bool) -> None:
-        """Report it."""
-        self._flaws.report()
 
 
 class LossTermDetached(Rule):
