@@ -17,6 +17,8 @@ os.environ["GRADLAB_RECORD"] = "off"
 
 _LATER = ("slow", "browser", "notebook")
 """Markers of the tests that wait for ``--all``."""
+_FIRST = ("tests/browser", "notebooks", "tests/course", "tests/commands")
+"""Folders whose files take longest: begun last, one would keep one worker busy while the other has nothing to do."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,6 +43,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.path.suffix == ".ipynb":
             item.add_marker(pytest.mark.notebook)
+    items.sort(key=lambda item: next((at for at, folder in enumerate(_FIRST) if _below(item, folder)), len(_FIRST)))
     if config.getoption("--all") or config.getoption("markexpr"):
         return
     paths = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
@@ -48,6 +51,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kept = [item for item in items if not _waits(item, [path.resolve() for path in paths], tests)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
     items[:] = kept
+
+
+def _below(item: pytest.Item, folder: str) -> bool:
+    return item.path.is_relative_to(item.config.rootpath / folder)
 
 
 def _waits(item: pytest.Item, paths: list[Path], tests: list[str]) -> bool:

@@ -22,7 +22,6 @@ class MonkeyPatches:
     """Replacements of attributes of modules and classes; ``undo`` takes them out, also from under newer ones."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._done: list[tuple[Any, str, Any]] = []
 
     def replace(self, owner: Any, name: str, make: Callable[[Below], Any]) -> None:

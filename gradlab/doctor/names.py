@@ -31,7 +31,6 @@ class VariableNames:
     """
 
     def __init__(self) -> None:
-        """Start with none."""
         self._looks = 0
         self.optimizers: dict[int, list[str]] = {}
         self.params: dict[int, list[str]] = {}

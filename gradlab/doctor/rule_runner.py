@@ -36,7 +36,6 @@ class RuleRunner:
     """Follows a loop with all rules."""
 
     def __init__(self) -> None:
-        """Start with nothing seen."""
         self.listener = TorchListener(self.on_events)
         self.context = RuleContext(self.listener.log)
         self.history = StepHistory(self.context)
@@ -122,7 +121,6 @@ class LiveDoctor:
     """``with doctor:`` around each slice of work; ``findings()`` says what is wrong at present."""
 
     def __init__(self) -> None:
-        """Start with nothing seen."""
         self._runner = RuleRunner()
 
     def __enter__(self) -> LiveDoctor:

@@ -10,7 +10,6 @@ class TrainingThreads:
     """The thread that is watched, and those that train beside it; threads that were there before do not count."""
 
     def __init__(self) -> None:
-        """Begin with the thread that calls this."""
         self._first = self._watched = threading.current_thread()
         self._older = WeakSet(threading.enumerate())
         self._older.discard(self._first)

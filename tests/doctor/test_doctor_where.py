@@ -23,8 +23,8 @@ from gradlab.doctor.programs.child_processes import command_for_doctor
 from gradlab.doctor.programs.child_reports import ChildReport, expect_report, merge_reports, read_reports, write_report
 from gradlab.doctor.programs.child_run import WatchLimits
 from gradlab.doctor.programs.entry_point import NotRunnableError, watched_command
-from gradlab.doctor.programs.rank_gradients import RankGradients
 from gradlab.doctor.programs.script import ProgramWatch
+from gradlab.doctor.watching import RankGradients
 
 LOOP = """
 import torch

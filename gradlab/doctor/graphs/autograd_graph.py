@@ -37,7 +37,6 @@ class Roots:
     """Losses, or outputs of models: how many of them are alive although their time is long over."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._tokens: list[weakref.ref[Token]] = []
 
     def alive(self, now: int) -> int:
@@ -155,7 +154,6 @@ class OpTracer:
     """Has autograd note the lines that make each node, from one backward pass to the next of the same call path."""
 
     def __init__(self) -> None:
-        """Start with nothing to wait for."""
         self._waiting: dict[int, int] = {}  # call path -> passes until the wait ends
         self._tries: dict[int, int] = {}
         self._on = False

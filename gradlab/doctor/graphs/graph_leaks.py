@@ -70,7 +70,6 @@ class UnusedGraphs:
     """Counts them for each line of the learner's."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._waiting: list[tuple[weakref.ref[Token], Site, int]] = []
         self.uses = 0
         """How often something went back through a graph, ``autograd.grad`` included."""

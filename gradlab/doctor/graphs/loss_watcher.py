@@ -24,7 +24,6 @@ class LossWatcher:
     """Fills in what an event tells of its loss."""
 
     def __init__(self) -> None:
-        """Start before the first pass."""
         self.tracer = OpTracer()
         self.compiled = False
         """Is a loss computed from a model whose graph is a single node?"""

@@ -28,7 +28,6 @@ class BackwardListener(Listener):
     """Listens to ``backward()``, however it is called."""
 
     def __init__(self, log: EventLog) -> None:
-        """Start before the first pass."""
         super().__init__(log)
         self._losses = autograd_graph.Roots()
         self._watcher = LossWatcher()

@@ -23,7 +23,6 @@ class OptimizerListener(Listener):
     """Listens to optimizers."""
 
     def __init__(self, log: EventLog) -> None:
-        """Start before the first step."""
         super().__init__(log)
         self._resumed = ResumedOptimizers()
         self._named: dict[int, int] = {}  # optimizer -> its parameters when names were looked for
@@ -155,7 +154,6 @@ class ResumedOptimizers:
     """Follows which optimizers go on where another one, made by the same line, has stopped."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._newest: dict[tuple[Site, int], _MadeOptimizer] = {}
         self._made: dict[int, _MadeOptimizer] = {}
 

@@ -114,7 +114,6 @@ class SchedulerListener(Listener):
     _inside = False
 
     def __init__(self, log: EventLog) -> None:
-        """Start with no schedulers."""
         super().__init__(log)
         self._plans = SchedulePlans()
 

@@ -40,7 +40,6 @@ class ZeroGradInMicroBatch(Rule):
     ZERO_GRAD_IN_MICRO_BATCH = Code("zero-grad-in-micro-batch", "07_gradient_accumulation", "The loop to keep")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with no windows seen."""
         super().__init__(context)
         self._row: Counter[int] = Counter()
 
@@ -72,7 +71,6 @@ class WindowDropped(Rule):
     )
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with no windows seen."""
         super().__init__(context)
         self._sizes: defaultdict[int, list[int]] = defaultdict(list)
         self._wiped: defaultdict[int, list[Any]] = defaultdict(list)
@@ -157,7 +155,6 @@ class LossNotDivided(Rule):
     LOSS_NOT_DIVIDED = Code("loss-not-divided", "07_gradient_accumulation", "Divide or not")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with no windows seen."""
         super().__init__(context)
         self._windows: Counter[int] = Counter()
         self._others: Counter[int] = Counter()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ..events import MANUAL_UPDATE
 from ..finding import Cause, Code, Finding, Severity
-from ..source.excerpt import excerpt
+from ..source.syntax import excerpt
 from ..state.param_index import bit_positions
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ class RuleContext:
     """What the rules share: what was recorded, the state, and the findings so far."""
 
     def __init__(self, log: EventLog) -> None:
-        """Start without findings."""
         self.log = log
         self.findings: dict[tuple[str, Site], Finding] = {}
         self.seen: dict[tuple[str, Site], int] = {}
@@ -103,7 +102,6 @@ class Rule:
         cls.codes = frozenset(value for value in vars(cls).values() if isinstance(value, Code))
 
     def __init__(self, context: RuleContext) -> None:
-        """Start knowing nothing."""
         self.context = context
 
     def report(

@@ -19,7 +19,6 @@ class MissingZeroGrad(Rule):
     MISSING_ZERO_GRAD = Code("missing-zero-grad", "03_forgetting_zero_grad", "How to recognise it")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with no suspicion."""
         super().__init__(context)
         self._times: Counter[int] = Counter()
         self._real = 0  # parameters whose gradients were seen not to be zeros when a backward added to them
@@ -109,7 +108,6 @@ class DoubleStep(Rule):
     DOUBLE_STEP = Code("double-step", "06_optimizer_step", "Who moves the weights")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with no suspicion."""
         super().__init__(context)
         self._times: Counter[Any] = Counter()
 
@@ -145,7 +143,6 @@ class ForeignGradients(Rule):
     FOREIGN_GRADIENTS_IN_STEP = Code("foreign-gradients-in-step", "04_zero_grad", "Two optimizers in a GAN")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with no suspicion."""
         super().__init__(context)
         self._times: Counter[Any] = Counter()
         self._alone: defaultdict[int, set[Any]] = defaultdict(set)  # optimizer -> lines whose passes it used at once

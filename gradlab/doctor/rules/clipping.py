@@ -22,7 +22,6 @@ class Clipping(Rule):
     CLIP_INSIDE_ACCUMULATION = Code("clip-inside-accumulation", "07_gradient_accumulation", "Clip after the window")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._times: Counter[Any] = Counter()
         self._calls: Counter[Any] = Counter()

@@ -30,7 +30,6 @@ class SamGradientsKept(Rule):
     SAM_GRADIENTS_KEPT = Code("sam-gradients-kept", "04_zero_grad")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with no suspicion."""
         super().__init__(context)
         self._times: Counter[Any] = Counter()
 
@@ -100,7 +99,6 @@ class AttackGradients(Rule):
     ATTACK_GRADIENTS_IN_STEP = Code("attack-gradients-in-step", "04_zero_grad")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with no suspicion."""
         super().__init__(context)
         self._times: Counter[Any] = Counter()
         self._reads: dict[Any, bool] = {}

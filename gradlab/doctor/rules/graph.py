@@ -24,7 +24,6 @@ class CarriedGraph(Rule):
     GRAPH_RETAINED_MEMORY_LEAK = Code("graph-retained-memory-leak", "10_loop_doctor", "Fine, until it is killed")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._nodes: dict[Any, list[tuple[int, int]]] = {}
         self._kept: list[Any] = []
@@ -88,7 +87,6 @@ class DataWriteInLoop(Rule):
     DATA_WRITE_IN_LOOP = Code("data-write-in-loop", "01_autograd")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._lines: dict[Site, None] = {}
 

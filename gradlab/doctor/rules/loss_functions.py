@@ -31,7 +31,6 @@ class _LossRule(Rule):
     _WORDS: ClassVar[dict[str, _Words]]
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._seen: dict[tuple[str, int], tuple[Any, LossFlaw]] = {}
 
@@ -169,7 +168,6 @@ class LossTermDetached(Rule):
     LOSS_TERM_DETACHED = Code("loss-term-detached", "01_autograd", "Cutting the graph")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._times: dict[Any, int] = {}
 

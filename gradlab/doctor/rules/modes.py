@@ -24,7 +24,6 @@ class EvalLeftOn(Rule):
     EVAL_MODE_LEFT_ON = Code("eval-mode-left-on", section="6 · Learned by heart")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._trained: set[int] = set()  # modules that were trained in training mode
         self._eval: dict[int, Any] = {}  # module -> where it was put into evaluation mode
@@ -101,7 +100,6 @@ class ValidationInTrainMode(Rule):
     VALIDATION_IN_TRAIN_MODE = Code("validation-in-train-mode")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._row: list[Any] = []
         self._stepped = 0
@@ -195,7 +193,6 @@ class ValidationBuildsGraph(Rule):
     VALIDATION_BUILDS_GRAPH = Code("validation-builds-graph", "09_gpu_memory")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._trained = 0
 

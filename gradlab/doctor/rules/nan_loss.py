@@ -52,7 +52,6 @@ class NanLoss(Rule):
     NAN_LOSS = Code("nan-loss", "08_mixed_precision")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._losses: defaultdict[int, deque[float]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
         self._first: dict[int, Any] = {}  # call path -> first pass of the row of losses that are not finite

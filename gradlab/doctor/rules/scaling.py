@@ -28,7 +28,6 @@ class Scaling(Rule):
     SCALER_BYPASSED = Code("scaler-bypassed", "08_mixed_precision", "The whole loop")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._times: Counter[Any] = Counter()
         self._open: dict[int, int] = {}  # optimizer -> scaler whose update() has not come yet
@@ -91,7 +90,6 @@ class Autocast(Rule):
     BACKWARD_INSIDE_AUTOCAST = Code("backward-inside-autocast", "08_mixed_precision", "What runs in which type")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._times: Counter[Any] = Counter()
 
@@ -126,7 +124,6 @@ class SkippedStep(Rule):
     SKIPPED_STEP_KEEPS_GRADIENTS = Code("skipped-step-keeps-gradients", "08_mixed_precision")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._skips: Counter[int] = Counter()  # optimizer -> its steps that were skipped
         self._sites: dict[int, Any] = {}

@@ -41,7 +41,6 @@ class Scheduling(Rule):
     )
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with no schedulers."""
         super().__init__(context)
         self._schedules: dict[int, _Schedule] = {}
 
@@ -131,7 +130,6 @@ class _Pace:
     """How one scheduler and the updates of its optimizer have followed one another."""
 
     def __init__(self, event: Any, calls: int) -> None:
-        """Begin with the scheduler's first step, after so many steps of the optimizer."""
         self.plan, self.site, self.optimizer = event.plan, event.site, event.optimizer
         self.first = self.at = calls
         self.count = 0
@@ -191,7 +189,6 @@ class Cadence(Rule):
     SCHEDULER_CADENCE = Code("scheduler-cadence", "07_gradient_accumulation", "The scheduler counts updates")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with no schedulers."""
         super().__init__(context)
         self._paces: dict[Any, _Pace] = {}
 

@@ -40,7 +40,6 @@ class OptimizerRemade(Rule):
     OPTIMIZER_REMADE = Code("optimizer-remade", "06_optimizer_step", "Who keeps what")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._settings: dict[Any, set[str]] = {}
 
@@ -95,7 +94,6 @@ class SharedParams(Rule):
     PARAMS_IN_TWO_OPTIMIZERS = Code("params-in-two-optimizers", "06_optimizer_step")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with no optimizers."""
         super().__init__(context)
         self._others: dict[int, list[int]] = {}
         self._newest: dict[frozenset[int], int] = {}  # two optimizers -> which of them has stepped last

@@ -34,7 +34,6 @@ class EmptyStep(Rule):
     GRAPH_BROKEN = Code("graph-broken", "01_autograd", "Cutting the graph")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with no suspicion."""
         super().__init__(context)
         self._times: Counter[Any] = Counter()
         self._steps: Counter[int] = Counter()
@@ -167,7 +166,6 @@ class NeverSteps(Rule):
     NEVER_STEPS = Code("never-steps", "06_optimizer_step", "Who moves the weights")
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._passes: list[Any] = []
         self._count = 0

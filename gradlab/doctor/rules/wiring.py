@@ -31,7 +31,6 @@ class MissingParams(Rule):
     OPTIMIZER_HOLDS_STALE_PARAMS = EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._together: Counter[int] = Counter()  # params of a pass -> how many had these
         self._site: dict[int, Any] = {}
@@ -179,7 +178,6 @@ class ModulesWithoutGradient(Rule):
     GRAPH_BROKEN = EmptyStep.GRAPH_BROKEN
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with nothing seen."""
         super().__init__(context)
         self._reached = 0
         self._passes = 0

@@ -1,4 +1,4 @@
-"""The learner's source, parsed: its lines, the function around one, the statement on it, the words of a node."""
+"""The learner's source, parsed: its lines, the function around one, the words of a node; and what to show of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from ..._process import parse_python
 from ..events import Site
-from ..finding import Cause
+from ..finding import Cause, Finding
 
 
 def source_line(site: Site) -> str:
@@ -102,3 +102,38 @@ def dotted(node: ast.AST) -> str:
 def _holds(node: ast.AST, line: int) -> bool:
     first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
     return bool(first <= line <= (last or first))
+
+
+_MOST = 96  # characters of a line
+
+
+def excerpt(finding: Finding) -> str:
+    """Return the line where it shows and the line to edit, in the order of the file; "" if neither can be read."""
+    cause = finding.cause
+    places = {(finding.file, finding.line)} if finding.line else set()
+    if cause is not None:
+        places.add((cause.file, cause.line))
+    lines = []
+    width = max((len(str(line)) for _, line in places), default=1)
+    for file, line in sorted(places):
+        text = source_line((file, line)).rstrip()
+        if not text:
+            continue
+        lines.append(f"{line:>{width}} | {text[:_MOST]}")
+        if cause is not None and (file, line) == (cause.file, cause.line):
+            lines.append(f"{'':>{width}} | {_mark(text, cause)}  edit here")
+    return "\n".join(_outdented(lines, width))
+
+
+def _mark(text: str, cause: Cause) -> str:
+    """Return carets under the words to change."""
+    first = cause.column if cause.end_column else len(text) - len(text.lstrip())
+    last = cause.end_column or len(text.split("  #")[0].rstrip())
+    return " " * first + "^" * max(1, min(last, _MOST) - first)
+
+
+def _outdented(lines: list[str], width: int) -> list[str]:
+    """Take away the blanks that all lines begin with."""
+    head = width + 3
+    blanks = min((len(line[head:]) - len(line[head:].lstrip()) for line in lines), default=0)
+    return [line[:head] + line[head + blanks :] for line in lines]

@@ -27,7 +27,6 @@ class SchedulePlans:
     """The plans of the schedulers that were seen."""
 
     def __init__(self) -> None:
-        """Start with none."""
         self._plans: dict[int, tuple[weakref.ref[Any], SchedulePlan]] = {}
 
     def made(self, scheduler: Any, frame: FrameType | None) -> None:

@@ -44,7 +44,6 @@ class StepHistory(Rule):
     """Counts what is inside ``.grad`` at every step; it finds nothing."""
 
     def __init__(self, context: RuleContext) -> None:
-        """Start with no steps."""
         super().__init__(context)
         self._columns: dict[int, _Columns] = {}
 

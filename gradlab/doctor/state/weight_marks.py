@@ -17,7 +17,6 @@ class WeightMarks:
     """What a few parameters of each optimizer were when they were looked at last."""
 
     def __init__(self, index: ParamIndex) -> None:
-        """Start with no parameters."""
         self._index = index
         self._looks = _LOOKS
         self._marks: dict[int, _Mark] = {}
