@@ -241,6 +241,33 @@ def test_nothing_of_the_watch_is_in_what_is_saved(tmp_path):
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=120)
 
 
+def test_an_optimizer_that_keeps_gradients_itself_may_clear_them_for_every_micro_batch():
+    class Clipped(Optimizer):
+        """As in DP-SGD: each gradient is scaled and kept, and step() applies their sum."""
+
+        def keep(self) -> None:
+            for p in self.param_groups[0]["params"]:
+                self.state[p]["kept"] = self.state[p].get("kept", 0) + p.grad / p.grad.norm()
+            self.zero_grad()
+
+        @torch.no_grad()
+        def step(self) -> None:
+            for p in self.param_groups[0]["params"]:
+                p.sub_(self.state[p].pop("kept") + p.grad, alpha=0.01)
+
+    model = nn.Linear(4, 1)
+    optimizer = Clipped(model.parameters(), {})
+    with watch() as report:
+        for _ in range(8):
+            optimizer.zero_grad()
+            for micro_batch in range(4):
+                model(batch()[0]).square().mean().backward()
+                if micro_batch < 3:
+                    optimizer.keep()
+            optimizer.step()
+    assert report.findings == []
+
+
 def test_a_report_can_be_copied_and_pickled():
     with watch(build()) as report:
         LOOPS["forgotten"]()

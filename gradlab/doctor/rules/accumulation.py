@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from ..events import NO_SITE
+from ..events import MANUAL_UPDATE, NO_SITE
 from ..finding import Code, Severity
 from ..source.calls import condition_around
 from ..source.grad_lines import clears_by_hand
@@ -47,7 +47,9 @@ class ZeroGradInMicroBatch(Rule):
         """Was all but the last pass of this window cleared?"""
         optimizer, lost = facts.step.optimizer, lost_in(facts)
         sites = {cleared.clear.site for cleared in facts.since.clearings if any(one in lost for one in cleared.lost)}
-        if not lost or len(facts.fresh) != 1 or len(sites) != 1 or facts.edited:
+        # The step() of an optimizer of the learner's own may bring back what it has kept, as DP-SGD does.
+        own = optimizer != MANUAL_UPDATE and self.context.state.optimizers[optimizer].own
+        if not lost or len(facts.fresh) != 1 or len(sites) != 1 or facts.edited or own:
             self._row[optimizer] = 0
             return
         self._row[optimizer] += 1
