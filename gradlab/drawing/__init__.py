@@ -7,33 +7,33 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .arrows import add_arrow_names as add_arrow_names
-    from .arrows import add_arrows as add_arrows
-    from .arrows import arrow_ends as arrow_ends
-    from .arrows import arrow_outline as arrow_outline
     from .axes import SUPERSCRIPTS as SUPERSCRIPTS
     from .axes import Axes as Axes
     from .axes import Scale as Scale
     from .axes import Side as Side
+    from .axes import from_zero as from_zero
     from .axes import make_axes as make_axes
     from .axes import panel_axes as panel_axes
-    from .batch_history import draw_batch_history as draw_batch_history
-    from .batches import BATCH_STYLES as BATCH_STYLES
-    from .batches import add_key as add_key
+    from .axes import value_limits as value_limits
     from .builder import PanelBuilder as PanelBuilder
+    from .builder import draw_chip as draw_chip
+    from .builder import draw_loop as draw_loop
+    from .builder import draw_message as draw_message
+    from .builder import fade as fade
     from .builder import make_box as make_box
-    from .comparison import draw_comparison as draw_comparison
-    from .fade import fade as fade
+    from .gradient import BATCH_STYLES as BATCH_STYLES
+    from .gradient import add_arrow_names as add_arrow_names
+    from .gradient import add_arrows as add_arrows
+    from .gradient import add_key as add_key
+    from .gradient import arrow_ends as arrow_ends
+    from .gradient import arrow_outline as arrow_outline
+    from .gradient import draw_batch_history as draw_batch_history
     from .labels import Box as Box
     from .labels import Spot as Spot
-    from .lettering import shorten as shorten
-    from .lettering import text_width as text_width
-    from .lettering import wrapped as wrapped
-    from .limits import from_zero as from_zero
-    from .limits import value_limits as value_limits
-    from .look import own_look as own_look
-    from .loop_text import draw_chip as draw_chip
-    from .loop_text import draw_loop as draw_loop
+    from .labels import shorten as shorten
+    from .labels import text_width as text_width
+    from .labels import wrapped as wrapped
+    from .loss import draw_comparison as draw_comparison
     from .marks import Axis as Axis
     from .marks import Band as Band
     from .marks import CodeText as CodeText
@@ -45,7 +45,12 @@ if TYPE_CHECKING:
     from .marks import Path as Path
     from .marks import Readout as Readout
     from .marks import Text as Text
-    from .message import draw_message as draw_message
+    from .memory import CATEGORY_STYLES as CATEGORY_STYLES
+    from .memory import area_look as area_look
+    from .memory import spread_labels as spread_labels
+    from .memory import stacked as stacked
+    from .memory import text_role as text_role
+    from .paint import own_look as own_look
     from .paint import small_png as small_png
     from .paint import to_png as to_png
     from .paint import to_svg as to_svg
@@ -63,14 +68,9 @@ if TYPE_CHECKING:
     from .palette import WEIGHTS as WEIGHTS
     from .palette import WRONG as WRONG
     from .palette import colour as colour
+    from .palette import themed_svg as themed_svg
     from .palette import tint as tint
     from .panels import draw as draw
-    from .stack import CATEGORY_STYLES as CATEGORY_STYLES
-    from .stack import area_look as area_look
-    from .stack import spread_labels as spread_labels
-    from .stack import stacked as stacked
-    from .stack import text_role as text_role
-    from .themed import themed_svg as themed_svg
     from .wire import Encoder as Encoder
 
 load_lazily(__name__, needs_torch=False)

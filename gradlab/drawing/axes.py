@@ -1,4 +1,7 @@
-"""A pair of axes: where a value lies in the panel, and the marks of spines, ticks and their words."""
+"""A pair of axes: limits on round numbers, where a value lies, and the marks of spines, ticks and their words.
+
+Limits are rounded to a ladder of round numbers, so that they move rarely; the same data, the same limits.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,86 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib.ticker import MaxNLocator
 
 from ..formatting import bytes_text, short
 from .labels import Box, Placer, Spot
-from .limits import Numbers
 from .marks import Axis, Mark, Path
+
+FINE = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+"""For numbers that seldom fall, such as the number of updates."""
+COARSE = (1.0, 2.0, 3.0, 5.0, 10.0)
+"""For numbers that rise and fall."""
+LARGEST_DRAWN = 1e300
+"""Beyond this, margins and tick steps would overflow a double."""
+LOG_FROM = 300.0
+"""An axis is logarithmic when its largest value is more than so many times its smallest."""
+_DECADES = 12.0  # that a logarithmic axis reaches down at most
+
+Numbers = npt.NDArray[np.float64]
+
+
+def numbers(values: Iterable[float]) -> Numbers:
+    """Turn plain numbers into an array in which every finite value is small enough to draw."""
+    array = np.array(values if hasattr(values, "__len__") else list(values), dtype=np.float64)
+    if np.maximum.reduce(np.abs(array), axis=None, initial=0.0) <= LARGEST_DRAWN:  # none is NaN or infinite either
+        return array
+    large = np.isfinite(array) & (np.abs(array) > LARGEST_DRAWN)
+    array[large] = np.copysign(LARGEST_DRAWN, array[large])
+    return array
+
+
+def nice_step(value: float, ladder: tuple[float, ...] = FINE) -> float:
+    """Round a positive number up to the next rung: a number of the ladder times a power of ten."""
+    if not value > 1e-300:
+        return 1e-300
+    power = 10.0 ** math.floor(math.log10(value))
+    return next((power * rung for rung in ladder if power * rung >= value * (1 - 1e-12)), power * 10)
+
+
+def from_zero(highest: float, ladder: tuple[float, ...] = FINE) -> float:
+    """Return the upper limit of an axis that begins at 0; 1 where there is nothing to show."""
+    return nice_step(highest * 1.02, ladder) if 0 < highest < math.inf else 1.0
+
+
+def around(low: float, high: float, ladder: tuple[float, ...] = FINE) -> tuple[float, float]:
+    """Return limits that hold two finite numbers, on multiples of a quarter of the rounded span."""
+    span = high - low
+    if span <= 1e-12 * max(abs(low), abs(high)):
+        span = max(abs(high) * 0.5, 1e-12) if high else 1.0
+    step = nice_step(span, ladder) / 4
+    return math.floor(low / step) * step, (math.floor(high / step) + 1) * step
+
+
+def value_limits(
+    values: Numbers,
+    room: float = 1.0,
+    ladder: tuple[float, ...] = FINE,
+    log_from: float = LOG_FROM,
+    *,
+    close: bool = False,
+) -> tuple[float, float, bool]:
+    """Return the limits for finite values, and whether the axis is logarithmic: where they lie too far apart.
+
+    ``room`` times the span is kept free above them. A linear axis begins at 0 unless a value is negative, or
+    the limits are to be ``close`` to the values.
+    """
+    if not len(values):
+        return 0.0, 1.0, False
+    low, high = float(values.min()), float(values.max())
+    if low > 0 or (low == 0 and high > 0):
+        smallest = low if low > 0 else float(values[values > 0].min())
+        spread = math.log10(high) - math.log10(smallest)  # the ratio of 1e300 to 1e-300 is no float
+        if spread > math.log10(log_from):
+            top = math.log10(high)
+            bottom = max(math.log10(smallest), top - _DECADES)
+            bottom, top = around(bottom, bottom + (top - bottom) * room)
+            return 10.0 ** max(bottom, -305.0), 10.0 ** min(top, 305.0), True
+    if low >= 0 and not close:
+        return 0.0, from_zero(high * room, ladder), False
+    return *around(low, low + (high - low) * room, ladder), False
+
 
 TICK = 12.0
 """Size of the words at ticks, in CSS pixels."""

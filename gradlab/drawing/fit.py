@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from ..formatting import bytes_text
 from ..scenes import Fit, share_of_gpu, which_fit
-from .axes import Axes, Side, byte_ticks, make_axes
+from .axes import Axes, Numbers, Side, byte_ticks, from_zero, make_axes
 from .builder import MARGIN, PanelBuilder, make_box
-from .labels import Box, Spot
-from .lettering import shorten, text_width
-from .limits import Numbers, from_zero
+from .labels import Box, Spot, shorten, text_width
 from .marks import Drawing, Path
-from .stack import area_look, spread_labels, stacked, text_role
+from .memory import area_look, spread_labels, stacked, text_role
 
 MOST_BARS = 4
 GPU_SIGHT = 4.0

@@ -3,23 +3,70 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from ..formatting import bytes_text
 from ..scenes import Memory, peak_location, share_of_gpu
-from .axes import Axes, Side, make_axes
+from .axes import Axes, Numbers, Side, from_zero, make_axes, numbers
 from .builder import MARGIN, PanelBuilder, make_box
-from .labels import Box, Spot
-from .lettering import shorten, text_width
-from .limits import Numbers, from_zero
+from .labels import Box, Spot, shorten, text_width
 from .marks import Band, Dots, Drawing, Path
-from .spread import Indices, StatementLayout, bounds, decimate, keep_recent
-from .stack import area_look, spread_labels, stacked, text_role
-from .statements import LEAST, lay_out, statement_words
+from .palette import COLOURS
+from .statements import LEAST, Indices, StatementLayout, bounds, decimate, keep_recent, lay_out, statement_words
+
+_ROLES = {
+    "weights": ("weights", ""),
+    "gradients": ("gradients", "//"),
+    "optimizer": ("optimizer", ".."),
+    "activations": ("activations", "\\\\"),
+    "inputs": ("grey", "--"),
+    "other": ("grey", ""),
+}
+CATEGORY_STYLES = {name: (COLOURS[role], hatch or None) for name, (role, hatch) in _ROLES.items()}
+"""Colour and hatch of each category, from the bottom of the stack to the top; unknown ones look like "other"."""
+_LARGEST = 1e290
+
+
+def stacked(categories: Mapping[str, Iterable[float]], count: int) -> dict[str, tuple[Numbers, Numbers]]:
+    """Return the lower and the upper edge of each category at ``count`` points; what is missing counts as 0."""
+    heights = np.zeros((len(_ROLES) + 1, count))
+    rows = {name: at for at, name in enumerate(_ROLES, 1)}
+    for name, values in categories.items():
+        got = np.clip(np.nan_to_num(numbers(values), posinf=0.0, neginf=0.0)[:count], 0, _LARGEST)
+        heights[rows.get(name, rows["other"]), : len(got)] += got
+    edges = np.cumsum(heights, axis=0)
+    return {name: (edges[at - 1], edges[at]) for name, at in rows.items()}
+
+
+def area_look(name: str) -> dict[str, Any]:
+    """Return how the area of a category is drawn, as fields of a Path."""
+    role, hatch = _ROLES[name]
+    strength = 50 if role != "grey" else 25 if hatch else 40
+    return {"fill": f"{role}/{strength}", "stroke": role if role != "grey" else "grey/70", "hatch": hatch}
+
+
+def text_role(name: str) -> str:
+    """Return the role of the category's name: dark enough to read on paper and on its own area."""
+    return f"{_ROLES[name][0]}-text"
+
+
+def spread_labels(heights: Mapping[str, float], gap: float, top: float) -> dict[str, float]:
+    """Move labels that would lie on each other ``gap`` apart, as little as can be, and none above ``top``."""
+    order = sorted(heights, key=lambda name: heights[name])
+    placed: list[float] = []
+    for name in order:
+        placed.append(max(heights[name], placed[-1] + gap if placed else 0.0))
+    ceiling = top
+    for at in range(len(placed) - 1, -1, -1):
+        placed[at] = max(min(placed[at], ceiling), 0.0)
+        ceiling = placed[at] - gap
+    return dict(zip(order, placed, strict=True))
+
 
 SIGHT = {"capacity": 2.0, "allocated": 1.5, "reserved": 1.5}
 """A level that lies higher than so many times the peak is said in words instead of drawn."""

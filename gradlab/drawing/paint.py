@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import matplotlib
@@ -20,9 +21,56 @@ from matplotlib.text import Text as Lettering
 from matplotlib.transforms import Affine2D, Bbox, TransformedBbox
 from PIL import Image as Picture
 
-from .look import own_look
 from .marks import Band, CodeText, Dots, Drawing, Image, Mark, Path, Text
-from .palette import colour
+from .palette import GREY, INK, colour
+
+# A learner's own rcParams (dark_background, usetex, xkcd) must not change the pictures.
+RC: dict[str, Any] = {
+    "font.family": ["DejaVu Sans"],
+    "font.size": 10.0,
+    "text.usetex": False,
+    "text.color": INK,
+    "figure.facecolor": "white",
+    "axes.facecolor": "white",
+    "axes.edgecolor": GREY,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.grid": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": True,
+    "axes.spines.bottom": True,
+    "axes.unicode_minus": True,
+    "axes.xmargin": 0.0,
+    "axes.ymargin": 0.0,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.labelsize": 10.0,
+    "ytick.labelsize": 10.0,
+    "xtick.direction": "out",
+    "ytick.direction": "out",
+    "xtick.minor.visible": False,
+    "ytick.minor.visible": False,
+    "xtick.top": False,
+    "ytick.right": False,
+    "lines.linewidth": 1.8,
+    "lines.antialiased": True,
+    "patch.linewidth": 1.0,
+    "hatch.linewidth": 1.0,
+    "path.simplify": True,
+    "path.sketch": None,
+    "path.effects": [],
+}
+
+
+@contextmanager
+def own_look() -> Iterator[None]:
+    """Make artists with the settings of this module, whatever the learner's rcParams say."""
+    with matplotlib.rc_context(RC):  # type: ignore[arg-type, unused-ignore]
+        yield
+
 
 _INCH = 96.0  # CSS pixels
 _POINT = 72 / _INCH  # points in a CSS pixel

@@ -6,16 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import scenes
-from .arrows import draw_arrows
-from .boundary import draw_boundary
 from .fit import draw_fit
-from .landscape import draw_landscape
+from .gradient import draw_arrows
+from .landscape import draw_landscape, draw_slice
 from .loss import draw_loss
 from .marks import Drawing
 from .memory import draw_memory
-from .samples import draw_samples
+from .predictions import draw_boundary, draw_samples
 from .scaler import draw_scaler
-from .slice import draw_slice
 
 SMALLEST = (260, 200)
 """The least width and height, in CSS pixels, that a panel is laid out for; a smaller one is made so large."""

@@ -8,10 +8,9 @@ import numpy as np
 
 from ..formatting import short
 from ..scenes import ScalerHistory
-from .axes import Side, make_axes
+from .axes import Numbers, Side, from_zero, make_axes, numbers
 from .builder import PanelBuilder
 from .labels import Spot
-from .limits import Numbers, from_zero, numbers
 from .marks import Axis, Dots, Drawing, Path, Readout
 
 _LEFT, _BELOW = 56.0, 38.0

@@ -11,8 +11,7 @@ from labels_apart import check_labels, wide
 from made_scenes import DEGENERATE, USUAL, curve, random_scene
 
 from gradlab.drawing import draw, draw_comparison, draw_message
-from gradlab.drawing.labels import Placer, Spot
-from gradlab.drawing.lettering import shorten, text_width
+from gradlab.drawing.labels import Placer, Spot, shorten, text_width
 
 SIZES = [(260, 200), (400, 260), (340, 420), (900, 380), (1300, 420), (1300, 200)]
 

@@ -10,8 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradlab.drawing import Text
-from gradlab.drawing.axes import Scale, Side, byte_ticks, make_axes
-from gradlab.drawing.limits import COARSE, around, from_zero, nice_step, numbers, value_limits
+from gradlab.drawing.axes import (
+    COARSE,
+    Scale,
+    Side,
+    around,
+    byte_ticks,
+    from_zero,
+    make_axes,
+    nice_step,
+    numbers,
+    value_limits,
+)
 from gradlab.formatting import bytes_text
 
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradlab.drawing import Drawing, draw
-from gradlab.drawing.spread import bounds, decimate, keep_recent, layout_statements, repeated
-from gradlab.drawing.stack import CATEGORY_STYLES, spread_labels, stacked
+from gradlab.drawing.memory import CATEGORY_STYLES, spread_labels, stacked
+from gradlab.drawing.statements import bounds, decimate, keep_recent, layout_statements, repeated
 from gradlab.formatting import bytes_text
 from gradlab.scenes import Memory, peak_location, percent, share_of_gpu
 

@@ -7,7 +7,7 @@ import pytest
 from made_scenes import DIGITS, USUAL, boundary, curve
 
 from gradlab.drawing import Drawing, draw, draw_comparison, draw_message
-from gradlab.drawing.samples import grid
+from gradlab.drawing.predictions import grid
 from gradlab.scenes import Curve, Fit, Samples, ScalerHistory, Scene, Slice
 
 

@@ -11,10 +11,9 @@ from made_scenes import BOWL, X, Y, _arrows, arrows, plane
 from matplotlib.figure import Figure
 
 from gradlab.drawing import Dots, Drawing, Path, draw
-from gradlab.drawing.arrows import arrow_outline, fit_factor, plane_axes
+from gradlab.drawing.gradient import arrow_outline, fit_factor, plane_axes
 from gradlab.drawing.labels import text_box
-from gradlab.drawing.landscape import AGES, thin
-from gradlab.drawing.surface import surface_of
+from gradlab.drawing.landscape import AGES, surface_of, thin
 from gradlab.scenes import Arrow, Arrows, Contours, Landscape
 
 

@@ -1,26 +1,73 @@
-"""What each batch contributed to ``.grad``: arrows head to tail, and beside them their sum.
-
-Of a model with two weights they begin where the weights are, on the contours of the loss. Of any other they lie in the
-plane of the sum and the newest contribution.
-"""
+"""Pictures of ``.grad``: what each batch contributed to it, as arrows, and what was inside at each step."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from ..formatting import share_of_sum, share_text, short
-from ..scenes import Arrow, Arrows
-from .axes import Axes, Side, make_axes
-from .batches import BATCH_STYLES, add_key, batches_text, span_text
-from .builder import PanelBuilder
-from .labels import Box, Spot
-from .limits import LARGEST_DRAWN, Numbers, nice_step, numbers
-from .marks import Dots, Drawing, Path
-from .surface import add_surface, surface_of
+from ..gradients import Span
+from ..scenes import Arrow, Arrows, BatchHistory
+from .axes import LARGEST_DRAWN, Axes, Numbers, Side, make_axes, nice_step, numbers
+from .builder import PanelBuilder, make_box
+from .labels import Box, Spot, text_width
+from .landscape import add_surface, surface_of
+from .marks import Band, Dots, Drawing, Path
+
+BATCH_STYLES: dict[str, dict[str, Any]] = {
+    "fresh": {"fill": "fresh", "stroke": "ink", "width": 1.0},
+    "stale": {"fill": "stale", "stroke": "ink", "width": 1.0, "hatch": "//", "dash": "dashed"},
+    "outdated": {"fill": "faint", "stroke": "ink", "width": 1.0, "hatch": "..", "dash": "dotted"},
+    "other": {"fill": "paper", "stroke": "grey", "width": 1.2, "dash": "dashed"},
+    "sum": {"fill": "faint", "stroke": "ink", "width": 2.2},
+}
+"""How a contribution to ``.grad`` is drawn. Stale: an optimizer step has already used it. Outdated: no step has used it
+yet, and the weights have moved since its forward."""
+_IN_FULL = {"stale": "stale (already used)", "sum": "their sum, .grad"}
+_SWATCH, _GAP = 23.0, 16.0  # CSS pixels from a swatch to the end of it, and between two entries in a row
+
+
+def add_key(panel: PanelBuilder, looks: Sequence[str], left: float, top: float, right: float | None = None) -> None:
+    """Add a swatch with its words for each look, below each other; in a row if it may reach to ``right``."""
+    words = list(looks)
+    if right is not None:
+        in_full = [_IN_FULL.get(look, look) for look in looks]
+        if left + sum(_SWATCH + text_width(word, 12.0) + _GAP for word in in_full) - _GAP <= right:
+            words = in_full
+    x, y = left, top
+    for look, word in zip(looks, words, strict=True):
+        if panel.label(f"key {look} word", [Spot(word, x + _SWATCH, y)]):
+            box = make_box(f"key {look}", x, y - 6, x + 18, y + 6, **BATCH_STYLES[look])
+            panel.add(box)
+            panel.placer.take([Box(x, y - 6, x + 18, y + 6)])
+        if right is None:
+            y += 20.0
+        else:
+            x += _SWATCH + text_width(word, 12.0) + _GAP
+
+
+def batches_text(spans: Sequence[Span]) -> str:
+    """Say which batches are inside: ``holds batches 38\u201341``."""
+    if not spans:
+        return "holds no batch"
+    parts = [span_text(span, short=True) for span in spans]
+    if len(parts) > 2:
+        parts = [parts[0], "\u2026", parts[-1]]
+    one = len(spans) == 1 and spans[0][0] == spans[0][1]
+    return ("holds batch " if one else "holds batches ") + ", ".join(parts)
+
+
+def span_text(span: Span, *, short: bool = False) -> str:
+    """Write consecutive batches: ``batches 38\u201341``, or in ``short`` their numbers alone."""
+    first, last = span
+    if first == last:
+        return f"{first:,}" if short else f"batch {first:,}"
+    return f"{first:,}\u2013{last:,}" if short else f"batches {first:,}\u2013{last:,}"
+
 
 NAMED = 9
 """Up to so many arrows carry the number of their batch."""
@@ -270,3 +317,86 @@ def _words(scene: Arrows) -> str:
     if rest:
         told.append(f"all before: {share_text(math.fsum(arrow.share for arrow in rest))}")
     return f"{norm}. {'; '.join(told)}."
+
+
+_LEFT, _BELOW, _TOP = 46.0, 38.0, 54.0
+_BOX = 9.0  # CSS pixels; narrower columns are drawn as one area
+_LOST = "cleared, never applied"
+
+
+def draw_batch_history(scene: BatchHistory, width: int = 720, height: int = 230) -> Drawing:
+    """Draw the batches inside ``.grad`` at each step, stacked: fresh, stale (applied before), and those lost before."""
+    panel = PanelBuilder(f"batches in .grad at each step of {scene.name}", width, height)
+    fresh, stale, lost = numbers(scene.fresh), numbers(scene.stale), numbers(scene.lost)
+    most = float((fresh + stale + lost).max()) if len(fresh) else 0.0
+    across = Side(0.5, scene.steps + 0.5 if scene.steps else 1.5, words="step", ticks="updates")
+    up = Side(0.0, max(1.25 * most, 1.0), ticks="updates")
+    axes = make_axes((width, height), _LEFT, _TOP, width - 16.0, height - _BELOW, across, up)
+    panel.axes(axes)
+    if stale.any():
+        panel.corner(f"at the end: {short(scene.fresh[-1])} fresh, {short(scene.stale[-1])} stale")
+    _add_keys(panel, axes, stale=bool(stale.any()), lost=bool(lost.any()))
+    edges = np.minimum(np.arange(len(fresh) + 1) * scene.width, scene.steps) + 0.5
+    floor = np.zeros(len(fresh))
+    for look, counts in (("fresh", fresh), ("stale", stale), ("other", lost)):
+        _add_layer(panel, axes, look, edges, floor, floor + counts)
+        floor = floor + counts
+    return panel.finish(_history_words(scene))
+
+
+def _add_keys(panel: PanelBuilder, axes: Axes, *, stale: bool, lost: bool) -> None:
+    y = 38.0
+    add_key(panel, ["fresh", "stale"] if stale else ["fresh"], axes.left, y, axes.right)
+    if lost:
+        x = axes.right - text_width(_LOST, 12.0) - 24.0
+        if panel.label("key lost word", [Spot(_LOST, x + 23.0, y)]):
+            panel.add(make_box("key lost", x, y - 6, x + 18, y + 6, **BATCH_STYLES["other"]))
+
+
+def _add_layer(panel: PanelBuilder, axes: Axes, look: str, edges: Numbers, low: Numbers, high: Numbers) -> None:
+    """Draw one kind of batches: a box a column, or one area where columns are narrow."""
+    kept = high > low
+    if not kept.any():
+        return
+    style = BATCH_STYLES[look]
+    x, bottom, top = axes.x.place(edges), axes.y.place(low), axes.y.place(high)
+    if (axes.right - axes.left) / len(low) >= _BOX:
+        for at in np.flatnonzero(kept).tolist():
+            box = float(x[at]) + 1.0, float(top[at]), float(x[at + 1]) - 1.0, float(bottom[at])
+            panel.add(make_box(f"{look} {at}", *box, **style))
+        return
+    starts = np.flatnonzero(kept & ~np.r_[False, kept[:-1]])
+    ends = np.flatnonzero(kept & ~np.r_[kept[1:], False]) + 1
+    for number, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+        across = np.repeat(x[start : end + 1], 2)[1:-1]
+        lower, upper = np.repeat(bottom[start:end], 2), np.repeat(top[start:end], 2)
+        points = np.column_stack([across, lower, upper]).ravel()
+        panel.add(Band(f"{look} {number}", points, fill=style["fill"], hatch=style.get("hatch", "")))
+        outline = [(across[0], lower[0]), *zip(across, upper, strict=True), (across[-1], lower[-1])]
+        dash = style.get("dash", "")
+        panel.add(Path(f"{look} edge {number}", np.ravel(outline), stroke=style["stroke"], width=1.0, dash=dash))
+
+
+def _history_words(scene: BatchHistory) -> str:
+    if not scene.steps:
+        return f"{scene.name} took no step."
+    said = [f"each step applied {_range(scene.fresh, 'fresh ')}"]
+    if any(scene.stale):
+        last = short(scene.stale[-1])
+        said[0] += f" and {_range(scene.stale)} that an earlier step had applied, {last} at the end"
+    else:
+        said[0] += " and none that an earlier step had applied"
+    if any(scene.lost):
+        widths = [scene.width] * (len(scene.lost) - 1) + [scene.steps - scene.width * (len(scene.lost) - 1)]
+        total = round(sum(mean * width for mean, width in zip(scene.lost, widths, strict=True)))
+        said.append(f"{_count(total)} {'was' if total == 1 else 'were'} cleared and never applied")
+    return f"{scene.name}, {scene.steps:,} step{'' if scene.steps == 1 else 's'}: {'; '.join(said)}."
+
+
+def _range(means: tuple[float, ...], kind: str = "") -> str:
+    low, high = min(means), max(means)
+    return _count(high, kind) if low == high else f"{short(low)} to {_count(high, kind)}"
+
+
+def _count(number: float, kind: str = "") -> str:
+    return f"{short(number)} {kind}batch{'' if number == 1 else 'es'}"
