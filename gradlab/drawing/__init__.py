@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .labels import Box as Box
     from .labels import Spot as Spot
     from .labels import shorten as shorten
+    from .labels import spread_labels as spread_labels
     from .labels import text_width as text_width
     from .labels import wrapped as wrapped
     from .loss import draw_comparison as draw_comparison
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from .marks import Text as Text
     from .memory import CATEGORY_STYLES as CATEGORY_STYLES
     from .memory import area_look as area_look
-    from .memory import spread_labels as spread_labels
     from .memory import stacked as stacked
     from .memory import text_role as text_role
     from .paint import own_look as own_look

@@ -19,10 +19,8 @@ from ..formatting import bytes_text, short
 from .labels import Box, Placer, Spot
 from .marks import Axis, Mark, Path
 
-FINE = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
-"""For numbers that seldom fall, such as the number of updates."""
-COARSE = (1.0, 2.0, 3.0, 5.0, 10.0)
-"""For numbers that rise and fall."""
+LADDER = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+"""Of limits: these numbers times a power of ten."""
 LARGEST_DRAWN = 1e300
 """Beyond this, margins and tick steps would overflow a double."""
 LOG_FROM = 300.0
@@ -42,7 +40,7 @@ def numbers(values: Iterable[float]) -> Numbers:
     return array
 
 
-def nice_step(value: float, ladder: tuple[float, ...] = FINE) -> float:
+def nice_step(value: float, ladder: tuple[float, ...] = LADDER) -> float:
     """Round a positive number up to the next rung: a number of the ladder times a power of ten."""
     if not value > 1e-300:
         return 1e-300
@@ -50,27 +48,22 @@ def nice_step(value: float, ladder: tuple[float, ...] = FINE) -> float:
     return next((power * rung for rung in ladder if power * rung >= value * (1 - 1e-12)), power * 10)
 
 
-def from_zero(highest: float, ladder: tuple[float, ...] = FINE) -> float:
+def from_zero(highest: float) -> float:
     """Return the upper limit of an axis that begins at 0; 1 where there is nothing to show."""
-    return nice_step(highest * 1.02, ladder) if 0 < highest < math.inf else 1.0
+    return nice_step(highest * 1.02) if 0 < highest < math.inf else 1.0
 
 
-def around(low: float, high: float, ladder: tuple[float, ...] = FINE) -> tuple[float, float]:
+def around(low: float, high: float) -> tuple[float, float]:
     """Return limits that hold two finite numbers, on multiples of a quarter of the rounded span."""
     span = high - low
     if span <= 1e-12 * max(abs(low), abs(high)):
         span = max(abs(high) * 0.5, 1e-12) if high else 1.0
-    step = nice_step(span, ladder) / 4
+    step = nice_step(span) / 4
     return math.floor(low / step) * step, (math.floor(high / step) + 1) * step
 
 
 def value_limits(
-    values: Numbers,
-    room: float = 1.0,
-    ladder: tuple[float, ...] = FINE,
-    log_from: float = LOG_FROM,
-    *,
-    close: bool = False,
+    values: Numbers, room: float = 1.0, *, log_from: float = LOG_FROM, close: bool = False
 ) -> tuple[float, float, bool]:
     """Return the limits for finite values, and whether the axis is logarithmic: where they lie too far apart.
 
@@ -89,8 +82,8 @@ def value_limits(
             bottom, top = around(bottom, bottom + (top - bottom) * room)
             return 10.0 ** max(bottom, -305.0), 10.0 ** min(top, 305.0), True
     if low >= 0 and not close:
-        return 0.0, from_zero(high * room, ladder), False
-    return *around(low, low + (high - low) * room, ladder), False
+        return 0.0, from_zero(high * room), False
+    return *around(low, low + (high - low) * room), False
 
 
 TICK = 12.0
@@ -184,9 +177,7 @@ def make_axes(
     """Return axes in a panel of this ``size`` whose edges lie at these places; the same object for the same axes."""
     across = Scale(x.low, x.high, left, right, x.log)
     up = Scale(y.low, y.high, bottom, top, y.log)
-    lines: list[float] = (
-        [left, top, left, bottom, right, bottom] if y.ticks != "none" else [left, bottom, right, bottom]
-    )
+    lines = [*([left, top] if y.ticks != "none" else []), left, bottom, right, bottom]
     placer = Placer(*size)
     texts: list[Mark | None] = []
     lowest = bottom
@@ -199,9 +190,8 @@ def make_axes(
     for at, value in enumerate(_ticks(y, bottom - top, 38.0)):
         place = up.at(value)
         lines += [math.nan, math.nan, left - _LONG, place, left, place]
-        texts.append(
-            placer.place(f"{name} y{at}", [Spot(_FORMATS[y.ticks](value), left - _LONG - 3, place, "end")], size=TICK)
-        )
+        spots = [Spot(_FORMATS[y.ticks](value), left - _LONG - 3, place, "end")]
+        texts.append(placer.place(f"{name} y{at}", spots, size=TICK))
     middle = Spot(x.words, (left + right) / 2, lowest + 8, "middle")
     texts.append(placer.place(f"{name} x", [middle]))
     texts.append(placer.place(f"{name} y", [Spot(y.words, left - 44, (top + bottom) / 2, "middle")], angle=90.0))
@@ -209,9 +199,9 @@ def make_axes(
     return Axes(left, top, right, bottom, across, up, marks, tuple(placer.boxes))
 
 
-def panel_axes(width: float, height: float, x: Side, y: Side) -> Axes:
+def panel_axes(width: float, height: float, x: Side, y: Side, *, left: float = 54.0, top: float = 30.0) -> Axes:
     """Return axes that fill a panel but for its title, and for words and ticks at the left and below."""
-    return make_axes((width, height), 54.0, 30.0, width - 16.0, height - 38.0, x, y)
+    return make_axes((width, height), left, top, width - 16.0, height - 38.0, x, y)
 
 
 def byte_ticks(top: float) -> list[float]:

@@ -6,9 +6,9 @@ from ..formatting import bytes_text
 from ..scenes import Fit, share_of_gpu, which_fit
 from .axes import Axes, Numbers, Side, byte_ticks, from_zero, make_axes
 from .builder import MARGIN, PanelBuilder, make_box
-from .labels import Box, Spot, shorten, text_width
+from .labels import Box, Spot, shorten, spread_labels, text_width
 from .marks import Drawing, Path
-from .memory import area_look, spread_labels, stacked, text_role
+from .memory import area_look, stacked, text_role
 
 MOST_BARS = 4
 GPU_SIGHT = 4.0

@@ -12,7 +12,7 @@ import numpy as np
 from ..formatting import share_of_sum, share_text, short
 from ..gradients import Span
 from ..scenes import Arrow, Arrows, BatchHistory
-from .axes import LARGEST_DRAWN, Axes, Numbers, Side, make_axes, nice_step, numbers
+from .axes import LARGEST_DRAWN, Axes, Numbers, Side, make_axes, nice_step, numbers, panel_axes
 from .builder import PanelBuilder, make_box
 from .labels import Box, Spot, text_width
 from .landscape import add_surface, surface_of
@@ -130,13 +130,14 @@ def add_arrows(
     held = f"what .grad holds: |grad| {short(math.hypot(*scene.total))}"
     longest = float(np.hypot(*np.diff([start, *places, start, tip], axis=0).T).max())
     thick = max(min(min(panel.width, panel.height) / 32, longest / 8, THICKEST), THINNEST)
-    _add_arrow(panel, "sum", start, tip, 2.2 * thick, "sum", held)
+    _add_arrow(panel, "sum", start, tip, 2.2 * thick, "sum", words=held)
     for number, (arrow, tail, head) in enumerate(zip(scene.arrows, places[:-1], places[1:], strict=True)):
         kind = "other" if arrow.batches is None else "stale" if arrow.stale else "fresh"
         press = f"batch {arrow.batches[0]}" if arrow.batches and arrow.batches[0] == arrow.batches[1] else ""
         done = "applied" if arrow.applied else ""
         press = "" if arrow.names else press
-        _add_arrow(panel, f"arrow {number}", tail, head, thick, kind, arrow_words(arrow), press, done)
+        told = {"words": arrow_words(arrow), "press": press, "done": done}
+        _add_arrow(panel, f"arrow {number}", tail, head, thick, kind, **told)
     return np.array(places), thick
 
 
@@ -233,19 +234,11 @@ def arrow_words(arrow: Arrow) -> str:
 
 
 def _add_arrow(
-    panel: PanelBuilder,
-    id: str,
-    tail: Numbers,
-    head: Numbers,
-    width: float,
-    kind: str,
-    words: str,
-    press: str = "",
-    done: str = "",
+    panel: PanelBuilder, id: str, tail: Numbers, head: Numbers, width: float, kind: str, **told: str
 ) -> None:
     corners = arrow_outline(tail, head, width)
     if len(corners):
-        panel.add(Path(id, corners.ravel(), words=words, press=press, moves=True, done=done, **BATCH_STYLES[kind]))
+        panel.add(Path(id, corners.ravel(), moves=True, **BATCH_STYLES[kind], **told))
         panel.placer.take([_cover(tail, head, width)])
 
 
@@ -319,7 +312,6 @@ def _words(scene: Arrows) -> str:
     return f"{norm}. {'; '.join(told)}."
 
 
-_LEFT, _BELOW, _TOP = 46.0, 38.0, 54.0
 _BOX = 9.0  # CSS pixels; narrower columns are drawn as one area
 _LOST = "cleared, never applied"
 
@@ -331,7 +323,7 @@ def draw_batch_history(scene: BatchHistory, width: int = 720, height: int = 230)
     most = float((fresh + stale + lost).max()) if len(fresh) else 0.0
     across = Side(0.5, scene.steps + 0.5 if scene.steps else 1.5, words="step", ticks="updates")
     up = Side(0.0, max(1.25 * most, 1.0), ticks="updates")
-    axes = make_axes((width, height), _LEFT, _TOP, width - 16.0, height - _BELOW, across, up)
+    axes = panel_axes(width, height, across, up, left=46.0, top=54.0)
     panel.axes(axes)
     if stale.any():
         panel.corner(f"at the end: {short(scene.fresh[-1])} fresh, {short(scene.stale[-1])} stale")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -91,6 +91,14 @@ class Spot(NamedTuple):
     anchor: str = "start"
 
 
+def spots_around(text: str, x: float, y: float, steps: Iterable[tuple[float, float]]) -> list[Spot]:
+    """Return spots beside a place, each some CSS pixels to the right and down; what lies to the left ends there."""
+    return [
+        Spot(text, x + right, y + down, "start" if right > 0 else "end" if right < 0 else "middle")
+        for right, down in steps
+    ]
+
+
 class Placer:
     """Gives each label the first of its spots that is free; a label that finds none is left out."""
 
@@ -139,6 +147,19 @@ class Placer:
             if not (corners or other[4]) or _touch(_corners(box), _corners(other)):
                 return False
         return True
+
+
+def spread_labels(heights: Mapping[str, float], gap: float, top: float) -> dict[str, float]:
+    """Move labels that would lie on each other ``gap`` apart, as little as can be, and none above ``top``."""
+    order = sorted(heights, key=lambda name: heights[name])
+    placed: list[float] = []
+    for name in order:
+        placed.append(max(heights[name], placed[-1] + gap if placed else 0.0))
+    ceiling = top
+    for at in range(len(placed) - 1, -1, -1):
+        placed[at] = max(min(placed[at], ceiling), 0.0)
+        ceiling = placed[at] - gap
+    return dict(zip(order, placed, strict=True))
 
 
 make_text = lru_cache(maxsize=8192)(Text)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
+from typing import Any
 
 import numpy as np
 from contourpy import LineType, contour_generator
@@ -15,25 +16,12 @@ from ..formatting import short
 from ..scenes import Contours, Landscape, Slice
 from .axes import Axes, Numbers, Side, around, make_axes, numbers, panel_axes, value_limits
 from .builder import PanelBuilder, make_box
-from .labels import Placer, Spot, text_width
+from .labels import Placer, Spot, spots_around, text_width
 from .marks import Dots, Drag, Drawing, Mark, Path, Readout
 
 LEVELS = 9
 _DARKEST, _PALEST = 78, 31  # strength of the lowest and the highest contour, per cent of grey
 _SPOTS = 24  # places on a contour at which its loss may be written
-
-
-class _Same:
-    """A Contours object as a key of a cache: it holds lists, so it is known by what it is, not by what it holds."""
-
-    def __init__(self, contours: Contours) -> None:
-        self.contours = contours
-
-    def __hash__(self) -> int:
-        return id(self.contours)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.contours is self.contours
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +37,9 @@ class Surface:
     """Where the loss is least, if that is not at the edge."""
 
 
+@lru_cache(maxsize=8)
 def surface_of(contours: Contours) -> Surface:
     """Return the contours of a scene; the same object for the same scene's contours."""
-    return _surface(_Same(contours))
-
-
-@lru_cache(maxsize=8)
-def _surface(same: _Same) -> Surface:
-    contours = same.contours
     x, y, loss = numbers(contours.x), numbers(contours.y), np.array(contours.loss, dtype=np.float64)
     spans = _span(x), _span(y)
     if loss.ndim != 2 or min(loss.shape) < 2 or loss.shape != (len(y), len(x)):
@@ -173,7 +156,7 @@ def _span(edge: Numbers) -> tuple[float, float]:
 AGES = ("weights/20", "weights/45", "weights")
 """Roles of the oldest, the middle and the newest third of the path: what is old must not cover the contours."""
 _DOTTED = 60  # up to so many points of the path are dots too
-_AWAY = 10.0  # CSS pixels from a point to its word
+_AROUND = ((10, -10), (-10, -10), (10, 10), (-10, 10), (0, -16), (0, 16), (20, 0), (-20, 0))  # where its word may be
 
 
 def draw_landscape(scene: Landscape, width: int, height: int) -> Drawing:
@@ -221,26 +204,11 @@ def _readout(axes: Axes) -> Readout:
 def _add_ends(panel: PanelBuilder, axes: Axes, path: Numbers, places: Numbers) -> None:
     drag = Drag("weights", axes.x.axis, axes.y.axis)
     if len(path) > 1:
-        start = Dots("start", places[0], shape="ring", size=9.0, fill="paper", stroke="weights", width=1.8)
-        panel.add(start)
-    now = Dots(
-        "now",
-        places[-1],
-        size=11.0,
-        fill="weights",
-        stroke="paper",
-        width=1.5,
-        words="drag to another start",
-        drag=drag,
-        moves=True,
-    )
-    panel.add(now)
+        panel.add(Dots("start", places[0], shape="ring", size=9.0, fill="paper", stroke="weights", width=1.8))
+    look: dict[str, Any] = {"fill": "weights", "stroke": "paper", "width": 1.5, "moves": True}
+    panel.add(Dots("now", places[-1], size=11.0, words="drag to another start", drag=drag, **look))
     for word, place in (("now", places[-1]), ("start", places[0]))[: len(path)]:
-        x, y = place.tolist()
-        spots = [
-            Spot(word, x + _AWAY * right, y + _AWAY * down, "start" if right > 0 else "end" if right < 0 else "middle")
-            for right, down in ((1, -1), (-1, -1), (1, 1), (-1, 1), (0, -1.6), (0, 1.6), (2, 0), (-2, 0))
-        ]
+        spots = spots_around(word, *place.tolist(), _AROUND)
         panel.label(f"{word} word", spots, role="weights-text", bold=True, backed=True)
 
 
@@ -254,6 +222,7 @@ def _words(path: Numbers) -> str:
 
 
 _LOG_FROM = 1000.0
+_BESIDE = ((10, -13), (-10, -13), (10, 14), (-10, 14), (10, -30), (-10, -30))  # where the words of a point may be
 
 
 def draw_slice(scene: Slice, width: int, height: int) -> Drawing:
@@ -274,41 +243,22 @@ def draw_slice(scene: Slice, width: int, height: int) -> Drawing:
     panel.axes(axes)
     readout = Readout("t about {x}: loss {y}", axes.x.axis, axes.y.axis)
     panel.add(Path("loss", axes.places(t, loss), stroke="loss", width=1.8, readout=readout))
-    at_lr = axes.x.at(lr)
+    at_lr = f"lr {short(scene.lr)}"
     if len(t):
-        line = (at_lr, axes.bottom, at_lr, axes.top)
-        panel.add(Path("lr", line, stroke="grey", width=1.2, dash="dashed", words=f"lr {short(scene.lr)}"))
+        line = (axes.x.at(lr), axes.bottom, axes.x.at(lr), axes.top)
+        panel.add(Path("lr", line, stroke="grey", width=1.2, dash="dashed", words=at_lr))
     found = []
-    for id, at, word, look, words in (
-        ("now", 0.0, "now", ("circle", "weights", "paper"), "where the weights are: loss {}"),
-        (
-            "there",
-            lr,
-            f"lr {short(scene.lr)}:",
-            ("diamond", "gradients", "ink"),
-            "where plain SGD lands: loss {}",
-        ),
+    for id, at, word, meaning, look in (
+        ("now", 0.0, "now", "where the weights are", {"shape": "circle", "fill": "weights", "stroke": "paper"}),
+        ("there", lr, f"{at_lr}:", "where plain SGD lands", {"shape": "diamond", "fill": "gradients", "stroke": "ink"}),
     ):
-        if not (len(t) and t[0] <= at <= t[-1]):
-            continue
-        value = float(np.interp(at, t, loss))
-        x, y = axes.x.at(at), axes.y.at(value)
-        shape, fill, stroke = look
-        said = words.format(short(value))
-        panel.add(Dots(id, (x, y), shape=shape, size=10.0, fill=fill, stroke=stroke, words=said))
-        found.append((id, f"{word} {short(value)}", x, y))
-    for id, said, x, y in found:
-        beside = (
-            (10, -13, "start"),
-            (-10, -13, "end"),
-            (10, 14, "start"),
-            (-10, 14, "end"),
-            (10, -30, "start"),
-            (-10, -30, "end"),
-        )
-        spots = [Spot(said, x + right, y + down, anchor) for right, down, anchor in beside]
-        panel.label(f"{id} word", spots, bold=True, backed=True)
-    said = "; ".join(f"{said}" for _, said, _, _ in found)
-    return panel.finish(
-        f"The loss of this batch along minus .grad: {said}." if said else "There is no loss to show yet."
-    )
+        if len(t) and t[0] <= at <= t[-1]:
+            value = float(np.interp(at, t, loss))
+            place = axes.x.at(at), axes.y.at(value)
+            panel.add(Dots(id, place, size=10.0, words=f"{meaning}: loss {short(value)}", **look))
+            found.append((id, f"{word} {short(value)}", place))
+    for id, said, place in found:
+        panel.label(f"{id} word", spots_around(said, *place, _BESIDE), bold=True, backed=True)
+    told = "; ".join(said for _, said, _ in found)
+    said = f"The loss of this batch along minus .grad: {told}." if told else "There is no loss to show yet."
+    return panel.finish(said)

@@ -13,7 +13,7 @@ from ..formatting import short
 from ..scenes import Curve, UnswitchedCurve
 from .axes import LOG_FROM, Axes, Numbers, Side, from_zero, make_axes, numbers, panel_axes, value_limits
 from .builder import PanelBuilder, make_box
-from .labels import Spot, shorten, text_width
+from .labels import Spot, shorten, spread_labels, text_width
 from .marks import Band, Dots, Drag, Drawing, Path, Readout
 
 NEWEST = 6
@@ -75,14 +75,9 @@ def by_column(x: Numbers, mean: Numbers, low: Numbers, high: Numbers) -> Numbers
     if len(begins) == len(x):
         return np.column_stack([x, mean, low, high])
     count = np.diff(np.append(begins, len(x)))
-    return np.column_stack(
-        [
-            np.add.reduceat(x, begins) / count,
-            np.add.reduceat(mean / np.repeat(count, count), begins),  # divided first: two of 1e308 are no inf
-            np.minimum.reduceat(low, begins),
-            np.maximum.reduceat(high, begins),
-        ]
-    )
+    across = np.add.reduceat(x, begins) / count
+    middle = np.add.reduceat(mean / np.repeat(count, count), begins)  # divided first: two of 1e308 are no inf
+    return np.column_stack([across, middle, np.minimum.reduceat(low, begins), np.maximum.reduceat(high, begins)])
 
 
 def _axes(
@@ -228,14 +223,8 @@ def _words(scene: Curve, x: Numbers, low: Numbers, high: Numbers) -> str:
 
 # A curve is told by its colour, its dashes and the name at its end. The colours keep their meaning: stale for a loop
 # that applies gradients again, and none of weights, gradients or memory for those that do not.
-FRESH_LINES = (
-    ("loss", ""),
-    ("grey", "dashed"),
-    ("loss", "dotted"),
-    ("grey", "dashdot"),
-    ("loss", "dashed"),
-    ("grey", ""),
-    ("loss", "dashdot"),
+FRESH_LINES = tuple(
+    zip(("loss", "grey") * 4, ("", "dashed", "dotted", "dashdot", "dashed", "", "dashdot"), strict=False)
 )
 STALE_LINES = tuple(("stale", dash) for dash in ("dashed", "dotted", "dashdot", ""))
 TALLEST = 3.0  # how far a diverging curve is followed, in units of the highest loss of those that do not diverge
@@ -285,9 +274,8 @@ def draw_comparison(
     _add_names(panel, axes, ends)
     for update, said in (events or {}).items():
         place = axes.x.at(float(update))
-        panel.add(
-            Path(f"event {update}", (place, axes.top, place, axes.bottom), stroke="grey", width=1.0, dash="dotted")
-        )
+        line = (place, axes.top, place, axes.bottom)
+        panel.add(Path(f"event {update}", line, stroke="grey", width=1.0, dash="dotted"))
         spots = [Spot(said, place + 6, axes.top + 8), Spot(said, place - 6, axes.top + 8, "end")]
         panel.label(f"event {update} word", spots, role="grey", backed=True)
     return panel.finish(f"{title}: {'; '.join(words)}." if words else f"{title}: nothing was run.")
@@ -296,18 +284,9 @@ def draw_comparison(
 def _add_names(panel: PanelBuilder, axes: Axes, ends: list[tuple[float, float, str, str, int]]) -> None:
     """Put each name beside the end of its curve, pushed apart where ends are close."""
     beside = sorted((end for end in ends if end[1] >= (axes.left + axes.right) / 2), reverse=True)
-    floor, heights = axes.bottom, []
-    for y, *_ in beside:
-        floor = min(y, floor)
-        heights.append(floor)
-        floor -= _APART
-    top = axes.top
-    for number in range(len(heights) - 1, -1, -1):
-        top = max(top, heights[number])
-        heights[number] = top
-        top += _APART
-    for (_, _, text, role, at), y in zip(beside, heights, strict=True):
-        _add_name(panel, [(axes.right + 10, y)], text, role, at)
+    ups = spread_labels({str(at): axes.bottom - y for y, *_, at in beside}, _APART, axes.bottom - axes.top)
+    for _, _, text, role, at in beside:
+        _add_name(panel, [(axes.right + 10, axes.bottom - ups[str(at)])], text, role, at)
     for y, x, text, role, at in ends:
         if x < (axes.left + axes.right) / 2:  # ends early: named where it ends
             _add_name(panel, [(x + 10, y + down) for down in (0.0, 16.0, -16.0, 32.0)], text, role, at)

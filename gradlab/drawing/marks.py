@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 DASHES = ("", "dashed", "dotted", "dashdot")
-HATCHES = ("", "//", "\\\\", "..", "--")
 SHAPES = ("circle", "ring", "square", "triangle", "down", "diamond", "cross", "plus", "left", "right", "star")
 
 
@@ -217,4 +216,6 @@ def _value(value: Any) -> str:
         return f"{value:.1f}"
     if isinstance(value, (Axis, Readout, Drag)):
         return str(value)
-    return "[" + " ".join(f"{number:.1f}" for number in np.asarray(value, dtype=float).ravel()) + "]"
+    array = np.asarray(value).ravel()
+    written = array if array.dtype.kind == "U" else (f"{number:.1f}" for number in array.astype(float))  # a palette
+    return f"[{' '.join(written)}]"

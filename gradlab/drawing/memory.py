@@ -14,10 +14,19 @@ from ..formatting import bytes_text
 from ..scenes import Memory, peak_location, share_of_gpu
 from .axes import Axes, Numbers, Side, from_zero, make_axes, numbers
 from .builder import MARGIN, PanelBuilder, make_box
-from .labels import Box, Spot, shorten, text_width
+from .labels import Box, Spot, shorten, spread_labels, text_width
 from .marks import Band, Dots, Drawing, Path
 from .palette import COLOURS
-from .statements import LEAST, Indices, StatementLayout, bounds, decimate, keep_recent, lay_out, statement_words
+from .statements import (
+    LEAST,
+    Indices,
+    StatementLayout,
+    bounds,
+    decimate,
+    keep_recent,
+    layout_statements,
+    statement_words,
+)
 
 _ROLES = {
     "weights": ("weights", ""),
@@ -55,19 +64,6 @@ def text_role(name: str) -> str:
     return f"{_ROLES[name][0]}-text"
 
 
-def spread_labels(heights: Mapping[str, float], gap: float, top: float) -> dict[str, float]:
-    """Move labels that would lie on each other ``gap`` apart, as little as can be, and none above ``top``."""
-    order = sorted(heights, key=lambda name: heights[name])
-    placed: list[float] = []
-    for name in order:
-        placed.append(max(heights[name], placed[-1] + gap if placed else 0.0))
-    ceiling = top
-    for at in range(len(placed) - 1, -1, -1):
-        placed[at] = max(min(placed[at], ceiling), 0.0)
-        ceiling = placed[at] - gap
-    return dict(zip(order, placed, strict=True))
-
-
 SIGHT = {"capacity": 2.0, "allocated": 1.5, "reserved": 1.5}
 """A level that lies higher than so many times the peak is said in words instead of drawn."""
 _LEVEL_DASHES = {"capacity": "dashdot", "allocated": "dashed", "reserved": "dotted"}
@@ -94,7 +90,7 @@ def draw_memory(scene: Memory, width: int, height: int) -> Drawing:
     edges = stacked(scene.categories, count)
     total = edges["other"][1]
     peak = float(total.max()) if count else 0.0
-    where = lay_out(tuple(ends), tuple(first), tuple(_moved(edges, ends)), wide)
+    where = layout_statements(tuple(ends), tuple(first), tuple(_moved(edges, ends)), wide)
     newest = where.points[-1]
     levels = _levels(scene, peak)
     far = _far_card(scene, float(total[newest[0] : newest[1]].max()) if newest[1] > newest[0] else 0.0, levels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +21,7 @@ from matplotlib.text import Text as Lettering
 from matplotlib.transforms import Affine2D, Bbox, TransformedBbox
 from PIL import Image as Picture
 
-from .marks import Band, CodeText, Dots, Drawing, Image, Mark, Path, Text
+from .marks import DASHES, SHAPES, Band, CodeText, Dots, Drawing, Image, Mark, Path, Text
 from .palette import GREY, INK, colour
 
 # A learner's own rcParams (dark_background, usetex, xkcd) must not change the pictures.
@@ -74,25 +74,8 @@ def own_look() -> Iterator[None]:
 
 _INCH = 96.0  # CSS pixels
 _POINT = 72 / _INCH  # points in a CSS pixel
-_MARKERS = {
-    "circle": "o",
-    "ring": "o",
-    "square": "s",
-    "triangle": "^",
-    "down": "v",
-    "diamond": "D",
-    "cross": "x",
-    "plus": "+",
-    "left": "<",
-    "right": ">",
-    "star": "*",
-}
-_DASHES: dict[str, Any] = {
-    "": "solid",
-    "dashed": (0, (4, 2.5)),
-    "dotted": (0, (1.2, 1.8)),
-    "dashdot": (0, (6, 2, 1.2, 2)),
-}
+_MARKERS = dict(zip(SHAPES, "oos^vDx+<>*", strict=True))
+_DASHES: dict[str, Any] = dict(zip(DASHES, ["solid", (0, (4, 2.5)), (0, (1.2, 1.8)), (0, (6, 2, 1.2, 2))], strict=True))
 _COLOURS = 256
 _APART = 10.0  # CSS pixels between what stands beside, and the rows
 _ROWS = 16  # of pixels that are counted at once
@@ -181,12 +164,9 @@ def _figure(
 ) -> Figure:
     if columns < 1:
         raise ValueError(f"columns must be at least 1, got {columns}")
-    placed: list[tuple[Drawing, float, float]] = [] if above is None else [(above, 0.0, 0.0)]
-    top = 0.0 if above is None else float(above.height)
-    begin = 0.0
-    if beside is not None:
-        placed.append((beside, 0.0, top))
-        begin = beside.width + _APART
+    top = float(above.height) if above is not None else 0.0
+    begin = beside.width + _APART if beside is not None else 0.0
+    placed = [(each, 0.0, at) for each, at in ((above, 0.0), (beside, top)) if each is not None]
     for row in (drawings[at : at + columns] for at in range(0, len(drawings), columns)):
         left = begin
         for drawing in row:
@@ -208,25 +188,11 @@ def _paint(figure: Figure, drawing: Drawing, left: float, top: float, sheet: tup
     wide, tall = sheet
     to_sheet: Any = Affine2D().translate(left, top).scale(1 / wide, -1 / tall).translate(0, 1) + figure.transFigure
     for mark in drawing.marks:
-        for artist in _artists(mark, to_sheet):
+        for artist in _PAINTERS[type(mark)](mark, to_sheet):
             artist.set_zorder(order := order + 1)  # in the order of the marks, whatever kind they are
             artist.set_clip_on(False)
             figure.add_artist(artist)
     return order
-
-
-def _artists(mark: Mark, to_sheet: Any) -> list[Artist]:
-    if isinstance(mark, Text):
-        return [_text(mark, to_sheet)]
-    if isinstance(mark, Image):
-        return [_image(mark, to_sheet)]
-    if isinstance(mark, Dots):
-        return [_dots(mark, to_sheet)]
-    if isinstance(mark, Band):
-        return _band(mark, to_sheet)
-    if not isinstance(mark, Path):
-        raise TypeError(f"no such mark: {mark!r}")
-    return _path(mark, to_sheet)
 
 
 def _path(mark: Path, to_sheet: Any) -> list[Artist]:
@@ -234,7 +200,7 @@ def _path(mark: Path, to_sheet: Any) -> list[Artist]:
     if not pieces or not (mark.stroke or mark.fill or mark.hatch):
         return []
     outline = _outline(pieces, closed=bool(mark.fill or mark.hatch))
-    return _area(outline, to_sheet, mark.fill, mark.stroke, mark.width, mark.hatch, mark.dash)
+    return _area(mark, outline, outline, to_sheet)
 
 
 def _band(mark: Band, to_sheet: Any) -> list[Artist]:
@@ -242,41 +208,30 @@ def _band(mark: Band, to_sheet: Any) -> list[Artist]:
     if not pieces:
         return []
     around = [np.vstack([piece[:, :2], piece[::-1, ::2]]) for piece in pieces]
-    artists = _area(_outline(around, closed=True), to_sheet, mark.fill, "", 0.0, "", "")
-    if mark.hatch:
-        artists.append(_hatching(_outline(around, closed=True), to_sheet, mark.stroke, mark.hatch))
-    if mark.stroke:
-        edges = [edge for piece in pieces for edge in (piece[:, :2], piece[:, ::2])]
-        artists += _area(_outline(edges, closed=False), to_sheet, "", mark.stroke, mark.width, "", "")
-    return artists
+    edges = [edge for piece in pieces for edge in (piece[:, :2], piece[:, ::2])]
+    return _area(mark, _outline(around, closed=True), _outline(edges, closed=False), to_sheet)
 
 
-def _area(outline: Outline, to_sheet: Any, fill: str, stroke: str, width: float, hatch: str, dash: str) -> list[Artist]:
-    """Paint an outline: its area, then its hatch, then its edge."""
+def _area(mark: Path | Band, area: Outline, edges: Outline, to_sheet: Any) -> list[Artist]:
+    """Paint the area, then its hatch in the colour of the edge, else in ink, then the edge."""
     artists: list[Artist] = []
-    if fill:
-        artists.append(PathPatch(outline, facecolor=colour(fill), edgecolor="none", linewidth=0, transform=to_sheet))
-    if hatch:
-        artists.append(_hatching(outline, to_sheet, stroke, hatch))
-    if stroke:
-        look: dict[str, Any] = {"linewidth": width * _POINT, "linestyle": _DASHES[dash], "capstyle": "butt"}
-        artists.append(
-            PathPatch(
-                outline, facecolor="none", edgecolor=colour(stroke), joinstyle="round", transform=to_sheet, **look
-            )
-        )
+    if mark.fill:
+        fill = colour(mark.fill)
+        artists.append(PathPatch(area, facecolor=fill, edgecolor="none", linewidth=0, transform=to_sheet))
+    if mark.hatch:
+        strong = colour(mark.stroke or "ink")
+        lines = PathPatch(area, facecolor="none", edgecolor=strong, linewidth=0, transform=to_sheet)
+        lines.set_hatch(mark.hatch + mark.hatch[0])  # a little denser than matplotlib's own
+        artists.append(lines)
+    if mark.stroke:
+        dash = _DASHES[mark.dash if isinstance(mark, Path) else ""]
+        look: dict[str, Any] = {"linewidth": mark.width * _POINT, "linestyle": dash, "edgecolor": colour(mark.stroke)}
+        look |= {"facecolor": "none", "capstyle": "butt", "joinstyle": "round"}
+        artists.append(PathPatch(edges, transform=to_sheet, **look))
     return artists
 
 
-def _hatching(outline: Outline, to_sheet: Any, stroke: str, hatch: str) -> Artist:
-    """Hatch an area in the colour of its edge, else in ink."""
-    strong = colour(stroke or "ink")
-    lines = PathPatch(outline, facecolor="none", edgecolor=strong, linewidth=0, transform=to_sheet)
-    lines.set_hatch(hatch + hatch[0])  # a little denser than matplotlib's own
-    return lines
-
-
-def _dots(mark: Dots, to_sheet: Any) -> Artist:
+def _dots(mark: Dots, to_sheet: Any) -> list[Artist]:
     places = np.asarray(mark.points, dtype=float).reshape(-1, 2)
     edge = mark.stroke or mark.fill
     line = Line2D(places[:, 0], places[:, 1], linestyle="none", marker=_MARKERS[mark.shape], transform=to_sheet)
@@ -284,10 +239,10 @@ def _dots(mark: Dots, to_sheet: Any) -> Artist:
     line.set_markerfacecolor(colour(mark.fill) if mark.fill else "none")
     line.set_markeredgecolor(colour(edge) if edge else "none")
     line.set_markeredgewidth(mark.width * _POINT if mark.stroke else 0.0)
-    return line
+    return [line]
 
 
-def _text(mark: Text, to_sheet: Any) -> Artist:
+def _text(mark: Text, to_sheet: Any) -> list[Artist]:
     side: Any = {"start": "left", "middle": "center", "end": "right"}[mark.anchor]
     text = Lettering(
         mark.x,
@@ -306,17 +261,17 @@ def _text(mark: Text, to_sheet: Any) -> Artist:
     )
     if mark.backed:
         text.set_bbox({"boxstyle": "square,pad=0.05", "facecolor": colour("paper"), "edgecolor": "none"})
-    return text
+    return [text]
 
 
-def _image(mark: Image, to_sheet: Any) -> Artist:
+def _image(mark: Image, to_sheet: Any) -> list[Artist]:
     cells = np.asarray(mark.cells, dtype=int).reshape(-1, mark.columns)
     hexes = [colour(role) for role in mark.palette]
     table = np.array([[int(each[at : at + 2], 16) for at in (1, 3, 5)] for each in hexes], dtype=np.uint8)
     box = TransformedBbox(Bbox.from_extents(mark.x, mark.y, mark.x + mark.width, mark.y + mark.height), to_sheet)
     image = BboxImage(box, interpolation="bicubic" if mark.smooth else "nearest", origin="upper")
     image.set_data(table[cells])
-    return image
+    return [image]
 
 
 def _pieces(points: np.ndarray[Any, np.dtype[np.float64]]) -> list[Any]:
@@ -333,3 +288,8 @@ def _outline(pieces: list[Any], *, closed: bool) -> Outline:
         corners.append(np.vstack([piece, piece[:1]]) if closed else piece)
         codes += [Outline.MOVETO, *[Outline.LINETO] * (len(piece) - 1), *([Outline.CLOSEPOLY] if closed else [])]
     return Outline(np.concatenate(corners), np.array(codes, dtype=Outline.code_type))
+
+
+_PAINTERS: dict[type[Mark], Callable[[Any, Any], list[Artist]]] = {
+    Path: _path, Band: _band, Dots: _dots, Text: _text, CodeText: _text, Image: _image,
+}  # fmt: skip

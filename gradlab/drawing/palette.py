@@ -45,17 +45,18 @@ def colour(role: str) -> str:
     """
     name, _, strength = role.partition("/")
     base, _, is_text = name.partition("-")
-    channels = [int(COLOURS[base][at : at + 2], 16) for at in (1, 3, 5)]
-    if is_text:
-        channels = [round(0.7 * channel) for channel in channels]
+    channels = [round(0.7 * channel) if is_text else channel for channel in _channels(COLOURS[base])]
     share = int(strength) / 100 if strength else 1.0
     return "#" + "".join(f"{round(255 + (channel - 255) * share):02X}" for channel in channels)
 
 
+def _channels(colour: str) -> list[int]:
+    return [int(colour[at : at + 2], 16) for at in (1, 3, 5)]
+
+
 def tint(colour: str, strength: float) -> tuple[float, float, float]:
     """Mix ``#RRGGBB`` with white, for matplotlib: strength 0 is white, 1 the colour itself."""
-    channels = (int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5))
-    red, green, blue = (1 - strength * (1 - channel) for channel in channels)
+    red, green, blue = (1 - strength * (1 - channel / 255) for channel in _channels(colour))
     return red, green, blue
 
 
@@ -88,6 +89,6 @@ def themed_svg(svg: str) -> str:
 
 def _on_dark(colour: str) -> str:
     """Return the colour of the same hue for dark paper."""
-    hue, lightness, saturation = colorsys.rgb_to_hls(*(int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)))
+    hue, lightness, saturation = colorsys.rgb_to_hls(*(channel / 255 for channel in _channels(colour)))
     turned = _LIGHTEST - lightness * (_LIGHTEST - _DARKEST)
     return "#" + "".join(f"{round(255 * channel):02x}" for channel in colorsys.hls_to_rgb(hue, turned, saturation))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..scenes import Boundary, Samples
-from .axes import Numbers, Side, around, make_axes, numbers
+from .axes import Numbers, Side, around, numbers, panel_axes
 from .builder import PanelBuilder
 from .labels import Spot
 from .landscape import pairs
@@ -27,10 +27,7 @@ def draw_boundary(scene: Boundary, width: int, height: int) -> Drawing:
     label, sure = np.array(scene.label, dtype=int), np.array(scene.confidence, dtype=float)
     points = pairs(scene.points)
     x, y = _extent(numbers(scene.x), points[:, 0]), _extent(numbers(scene.y), points[:, 1])
-    size = (width, height)
-    axes = make_axes(
-        size, 52.0, 30.0, width - 16.0, height - 38.0, Side(*x, words="input 1"), Side(*y, words="input 2")
-    )
+    axes = panel_axes(width, height, Side(*x, words="input 1"), Side(*y, words="input 2"), left=52.0)
     if math.isfinite(scene.accuracy):
         panel.corner(f"{scene.accuracy:.0%} right")
     classes = np.array(scene.point_labels, dtype=int)[: len(points)]
@@ -80,7 +77,7 @@ def draw_samples(scene: Samples, width: int, height: int) -> Drawing:
     """Draw a grid of digits, the answer under each: ``7`` when right, ``1, is 7`` crossed out when wrong."""
     panel = PanelBuilder("held-out digits", width, height)
     count = min(len(scene.images), len(scene.predicted), len(scene.actual), MOST_IMAGES)
-    columns, _, cell = grid(count, width - 2 * _GAP, height - _TOP - 4)
+    columns, cell = grid(count, width - 2 * _GAP, height - _TOP - 4)
     wide = (width - 2 * _GAP) / columns
     if math.isfinite(scene.accuracy):
         panel.corner(f"{scene.accuracy:.0%} right")
@@ -94,9 +91,8 @@ def draw_samples(scene: Samples, width: int, height: int) -> Drawing:
         shades = np.rint(np.clip(pixels, 0, 1) * _SHADES).astype(np.uint8)
         right = said == truth
         words = f"the model says {said}, " + ("which is right" if right else f"it is {truth}")
-        panel.add(
-            _digit(f"digit {at}", round(x * 4) / 4, round(y * 4) / 4, round(cell * 4) / 4, shades.tobytes(), words)
-        )
+        place = (round(part * 4) / 4 for part in (x, y, cell))
+        panel.add(_digit(f"digit {at}", *place, shades.tobytes(), words))
         if not right:
             wrong.append(f"{said} for {truth}")
             a, b, c, d = x, x + cell, y, y + cell
@@ -108,15 +104,15 @@ def draw_samples(scene: Samples, width: int, height: int) -> Drawing:
     return panel.finish(_samples_words(count, wrong, scene.accuracy))
 
 
-def grid(count: int, wide: float, tall: float) -> tuple[int, int, float]:
-    """Return (columns, rows, side of a digit in pixels) of the grid in which so many digits are largest."""
-    best = (1, max(count, 1), 0.0)
-    for columns in range(1, max(count, 1) + 1):
-        rows = max(1, -(-count // columns))
-        side = min(wide / columns - _GAP, tall / rows - _ANSWER - 2)
-        if side > best[2]:
-            best = (columns, rows, side)
-    return best[0], best[1], max(best[2], 4.0)
+def grid(count: int, wide: float, tall: float) -> tuple[int, float]:
+    """Return (columns, side of a digit in pixels) of the grid in which so many digits are largest."""
+    count = max(count, 1)
+
+    def side(columns: int) -> float:
+        return min(wide / columns - _GAP, tall / math.ceil(count / columns) - _ANSWER - 2)
+
+    columns = max(range(1, count + 1), key=side)
+    return columns, max(side(columns), 4.0)
 
 
 @lru_cache(maxsize=256)

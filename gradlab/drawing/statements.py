@@ -62,10 +62,14 @@ def bounds(starts: Sequence[int], statements: int, points: int) -> list[int]:
     return [*known.tolist(), *[points] * (statements + 1 - len(known))]
 
 
-def layout_statements(ends: Sequence[int], first: Sequence[int], moved: Sequence[bool], wide: float) -> StatementLayout:
+@lru_cache(maxsize=64)
+def layout_statements(
+    ends: tuple[int, ...], first: tuple[int, ...], moved: tuple[bool, ...], wide: float
+) -> StatementLayout:
     """Share ``wide`` pixels out: more for a statement with more points, little for one in which nothing moves.
 
-    ``ends`` is what ``bounds`` returns, ``first`` the first statement of each update, the first of them 0.
+    ``ends`` is what ``bounds`` returns, ``first`` the first statement of each update, the first of them 0. The places
+    of the same loop are the same object.
     """
     count = len(moved)
     updates = list(zip(first, [*first[1:], count], strict=True))
@@ -128,12 +132,6 @@ LEAST = 75.0
 """CSS pixels of an update: in less its words are written level as far as they fit, and never slanted."""
 _NARROW = 40.0  # CSS pixels: a block of statements that is narrower has no room for their words
 _SLANT = 50.0
-
-
-@lru_cache(maxsize=64)
-def lay_out(ends: tuple[int, ...], first: tuple[int, ...], moved: tuple[bool, ...], wide: float) -> StatementLayout:
-    """Return the places of all statements and points; the same object for the same loop."""
-    return layout_statements(ends, first, moved, wide)
 
 
 @lru_cache(maxsize=64)

@@ -81,7 +81,7 @@ class Curve:
     unswitched: UnswitchedCurve | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # known by what it is, so that what is drawn of it can be kept
 class Contours:
     """The loss over the plane of two weights: ``loss[i][j]`` belongs to ``(x[j], y[i])``."""
 
