@@ -234,7 +234,7 @@ def arrow_words(arrow: Arrow) -> str:
 
 
 def _add_arrow(
-    panel: PanelBuilder, id: str, tail: Numbers, head: Numbers, width: float, kind: str, **told: str
+    panel: PanelBuilder, id: str, tail: Numbers, head: Numbers, width: float, kind: str, **told: Any
 ) -> None:
     corners = arrow_outline(tail, head, width)
     if len(corners):

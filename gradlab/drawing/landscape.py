@@ -10,7 +10,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from contourpy import LineType, contour_generator
 
 from ..formatting import short
 from ..scenes import Contours, Landscape, Slice
@@ -40,6 +39,8 @@ class Surface:
 @lru_cache(maxsize=8)
 def surface_of(contours: Contours) -> Surface:
     """Return the contours of a scene; the same object for the same scene's contours."""
+    from contourpy import LineType, contour_generator  # only models of two weights have contours
+
     x, y, loss = numbers(contours.x), numbers(contours.y), np.array(contours.loss, dtype=np.float64)
     spans = _span(x), _span(y)
     if loss.ndim != 2 or min(loss.shape) < 2 or loss.shape != (len(y), len(x)):
@@ -208,7 +209,8 @@ def _add_ends(panel: PanelBuilder, axes: Axes, path: Numbers, places: Numbers) -
     look: dict[str, Any] = {"fill": "weights", "stroke": "paper", "width": 1.5, "moves": True}
     panel.add(Dots("now", places[-1], size=11.0, words="drag to another start", drag=drag, **look))
     for word, place in (("now", places[-1]), ("start", places[0]))[: len(path)]:
-        spots = spots_around(word, *place.tolist(), _AROUND)
+        x, y = place.tolist()
+        spots = spots_around(word, x, y, _AROUND)
         panel.label(f"{word} word", spots, role="weights-text", bold=True, backed=True)
 
 
@@ -247,11 +249,12 @@ def draw_slice(scene: Slice, width: int, height: int) -> Drawing:
     if len(t):
         line = (axes.x.at(lr), axes.bottom, axes.x.at(lr), axes.top)
         panel.add(Path("lr", line, stroke="grey", width=1.2, dash="dashed", words=at_lr))
-    found = []
-    for id, at, word, meaning, look in (
+    found: list[tuple[str, str, tuple[float, float]]] = []
+    shown: list[tuple[str, float, str, str, dict[str, Any]]] = [
         ("now", 0.0, "now", "where the weights are", {"shape": "circle", "fill": "weights", "stroke": "paper"}),
         ("there", lr, f"{at_lr}:", "where plain SGD lands", {"shape": "diamond", "fill": "gradients", "stroke": "ink"}),
-    ):
+    ]
+    for id, at, word, meaning, look in shown:
         if len(t) and t[0] <= at <= t[-1]:
             value = float(np.interp(at, t, loss))
             place = axes.x.at(at), axes.y.at(value)

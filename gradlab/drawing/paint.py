@@ -108,7 +108,7 @@ def to_svg(
     drawings: Sequence[Drawing], columns: int = 2, *, beside: Drawing | None = None, above: Drawing | None = None
 ) -> str:
     """Paint Drawings as ``to_png`` does; return SVG, the same text for the same Drawings."""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG  # a lab needs none, and it takes time to load
+    from matplotlib.backends.backend_svg import FigureCanvasSVG  # only who saves SVG needs it
 
     figure = _figure(drawings, columns, 1.0, beside, above)
     canvas: Any = FigureCanvasSVG(figure)

@@ -137,7 +137,7 @@ DEGENERATE: list[Any] = [
 def random_scene(seed: int) -> Any:
     """A scene of any kind with numbers such as runs give, some of them odd."""
     chance = random.Random(seed)
-    number = [_curve, _arrows, _landscape, _slice, _scaler, _boundary, _samples, _memory, _fit]
+    number = [_curve, random_arrows, _landscape, _slice, _scaler, _boundary, _samples, _memory, _fit]
     return number[seed % len(number)](chance)
 
 
@@ -157,7 +157,7 @@ def _points(chance: random.Random, count: int, wide: float) -> list[tuple[float,
     return [(chance.gauss(0, wide), chance.gauss(0, wide)) for _ in range(count)]
 
 
-def _arrows(chance: random.Random) -> Arrows:
+def random_arrows(chance: random.Random) -> Arrows:
     scale = 10 ** chance.uniform(-6, 4)
     steps = _points(chance, chance.randint(0, 12), scale)
     first = chance.randint(2, 10**5)

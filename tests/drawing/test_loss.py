@@ -12,7 +12,6 @@ from labels_apart import check_labels, corners, overlap
 from made_scenes import curve
 
 from gradlab.drawing import Drawing, draw
-from gradlab.drawing.axes import make_axes
 from gradlab.drawing.loss import by_column
 from gradlab.formatting import short
 from gradlab.scenes import Curve, UnswitchedCurve
@@ -41,22 +40,21 @@ def test_each_update_lies_where_its_readout_says(size: tuple[int, int]) -> None:
     readout = drawing.find("loss").readout
     assert [readout.y.value(at) for at in band[:, 1]] == pytest.approx(scene.low)
     assert [readout.y.value(at) for at in band[:, 2]] == pytest.approx(scene.high)
-
-
-def test_a_logarithmic_axis_reads_right_too() -> None:
-    mean = [10.0 ** (-at) for at in range(6)]
-    x, y = values(draw(Curve([1, 2, 3, 4, 5, 6], mean, mean, mean)))
+    mean = [10.0 ** (-at) for at in range(6)]  # on a logarithmic axis
+    x, y = values(draw(Curve([1, 2, 3, 4, 5, 6], mean, mean, mean), *size))
     assert x == pytest.approx([1, 2, 3, 4, 5, 6])
     assert y == pytest.approx(mean)
 
 
-def test_now_is_the_loss_of_the_newest_update() -> None:
-    scene = dataclasses.replace(curve(60), now=0.123456)  # not the mean of the newest bucket
+def test_words_say_the_numbers_and_now_is_the_loss_of_the_newest_update() -> None:
+    scene = dataclasses.replace(curve(60, switches=((20, "zero_grad off"),)), now=0.123456)  # not a bucket's mean
     drawing = draw(scene)
-    assert "now 0.123" in drawing.texts()
     _, (loss,) = values(drawing, "now")
     assert loss == pytest.approx(0.123456)
-    assert "0.123" in drawing.words
+    assert "now 0.123" in drawing.texts()
+    for said in ("0.123", short(min(scene.low)), short(max(scene.high)), "zero_grad off"):
+        assert said in drawing.words
+    assert draw(Curve([], [], [], [])).words == "No update has been made yet."
 
 
 def test_there_is_at_most_a_point_for_each_column() -> None:
@@ -121,33 +119,12 @@ def test_zoom_shows_these_updates_only() -> None:
 
 
 def test_zoom_fits_the_losses_too() -> None:
-    """A loss that wobbles by a hundredth far above zero fills most of the panel once it is zoomed in on."""
-    losses = [2.0 + 0.01 * math.sin(at) for at in range(60)]
+    losses = [2.0 + 0.01 * math.sin(at) for at in range(60)]  # far above zero they wobble by a hundredth
     scene = Curve(range(1, 61), losses, losses, losses)
-
-    def share(zoom: tuple[float, float] | None) -> float:
-        drawing = draw(scene, zoom=zoom)
-        area, curve_ = (np.reshape(drawing.find(name).points, (-1, 2))[:, 1] for name in ("zoom", "loss"))
-        return float(np.ptp(curve_) / np.ptp(area))
-
-    assert share(None) < 0.02
-    assert share((20, 40)) > 0.5
-
-
-def test_axes_are_the_same_objects_while_they_stay() -> None:
-    one, other = draw(curve(51)), draw(curve(58))
-    shared = {id(mark) for mark in one.marks} & {id(mark) for mark in other.marks}
-    assert {mark.id for mark in one.marks if id(mark) in shared} >= {"title", "axes", "axes x0", "axes y0", "zoom"}
-    assert make_axes.cache_info().hits > 0
-
-
-def test_words_say_the_numbers() -> None:
-    scene = curve(60, switches=((20, "zero_grad off"),))
-    words = draw(scene).words
-    for said in (scene.now, min(scene.low), max(scene.high)):
-        assert short(said) in words
-    assert "zero_grad off" in words
-    assert draw(Curve([], [], [], [])).words == "No update has been made yet."
+    drawings = [draw(scene, zoom=zoom) for zoom in (None, (20, 40))]
+    shares = [np.ptp(points(each, "loss")[:, 1]) / np.ptp(points(each, "zoom")[:, 1]) for each in drawings]
+    assert shares[0] < 0.02
+    assert shares[1] > 0.5
 
 
 def beside(count: int, at: int, loss: float = 0.2) -> Curve:
@@ -173,6 +150,8 @@ def test_the_loss_without_the_switch_lies_where_its_readout_says(size: tuple[int
     assert mark.dash  # a second cue beside its colour
     assert mark.width < drawing.find("loss").width
     assert "Without the switch (zero_grad on) the loss would be 0.218 now." in drawing.words
+    _, y = values(draw(beside(90, 40, loss=30.0), *size), "without")
+    assert y.max() == pytest.approx(33, rel=0.01)  # it stays within the axes
 
 
 @pytest.mark.parametrize("size", [(260, 200), (330, 260), (400, 260), (640, 300), (1300, 420)])
@@ -216,9 +195,3 @@ def test_it_goes_on_where_the_loss_itself_is_lost_and_in_a_part_of_the_updates()
     x, _ = values(draw(beside(90, 40), 640, 300, zoom=(50, 60)), "without")
     assert x == pytest.approx(np.arange(50, 61))
     assert "without" not in [mark.id for mark in draw(beside(90, 40), zoom=(10, 30)).marks]
-
-
-def test_what_the_loss_is_without_the_switch_stays_within_the_axes() -> None:
-    drawing = draw(beside(90, 40, loss=30.0), 640, 300)
-    _, y = values(drawing, "without")
-    assert y.max() == pytest.approx(33, rel=0.01)

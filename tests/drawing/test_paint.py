@@ -15,7 +15,7 @@ from made_scenes import DEGENERATE, USUAL
 from matplotlib.backends.backend_agg import RendererAgg
 from PIL import Image as Picture
 
-from gradlab.drawing import Band, Dots, Drawing, Image, Path, Text, colour, draw, to_png, to_svg
+from gradlab.drawing import Band, Dots, Drawing, Image, Mark, Path, Text, colour, draw, to_png, to_svg
 from gradlab.drawing.marks import SHAPES
 
 pytestmark = pytest.mark.filterwarnings("error")
@@ -25,49 +25,41 @@ def pixels(*drawings: Drawing, **more: Any) -> np.ndarray:
     return np.array(Picture.open(io.BytesIO(to_png(drawings, **more))).convert("RGB"))
 
 
+def painted(*marks: Mark, width: int = 100, height: int = 100, density: float = 2) -> np.ndarray:
+    return pixels(Drawing("", marks, width=width, height=height), density=density)
+
+
 def rgb(role: str) -> list[int]:
     return [int(colour(role)[at : at + 2], 16) for at in (1, 3, 5)]
 
 
 def test_marks_are_painted_where_they_say() -> None:
-    marks = [
+    seen = painted(
         Path("area", (20, 10, 60, 10, 60, 40, 20, 40), fill="weights"),
         Band("band", np.array([100, 40, 20, 140, 40, 20]), fill="gradients/50"),
         Dots("dots", (30, 70, 50, 70), shape="square", size=8, fill="stale"),
         Image("image", 100, 60, 40, 20, 2, [0, 1, 2, 3], ("ink", "class1", "class2/50", "paper")),
         Path("line", (10, 95, 190, 95), stroke="ink", width=4),
-    ]
-    seen = pixels(Drawing("all", marks, width=200, height=100), density=2)
+        width=200,
+    )
     assert seen.shape == (200, 400, 3)
     spots = {(40, 25): "weights", (120, 30): "gradients/50", (30, 70): "stale", (50, 70): "stale", (40, 70): "paper"}
     cells = {(110, 65): "ink", (130, 65): "class1", (110, 75): "class2/50", (130, 75): "paper", (100, 95): "ink"}
-    for (x, y), role in {**spots, **cells}.items():
-        assert seen[2 * y, 2 * x].tolist() == rgb(role), (x, y)
-    for (x, y), role in {
-        (20.5, 10.5): "weights",
-        (59.5, 39.5): "weights",
-        (19.5, 10.5): "paper",
-        (60.5, 39): "paper",
-    }.items():
+    corners = {(20.5, 10.5): "weights", (59.5, 39.5): "weights", (19.5, 10.5): "paper", (60.5, 39): "paper"}
+    for (x, y), role in {**spots, **cells, **corners}.items():
         assert seen[int(2 * y), int(2 * x)].tolist() == rgb(role), (x, y)
 
 
 def test_what_comes_later_lies_in_front() -> None:
     below, above = ((0, 0, 40, 0, 40, 40, 0, 40), (10, 10, 30, 10, 30, 30, 10, 30))
     image = Image("image", 0, 0, 40, 40, 1, [0], ("ink",))
-    seen = pixels(
-        Drawing("", [image, Path("a", below, fill="weights"), Path("b", above, fill="loss")], width=40, height=40)
-    )
-    assert seen[40, 40].tolist() == rgb("loss")
-    assert seen[10, 10].tolist() == rgb("weights")
+    seen = painted(image, Path("a", below, fill="weights"), Path("b", above, fill="loss"), width=40, height=40)
+    assert [seen[at, at].tolist() for at in (40, 10)] == [rgb("loss"), rgb("weights")]
 
 
 def test_smooth_cells_run_into_each_other_and_others_do_not() -> None:
-    colours = []
-    for smooth in (False, True):
-        image = Image("image", 0, 0, 80, 40, 2, [0, 1], ("ink", "paper"), smooth=smooth)
-        row = pixels(Drawing("", [image], width=80, height=40), density=1.0)[20, :, 0]
-        colours.append(len(np.unique(row)))
+    images = [Image("image", 0, 0, 80, 40, 2, [0, 1], ("ink", "paper"), smooth=smooth) for smooth in (False, True)]
+    colours = [len(np.unique(painted(image, width=80, height=40, density=1)[20, :, 0])) for image in images]
     assert colours[0] == 2
     assert colours[1] > 8
 
@@ -78,57 +70,51 @@ def test_several_panels_stand_in_rows() -> None:
 
     seen = pixels(one("weights", 30), one("stale", 50), one("optimizer", 20), columns=2, density=1)
     assert seen.shape == (40, 80, 3)
-    assert [seen[10, 10].tolist(), seen[10, 40].tolist(), seen[30, 10].tolist()] == [
-        rgb("weights"), rgb("stale"), rgb("optimizer"),
-    ]  # fmt: skip
+    for (y, x), role in {(10, 10): "weights", (10, 40): "stale", (30, 10): "optimizer"}.items():
+        assert seen[y, x].tolist() == rgb(role)
+    seen = pixels(one("weights", 30), above=one("stale", 50), beside=one("optimizer", 20), density=1)
+    for (y, x), role in {(10, 10): "stale", (30, 10): "optimizer", (30, 40): "weights"}.items():
+        assert seen[y, x].tolist() == rgb(role)
     assert to_png([])
     with pytest.raises(ValueError, match="columns must be at least 1, got 0"):
         to_png([], columns=0)
 
 
 def test_a_hatch_and_a_dash_are_seen() -> None:
-    area = (10, 10, 90, 10, 90, 90, 10, 90)
-
-    def share(role: str, **look: Any) -> float:
-        seen = pixels(Drawing("", [Path("a", area, **look)], width=100, height=100))
-        return float((np.abs(seen.astype(int) - rgb(role)).max(axis=2) < 40).mean())
+    def share(**look: Any) -> float:
+        seen = painted(Path("a", (10, 10, 90, 10, 90, 90, 10, 90), **look))
+        return float((np.abs(seen.astype(int) - rgb("ink")).max(axis=2) < 40).mean())
 
     for hatch in ("//", "\\\\", "..", "--"):
-        assert 0.02 < share("ink", fill="gradients/50", hatch=hatch) < 0.4
-    assert share("ink", stroke="ink", width=3, dash="dashed") < 0.8 * share("ink", stroke="ink", width=3)
+        assert 0.02 < share(fill="gradients/50", hatch=hatch) < 0.4
+    assert share(stroke="ink", width=3, dash="dashed") < 0.8 * share(stroke="ink", width=3)
 
 
-def test_texts_are_anchored() -> None:
-    def columns(anchor: str) -> np.ndarray:
-        seen = pixels(Drawing("", [Text("a", 100, 20, "HHHH", anchor=anchor)], width=200, height=40), density=1)
-        return np.flatnonzero((seen < 128).any(axis=(0, 2)))
+def test_texts_are_anchored_and_turned() -> None:
+    def dark(axis: tuple[int, int], **look: Any) -> tuple[int, int]:
+        seen = painted(Text("a", 100, 100, "HHHH", **look), width=200, height=200, density=1)
+        found = np.flatnonzero((seen < 128).any(axis=axis))
+        return int(found.min()), int(found.max())
 
-    start, middle, end = (columns(anchor) for anchor in ("start", "middle", "end"))
-    assert 99 <= start.min() <= 103
-    assert 97 <= end.max() <= 101
-    assert (middle.min() + middle.max()) / 2 == pytest.approx(99.5, abs=1)
-    turned = pixels(
-        Drawing("", [Text("a", 100, 100, "HHHH", anchor="start", angle=90)], width=200, height=200), density=1
-    )
-    assert np.flatnonzero((turned < 128).any(axis=(1, 2))).max() <= 101  # it goes upward
+    assert 99 <= dark((0, 2), anchor="start")[0] <= 103
+    assert 97 <= dark((0, 2), anchor="end")[1] <= 101
+    assert sum(dark((0, 2), anchor="middle")) / 2 == pytest.approx(99.5, abs=1)
+    assert dark((1, 2), anchor="start", angle=90)[1] <= 101  # it goes upward
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-def test_every_shape_is_painted(shape: str) -> None:
-    seen = pixels(
-        Drawing("", [Dots("a", (20, 20), shape=shape, size=12, fill="ink", stroke="ink", width=2)], width=40, height=40)
-    )
-    assert 20 < (seen < 100).all(axis=2).sum() < 1200
+def test_every_shape_is_painted() -> None:
+    for shape in SHAPES:
+        dots = Dots("a", (20, 20), shape=shape, size=12, fill="ink", stroke="ink", width=2)
+        assert 20 < (painted(dots, width=40, height=40) < 100).all(axis=2).sum() < 1200, shape
 
 
 def test_every_scene_is_painted_without_a_warning() -> None:
     for scene in [*USUAL, *DEGENERATE]:
         assert to_png([draw(scene)], density=1)
-    png = to_png([draw(scene) for scene in USUAL])
-    assert len(png) < 400_000
-    seen = np.array(Picture.open(io.BytesIO(png)).convert("RGB")).reshape(-1, 3)
+    seen = pixels(*(draw(scene) for scene in USUAL))
+    assert len(to_png([draw(scene) for scene in USUAL])) < 400_000
     for role in ("paper", "ink", "fresh", "stale", "weights", "gradients/50"):  # exact, however many colours there are
-        assert (seen == rgb(role)).all(axis=1).any(), role
+        assert (seen == rgb(role)).all(axis=2).any(), role
 
 
 def test_the_learners_own_settings_change_nothing() -> None:
@@ -154,11 +140,12 @@ def test_the_pixels_are_freed_without_a_garbage_collection() -> None:
     assert not any(vars(one) for one in renderers)
 
 
-def test_neither_pyplot_nor_torch_is_imported() -> None:
+def test_neither_pyplot_nor_torch_is_imported_nor_what_only_svg_needs_for_a_png() -> None:
     code = (
         "import sys\nfrom gradlab.drawing import draw, to_png, to_svg\nfrom gradlab.scenes import Curve\n"
-        "one = draw(Curve([1], [1], [1], [1]))\nto_png([one])\nto_svg([one])\n"
-        "print([m for m in ('matplotlib.pyplot', 'torch', 'IPython') if m in sys.modules])"
+        "one = draw(Curve([1], [1], [1], [1]))\nto_png([one])\n"
+        "found = [m for m in ('matplotlib.backends.backend_svg', 'contourpy') if m in sys.modules]\nto_svg([one])\n"
+        "print(found + [m for m in ('matplotlib.pyplot', 'torch', 'IPython') if m in sys.modules])"
     )
     out = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.strip() == "[]"

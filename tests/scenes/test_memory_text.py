@@ -1,0 +1,37 @@
+"""What is said of bytes and cards: shares, multiples, causes, and which cards a training fits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gradlab.forecast import GPUS
+from gradlab.scenes import peak_location, percent, share_of_gpu, times, which_fit
+
+GIB = 2**30
+ALL = list(GPUS.items())
+
+
+@pytest.mark.parametrize(
+    ("gib", "cards", "said"),
+    [
+        (1, ALL, "fits T4, L4, A100-40, H100 and A100-80"),
+        (131, [("H100", GPUS["H100"])], "does not fit H100: 1.7 times what it holds"),
+        (6063, ALL, "fits none: 77 times what A100-80 holds"),
+        (79, [("H100", 79 * GIB)], "fits H100"),  # the very last byte is usable too
+        (3, [], ""),
+    ],
+)
+def test_what_fits_in_words(gib: int, cards: Any, said: str) -> None:
+    assert which_fit({"weights": gib * GIB}, sorted(cards, key=lambda card: card[1])) == said
+
+
+def test_shares_multiples_and_causes_in_words() -> None:
+    shares = {0: "0 %", 1e-9: "under 0.001 %", 2.6e-5: "0.003 %", 0.0042: "0.4 %", 0.27: "27 %", 0.999: "100 %"}
+    assert {share: percent(share) for share in shares} == shares
+    # Nearly a card is never told as a whole one.
+    ratios = {1.0001: "1.01", 1.04: "1.04", 1.1: "1.1", 2.04: "2", 9.94: "9.9", 9.96: "10", 82.3: "82", 1234: "1,234"}
+    assert {ratio: times(ratio) for ratio in ratios} == {ratio: f"{said} times" for ratio, said in ratios.items()}
+    assert share_of_gpu("H100", 80 * GIB, 100 * GIB) == "H100 holds 80 GiB: the peak needs 1.2 times that"
+    assert peak_location("scaler") == "at scaler"
