@@ -6,6 +6,7 @@ import base64
 import html
 import math
 import re
+from collections.abc import Sequence
 from urllib.parse import quote
 
 # Where this copy of gradlab is on the web, and the tag or branch there; empty as long as it has no address.
@@ -14,6 +15,9 @@ from urllib.parse import quote
 REPOSITORY = ""
 TAG = ""
 # /address
+
+EN_DASH = "\u2013"
+"""Between the first and the last number of a run, where there is little room: ``38\u201341``."""
 
 
 def project_address() -> str:
@@ -103,6 +107,26 @@ def gib_text(count: float) -> str:
 def number_of(count: int, word: str, ending: str = "s") -> str:
     """Write how many there are: "1 update", "1,200 updates", "3 passes"."""
     return f"{count:,} {word}{'' if count == 1 else ending}"
+
+
+def join_words(words: Sequence[str], last: str = "and") -> str:
+    """Write a list in words: "T4, L4 and A100-40"."""
+    return f"{', '.join(words[:-1])} {last} {words[-1]}" if len(words) > 1 else "".join(words)
+
+
+def spans_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str:
+    """Write runs of numbers, each its first and last: "3, 7 to 9"; of more than three, where they begin and end."""
+    if len(spans) > 3:
+        spans = [(spans[0][0], spans[-1][1])]
+    return ", ".join(f"{first:,}" if first == last else f"{first:,}{between}{last:,}" for first, last in spans)
+
+
+def batches_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str:
+    """Write runs of batches: "no batch", "batch 41", "batches 38 to 41", "batches 3, 7 to 9"."""
+    if not spans:
+        return "no batch"
+    one = len(spans) == 1 and spans[0][0] == spans[0][1]
+    return f"{'batch' if one else 'batches'} {spans_text(spans, between)}"
 
 
 def html_box(content: str, colour: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from ..formatting import html_box
+from ..formatting import html_box, number_of
 from .patients.loop_record import LoopRecord, UpdateRow
 
 _SPREAD = 10  # updates over which a loss is averaged: batches differ
@@ -97,7 +97,7 @@ def _full(record: LoopRecord) -> str:
     return _first(
         record,
         lambda row: row.full_before and row.stale > 0,
-        lambda row: f"{row.stale:,} batch{'es' * (row.stale != 1)} that a step had applied",
+        lambda row: f"{number_of(row.stale, 'batch', 'es')} that a step had applied",
     )
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ..formatting import lesson_words, link_html
+from ..formatting import lesson_words, link_html, number_of
 
 if TYPE_CHECKING:
     from ..scenes import BatchHistory
@@ -120,7 +120,7 @@ class Report:
     def _counted(self) -> str:
         """Return "2 findings. "; "" where there is none because nothing was judged."""
         count = len(self.findings)
-        return f"{count or 'No'} finding{'' if count == 1 else 's'}. " if count or self.judged else ""
+        return f"{number_of(count, 'finding') if count else 'No findings'}. " if count or self.judged else ""
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, for ``--json``."""

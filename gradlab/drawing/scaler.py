@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..formatting import short
+from ..formatting import number_of, short
 from ..scenes import ScalerHistory
 from .axes import Numbers, Side, from_zero, make_axes, numbers
 from .builder import PanelBuilder
@@ -38,7 +38,7 @@ def draw_scaler(scene: ScalerHistory, width: int, height: int) -> Drawing:
     )
     skips = len(scene.skipped)
     if skips:
-        panel.corner(f"\u00d7 {skips} step{'' if skips == 1 else 's'} skipped", role="wrong")
+        panel.corner(f"\u00d7 {number_of(skips, 'step')} skipped", role="wrong")
     panel.axes(upper)
     panel.axes(lower)
     panel.label("strip word", [Spot("would underflow without scaling", _LEFT, lower.top - 11)])
@@ -81,6 +81,7 @@ def _words(scene: ScalerHistory, scale: Numbers, share: Numbers) -> str:
     if not len(scale):
         return "There is no loss scale yet."
     skips = len(scene.skipped)
-    skipped = f"{skips:,} step{' was' if skips == 1 else 's were'} skipped" if skips else "no step was skipped"
+    count = number_of(skips, "step") if skips else "no step"
+    skipped = f"{count} {'were' if skips > 1 else 'was'} skipped"
     under = f", and {share[-1]:.1%} of the gradient would be 0 without it" if len(share) else ""
     return f"The loss scale is {scale[-1]:,.6g}; {skipped}{under}."

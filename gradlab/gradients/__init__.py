@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .parameter import ParameterHistory as ParameterHistory
     from .provenance import Provenance as Provenance
     from .spans import Span as Span
-    from .spans import spans as spans
     from .spans import union as union
     from .spans import within as within
 

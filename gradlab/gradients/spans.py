@@ -1,4 +1,4 @@
-"""Runs of consecutive batches, as pairs (first, last), and how they are written."""
+"""Runs of consecutive batches, as pairs (first, last)."""
 
 from __future__ import annotations
 
@@ -22,13 +22,3 @@ def union(spans: Iterable[Span]) -> list[Span]:
 def within(number: int, spans: Iterable[Span]) -> bool:
     """Return whether a batch is among these."""
     return any(first <= number <= last for first, last in spans)
-
-
-def spans(these: list[Span]) -> str:
-    """Write batches as words: "batch 41", "batches 38 to 41", "batches 3, 7 to 9"."""
-    if not these:
-        return "no batch"
-    if len(these) > 3:
-        these = [(these[0][0], these[-1][1])]  # about right, and short enough to read
-    words = ", ".join(f"{first:,}" if first == last else f"{first:,} to {last:,}" for first, last in these)
-    return ("batch " if len(these) == 1 and these[0][0] == these[0][1] else "batches ") + words

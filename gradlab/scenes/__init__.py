@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from .kinds import StatementLabel as StatementLabel
     from .kinds import UnswitchedCurve as UnswitchedCurve
     from .memory_text import fit_sentence as fit_sentence
-    from .memory_text import join_words as join_words
     from .memory_text import need_sentence as need_sentence
     from .memory_text import peak_location as peak_location
     from .memory_text import percent as percent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..formatting import bytes_text
+from ..formatting import bytes_text, join_words
 from .kinds import StatementLabel
 
 _CALLS = frozenset(
@@ -63,18 +63,13 @@ def which_fit(bars: Mapping[str, float], cards: Sequence[tuple[str, int]]) -> st
     if not cards:
         return ""
     if not other:
-        return f"fits {join_words(fit, 'and')}"
+        return f"fits {join_words(fit)}"
     if not fit:
         largest, holds = max(cards, key=lambda card: card[1])
         if len(cards) == 1:
             return f"does not fit {largest}: {times(total / holds)} what it holds"
         return f"fits none: {times(total / holds)} what {largest} holds"
-    return f"fits {join_words(fit, 'and')}, not {join_words(other, 'or')}"
-
-
-def join_words(names: Sequence[str], last: str) -> str:
-    """Write a list in words: ``T4, L4 or A100-40``."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {last} {names[-1]}" if names else ""
+    return f"fits {join_words(fit)}, not {join_words(other, 'or')}"
 
 
 def need_sentence(what: str, at_peak: Mapping[str, int], statement: str, module: str) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ..formatting import bytes_text, share_of_sum, short
-from ..gradients import Contributions, spans
+from ..formatting import batches_text, bytes_text, number_of, share_of_sum, short
+from ..gradients import Contributions
 from ..loop import Run
 
 
@@ -17,7 +17,7 @@ def status_line(run: Run, measured: Contributions | None = None) -> str:
     parts = [f"update {run.updates:,}", _loss(run), _gradient(run, measured)]
     if run.loss_scale is not None:
         skips = run.record.skips
-        words = f", {skips:,} step{'' if skips == 1 else 's'} skipped" if skips else ""
+        words = f", {number_of(skips, 'step')} skipped" if skips else ""
         parts.append(f"loss scale {run.loss_scale:,.6g}{words}")
     parts.append(f"{bytes_text(sum(run.footprint().values()))} at rest")  # the peak of an update is more
     return " · ".join(part for part in parts if part)
@@ -30,7 +30,7 @@ def warning(run: Run) -> str:
         when = f"since update {run.record.broken:,}"
         return f"The loss is {short(run.record.loss)} {when}: this run has diverged. Reset it."
     if reused is not None and reused[0] == run.provenance.steps:
-        return f"Step {reused[0]:,} applied {spans([reused[1]])} again: .grad was not cleared."
+        return f"Step {reused[0]:,} applied {batches_text([reused[1]])} again: .grad was not cleared."
     return ""
 
 
@@ -44,7 +44,7 @@ def _gradient(run: Run, measured: Contributions | None) -> str:
         return ".grad is None"
     if not now.holds:
         return ".grad is all zeros"
-    words = f"|grad| {short(now.norm)} holds {spans(now.holds)}"
+    words = f"|grad| {short(now.norm)} holds {batches_text(now.holds)}"
     held, leftover = (sum(last - first + 1 for first, last in these) for these in (now.holds, now.leftover))
     if leftover:
         words += f", {leftover:,} of them already applied" if leftover < held else ", already applied"

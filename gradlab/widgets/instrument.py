@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from .._process import lock
 from ..drawing import Drawing, draw_loop, to_png, to_svg
+from ..formatting import join_words
 from .code import coloured
 from .export import LiveView, mimebundle
 from .frames import Frame, FrameWriter
@@ -155,7 +156,7 @@ class Instrument(ABC):
     def save(self, path: str | Path) -> Path:
         """Write the panels as ``.png`` or ``.svg``, or all that is recorded as a page, ``.html``; return the path."""
         if not isinstance(path, (str, Path)) or Path(path).suffix not in _KINDS:
-            kinds = f"{', '.join(_KINDS[:-1])} or {_KINDS[-1]}"
+            kinds = join_words(_KINDS, "or")
             raise ValueError(f"{type(self).__name__}.save: path must end in {kinds}, got {str(path)!r}")
         target = Path(path)
         with lock:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from gradlab import Recipe, Run, tasks
-from gradlab.gradients.spans import spans
+from gradlab.formatting import batches_text
 from gradlab.scenes.status import status_line, warning
 
 torch.set_num_threads(1)
@@ -106,4 +106,4 @@ def test_skipped_steps_are_counted_while_their_bucket_is_filling() -> None:
     ],
 )
 def test_batches_in_words(these: list[tuple[int, int]], words: str) -> None:
-    assert spans(these) == words
+    assert batches_text(these) == words

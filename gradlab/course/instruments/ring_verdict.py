@@ -96,7 +96,7 @@ def judge_order(trial: Trial, usual: Trial) -> OrderVerdict:
         result = f"{same}loss {short(trial.losses[-1])}"
         return OrderVerdict(RIGHT, "the weights of the usual loop", result, _why_right(trial))
     if late is not None:
-        outcome = f"the weights of the usual loop, {_number(late, 'update')} late"
+        outcome = f"the weights of the usual loop, {number_of(late, 'update')} late"
         return OrderVerdict(HARMLESS, outcome, f"T{outcome[1:]}: {beside}", _why_right(trial))
     result = f"The weights differ from those of the usual loop: {beside}"
     if not (troubles := _troubles(trial)):
@@ -115,11 +115,6 @@ def updates_late(trial: Trial, usual: Trial) -> int | None:
     return None
 
 
-def spans_text(spans: tuple[Span, ...]) -> str:
-    """Write numbers down: ``1``, ``1\u20133`` or ``1, 3``."""
-    return ", ".join(str(first) if first == last else f"{first}\u2013{last}" for first, last in spans)
-
-
 def grad_text(grad: Grad) -> str:
     """Say what is in ``.grad``: ``None``, ``zeros``, ``backwards 1-3 (1-2 applied), norm 0.58``."""
     if grad.kind == "None":
@@ -127,12 +122,12 @@ def grad_text(grad: Grad) -> str:
     if not grad.holds:
         return "zeros"
     marked = [
-        f"{'' if some == grad.holds else f'{spans_text(some)} '}{word}"
+        f"{'' if some == grad.holds else f'{spans_text(some, EN_DASH)} '}{word}"
         for word, some in (("applied", grad.stale), ("outdated", grad.outdated))
         if some
     ]
     said = f" ({', '.join(marked)})" if marked else ""
-    return f"backward{'s' if grad.count > 1 else ''} {spans_text(grad.holds)}{said}, norm {short(grad.norm)}"
+    return f"backward{'s' if grad.count > 1 else ''} {spans_text(grad.holds, EN_DASH)}{said}, norm {short(grad.norm)}"
 
 
 def call_text(call: LoopCall) -> str:
@@ -140,7 +135,7 @@ def call_text(call: LoopCall) -> str:
     if call.failed:
         return "raises an error"
     if call.piece == "zero_grad":
-        return f"clears {spans_text(call.before.holds)}" if call.before.holds else "nothing to clear"
+        return f"clears {spans_text(call.before.holds, EN_DASH)}" if call.before.holds else "nothing to clear"
     if call.piece == "forward":
         return f"loss of batch {call.batch}"
     if call.piece == "backward":
@@ -149,9 +144,9 @@ def call_text(call: LoopCall) -> str:
         return "does nothing"
     if not call.before.holds:
         return "applies zeros and moves on" if call.moved else "applies zeros"
-    again = f" ({spans_text(call.before.stale)} again)" if call.before.stale else ""
+    again = f" ({spans_text(call.before.stale, EN_DASH)} again)" if call.before.stale else ""
     outdated = " (outdated)" if call.age else ""
-    return f"applies {spans_text(call.before.holds)}{again}{outdated}"
+    return f"applies {spans_text(call.before.holds, EN_DASH)}{again}{outdated}"
 
 
 def _error(trial: Trial) -> str:
@@ -195,17 +190,17 @@ def _why_still(trial: Trial) -> str:
 def _why_right(trial: Trial) -> str:
     steps = [step for step in trial.steps if step.before.holds]
     idle = [step for step in trial.steps if not step.before.holds]
-    said = [f"{_number(len(steps), 'step')}: each applies one fresh gradient, taken at the weights of that moment."]
+    said = [f"{number_of(len(steps), 'step')}: each applies one fresh gradient, taken at the weights of that moment."]
     if any(step.turn == 1 and step.before.kind == "None" for step in idle[:1]):
         said.append("In turn 1 a `step()` finds None in `.grad` and does nothing.")
         idle = idle[1:]
     if idle:
-        said.append(f"{_number(len(idle), 'more step')} {'finds' if len(idle) == 1 else 'find'} nothing to apply.")
+        said.append(f"{number_of(len(idle), 'more step')} {'finds' if len(idle) == 1 else 'find'} nothing to apply.")
     if len(steps) > trial.turns:
         said.append(f"But {len(steps)} updates are made of {trial.turns} batches.")
     lost = sum(call.before.fresh for call in trial.calls if call.piece == "zero_grad")
     if lost:
-        said.append(f"{_number(lost, 'gradient')} {'is' if lost == 1 else 'are'} computed and cleared without use.")
+        said.append(f"{number_of(lost, 'gradient')} {'is' if lost == 1 else 'are'} computed and cleared without use.")
     passes = sum(call.piece == "forward" for call in trial.calls)
     unused = passes - sum(call.piece == "backward" for call in trial.calls)
     if unused >= trial.turns:
@@ -222,7 +217,7 @@ def _troubles(trial: Trial) -> list[str]:
         last = again[-1].before
         said.append(
             f"{len(again)} {of} apply a gradient that was applied before. The last of them finds "
-            f"{_number(last.count, 'gradient')} in `.grad`, {count(last.stale)} of them stale."
+            f"{number_of(last.count, 'gradient')} in `.grad`, {count(last.stale)} of them stale."
         )
     several = [step for step in steps if step.before.fresh > 1]
     if several:
@@ -238,10 +233,6 @@ def _troubles(trial: Trial) -> list[str]:
     if coasting:
         said.append(f"{len(coasting)} {of} find zeros and still move the weights, because the optimizer remembers.")
     return said
-
-
-def _number(count: int, word: str) -> str:
-    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def _times(count: int) -> str:

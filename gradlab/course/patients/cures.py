@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from ...formatting import short
+from ...formatting import number_of, short
 from .case import PatientCase
 from .run_loop import LoopOutcome
 
@@ -97,8 +97,8 @@ def _cut_off(case: PatientCase, outcome: LoopOutcome, cured: LoopOutcome) -> lis
         windows = [row.fresh for row in mine.rows], [row.fresh for row in right.rows]
         if windows[0] != windows[1]:
             at = next(n for n, (one, other) in enumerate(zip(*windows, strict=True), 1) if one != other)
-            counts = f"{_batches(windows[0][at - 1])} where {_batches(windows[1][at - 1])} should be in it"
-            found.append(f"Update {at} applies {counts}.")
+            count, meant = (number_of(fresh[at - 1], "batch", "es") for fresh in windows)
+            found.append(f"Update {at} applies {count} where {meant} should be in it.")
     for name, words in _CUT_OFF.items():
         if mine.calls[name] < right.calls[name]:
             found.append(f"{words}: {mine.calls[name]:,} instead of {right.calls[name]:,} times.")
@@ -112,7 +112,3 @@ def _cut_off(case: PatientCase, outcome: LoopOutcome, cured: LoopOutcome) -> lis
         names = ", ".join(still[:_SHOWN]) + (", ..." if len(still) > _SHOWN else "")
         found.append(f"No update has moved {names}.")
     return found
-
-
-def _batches(count: int) -> str:
-    return f"{count} batch{'' if count == 1 else 'es'}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...doctor import Finding
-from ...formatting import short
-from ...gradients import spans
+from ...formatting import batches_text, number_of, short
 from .loop_record import LoopRecord
 from .run_loop import LoopOutcome
 
@@ -24,7 +23,7 @@ def run_words(which: str, outcome: LoopOutcome) -> str:
         return f"{which.capitalize()}: no update was seen."
     named = f" of {rows[0].optimizer}" if rows[0].optimizer else ""
     first, last = rows[0], rows[-1]
-    many = f"{len(rows):,} update{'s' * (len(rows) != 1)}{named}"
+    many = f"{number_of(len(rows), 'update')}{named}"
     return (
         f"{which.capitalize()}: {many}. The loss {_change(first.loss, last.loss)}, "
         f"the norm of .grad {_change(first.norm, last.norm)}."
@@ -47,7 +46,7 @@ def gradient_words(record: LoopRecord, number: int) -> str:
     had = any(arrow.stale for arrow in scene.arrows)
     much = "over 99%" if 0.995 <= stale < 1 else f"{stale:.0%}"  # what is nearly all is not written as all
     used = f"; {much} of it is from batches that a step had applied already" if had else "; all of it is fresh"
-    return f"At update {number:,} .grad holds {spans(list(scene.holds))}{used}."
+    return f"At update {number:,} .grad holds {batches_text(scene.holds)}{used}."
 
 
 def place_to_edit(finding: Finding) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...formatting import inline_html
+from ...formatting import inline_html, number_of
 from ...widgets import RecordEvent, find_question, first_guesses, question_names, read_record_text
 from .record_csv import UNKNOWN_TIME, record_from_csv
 
@@ -44,7 +44,7 @@ class ClassGuesses:
     def __repr__(self) -> str:
         parts = [self._head()]
         for each in self.questions:
-            parts += ["", f"{each.name} ({_many(each.learners, 'learner')}): {each.asked}".rstrip(": ")]
+            parts += ["", f"{each.name} ({number_of(each.learners, 'learner')}): {each.asked}".rstrip(": ")]
             for option in each.options:
                 count, sign = each.counts.get(option, 0), "\u2713" if option == each.answer else " "
                 bar = "\u2588" * round(_BAR * count / max(each.learners, 1))
@@ -52,7 +52,8 @@ class ClassGuesses:
         return "\n".join(parts)
 
     def _head(self) -> str:
-        return f"{_many(self.learners, 'learner')}, {_many(len(self.questions), 'question')}. \u2713 marks the answer."
+        counts = f"{number_of(self.learners, 'learner')}, {number_of(len(self.questions), 'question')}"
+        return f"{counts}. \u2713 marks the answer."
 
     def page(self) -> str:
         """Return it as one HTML page that needs nothing else."""
@@ -133,12 +134,8 @@ def _section(each: QuestionCount) -> str:
             f'<td class="bar"><div style="width:{share:.1f}%"></div></td><td>{count}</td></tr>'
         )
     asked = inline_html(each.asked) or "This version of gradlab does not ask it."
-    many = _many(each.learners, "learner")
+    many = number_of(each.learners, "learner")
     return f"<section><h2>{html.escape(each.name)}</h2><p>{asked} <i>({many})</i></p><table>{rows}</table></section>"
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 _PAGE = """<!DOCTYPE html>

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from ...formatting import join_words
 from ..finding import SEVERITIES, Cause, Finding, Report
 
 _ALIKE = 1e-3  # of the larger one; all-reduce gives each rank the same sum
@@ -131,5 +132,5 @@ def _listed(names: Sequence[str]) -> str:
 
 def _joined(words: Sequence[str], most: int = 8) -> str:
     if len(words) > most:
-        return f"{', '.join(words[:most])}, ... and {words[-1]}"
-    return f"{', '.join(words[:-1])} and {words[-1]}"
+        words = [*words[:most], "...", words[-1]]
+    return join_words(words)

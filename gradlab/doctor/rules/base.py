@@ -169,12 +169,5 @@ class Rule:
 
 
 def numbered(backwards: list[Any]) -> str:
-    """Write backward passes as words: "batch 3", "batches 3 to 6", "batches 3 and 5"."""
-    numbers = sorted({one.number for one in backwards})
-    if not numbers:
-        return "no batch"
-    if len(numbers) == 1:
-        return f"batch {numbers[0]}"
-    if numbers[-1] - numbers[0] == len(numbers) - 1:
-        return f"batches {numbers[0]} to {numbers[-1]}"
-    return f"batches {', '.join(map(str, numbers[:-1][:3]))}{', ...' if len(numbers) > 4 else ''} and {numbers[-1]}"
+    """Write backward passes as words: "batch 3", "batches 3 to 6", "batches 3, 5"."""
+    return batches_text(union((one.number, one.number) for one in backwards))
