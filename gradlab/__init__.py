@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ._floor import check_torch as check_torch
 from ._lazy import load_lazily
+from ._torch import check_torch as check_torch
 
 __version__ = "0.2.0"
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from . import __version__
-from ._floor import UnsupportedTorchError
+from ._torch import UnsupportedTorchError
 from .commands import BAD_INPUT, add_all
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from ._floor import require_torch
+from ._torch import require_torch
 
 _DECLARED = re.compile(r"^    from (\.[\w.]*) import (\w+) as \2$", re.MULTILINE)
 

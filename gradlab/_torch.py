@@ -1,4 +1,4 @@
-"""Every private name of PyTorch's that gradlab relies on; ``missing()`` tells which of them the running version lacks.
+"""What gradlab needs of PyTorch: the oldest version that will do, and every private name that it relies on.
 
 An entry of ``PRIVATE_NAMES`` is an attribute of this module: ``_torch.sequence_number()`` calls what is at its path.
 A path is looked up when it is first used, so that importing this module imports nothing. ``Node.x`` is an attribute of
@@ -7,15 +7,66 @@ the nodes of autograd's graph, ``GradScaler.x`` one of a scaler. ``delay_dynamo(
 
 from __future__ import annotations
 
-import importlib.util
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module
+from importlib import import_module, metadata, util
 from types import FunctionType
 from typing import Any, cast
+
+FLOOR = (2, 11)
+"""The oldest version on which the tests were seen to pass: major and minor. The same is in pyproject.toml."""
+
+
+class UnsupportedTorchError(ImportError):
+    """PyTorch is missing or too old."""
+
+
+def complaint() -> str | None:
+    """Return what is wrong with the installed PyTorch, in a sentence; None if gradlab works with it."""
+    oldest = ".".join(map(str, FLOOR))
+    version = _installed()
+    if version is None:
+        return (
+            f"gradlab needs PyTorch {oldest} or newer, and none is installed. https://pytorch.org says how to get it."
+        )
+    numbers = re.match(r"(\d+)\.(\d+)", version)  # a development version such as 2.11.0a0+git counts as 2.11
+    if numbers is None or (int(numbers[1]), int(numbers[2])) >= FLOOR:
+        return None
+    return (
+        f"gradlab needs PyTorch {oldest} or newer, and this is PyTorch {version}. "
+        f'Install a newer one with: {sys.executable or "python"} -m pip install --upgrade "torch>={oldest}". '
+        "Then restart Python (in a notebook, the kernel)."
+    )
+
+
+def require_torch() -> None:
+    """Raise ImportError, with one sentence, if PyTorch is missing or too old."""
+    wrong = complaint()
+    if wrong is not None:
+        raise UnsupportedTorchError(wrong)
+
+
+def check_torch() -> None:
+    """Print one sentence if PyTorch is missing or too old for gradlab; print nothing otherwise."""
+    wrong = complaint()
+    if wrong is not None:
+        print(wrong)
+
+
+def _installed() -> str | None:
+    """Return PyTorch's version, of what runs if it is imported already; None if there is no PyTorch."""
+    running = getattr(sys.modules.get("torch"), "__version__", None)
+    if running is not None:
+        return str(running)
+    try:
+        return metadata.version("torch")
+    except metadata.PackageNotFoundError:  # a build of somebody's own may come without the package's description
+        return "unknown" if util.find_spec("torch") is not None else None
+
 
 ACCUMULATE_GRAD = "torch::autograd::AccumulateGrad"
 """What the node of a leaf calls itself."""
@@ -304,4 +355,4 @@ class _BeforeDynamo:
         while self.undo:
             self.undo.pop()()
         # The search that asks would leave out the next finder, since this one has gone from its list.
-        return importlib.util.find_spec(name)
+        return util.find_spec(name)

@@ -115,10 +115,9 @@ def join_words(words: Sequence[str], last: str = "and") -> str:
 
 
 def spans_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str:
-    """Write runs of numbers, each its first and last: "3, 7 to 9"; of more than three, where they begin and end."""
-    if len(spans) > 3:
-        spans = [(spans[0][0], spans[-1][1])]
-    return ", ".join(f"{first:,}" if first == last else f"{first:,}{between}{last:,}" for first, last in spans)
+    """Write runs of numbers, each its first and last: "3, 7 to 9"; of more than three, the first and the last."""
+    words = [f"{first:,}" if first == last else f"{first:,}{between}{last:,}" for first, last in spans]
+    return ", ".join(words if len(words) <= 3 else [words[0], "\u2026", words[-1]])
 
 
 def batches_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str:

@@ -180,6 +180,19 @@ def test_one_word_has_one_meaning() -> None:
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
 
+@pytest.mark.parametrize("module", FILES)
+def test_a_name_at_the_top_of_a_file_is_given_once(module: str) -> None:
+    given = [
+        name.id
+        for node in ast.parse(FILES[module].read_text(encoding="utf-8")).body
+        if isinstance(node, (ast.Assign, ast.AnnAssign))
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    ]
+    assert sorted(given) == sorted(set(given))
+
+
 @pytest.mark.parametrize("room", [room for room in ROOMS if FILES.get(f"gradlab.{room}", HOME).stem == "__init__"])
 def test_a_room_says_what_it_is_for_and_lists_its_names(room: str) -> None:
     package = importlib.import_module(f"gradlab.{room}")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from gradlab import _floor
+from gradlab import _torch
 
 ROOT = Path(__file__).parents[1]
-OLDEST = ".".join(map(str, _floor.FLOOR))
+OLDEST = ".".join(map(str, _torch.FLOOR))
 
 # A torch package that is none: it says that it is old, and must not even be imported.
 OLD = {
@@ -46,9 +46,9 @@ def test_an_old_torch_is_refused_in_one_sentence_where_a_name_is_first_used(use:
     run = with_files(tmp_path, OLD, f"import gradlab\n{use}")
     assert run.returncode == 1
     name, sentence = run.stderr.splitlines()[-1].split(": ", 1)
-    assert name == "gradlab._floor.UnsupportedTorchError"
+    assert name == "gradlab._torch.UnsupportedTorchError"
     assert sentence.startswith(f"gradlab needs PyTorch {OLDEST} or newer, and this is PyTorch 2.5.1. ")
-    assert issubclass(_floor.UnsupportedTorchError, ImportError)
+    assert issubclass(_torch.UnsupportedTorchError, ImportError)
 
 
 def test_the_set_up_cell_prints_the_sentence_and_raises_nothing(tmp_path: Path) -> None:
@@ -88,8 +88,8 @@ def test_a_torch_without_a_description_says_its_version_when_it_is_imported(tmp_
     ],
 )
 def test_versions_compare_as_numbers(version: str, works: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_floor, "_installed", lambda: version)
-    assert (_floor.complaint() is None) == works
+    monkeypatch.setattr(_torch, "_installed", lambda: version)
+    assert (_torch.complaint() is None) == works
 
 
 def test_no_torch_at_all(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,10 +99,10 @@ def test_no_torch_at_all(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     monkeypatch.setattr(metadata, "version", none)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    _floor.check_torch()
+    _torch.check_torch()
     assert capsys.readouterr().out.startswith(f"gradlab needs PyTorch {OLDEST} or newer, and none is installed. ")
     with pytest.raises(ImportError, match="none is installed"):
-        _floor.require_torch()
+        _torch.require_torch()
 
 
 def test_the_dependency_says_the_same() -> None:

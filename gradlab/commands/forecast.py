@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from .._floor import require_torch
+from .._torch import require_torch
 from ..forecast import GPUS, model_sizes, usable_bytes
 from ..loop import LONGEST_WINDOW, SWITCHES, Choice, OnOff, Positive, Recipe, Whole
 

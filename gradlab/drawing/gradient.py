@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..formatting import share_of_sum, share_text, short
-from ..gradients import Span
+from ..formatting import EN_DASH, batches_text, share_of_sum, share_text, short, spans_text
 from ..scenes import Arrow, Arrows, BatchHistory
 from .axes import LARGEST_DRAWN, Axes, Numbers, Side, make_axes, nice_step, numbers, panel_axes
 from .builder import PanelBuilder, make_box
@@ -50,25 +49,6 @@ def add_key(panel: PanelBuilder, looks: Sequence[str], left: float, top: float, 
             x += _SWATCH + text_width(word, 12.0) + _GAP
 
 
-def batches_text(spans: Sequence[Span]) -> str:
-    """Say which batches are inside: ``holds batches 38\u201341``."""
-    if not spans:
-        return "holds no batch"
-    parts = [span_text(span, short=True) for span in spans]
-    if len(parts) > 2:
-        parts = [parts[0], "\u2026", parts[-1]]
-    one = len(spans) == 1 and spans[0][0] == spans[0][1]
-    return ("holds batch " if one else "holds batches ") + ", ".join(parts)
-
-
-def span_text(span: Span, *, short: bool = False) -> str:
-    """Write consecutive batches: ``batches 38\u201341``, or in ``short`` their numbers alone."""
-    first, last = span
-    if first == last:
-        return f"{first:,}" if short else f"batch {first:,}"
-    return f"{first:,}\u2013{last:,}" if short else f"batches {first:,}\u2013{last:,}"
-
-
 NAMED = 9
 """Up to so many arrows carry the number of their batch."""
 _NAMED_IN_FULL = 3  # fresh arrows
@@ -86,7 +66,7 @@ _TOLD = 4  # arrows in the words of the panel
 def draw_arrows(scene: Arrows, width: int, height: int) -> Drawing:
     """Draw arrows of fresh and stale batches that add up to the bold outline: what ``.grad`` holds."""
     panel = PanelBuilder("gradient in .grad", width, height)
-    panel.corner(batches_text(scene.holds), "")
+    panel.corner(f"holds {batches_text(scene.holds, EN_DASH)}", "")
     ends = arrow_ends(scene)
     sound = bool(np.isfinite([*scene.total, *(edge for a in scene.arrows for edge in (a.x, a.y))]).all())
     if scene.contours is None:
@@ -228,7 +208,7 @@ def arrow_outline(tail: Numbers, head: Numbers, width: float) -> Numbers:
 
 def arrow_words(arrow: Arrow) -> str:
     """Say what an arrow stands for: ``batch 38: 16% of the sum, already applied``."""
-    who = "not from a backward" if arrow.batches is None else span_text(arrow.batches)
+    who = "not from a backward" if arrow.batches is None else batches_text([arrow.batches], EN_DASH)
     who = arrow.names[0] if arrow.names else who
     return f"{who}: {share_of_sum(arrow.share)}{', already applied' if arrow.stale else ''}"
 
@@ -261,7 +241,7 @@ def add_arrow_names(panel: PanelBuilder, scene: Arrows, places: Numbers, thick: 
     for number, (arrow, (tail, head)) in reversed(list(enumerate(zip(scene.arrows, shafts, strict=True)))):
         if math.dist(tail, head) <= 10:
             continue
-        name = "other" if arrow.batches is None else span_text(arrow.batches, short=True)
+        name = "other" if arrow.batches is None else spans_text([arrow.batches], EN_DASH)
         texts = (f"{name}: {share_text(arrow.share)}", name) if not abs(arrow.share) >= 100 else (name,)
         if arrow.names:
             texts = tuple(arrow.names[-1:] if crowded else arrow.names)
@@ -302,7 +282,7 @@ def _place(scene: Arrows) -> str:
 def _words(scene: Arrows) -> str:
     if not scene.holds:
         return ".grad holds no batch."
-    norm = f"|grad| {short(math.hypot(*scene.total))} {batches_text(scene.holds)}"
+    norm = f"|grad| {short(math.hypot(*scene.total))} holds {batches_text(scene.holds, EN_DASH)}"
     if not scene.measured:
         return f"{norm}. What each of them contributed was not measured."
     told = [arrow_words(arrow) for arrow in reversed(scene.arrows[-_TOLD:])]

@@ -18,8 +18,8 @@ TALL = 1.1
 """The height of a line of text, in units of its size."""
 _FINE = 1000  # the size in pixels at which widths are taken
 # matplotlib 3.10 gave the flags a class of their own
-_NO_HINTING: Any = getattr(ft2font, "LoadFlags", ft2font)
-_NO_HINTING = getattr(_NO_HINTING, "NO_HINTING", None) or _NO_HINTING.LOAD_NO_HINTING
+_LOAD_FLAGS: Any = getattr(ft2font, "LoadFlags", ft2font)
+_NO_HINTING = getattr(_LOAD_FLAGS, "NO_HINTING", None) or _LOAD_FLAGS.LOAD_NO_HINTING
 
 
 @lru_cache(maxsize=16384)

@@ -10,15 +10,53 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
+from .._checks import on_off
 from ..formatting import gib_text
 from ..loop import LONGEST_WINDOW, Recipe
 from ..memory import MemoryPoint
-from .errors import ForecastError
 from .extrapolate import simulate_blocks
-from .gpus import GPUS, usable_bytes
-from .search import largest_that_fits
-from .simulate import SimulatedUpdate
+from .simulate import ForecastError, SimulatedUpdate
+from .sizes import GPUS, usable_bytes
 from .workload import LARGEST_BATCH, Workload, as_workload
+
+_GUESSES = 8  # after so many the search halves what is left
+
+
+def largest_that_fits(simulate: Callable[[int], SimulatedUpdate], limit: int, upper: int, start: int) -> int:
+    """Return the largest n up to ``upper`` whose peak is within ``limit``, 0 if none; ``start`` is where to begin.
+
+    Every stretch of the timeline grows about linearly with n, but not all of them equally, so that the peak bends. The
+    guess comes from all stretches of two forecasts; what is returned was forecast itself, and so was the next one.
+    """
+    seen: dict[int, SimulatedUpdate] = {}
+    low, high, guess = 0, upper + 1, start  # low fits, high does not
+    while high - low > 1:
+        n = min(max(guess, low + 1), high - 1)
+        seen[n] = simulate(n)
+        if seen[n].peak <= limit:
+            low = n
+        else:
+            high = n
+        if low == 0:
+            guess = 1
+        elif len(seen) == 1:
+            guess = 2 * low
+        elif len(seen) > _GUESSES:
+            guess = (low + high) // 2
+        else:
+            first, second = [*sorted(n for n in seen if n <= low)[-2:], *sorted(n for n in seen if n >= high)[:1]][-2:]
+            guess = _crossing(first, seen[first], second, seen[second], limit)
+    return low
+
+
+def _crossing(n: int, at_n: SimulatedUpdate, m: int, at_m: SimulatedUpdate, limit: int) -> int:
+    """Return the last number at which no stretch is above the limit, if each grows along a line."""
+    pairs = [(at_n.peak, at_m.peak)]
+    if len(at_n.timeline) == len(at_m.timeline):
+        pairs += [(a.top, b.top) for a, b in zip(at_n.timeline, at_m.timeline, strict=True)]
+    room = [n + (limit - a) * (m - n) // (b - a) for a, b in pairs if b > a]
+    return min(room, default=2 * m)
+
 
 __all__ = ["Forecast", "ForecastError", "forecast"]
 
@@ -158,8 +196,7 @@ def forecast(
     recipe = Recipe() if recipe is None else recipe
     if not isinstance(recipe, Recipe):
         raise TypeError(f"forecast: recipe must be a gradlab.Recipe, got {recipe!r}")
-    if not isinstance(checkpoint, bool):
-        raise TypeError(f"forecast: checkpoint must be True or False, got {checkpoint!r}")
+    on_off("forecast: checkpoint", checkpoint)
     if device not in (None, "cpu", "cuda"):
         raise ValueError(f"forecast: device must be 'cpu', 'cuda' or None, got {device!r}")
     workload = as_workload(what, batch, context, loss_fn)

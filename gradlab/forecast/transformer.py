@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, gelu, scaled_dot_product_attention, silu
 
-from .model_sizes import ModelSize
+from .sizes import ModelSize
 
 
 class Attention(nn.Module):

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from .. import tasks
+from .._checks import one_of, whole_number
 from .fake_mode import CpuFakeTensorMode
-from .model_sizes import ModelSize, model_size, model_sizes
+from .sizes import ModelSize, model_size, model_sizes
 from .transformer import Decoder, next_token_loss
 
 TensorPair = tuple[Tensor, Tensor]
@@ -75,10 +76,7 @@ def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
     if isinstance(what, str):
         if what in model_sizes():
             return _size(model_size(what), batch, context, loss_fn)
-        if what not in tasks.names():
-            allowed = ", ".join(map(repr, [*model_sizes(), *tasks.names()]))
-            raise ValueError(f"forecast: the name must be one of {allowed}, got {what!r}")
-        what = tasks.get(what, device="cpu")
+        what = tasks.get(one_of("forecast: the name", what, [*model_sizes(), *tasks.names()]), device="cpu")
     if context is not None:
         raise ValueError(
             f"forecast: context is for the sizes {', '.join(map(repr, model_sizes()))}, got context={context!r}; "
@@ -96,23 +94,12 @@ def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
     )
 
 
-def _whole(name: str, value: object, most: int) -> int:
-    """Return a whole number from 1 to ``most``; anything else is a TypeError or ValueError that names it."""
-    allowed = f"a whole number from 1 to {most:,}"
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"forecast: {name} must be {allowed}, got {value!r}")
-    if not 1 <= value <= most:
-        raise ValueError(f"forecast: {name} must be {allowed}, got {value!r}")
-    return value
-
-
 def _size(size: ModelSize, batch: Any, context: Any, loss_fn: Any) -> Workload:
     if loss_fn is not None:
         raise ValueError(f"forecast: {size.name!r} has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
-    rows = _whole("batch", 1 if batch is None else batch, LARGEST_BATCH)
-    long = _whole(
-        f"context of {size.name!r}", min(2048, size.max_context) if context is None else context, size.max_context
-    )
+    rows = whole_number("forecast: batch", 1 if batch is None else batch, 1, LARGEST_BATCH)
+    context = min(2048, size.max_context) if context is None else context
+    long = whole_number(f"forecast: context of {size.name!r}", context, 1, size.max_context)
     tokens = torch.empty(rows, long, dtype=torch.int64, device="meta")
     return Workload(size.name, _builder(size), [(tokens, tokens)], next_token_loss, "cuda", rows, size)
 
@@ -126,7 +113,7 @@ def _builder(size: ModelSize) -> Callable[[CpuFakeTensorMode], nn.Module]:
 
 
 def _task(task: tasks.Task, batch: Any) -> Workload:
-    rows = None if batch is None else _whole("batch of a task", batch, LARGEST_BATCH)
+    rows = None if batch is None else whole_number("forecast: batch of a task", batch, 1, LARGEST_BATCH)
 
     def build(mode: CpuFakeTensorMode) -> nn.Module:
         with mode:  # a fake model cannot be moved, so it is built on the CPU

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .contents import GradContents as GradContents
     from .contributions import Contribution as Contribution
     from .contributions import Contributions as Contributions
     from .parameter import ParameterHistory as ParameterHistory
+    from .provenance import GradContents as GradContents
     from .provenance import Provenance as Provenance
     from .spans import Span as Span
     from .spans import union as union

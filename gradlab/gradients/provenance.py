@@ -12,8 +12,10 @@ on the device as a norm until somebody asks: a gradient of nothing but zeros hol
 
 from __future__ import annotations
 
+import math
 import weakref
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,7 +23,6 @@ from torch import Tensor
 
 from .. import _torch
 from .._torch import outside_dispatch_modes
-from .contents import GradContents, read_contents
 from .contributions import (
     Contribution,
     Contributions,
@@ -34,6 +35,33 @@ from .contributions import (
 )
 from .parameter import GradEvent, ParameterHistory
 from .spans import Span, union, within
+
+
+@dataclass(frozen=True)
+class GradContents:
+    """Batches inside ``.grad``, and norms."""
+
+    holds: list[Span]
+    stale: list[Span]
+    """Of these, what a step has applied."""
+    leftover: list[Span]
+    """Of these, what was applied before the newest batch came: what should have been cleared."""
+    norm: float
+
+
+def read_contents(tracked: list[tuple[ParameterHistory, Tensor]]) -> GradContents:
+    """Read the synced histories of all parameters and their gradients; this waits for the device."""
+    return GradContents(
+        holds=union(span for history, _ in tracked for span in history.batches),
+        stale=union(span for history, _ in tracked for span in history.applied()),
+        leftover=union(span for history, _ in tracked for span in history.leftover()),
+        norm=math.hypot(*(_norm(param.grad.detach()) for _, param in tracked if param.grad is not None)),
+    )
+
+
+def _norm(grad: Tensor) -> float:
+    return float(grad.float().norm())
+
 
 _SYNC_EVERY = 64
 _SHOW_GRADS_EVERY = 4

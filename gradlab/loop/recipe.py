@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .switches import Choice, OnOff, Positive, Whole, declare, one_of, switches_of
+from .._checks import one_of
+from .switches import Choice, OnOff, Positive, Whole, declare, switches_of
 
 LONGEST_WINDOW = 16
 
@@ -57,7 +58,7 @@ class Recipe:
     def replace(self, **changes: Any) -> Recipe:
         """Return a copy with some switches changed; a name that is no switch is a ValueError."""
         for name in changes:
-            one_of("a switch", name, tuple(SWITCHES))
+            one_of("Recipe: a switch", name, SWITCHES)
         return replace(self, **changes)
 
     def changes_from(self, other: Recipe) -> list[str]:

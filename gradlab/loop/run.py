@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -12,17 +11,18 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .._checks import LARGEST_FLOAT, LARGEST_SEED, number, whole_number
 from .._torch import delay_dynamo
 from ..gradients import Provenance
 from ..memory import Ledger, MemoryPoint, footprint
 from .bound_program import BoundProgram
 from .engine import MOST_STATEMENTS, Engine
-from .history import History
-from .history_writer import HistoryWriter
+from .history import History, HistoryWriter
 from .program import Program, Statement
 from .recipe import Recipe
 from .unswitched import UnswitchedRun
 
+_SEEDS = "a whole number, 0 to 2**32 - 1"
 _UPDATES_KEPT = 3  # of those whose memory was watched
 _LOOPS_KEPT = 500
 _MOST_STEPS = 2000  # on the way to a line
@@ -41,10 +41,8 @@ class Run:
         for name in ("name", "build", "batches", "loss_fn", "device"):
             if not hasattr(task, name):
                 raise TypeError(f"Run: task must be a Task such as gradlab.tasks.digits(), got {task!r}")
-        if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed < 2**32:
-            raise ValueError(f"Run: seed must be a whole number, 0 to 2**32 - 1, got {seed!r}")
         self.task = task
-        self.seed = seed
+        self.seed = whole_number("Run: seed", seed, 0, LARGEST_SEED, allowed=_SEEDS, kind=ValueError)
         self.recipe = _checked(Recipe(lr=getattr(task, "lr", 0.1)) if recipe is None else recipe)
         self.watch_memory = False
         """Count bytes with a Ledger during the last update of every ``advance``, into ``watched``."""
@@ -352,10 +350,7 @@ def _checked(recipe: object) -> Recipe:
 def _check_amounts(updates: object, seconds: object) -> None:
     if (updates is None) == (seconds is None):
         raise ValueError(f"Run.advance: give either updates or seconds, got updates={updates!r}, seconds={seconds!r}")
-    if updates is not None and (not isinstance(updates, int) or isinstance(updates, bool) or updates < 0):
-        raise ValueError(f"Run.advance: updates must be a whole number from 0, got {updates!r}")
-    if seconds is None:
-        return
-    number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-    if not number or not 0 <= seconds <= sys.float_info.max:  # type: ignore[operator]  # NaN is neither
-        raise ValueError(f"Run.advance: seconds must be a finite number from 0, got {seconds!r}")
+    if updates is not None:
+        whole_number("Run.advance: updates", updates, 0, kind=ValueError)
+    if seconds is not None:
+        number("Run.advance: seconds", seconds, 0, LARGEST_FLOAT, allowed="a finite number from 0", kind=ValueError)

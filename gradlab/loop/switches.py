@@ -9,7 +9,10 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import MISSING, dataclass, field, fields
+from numbers import Integral
 from typing import Any, cast
+
+from .._checks import LARGEST_FLOAT, SMALLEST_FLOAT, number, on_off, one_of, whole_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,9 +50,7 @@ class OnOff(Switch):
 
     def check(self, name: str, value: object) -> bool:
         """Return a bool."""
-        if not isinstance(value, bool):
-            raise ValueError(f"Recipe: {name} must be True or False, got {value!r}")
-        return value
+        return on_off(f"Recipe: {name}", value, kind=ValueError)
 
     def text(self, value: Any) -> str:
         """Write "on" or "off"."""
@@ -64,7 +65,7 @@ class Choice(Switch):
 
     def check(self, name: str, value: object) -> str:
         """Return one of the options."""
-        return one_of(name, value, self.options)
+        return one_of(f"Recipe: {name}", value, self.options, kind=ValueError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,17 +77,16 @@ class Whole(Switch):
 
     def check(self, name: str, value: object) -> int:
         """Return an int within the range."""
-        if not isinstance(value, int) or isinstance(value, bool):
-            raise ValueError(f"Recipe: {name} must be a whole number, {self.low} to {self.high}, got {value!r}")
-        if not self.low <= value <= self.high:
-            raise ValueError(f"Recipe: {name} must be {self.low} to {self.high}, got {value!r}")
-        return value
+        allowed = f"{self.low} to {self.high}"
+        if isinstance(value, bool) or not isinstance(value, Integral):  # of a whole number, only its size is wrong
+            allowed = f"a whole number, {allowed}"
+        return whole_number(f"Recipe: {name}", value, self.low, self.high, allowed=allowed, kind=ValueError)
 
     def read(self, name: str, typed: object) -> int:
         """Take a typed whole number: ``"4"``, but not ``"2.5"``."""
         if isinstance(typed, str) and re.fullmatch(r"[+-]?\d{1,18}", typed.strip(), re.ASCII):
-            number = int(typed)
-            return self.check(name, number if self.low <= number <= self.high else typed)  # refused as it was typed
+            count = int(typed)
+            return self.check(name, count if self.low <= count <= self.high else typed)  # refused as it was typed
         return self.check(name, typed)
 
 
@@ -100,14 +100,8 @@ class Positive(Switch):
         """Return a float, so that equal recipes read alike."""
         if value is None and self.offered:
             return None
-        try:
-            number = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
-        except OverflowError:  # an int that no float can hold
-            number = math.inf
-        if not (math.isfinite(number) and number > 0):
-            allowed = f"{'None or ' if self.offered else ''}a finite number above 0"
-            raise ValueError(f"Recipe: {name} must be {allowed}, got {value!r}")
-        return number
+        allowed = f"{'None or ' if self.offered else ''}a finite number above 0"
+        return number(f"Recipe: {name}", value, SMALLEST_FLOAT, LARGEST_FLOAT, allowed=allowed, kind=ValueError)
 
     def read(self, name: str, typed: object) -> float | None:
         """Take a typed number: ``"0.05"``, ``"1e-3"``; where it may be None, "off" too."""
@@ -115,8 +109,8 @@ class Positive(Switch):
             if typed.strip() == "off":
                 return self.check(name, None)
             if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?", typed.strip(), re.ASCII):
-                number = float(typed)
-                return self.check(name, number if 0 < number < math.inf else typed)  # refused as it was typed
+                amount = float(typed)
+                return self.check(name, amount if 0 < amount < math.inf else typed)  # refused as it was typed
         return self.check(name, typed)
 
     def text(self, value: Any) -> str:
@@ -132,10 +126,3 @@ def declare(default: Any, switch: Switch) -> Any:
 def switches_of(recipe: Any) -> dict[str, Switch]:
     """Return the switches of a Recipe, or of the class, by the names of their fields and in their order."""
     return {each.name: cast(Switch, each.metadata["switch"]) for each in fields(recipe) if each.default is not MISSING}
-
-
-def one_of(name: str, value: object, allowed: tuple[str, ...]) -> str:
-    """Return a text that is allowed; ValueError for anything else."""
-    if not isinstance(value, str) or value not in allowed:
-        raise ValueError(f"Recipe: {name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
-    return value

@@ -11,9 +11,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from .bound_program import BoundProgram
+from .engine import RunRNG
 from .history import History
 from .recipe import Recipe
-from .rng import RunRNG
 
 _IN_HAND = 500.0  # ms of work that may be done before any is allowed for: it catches up after a pause
 

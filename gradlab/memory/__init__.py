@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .footprint import footprint as footprint
     from .ledger import Ledger as Ledger
+    from .storages import footprint as footprint
     from .timeline import CATEGORIES as CATEGORIES
     from .timeline import MOST_POINTS as MOST_POINTS
     from .timeline import MemoryPoint as MemoryPoint

@@ -17,8 +17,7 @@ from .attribution import LineTracker, ModuleTracker
 from .dispatch import StorageDispatchMode, counting_rng_states
 from .saved_tensors import tracking_saved_tensors
 from .storages import Storages, iter_tensors
-from .timeline import WEIGHTS, MemoryPoint, by_category_name
-from .totals import CategoryTotals
+from .timeline import WEIGHTS, CategoryTotals, MemoryPoint, by_category_name
 
 
 class Ledger:

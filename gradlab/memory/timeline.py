@@ -1,4 +1,7 @@
-"""The ledger's own measures: the categories of bytes, and an interval of work with what was alive during it."""
+"""The ledger's own measures: bytes by category as they are, at their peak, and interval by interval.
+
+Numbers only: which storage is what, and when it lives and dies, is for others to say (see storages.py).
+"""
 
 from __future__ import annotations
 
@@ -42,3 +45,131 @@ class MemoryPoint:
 def by_category_name(amounts: Sequence[int]) -> dict[str, int]:
     """Return amounts, in the order of CATEGORIES, by name."""
     return dict(zip(CATEGORIES, amounts, strict=True))
+
+
+class Interval:
+    """Work on one statement in one module, while it is being measured."""
+
+    __slots__ = ("end", "high", "module", "newest_storage", "number", "statement", "top")
+
+    def __init__(self, place: tuple[str, str, int], now: list[int], newest_storage: int) -> None:
+        """Begin with what is alive ``now``; a place is statement, module and the number of the statement."""
+        self.statement, self.module, self.number = place
+        self.end = now.copy()
+        self.high = now.copy()
+        self.top = sum(now)
+        self.newest_storage = newest_storage  # the number of the newest storage, at the highest moment
+
+    def rise(self, top: int, now: list[int], newest_storage: int) -> None:
+        """Take what is alive ``now`` for the highest moment so far."""
+        self.top, self.high, self.newest_storage = top, now.copy(), newest_storage
+
+    def point(self) -> MemoryPoint:
+        """Return the interval as it is shown."""
+        return MemoryPoint(
+            self.statement, self.module, by_category_name(self.end), by_category_name(self.high), self.number
+        )
+
+
+class CategoryTotals:
+    """Bytes by category on one device."""
+
+    def __init__(self, place: tuple[str, str, int] = ("", "", 1)) -> None:
+        """Start with nothing alive; a place is statement, module and the number of the statement."""
+        self.now = [0] * len(CATEGORIES)
+        self.total = 0
+        self._paused = False
+        self._newest = 0
+        self._interval = Interval(place, self.now, 0)
+        self._past: list[Interval] = []
+        self._peak = Interval(place, self.now, 0)
+        self._peak_in = self._interval
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that were alive at one moment."""
+        return self._peak.top
+
+    @property
+    def at_peak(self) -> dict[str, int]:
+        """What was alive at that moment."""
+        return by_category_name(self._peak.high)
+
+    @property
+    def peak_at(self) -> MemoryPoint:
+        """The interval in which that moment came."""
+        return self._ended(self._peak_in)
+
+    def points(self) -> list[MemoryPoint]:
+        """Return all intervals up to now, oldest first."""
+        return [self._ended(interval) for interval in (*self._past, self._interval)]
+
+    def add(self, category: int, size: int, number: int) -> None:
+        """Count a storage that has just come to life; numbers rise with every storage."""
+        self._newest = number
+        self.change(category, size)
+
+    def change(self, category: int, size: int) -> None:
+        """Count bytes that came or, with a negative ``size``, went."""
+        self.now[category] += size
+        self.total += size
+        if self.total > self._interval.top:
+            self._interval.rise(self.total, self.now, self._newest)
+            if self.total > self._peak.top:
+                self._peak.rise(self.total, self.now, self._newest)
+                self._peak_in = self._interval
+
+    def recategorise(self, before: int, after: int, size: int, number: int | None = None) -> None:
+        """Count bytes as something else from now on; with its ``number`` also at the highest moments before."""
+        marks = [self.now]
+        if number is not None:
+            marks += [mark.high for mark in (self._interval, self._peak) if number <= mark.newest_storage]
+        for amounts in marks:
+            amounts[before] -= size
+            amounts[after] += size
+
+    def begin_interval(self, place: tuple[str, str, int]) -> None:
+        """Begin another interval at a place: statement, module and the number of the statement."""
+        self._interval.end = self.now.copy()
+        self._past.append(self._interval)
+        self._interval = Interval(place, self.now, self._newest)
+        if len(self._past) >= MOST_POINTS:
+            self._thin()
+
+    def label_statement(self, statement: str) -> None:
+        """Give the intervals of the statement under way its name."""
+        self._interval.statement = statement
+        for interval in reversed(self._past):
+            if interval.number != self._interval.number:
+                break
+            interval.statement = statement
+
+    def pause(self, *, paused: bool) -> None:
+        """Leave the timeline as it is while nobody counts: what dies then belongs to no statement."""
+        if paused and not self._paused:
+            self._interval.end = self.now.copy()
+        self._paused = paused
+
+    def forget(self) -> None:
+        """Begin the timeline and the peak anew with what is alive now."""
+        self._past.clear()
+        place = self._interval.statement, self._interval.module, self._interval.number
+        self._interval = Interval(place, self.now, self._newest)
+        self._peak = Interval(place, self.now, self._newest)
+        self._peak_in = self._interval
+
+    def _ended(self, interval: Interval) -> MemoryPoint:
+        if interval is self._interval and not self._paused:
+            interval.end = self.now.copy()
+        return interval.point()
+
+    def _thin(self) -> None:
+        """Halve the number of intervals: neighbours become one, which keeps its highest moment."""
+        kept = []
+        for first, second in zip(self._past[::2], self._past[1::2], strict=True):
+            higher = first if first.top > second.top else second
+            higher.end = second.end
+            if self._peak_in in (first, second):
+                self._peak_in = higher
+            kept.append(higher)
+        self._past = kept

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
-    from .batch_history import BatchHistory as BatchHistory
-    from .from_forecast import forecast_scene as forecast_scene
     from .from_run import RunScenes as RunScenes
     from .from_run import loss_curve as loss_curve
     from .from_run import shows_predictions as shows_predictions
     from .kinds import Arrow as Arrow
     from .kinds import Arrows as Arrows
+    from .kinds import BatchHistory as BatchHistory
     from .kinds import Boundary as Boundary
     from .kinds import Contours as Contours
     from .kinds import Curve as Curve
@@ -27,19 +26,20 @@ if TYPE_CHECKING:
     from .kinds import Slice as Slice
     from .kinds import StatementLabel as StatementLabel
     from .kinds import UnswitchedCurve as UnswitchedCurve
-    from .memory_text import fit_sentence as fit_sentence
-    from .memory_text import need_sentence as need_sentence
-    from .memory_text import peak_location as peak_location
-    from .memory_text import percent as percent
-    from .memory_text import share_of_gpu as share_of_gpu
-    from .memory_text import suggestions as suggestions
-    from .memory_text import times as times
-    from .memory_text import which_fit as which_fit
-    from .memory_text import with_article as with_article
-    from .out_of_memory import explain_oom as explain_oom
-    from .out_of_memory import find_oom as find_oom
-    from .out_of_memory import free_after_oom as free_after_oom
-    from .status import status_line as status_line
-    from .status import warning as warning
+    from .memory_words import fit_sentence as fit_sentence
+    from .memory_words import forecast_scene as forecast_scene
+    from .memory_words import need_sentence as need_sentence
+    from .memory_words import peak_location as peak_location
+    from .memory_words import percent as percent
+    from .memory_words import share_of_gpu as share_of_gpu
+    from .memory_words import suggestions as suggestions
+    from .memory_words import times as times
+    from .memory_words import which_fit as which_fit
+    from .memory_words import with_article as with_article
+    from .run_words import explain_oom as explain_oom
+    from .run_words import find_oom as find_oom
+    from .run_words import free_after_oom as free_after_oom
+    from .run_words import status_line as status_line
+    from .run_words import warning as warning
 
 load_lazily(__name__, needs_torch=False)

@@ -1,29 +1,28 @@
-"""Looking changes nothing: evaluate a model beside its training without leaving a trace."""
+"""What a model says beside its training, without leaving a trace: predictions, held-out loss, contours of the loss."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from .._process import preserving_rng
+from .._process import preserving_modes, preserving_rng
+from ..loop import History, Run, UnswitchedRun
+from ..tasks import ClassRegions, HeldOutImages, TwoWeights
+from .kinds import Boundary, Contours, Curve, Samples
 
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Put a model in evaluation mode, without gradients and with its random numbers set aside; undo all of it after."""
-    modes = [(module, module.training) for module in model.modules()]
     on_gpu = any(parameter.is_cuda for parameter in model.parameters())
-    try:
+    with preserving_modes(model), torch.no_grad(), preserving_rng(cuda=on_gpu):
         model.eval()
-        with torch.no_grad(), preserving_rng(cuda=on_gpu):
-            yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
+        yield
 
 
 def loss_at(model: nn.Module, weights: Mapping[str, Tensor], loss_fn: Any, x: Tensor, y: Tensor) -> float:
@@ -31,3 +30,143 @@ def loss_at(model: nn.Module, weights: Mapping[str, Tensor], loss_fn: Any, x: Te
     buffers = {name: buffer.clone() for name, buffer in model.named_buffers()}
     output = torch.func.functional_call(model, {**buffers, **weights}, (x,))
     return float(loss_fn(output, y))
+
+
+_SHOWN_DIGITS = 12
+_POINTS = 48  # along each side of the plane
+
+
+def sample_predictions(picture: HeldOutImages, model: nn.Module, device: str) -> Samples:
+    """Return held-out images with what the model says of them; accuracy is over all that are held out."""
+    x, y = picture.x, picture.y
+    with evaluating(model):
+        said = model(x.to(device)).argmax(1).cpu()
+    images = x[:_SHOWN_DIGITS].reshape(-1, *picture.shape).tolist()
+    right = float((said == y).float().mean())
+    return Samples(images, said[:_SHOWN_DIGITS].tolist(), y[:_SHOWN_DIGITS].tolist(), right)
+
+
+class DecisionGrid:
+    """Points all over the plane of a task's data, to ask a classifier about; made once."""
+
+    def __init__(self, picture: ClassRegions, device: str) -> None:
+        """Cover the data with a little room around it."""
+        self._device = device
+        self._points, self._labels = picture.points, picture.labels
+        reach = 1.1 * float(self._points.abs().max())
+        side = torch.linspace(-reach, reach, _POINTS)
+        self._side = side.tolist()
+        self._grid = torch.cartesian_prod(side, side).flip(1)
+
+    def boundary(self, model: nn.Module) -> Boundary:
+        """Return the class that the model gives each point of the plane, and how sure it is."""
+        with evaluating(model):
+            shares = model(torch.cat([self._grid, self._points]).to(self._device)).softmax(1).cpu()
+        plane, data = shares[: len(self._grid)], shares[len(self._grid) :]
+        sure, label = (part.reshape(_POINTS, _POINTS).tolist() for part in plane.max(1))
+        right = float((data.argmax(1) == self._labels).float().mean())
+        return Boundary(self._side, self._side, label, sure, self._points.tolist(), self._labels.tolist(), right)
+
+
+_MOST_WAITING = 64  # losses left on the device; reading one off a GPU makes the CPU wait
+
+
+class HeldOutLoss:
+    """Measures a run's loss on the held-out examples of its task, from the moment it is made."""
+
+    def __init__(self, run: Run | UnswitchedRun) -> None:
+        """Measure after each update of ``run`` from now on; its task must have held-out examples."""
+        if run.task.held_out is None:
+            raise ValueError(f"HeldOutLoss: task must have held-out examples, got {run.task.name!r}")
+        self._run = run
+        self._x, self._y = (part.to(run.task.device) for part in run.task.held_out)
+        self._begin()
+        run.after_update = self._measure
+
+    def curve(self) -> Curve:
+        """Return what was measured as a scene, on a linear axis."""
+        if self._run.updates < self._last:  # the run began again, and has made no update since
+            self._begin()
+        self._write()
+        rows, record = self._history.rows, self._run.record
+        return Curve(
+            rows["update"],
+            rows["loss"],
+            rows["low"],
+            rows["high"],
+            tuple(record.switches),
+            self._history.broken,
+            self._history.loss,
+            title="held-out loss",
+            linear=True,
+        )
+
+    def _begin(self) -> None:
+        self._history = History()
+        self._waiting: list[tuple[int, Any]] = []
+        self._last = 0
+
+    def _measure(self) -> None:
+        if self._run.updates <= self._last:
+            self._begin()
+        self._last = self._run.updates
+        model = self._run.model
+        with evaluating(model):
+            self._waiting.append((self._last, self._run.task.loss_fn(model(self._x), self._y)))
+        if len(self._waiting) >= _MOST_WAITING:
+            self._write()
+
+    def _write(self) -> None:
+        for update, loss in self._waiting:
+            self._history.write(update, float(loss), math.nan, math.nan, math.nan, skipped=False)
+        self._waiting.clear()
+
+
+_STEPS = 41  # along each side of the surface
+_WIDEST = 1e6
+_GROWTH = 1.5
+
+
+class LossSurface:
+    """Contours around the task's minimum, in a square that grows in steps with the way of the weights."""
+
+    def __init__(self, task: Any, model: nn.Module) -> None:
+        """Take a task whose model has two weights."""
+        self._task = task
+        self._model = model
+        self._centre: tuple[float, float] = task.picture.minimum if isinstance(task.picture, TwoWeights) else (0.0, 0.0)
+        self._half = 0.0
+        self._contours: Contours | None = None
+
+    def contours(self, must_cover: Iterable[float]) -> Contours:
+        """Return contours that show weights with these coordinates; the same object while they still do."""
+        far = [abs(value - c) for value in must_cover if math.isfinite(value) for c in self._centre]
+        need = min(1.3 * max(far, default=1.0), _WIDEST) or 1.0
+        if self._contours is None or need > self._half:
+            # The first square fits; later ones grow by half, so that a run that swings ever wider seldom needs one.
+            self._half = need if self._contours is None else max(need, _GROWTH * self._half)
+            self._contours = self._compute()
+        return self._contours
+
+    def _compute(self) -> Contours:
+        x, y = (torch.linspace(c - self._half, c + self._half, _STEPS) for c in self._centre)
+        weights = torch.stack([x.repeat(_STEPS), y.repeat_interleave(_STEPS)], 1).to(self._task.device)
+        names = [(name, p.shape, p.numel()) for name, p in self._model.named_parameters()]
+        batches = list({id(b): b for b in self._task.batches}.values())
+
+        def loss(two: torch.Tensor) -> torch.Tensor:
+            parts, start = {}, 0
+            for name, shape, size in names:
+                parts[name] = two[start : start + size].reshape(shape)
+                start += size
+            losses = [
+                self._task.loss_fn(
+                    torch.func.functional_call(self._model, parts, (a.to(two.device),)), b.to(two.device)
+                )
+                for a, b in batches
+            ]
+            return torch.stack(losses).mean()
+
+        with evaluating(self._model):
+            surface = torch.func.vmap(loss)(weights).reshape(_STEPS, _STEPS)
+        return Contours(x.tolist(), y.tolist(), surface.tolist())

@@ -15,8 +15,7 @@ from ..gradients import Contribution, Contributions, union, within
 from ..loop import History, Run, UnswitchedRun
 from ..memory import CATEGORIES, MemoryPoint, by_category_name
 from ..tasks import ClassRegions, HeldOutImages, Task
-from .evaluate import evaluating, loss_at
-from .held_out import HeldOutLoss
+from .evaluate import DecisionGrid, HeldOutLoss, LossSurface, evaluating, loss_at, sample_predictions
 from .kinds import (
     Arrow,
     Arrows,
@@ -31,8 +30,6 @@ from .kinds import (
     Slice,
     UnswitchedCurve,
 )
-from .loss_surface import LossSurface
-from .predictions import DecisionGrid, sample_predictions
 
 _FEWEST_ARROWS = 8  # of a gradient that holds many; a whole window is always drawn
 _SLICE_POINTS = 21

@@ -11,8 +11,8 @@ import pkgutil
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .pictures import ClassRegions, HeldOutImages, TwoWeights
-from .task import Task
+from .._checks import one_of
+from .task import ClassRegions, HeldOutImages, Task, TwoWeights
 
 if TYPE_CHECKING:
     from .bowl import bowl as bowl
@@ -44,12 +44,7 @@ def get(name: str, **options: Any) -> Task:
 
     Raises TypeError for a name that is no text and for an option that the task has not, ValueError for another name.
     """
-    allowed = ", ".join(map(repr, names()))
-    if not isinstance(name, str):
-        raise TypeError(f"name must be one of {allowed}, got {name!r}")
-    if name not in names():
-        raise ValueError(f"name must be one of {allowed}, got {name!r}")
-    make = _TASKS[name]
+    make = _TASKS[one_of("name", name, names())]
     known = inspect.signature(make).parameters
     for option, value in options.items():
         if option not in known:

@@ -7,9 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
-from . import checks
-from .pictures import TwoWeights
-from .task import Task
+from .._checks import LARGEST_SEED, number, pair, whole_number
+from .task import Task, TwoWeights, checked_device
 
 DIFFICULTY = 1  # tasks are listed from the simplest to the hardest
 
@@ -44,12 +43,12 @@ def bowl(
 
     Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
-    c0, c1 = checks.pair("curvatures", curvatures, 1 / LARGEST_NUMBER, LARGEST_NUMBER)
-    w0, w1 = checks.pair("start", start, -LARGEST_NUMBER, LARGEST_NUMBER)
-    m0, m1 = checks.pair("minimum", minimum, -LARGEST_NUMBER, LARGEST_NUMBER)
-    width = checks.number("spread", spread, 0, LARGEST_NUMBER)
-    count = checks.integer("batches", batches, 1, 10_000)
-    generator = torch.Generator().manual_seed(checks.seed(seed))
+    c0, c1 = pair("curvatures", curvatures, 1 / LARGEST_NUMBER, LARGEST_NUMBER)
+    w0, w1 = pair("start", start, -LARGEST_NUMBER, LARGEST_NUMBER)
+    m0, m1 = pair("minimum", minimum, -LARGEST_NUMBER, LARGEST_NUMBER)
+    width = number("spread", spread, 0, LARGEST_NUMBER)
+    count = whole_number("batches", batches, 1, 10_000)
+    generator = torch.Generator().manual_seed(whole_number("seed", seed, 0, LARGEST_SEED))
     noise = torch.randn(count, 2, 1, generator=generator)
     noise -= noise.mean(dim=0)  # the mean of the batches' minima is then the minimum that was asked for
 
@@ -67,7 +66,7 @@ def bowl(
         builder=build,
         batches=[(x.clone(), x @ m) for m in minima],
         loss_fn=half_squares,
-        device=checks.device(device),
+        device=checked_device(device),
         title="Two weights roll down a bowl; you choose how steep it is each way",
         # A tenth of the limit 2 / c of the steeper direction: quick, and far from overshooting.
         lr=0.2 / max(c0, c1),

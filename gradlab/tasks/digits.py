@@ -9,9 +9,8 @@ from importlib.resources import files
 import torch
 from torch import Tensor, nn
 
-from . import checks
-from .pictures import HeldOutImages
-from .task import Task, split
+from .._checks import whole_number
+from .task import HeldOutImages, Task, checked_device, split
 
 DIFFICULTY = 4  # tasks are listed from the simplest to the hardest
 
@@ -47,8 +46,8 @@ def digits(batch: int = 64, device: str = "auto") -> Task:
 
     Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
-    checks.integer("batch", batch, 1, TRAIN)
-    where = checks.device(device)
+    whole_number("batch", batch, 1, TRAIN)
+    where = checked_device(device)
     x, y = images()
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(SPLIT_SEED))
     x, y = x[order], y[order]

@@ -5,9 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from . import checks
-from .pictures import TwoWeights
-from .task import Task, split
+from .task import Task, TwoWeights, checked_device, split
 
 DIFFICULTY = 2  # tasks are listed from the simplest to the hardest
 
@@ -33,7 +31,7 @@ def line(device: str = "auto") -> Task:
         builder=lambda seed: nn.Linear(2, 1, bias=False),
         batches=split(x, y, 1),
         loss_fn=nn.functional.mse_loss,
-        device=checks.device(device),
+        device=checked_device(device),
         title="Eight receipts of pens and notebooks: find the two prices",
         lr=0.01,
         picture=TwoWeights(PRICES),

@@ -7,9 +7,8 @@ import math
 import torch
 from torch import nn
 
-from . import checks
-from .pictures import ClassRegions
-from .task import Task, split
+from .._checks import LARGEST_SEED, number, whole_number
+from .task import ClassRegions, Task, checked_device, split
 
 DIFFICULTY = 3  # tasks are listed from the simplest to the hardest
 
@@ -29,11 +28,11 @@ def spiral(
 
     Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
-    checks.integer("arms", arms, 2, 3)
-    checks.integer("points", points, 10, 1000)
-    checks.integer("batch", batch, 1, arms * points)
-    checks.number("noise", noise, 0, 1)
-    generator = torch.Generator().manual_seed(checks.seed(seed))
+    whole_number("arms", arms, 2, 3)
+    whole_number("points", points, 10, 1000)
+    whole_number("batch", batch, 1, arms * points)
+    number("noise", noise, 0, 1)
+    generator = torch.Generator().manual_seed(whole_number("seed", seed, 0, LARGEST_SEED))
 
     y = torch.arange(arms).repeat_interleave(points)
     radius = torch.linspace(0.1, 1.0, points).repeat(arms)
@@ -51,7 +50,7 @@ def spiral(
         builder=build,
         batches=split(x, y, batch),
         loss_fn=nn.functional.cross_entropy,
-        device=checks.device(device),
+        device=checked_device(device),
         title=f"{arms} spirals of points: a small network learns which point belongs to which",
         lr=0.5,
         picture=ClassRegions(x, y),

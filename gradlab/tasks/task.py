@@ -9,9 +9,77 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .. import _checks
 from .._process import preserving_rng, seed_torch
-from . import checks
-from .pictures import HeldOutImages, Picture
+
+DEVICES = ("auto", "cpu", "cuda")
+
+
+def checked_device(value: object) -> str:
+    """Return "cpu" or "cuda" for "auto", "cpu" or "cuda"; "auto" takes the GPU where PyTorch sees one.
+
+    Raises TypeError for what is no text, ValueError for another name and for "cuda" where there is no GPU.
+    """
+    name, gpu = _checks.one_of("device", value, DEVICES), torch.cuda.is_available()
+    if name == "cuda" and not gpu:
+        raise ValueError("device must be 'auto' or 'cpu', got 'cuda': PyTorch sees no CUDA GPU here")
+    return ("cuda" if gpu else "cpu") if name == "auto" else name
+
+
+def _require_tensors(**values: object) -> None:
+    """Raise TypeError for the first that is no tensor, ValueError for one without elements."""
+    for name, value in values.items():
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{name} must be a tensor, got {value!r}")
+        if value.numel() == 0:
+            raise ValueError(f"{name} must be a tensor with elements, got {value!r}")
+
+
+@dataclass(frozen=True)
+class TwoWeights:
+    """The path of two weights on the contours of the loss, drawn around ``minimum``."""
+
+    minimum: tuple[float, float] = (0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "minimum", _checks.pair("minimum", self.minimum, -1e12, 1e12))
+
+
+@dataclass(frozen=True, eq=False)
+class ClassRegions:
+    """Which class a classifier gives each point of the plane: ``points`` is (n, 2), ``labels`` (n,) with the class."""
+
+    points: Tensor = field(repr=False)
+    labels: Tensor = field(repr=False)
+
+    def __post_init__(self) -> None:
+        _require_tensors(points=self.points, labels=self.labels)
+        if self.points.ndim != 2 or self.points.shape[1] != 2 or self.labels.shape != self.points.shape[:1]:
+            shapes = f"points of {tuple(self.points.shape)} and labels of {tuple(self.labels.shape)}"
+            raise ValueError(f"points and labels must have the shapes (n, 2) and (n,), got {shapes}")
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOutImages:
+    """Images that no batch contains, with the model's answers: ``x`` is what the model reads, ``y`` (n,) the class.
+
+    ``shape`` is the height and width of one image.
+    """
+
+    x: Tensor = field(repr=False)
+    y: Tensor = field(repr=False)
+    shape: tuple[int, int]
+
+    def __post_init__(self) -> None:
+        _require_tensors(x=self.x, y=self.y)
+        if not isinstance(self.shape, tuple) or len(self.shape) != 2:
+            raise ValueError(f"shape must be the height and width of an image, got {self.shape!r}")
+        if len(self.x) != len(self.y) or self.x[0].numel() != self.shape[0] * self.shape[1]:
+            got = f"x of {tuple(self.x.shape)} and y of {tuple(self.y.shape)}"
+            raise ValueError(f"x and y must be n images of {self.shape[0]} x {self.shape[1]} and n labels, got {got}")
+
+
+Picture = TwoWeights | ClassRegions | HeldOutImages
 
 
 @dataclass(frozen=True, eq=False)  # eq=False: two tasks are the same only if they are one; tensors have no plain ==
@@ -57,12 +125,12 @@ class Task:
             raise TypeError(f"device must be 'cpu' or 'cuda', as text, got {self.device!r}")
         if self.device == "auto":
             raise ValueError("device must be 'cpu' or 'cuda' (a Task names the device it is on), got 'auto'")
-        checks.device(self.device)
+        checked_device(self.device)
         given: object = self.picture
         if not isinstance(given, Picture | None):
             kinds = "TwoWeights(...), ClassRegions(...) or HeldOutImages(...) of gradlab.tasks"
             raise TypeError(f"picture must be None or {kinds}, got {given!r}")
-        object.__setattr__(self, "lr", checks.number("lr", self.lr, 1e-12, 1e12))
+        object.__setattr__(self, "lr", _checks.number("lr", self.lr, 1e-12, 1e12))
 
     @property
     def held_out(self) -> tuple[Tensor, Tensor] | None:
@@ -74,7 +142,7 @@ class Task:
 
         torch's global random numbers are left as they were. Raises TypeError if the builder returns no `nn.Module`.
         """
-        checks.seed(seed)
+        _checks.whole_number("seed", seed, 0, _checks.LARGEST_SEED)
         # With a GPU in use a builder may draw from its generators too, and torch.manual_seed sets those as well.
         cuda = self.device == "cuda" or torch.cuda.is_initialized()
         with preserving_rng(cuda=cuda):

@@ -1,4 +1,4 @@
-"""Ten sonnets, a character at a time, in sequences of unequal length."""
+"""Ten sonnets, a character at a time, in sequences of unequal length, and the small transformer that reads them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,54 @@ from itertools import cycle
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
 from torch.nn.utils.rnn import pad_sequence
 
-from . import checks
-from .task import Task
-from .transformer import CharTransformer
+from .._checks import whole_number
+from .task import Task, checked_device
+
+
+class Block(nn.Module):
+    """One layer: causal self-attention, then a small MLP, each added to what came in (pre-norm)."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norm1 = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
+        self.norm2 = nn.LayerNorm(width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (batch, length, width) to the same shape."""
+        batch, length, width = x.shape
+        split = self.qkv(self.norm1(x)).view(batch, length, 3, self.heads, width // self.heads)
+        q, k, v = split.permute(2, 0, 3, 1, 4)
+        mixed = scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, width))
+        return x + self.mlp(self.norm2(x))
+
+
+class CharTransformer(nn.Module):
+    """Characters in, scores of the next character out; a position sees itself and what comes before it.
+
+    Sequences are padded at the end, so the causal mask alone keeps padding from reaching any real character.
+    """
+
+    def __init__(self, characters: int, longest: int, width: int = 48, heads: int = 4, layers: int = 2) -> None:
+        super().__init__()
+        self.token = nn.Embedding(characters, width)
+        self.place = nn.Embedding(longest, width)
+        self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(layers)))
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, characters)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map (batch, length) int64 characters to (batch, length, characters) scores."""
+        places = torch.arange(x.shape[1], device=x.device)
+        return self.head(self.norm(self.blocks(self.token(x) + self.place(places))))
+
 
 DIFFICULTY = 5  # tasks are listed from the simplest to the hardest
 
@@ -57,9 +100,9 @@ def text(batch: int = 8, device: str = "auto") -> Task:
 
     Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
-    where = checks.device(device)
+    where = checked_device(device)
     texts = passages()
-    checks.integer("batch", batch, 1, len(texts))
+    whole_number("batch", batch, 1, len(texts))
     number = {character: i for i, character in enumerate(characters())}
     order = torch.randperm(len(texts), generator=torch.Generator().manual_seed(ORDER_SEED)).tolist()
     # Every passage starts from an end of line, so that its first character is something to guess as well.

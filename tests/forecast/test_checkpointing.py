@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from gradlab import tasks
 from gradlab.forecast.checkpointing import checkpoint_blocks, checkpointing, repeated_blocks
-from gradlab.forecast.model_sizes import ModelSize
+from gradlab.forecast.sizes import ModelSize
 from gradlab.forecast.transformer import Decoder
 from gradlab.memory.ledger import Ledger
 

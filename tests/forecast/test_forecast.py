@@ -20,12 +20,12 @@ from gradlab.forecast import Forecast, extrapolate, forecast
 from gradlab.forecast import simulate as simulate_module
 from gradlab.forecast.checkpointing import checkpointing
 from gradlab.forecast.extrapolate import simulate_blocks
-from gradlab.forecast.model_sizes import ModelSize
 from gradlab.forecast.simulate import SimulatedUpdate, simulate
+from gradlab.forecast.sizes import ModelSize
 from gradlab.forecast.transformer import Decoder, next_token_loss
 from gradlab.forecast.workload import Workload, as_workload
 from gradlab.loop.program import Program
-from gradlab.memory import totals as totals
+from gradlab.memory import timeline
 from gradlab.memory.ledger import Ledger
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 
@@ -198,7 +198,7 @@ def test_three_and_four_blocks_tell_how_any_number_of_them_would_do(
         whole = simulate(deep, recipe, checkpoint=checkpoint, device=device)
         assert simulate_blocks(deep, recipe, checkpoint=checkpoint, device=device) == whole
     # A ledger merges neighbours when there are too many points, 2,000; so does the extrapolation.
-    monkeypatch.setattr(totals, "MOST_POINTS", 200)
+    monkeypatch.setattr(timeline, "MOST_POINTS", 200)
     monkeypatch.setattr(extrapolate, "MOST_POINTS", 200)
     for recipe in (Recipe(), Recipe(optimizer="adamw", amp="bf16")):
         whole = simulate(deep, recipe, checkpoint=False, device="cuda")

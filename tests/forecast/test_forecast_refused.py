@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from gradlab import Recipe
 from gradlab.forecast import ForecastError, forecast
-from gradlab.forecast.search import largest_that_fits
+from gradlab.forecast.estimate import largest_that_fits
 from gradlab.forecast.simulate import SimulatedUpdate
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.tasks import Task

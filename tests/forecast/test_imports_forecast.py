@@ -17,7 +17,7 @@ import sys, types
 for first in (
     "",
     "import gradlab.forecast",
-    "import gradlab.forecast.gpus",
+    "import gradlab.forecast.sizes",
     "import gradlab.forecast.estimate",
     "from gradlab.forecast import GPUS",
     "from gradlab.forecast import forecast",

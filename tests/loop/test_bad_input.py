@@ -22,7 +22,14 @@ EVERYTHING: list[Any] = [
     *[0.0, -0.0, 0.5, 1.0, 1.5, -0.1, 1e308, 5e-324, math.nan, math.inf, -math.inf, 1j],
     *["", "off", "OFF", "sgd", "SGD", "1", "True", "fp16 ", "nonsense", b"off", b""],
     *[[], ["off"], (), ("sgd",), {}, {"lr": 1}, set(), object, print, Fraction(1, 2)],
-    *[np.float64("nan"), np.bool_(True), np.int64(3), torch.tensor(0.1), torch.tensor([1.0, 2.0]), torch.tensor(True)],
+    *[
+        np.float64("nan"),
+        np.bool_(True),
+        np.float32(3),
+        torch.tensor(0.1),
+        torch.tensor([1.0, 2.0]),
+        torch.tensor(True),
+    ],
 ]
 
 
@@ -77,6 +84,15 @@ def test_every_field_of_a_recipe_takes_what_it_says_and_nothing_else(field: str,
     assert repr(value) in message
     assert all(word in message for word in words)
     assert refusal(lambda: Recipe().replace(**{field: value})) == message
+
+
+def test_a_whole_number_of_numpy_is_one() -> None:
+    recipe = Recipe(accumulate=np.int64(3))  # type: ignore[arg-type]
+    assert type(recipe.accumulate) is int
+    assert recipe == Recipe(accumulate=3)
+    run = Run(TASK, recipe, seed=np.int64(3))  # type: ignore[arg-type]
+    run.advance(updates=np.int64(2))  # type: ignore[arg-type]
+    assert (run.seed, run.updates) == (3, 2)
 
 
 def test_a_switch_that_does_not_exist() -> None:

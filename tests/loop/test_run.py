@@ -550,7 +550,7 @@ SWALLOWED = {
 @pytest.mark.parametrize("name", SWALLOWED)
 def test_a_loop_inside_one_statement_is_stopped_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a pause nobody could stop it, and it plays for a thousand million epochs."""
-    monkeypatch.setattr("gradlab.loop.batches.MOST_BATCHES", 200)
+    monkeypatch.setattr("gradlab.loop.bound_program.MOST_BATCHES", 200)
     text, line = SWALLOWED[name]
     run, untouched = started(), started()
     before = state(run)

@@ -14,7 +14,7 @@ from torch.profiler import ProfilerActivity, profile
 from torch.utils.checkpoint import checkpoint
 
 from gradlab import Recipe
-from gradlab.tasks.transformer import CharTransformer
+from gradlab.tasks.text import CharTransformer
 
 NEAR = 4096
 """Bytes by which the Ledger may differ from the allocator."""

@@ -17,7 +17,7 @@ from ledger_cases import Blocks, Loop, classes
 from torch import nn
 
 from gradlab import Ledger, Recipe
-from gradlab.tasks.transformer import CharTransformer
+from gradlab.tasks.text import CharTransformer
 
 pytestmark = [
     pytest.mark.gpu,

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from gradlab import Recipe, Run, tasks
-from gradlab.memory.footprint import footprint
+from gradlab.memory.storages import footprint
 from gradlab.scenes import PanelName, RunScenes
 from gradlab.scenes.kinds import Arrows, Boundary, Landscape, Samples, Slice
 

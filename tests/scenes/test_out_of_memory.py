@@ -15,7 +15,7 @@ from torch.utils.weak import TensorWeakRef
 
 from gradlab import Lab, Recipe, tasks
 from gradlab.loop.program import LoopError
-from gradlab.scenes.out_of_memory import find_oom
+from gradlab.scenes.run_words import find_oom
 
 torch.set_num_threads(1)
 SAID = (

@@ -9,7 +9,7 @@ import torch
 
 from gradlab import Recipe, Run, tasks
 from gradlab.formatting import batches_text
-from gradlab.scenes.status import status_line, warning
+from gradlab.scenes.run_words import status_line, warning
 
 torch.set_num_threads(1)
 
@@ -102,7 +102,7 @@ def test_skipped_steps_are_counted_while_their_bucket_is_filling() -> None:
         ([(41, 41)], "batch 41"),
         ([(38, 41)], "batches 38 to 41"),
         ([(3, 3), (7, 9)], "batches 3, 7 to 9"),
-        ([(1, 1), (3, 3), (5, 5), (1007, 1009)], "batches 1 to 1,009"),
+        ([(1, 1), (3, 3), (5, 5), (1007, 1009)], "batches 1, \u2026, 1,007 to 1,009"),
     ],
 )
 def test_batches_in_words(these: list[tuple[int, int]], words: str) -> None:

@@ -9,7 +9,7 @@ import torch
 from page import Page
 
 from gradlab import Lab, Run, tasks
-from gradlab.forecast.gpus import GPUS
+from gradlab.forecast.sizes import GPUS
 from gradlab.scenes.from_run import RunScenes
 
 

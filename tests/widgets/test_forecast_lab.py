@@ -22,9 +22,8 @@ from gradlab.drawing import draw
 from gradlab.forecast import GPUS, Forecast, forecast, progress
 from gradlab.formatting import bytes_text
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
-from gradlab.scenes.from_forecast import forecast_scene
 from gradlab.scenes.kinds import Fit
-from gradlab.scenes.memory_text import fit_sentence, suggestions, with_article
+from gradlab.scenes.memory_words import fit_sentence, forecast_scene, suggestions, with_article
 from gradlab.widgets.forecast_lab import ForecastLab
 
 torch.set_num_threads(1)

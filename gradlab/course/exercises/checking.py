@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from ..._process import lock
+from ..._process import lock, preserving_rng, preserving_torch_state
 from .comparing import MismatchError, alike, coerce_like
 from .definition import NOT_ATTEMPTED, NOT_YET, RIGHT, Case, Definition, Verdict, brief
 from .guard import TroubleError, guarded
-from .torch_state import preserving_all_rngs, preserving_torch_state
 
 if TYPE_CHECKING:
     from .base import Exercise
@@ -32,7 +31,7 @@ def check(exercise: Exercise, answer: object) -> Verdict:
         return Verdict(NOT_YET, f"A function is wanted: hand over `{name}` itself, not {brief(answer)}.")
     if callable(answer) and not callable(stub):
         return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{brief(answer)}`.")
-    with lock, preserving_all_rngs(), preserving_torch_state():
+    with lock, preserving_rng(cuda=torch.cuda.is_initialized(), python=True), preserving_torch_state():
         return _tried(exercise, answer)
 
 

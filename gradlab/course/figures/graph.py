@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...formatting import number_of
+
 OPERATION, ACCUMULATE = "operation", "accumulate"
 
 
@@ -65,7 +67,7 @@ class Graph:
 
     def __repr__(self) -> str:
         leaves = sum(node.kind == ACCUMULATE for node in self.nodes)
-        head = f"{_many(len(self.nodes) - leaves, 'operation')}, {_many(leaves, 'leaf', 'leaves')}"
+        head = f"{number_of(len(self.nodes) - leaves, 'operation')}, {leaves:,} {'leaf' if leaves == 1 else 'leaves'}"
         rows = [self._row(place) for place in range(len(self.nodes))]
         widths = [max(len(row[i]) for row in rows) for i in range(5)]
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
@@ -87,10 +89,6 @@ class Graph:
 def shape_text(shape: tuple[int, ...]) -> str:
     """Write a shape as PyTorch does: ``()`` for a single number, ``(3,)``, ``(5, 3)``."""
     return str(tuple(shape))
-
-
-def _many(count: int, one: str, more: str = "") -> str:
-    return f"{count} {one if count == 1 else more or one + 's'}"
 
 
 _ROOM = 9  # letters that the numbers of a tensor may take; longer ones are told by their shape

@@ -20,11 +20,11 @@ from ...drawing import (
     make_box,
     text_width,
 )
-from ...formatting import short
+from ...formatting import EN_DASH, short, spans_text
 from ...gradients import union
 from ..figures.curves import CourseFigure
 from .ring_trial import TURNS, Grad, LoopCall
-from .ring_verdict import OrderRun, call_text, grad_text, is_broken, spans_text
+from .ring_verdict import OrderRun, call_text, grad_text, is_broken
 
 CALLS_SHOWN = 12
 """So many calls can be looked at one by one: three turns of four calls."""
@@ -167,7 +167,7 @@ def grad_boxes(grad: Grad) -> list[tuple[str, str]]:
     if len(looks) <= _MOST_BOXES:
         return [(str(number), look) for number, look in looks.items()]
     alike = {word: tuple(union((n, n) for n, look in looks.items() if look == word)) for word in BOX_WORDS}
-    return [(spans_text(numbers), word) for word, numbers in alike.items() if numbers]
+    return [(spans_text(numbers, EN_DASH), word) for word, numbers in alike.items() if numbers]
 
 
 def _add_grad(panel: PanelBuilder, grad: Grad, x: float, y: float) -> None:

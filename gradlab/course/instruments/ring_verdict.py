@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from ...formatting import short
-from ...gradients import Span
+from ...formatting import EN_DASH, number_of, short, spans_text
 from .ring_trial import USUAL, Grad, LoopCall, Setup, Trial, count
 
 RIGHT, HARMLESS, WRONG, ERROR = "right", "harmless", "wrong", "error"

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Any
 
 from ...drawing import Drawing, draw_message
-from ...formatting import short
+from ...formatting import number_of, short
 from ...widgets import Instrument, Knob, Settings, View
 from .two_ranks_numbers import (
     ACCUMULATE,
@@ -45,7 +45,9 @@ class TwoRanks(Instrument):
         """Return the moment, and what the loop is made of."""
         return [
             Knob.slider("moment", "statement", 2, range(MOMENTS + 1), plays=_BETWEEN),
-            Knob.choice("accumulate", "accumulate", 1, [(_plural(count), count) for count in ACCUMULATE]),
+            Knob.choice(
+                "accumulate", "accumulate", 1, [(number_of(count, "micro-batch", "es"), count) for count in ACCUMULATE]
+            ),
             Knob.choice("no_sync", "in no_sync()", NO_SYNC[0], zip(_NO_SYNC_WORDS, NO_SYNC, strict=True)),
             Knob.choice("forgets", "forgets zero_grad", FORGETS[0], FORGETS),
             Knob.choice("batches", "samples in rank 0 and 1", BATCHES[0], BATCHES),
@@ -93,10 +95,6 @@ def two_ranks(**start: Any) -> TwoRanks:
 
 
 _NO_SYNC_WORDS = ("no micro-batch", "all but the last", "all but the first (a mistake)")
-
-
-def _plural(count: int) -> str:
-    return f"{count} micro-batch{'es' * (count > 1)}"
 
 
 @cache

@@ -27,7 +27,7 @@ from ...drawing import (
     make_box,
     text_width,
 )
-from ...formatting import short
+from ...formatting import number_of, short
 from ...scenes import Arrows
 from ..figures.curves import equal_axes
 from .two_ranks_numbers import MOMENTS, LoopSettings, Moment, RankMoment, Vector, best_weights
@@ -154,7 +154,7 @@ def draw_messages(moments: Sequence[Moment], now: Moment, settings: LoopSettings
 def count_text(moment: Moment) -> str:
     """Say how many all-reduces there were and how many bytes each rank handed in."""
     count = len(moment.messages)
-    return f"{count} all-reduce{'s' * (count != 1)}, {sum(moment.messages)} bytes from each rank"
+    return f"{number_of(count, 'all-reduce')}, {sum(moment.messages)} bytes from each rank"
 
 
 def _add_statement(

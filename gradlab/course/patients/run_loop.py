@@ -16,10 +16,9 @@ from typing import Any
 
 import torch
 
-from ..._process import lock
+from ..._process import lock, preserving_rng, preserving_torch_state
 from ...doctor import Finding, watch
 from ..exercises.guard import TroubleError, guarded
-from ..exercises.torch_state import preserving_all_rngs, preserving_torch_state
 from .as_found import left_as_found
 from .learner_loop import LearnerLoop, LoopTextError, compile_loop, tick_names
 from .loop_record import LoopRecord
@@ -129,7 +128,13 @@ def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> Loop
         # A loop may have caught what ended it.
         return clock.words, 0
 
-    with lock, preserving_all_rngs(), preserving_torch_state(), warnings.catch_warnings(), left_as_found(used):
+    with (
+        lock,
+        preserving_rng(cuda=torch.cuda.is_initialized(), python=True),
+        preserving_torch_state(),
+        warnings.catch_warnings(),
+        left_as_found(used),
+    ):
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
         random.seed(0)

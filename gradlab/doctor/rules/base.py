@@ -7,6 +7,8 @@ from dataclasses import replace
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ...formatting import batches_text
+from ...gradients import union
 from ..events import MANUAL_UPDATE
 from ..finding import Cause, Code, Finding, Severity
 from ..source.syntax import excerpt

@@ -22,9 +22,9 @@ import pytest
 import torch
 from torch import nn
 
+from gradlab._process import preserving_torch_state
 from gradlab.course.exercises import exercise
 from gradlab.course.exercises.guard import TroubleError, guarded
-from gradlab.course.exercises.torch_state import preserving_torch_state
 
 
 class Unwritable:

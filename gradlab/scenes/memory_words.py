@@ -1,12 +1,14 @@
-"""Memory in words: where a peak lies, how much of a GPU it takes, whether it fits, and what would help."""
+"""Memory in words, and a forecast as a scene."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from ..formatting import bytes_text, join_words
-from .kinds import StatementLabel
+from ..memory import CATEGORIES, MemoryPoint
+from .kinds import Memory, StatementLabel
 
 _CALLS = frozenset(
     {
@@ -119,3 +121,22 @@ def suggestions(
 def with_article(card: str) -> str:
     """Put the article before a card's name: ``a T4``, ``an H100``."""
     return f"{'an' if card[:1] in 'AEFHILMNORSX' else 'a'} {card}"
+
+
+def forecast_scene(points: Sequence[MemoryPoint], card: tuple[str, int] | None = None) -> Memory:
+    """Return the scene of one update, the second, which is the one that a forecast is about."""
+    statements, starts, at = [], [], 0
+    for _, group in groupby(points, key=lambda point: (point.number, point.statement)):
+        interval = list(group)
+        statements.append(interval[0].statement)
+        starts.append(2 * at)
+        at += len(interval)
+    return Memory(
+        statements,
+        starts,
+        {name: [size for p in points for size in (p.high[name], p.bytes[name])] for name in CATEGORIES},
+        [(0, 2)],
+        [module for point in points for module in (point.module, point.module)],
+        card,
+        note="forecast",
+    )
