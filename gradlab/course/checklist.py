@@ -1,6 +1,6 @@
 """Checklists: signs in a run's numbers that tell what is wrong with a training loop, each a rule that can be tried.
 
-The rules of notebooks 03 and 10 are read off a LoopRecord. A sign is a question, not a proof: a batch norm that is
+The rules of notebooks 03 and 10 are read off a LoopHistory. A sign is a question, not a proof: a batch norm that is
 frozen on purpose shows "evaluation-mode". A test tries each rule on ordinary healthy runs of all tasks and optimizers.
 """
 
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from ..formatting import html_box, number_of
-from .patients.loop_record import LoopRecord, UpdateRow
+from ..formatting import html_box
+from .patients.loop_history import LoopHistory, UpdateRow
 
 _SPREAD = 10  # updates over which a loss is averaged: batches differ
 _ROUNDING = 1.05
@@ -30,7 +30,7 @@ class ChecklistRule:
     """What to look at, as an instruction."""
     means: str
     """What it means when the rule fires."""
-    find: Callable[[LoopRecord], str]
+    find: Callable[[LoopHistory], str]
     """Return what was seen, "" where the sign is not there."""
 
 
@@ -76,41 +76,41 @@ def _answer(result: ChecklistResult) -> str:
     return f"Yes: {result.seen}. {result.rule.means}." if result else "No."
 
 
-def check_symptoms(record: LoopRecord, notebook: str = "") -> Checklist:
+def check_symptoms(history: LoopHistory, notebook: str = "") -> Checklist:
     """Try the rules of a notebook, "03" or "10", or all of them, on a run."""
     numbers = sorted({rule.notebook for rule in CHECKLIST_RULES})
     if notebook not in ("", *numbers):
         raise ValueError(f"check_symptoms: notebook must be one of {', '.join(numbers)}, got {notebook!r}")
     rules = [rule for rule in CHECKLIST_RULES if notebook in ("", rule.notebook)]
-    return Checklist(tuple(ChecklistResult(rule, rule.find(record)) for rule in rules))
+    return Checklist(tuple(ChecklistResult(rule, rule.find(history)) for rule in rules))
 
 
-def _first(record: LoopRecord, sign: Callable[[UpdateRow], bool], words: Callable[[UpdateRow], str]) -> str:
+def _first(history: LoopHistory, sign: Callable[[UpdateRow], bool], words: Callable[[UpdateRow], str]) -> str:
     """Return words for the first update with a sign; "" where there is none."""
-    for number, row in enumerate(record.rows, 1):
+    for number, row in enumerate(history.rows, 1):
         if sign(row):
             return f"update {number:,}, {words(row)}"
     return ""
 
 
-def _full(record: LoopRecord) -> str:
+def _full(history: LoopHistory) -> str:
     return _first(
-        record,
+        history,
         lambda row: row.full_before and row.stale > 0,
         lambda row: f"{number_of(row.stale, 'batch', 'es')} that a step had applied",
     )
 
 
-def _long(record: LoopRecord) -> str:
+def _long(history: LoopHistory) -> str:
     return _first(
-        record,
+        history,
         lambda row: math.isfinite(row.alone) and row.stale > 0 and row.norm > _ROUNDING * row.alone,
         lambda row: f"{row.norm:.3g} against {row.alone:.3g}",
     )
 
 
-def _fast_then_worse(record: LoopRecord) -> str:
-    losses = record.losses
+def _fast_then_worse(history: LoopHistory) -> str:
+    losses = history.losses
     means = [fmean(losses[at : at + _SPREAD]) for at in range(0, len(losses) - _SPREAD + 1, _SPREAD)]
     if len(means) < 3 or not all(map(math.isfinite, means)):
         return ""
@@ -121,34 +121,34 @@ def _fast_then_worse(record: LoopRecord) -> str:
     return ""
 
 
-def _no_gradient(record: LoopRecord) -> str:
+def _no_gradient(history: LoopHistory) -> str:
     return _first(
-        record,
+        history,
         lambda row: row.with_grad < row.tensors,
         lambda row: f"{row.with_grad} of {row.tensors} tensors have a gradient",
     )
 
 
-def _not_moved(record: LoopRecord) -> str:
+def _not_moved(history: LoopHistory) -> str:
     return _first(
-        record,
+        history,
         lambda row: row.moved < row.with_grad,
         lambda row: f"{row.moved} of {row.tensors} tensors move, {row.with_grad} have a gradient",
     )
 
 
-def _graph_kept(record: LoopRecord) -> str:
-    nodes = [row.nodes for row in record.rows]
+def _graph_kept(history: LoopHistory) -> str:
+    nodes = [row.nodes for row in history.rows]
     grows = len(nodes) >= _FEWEST and all(one < other for one, other in pairwise(nodes[1:]))
     return f"from {nodes[0]:,} to {nodes[-1]:,} nodes" if grows else ""
 
 
-def _evaluation(record: LoopRecord) -> str:
-    return _first(record, lambda row: not row.training, lambda row: "dropout or batch norm is in evaluation mode")
+def _evaluation(history: LoopHistory) -> str:
+    return _first(history, lambda row: not row.training, lambda row: "dropout or batch norm is in evaluation mode")
 
 
-def _loss_broken(record: LoopRecord) -> str:
-    for number, row in enumerate(record.rows, 1):
+def _loss_broken(history: LoopHistory) -> str:
+    for number, row in enumerate(history.rows, 1):
         if not math.isfinite(row.loss):
             return f"update {number:,}, the loss is {row.loss:g}"
         if not math.isfinite(row.norm):
@@ -156,8 +156,8 @@ def _loss_broken(record: LoopRecord) -> str:
     return ""
 
 
-def _gradient_broken(record: LoopRecord) -> str:
-    for number, row in enumerate(record.rows, 1):
+def _gradient_broken(history: LoopHistory) -> str:
+    for number, row in enumerate(history.rows, 1):
         if not math.isfinite(row.loss):
             return ""
         if not math.isfinite(row.norm):

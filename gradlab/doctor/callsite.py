@@ -3,74 +3,16 @@
 from __future__ import annotations
 
 import sys
-import sysconfig
-from enum import Enum
 from functools import cache
-from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
 
-import torch
-
+from .._frames import Owner, code_owner, user_frame
 from .events import NO_SITE, Site
 
 _MOST_FRAMES = 80
-_OWN_REFERENCES = 3  # the frame's, that of a variable, and that of the call which counts
 _HERE = str(Path(__file__).parent)
-_OBSERVER = str(
-    Path(__file__).parents[1] / "course" / "patients"
-)  # stands between a learner's line and PyTorch as well
-_OURS = (str(Path(torch.__file__).parent), _HERE, _OBSERVER, "<frozen")
-_STANDARD = str(Path(sysconfig.get_paths()["stdlib"]))
-
-
-class Owner(Enum):
-    """Whose code a file is."""
-
-    OURS = "PyTorch's and the doctor's"
-    LIBRARY = "other libraries' and Python's own"
-    USER = "the learner's"
-
-
-@cache
-def code_owner(file: str) -> Owner:
-    """Return whose code a file is."""
-    if file.startswith(_OURS):
-        return Owner.OURS
-    library = "site-packages" in file or "dist-packages" in file or file.startswith(_STANDARD)
-    return Owner.LIBRARY if library else Owner.USER
-
-
 _USER, _LIBRARY = Owner.USER, Owner.LIBRARY
-
-
-def user_frame(frame: FrameType | None) -> FrameType | None:
-    """Return the innermost frame of the learner's code, or else of a library that is not PyTorch."""
-    library = None
-    left = _MOST_FRAMES
-    while frame is not None and left:
-        owner = code_owner(frame.f_code.co_filename)
-        if owner is _USER:
-            return frame
-        if owner is _LIBRARY and library is None:
-            library = frame
-        frame = frame.f_back
-        left -= 1
-    return library
-
-
-def variables(frame: FrameType) -> dict[str, Any]:
-    """Return the local variables of a function by name.
-
-    Until Python 3.12 a frame keeps the dictionary that it gives out, and with it everything that was in a variable
-    then: tensors of long ago would stay alive. It is emptied, unless the learner's own ``locals()`` has it, too.
-    """
-    known = frame.f_locals
-    found = dict(known)
-    if type(known) is dict and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(known) <= _OWN_REFERENCES:
-        known.clear()
-    return found
 
 
 def site_and_path(frame: FrameType | None, most: int = 4) -> tuple[Site, int]:

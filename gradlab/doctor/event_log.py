@@ -7,6 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 from torch import Tensor
 from torch.optim.optimizer import Optimizer
@@ -43,6 +44,8 @@ class EventLog:
         self._params_of: dict[int, tuple[int, int]] = {}
         self.events: list[Event] = []
         """Those that wait."""
+        self.hearers: list[Callable[[Event], None]] = []
+        """Who is told of each event at once."""
         self.index = ParamIndex(self._slot_reused)
         self.models = ModuleIndex(self.index)
         self.optimizers: list[weakref.ref[Optimizer]] = []
@@ -60,6 +63,8 @@ class EventLog:
         """Number of backward passes so far."""
         self.current: Backward | None = None
         """The pass that runs."""
+        self.roots: tuple[Any, ...] = ()
+        """What it begins with: its losses."""
         self.newest: Backward | None = None
         """The pass that began last."""
         self.replaced: list[Tensor] = []
@@ -74,6 +79,8 @@ class EventLog:
         self.in_scaler = 0
         self.scaling = False
         """Has a loss been scaled?"""
+        self.scaler: weakref.ref[Any] | None = None
+        """The scaler that has scaled last."""
         self.last_update = 0
         """Autograd's number for the first node made after a step, or after a clearing was found."""
         self.with_new_grad = 0
@@ -105,7 +112,7 @@ class EventLog:
     def give_up(self, error: Exception) -> None:
         """Look no further, after a failure of our own; the learner's loop goes on."""
         self.failure = f"{type(error).__name__}: {error}"
-        self._thread, self.current, self.events, self.replaced = _NO_THREAD, None, [], []
+        self._thread, self.current, self.events, self.replaced, self.roots = _NO_THREAD, None, [], [], ()
 
     def is_watched_thread(self) -> bool:
         """Is this the watching thread, or one of autograd's that works for it?"""
@@ -152,6 +159,8 @@ class EventLog:
 
     def emit(self, event: Event) -> None:
         """Add an event."""
+        for hear in self.hearers:
+            hear(event)
         self.events.append(event)
         if len(self.events) >= self._flush_at:
             self.flush_if_due()

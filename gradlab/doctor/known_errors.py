@@ -6,8 +6,8 @@ import re
 from functools import partial
 from types import TracebackType
 
+from .._frames import Owner, code_owner
 from ..formatting import number_of
-from .callsite import Owner, code_owner
 from .events import NO_SITE, Site
 from .finding import Cause, Code
 from .rules import Rule

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any, Protocol
 
 from .event_log import EventLog
+from .events import Event
 
 
 class Below:
@@ -76,7 +77,12 @@ def never_raises(look: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Listener:
-    """Replaces some of PyTorch's functions by ones that also write down what happens."""
+    """Replaces some of PyTorch's functions by ones that also write down what happens.
+
+    One that is no part of the doctor's, given to ``watch.attach``, hears of each event at the moment when it happens.
+    """
+
+    log: EventLog
 
     def __init__(self, log: EventLog) -> None:
         """Write to ``log``."""
@@ -88,3 +94,6 @@ class Listener:
     def hooks(self) -> list[Any]:
         """Register hooks, where PyTorch has some; return the handles that remove them."""
         return []
+
+    def heard(self, event: Event) -> None:
+        """Hear of an event, if attached to a watch; an error in here ends what the doctor does."""

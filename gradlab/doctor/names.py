@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
-from .callsite import Owner, code_owner, user_frame, variables
+from .._frames import Owner, code_owner, user_frame, variables
 from .state.param_index import ParamIndex, bit_positions
 
 _MOST_LOOKS = 16

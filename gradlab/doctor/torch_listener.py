@@ -12,7 +12,7 @@ from .listeners.clipping import ClipListener
 from .listeners.modules import ModuleListener
 from .listeners.optimizers import OptimizerListener
 from .listeners.scaling import ScalerListener, SchedulerListener
-from .monkeypatch import MonkeyPatches, never_raises
+from .monkeypatch import Listener, MonkeyPatches, never_raises
 
 
 class TorchListener:
@@ -21,16 +21,22 @@ class TorchListener:
     def __init__(self, on_events: Callable[[list[Event]], None]) -> None:
         """``on_events(events)`` gets the events, in order, some hundred at a time."""
         log = self.log = EventLog(on_events)
-        self._listeners = (
+        self._listeners: list[Listener] = [
             BackwardListener(log),
             ModuleListener(log),
             OptimizerListener(log),
             ClipListener(log),
             ScalerListener(log),
             SchedulerListener(log),
-        )
+        ]
         self._patches = MonkeyPatches()
         self._handles: list[Any] = []
+
+    def add(self, listener: Listener) -> None:
+        """Have another one listen on the log, after those that write to it."""
+        listener.log = self.log
+        self.log.hearers.append(listener.heard)
+        self._listeners.append(listener)
 
     def start(self) -> None:
         """Begin to listen, to the thread that calls this."""

@@ -20,7 +20,7 @@ from .event_log import EventLog
 from .events import MANUAL_UPDATE
 from .finding import Report
 from .known_errors import KnownErrors
-from .monkeypatch import Below, MonkeyPatches
+from .monkeypatch import Below, Listener, MonkeyPatches
 from .programs.child_processes import ChildProcesses
 from .rule_runner import RuleRunner
 from .threads import TrainingThreads
@@ -55,6 +55,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
                 raise ValueError(f"watch: {name} must be positive, got {limit!r}")
         self._given = model_and_optimizers
         self._updates, self._seconds = updates, seconds
+        self._listeners: list[Listener] = []
         self._runner: RuleRunner | None = None
         self._children = ChildProcesses()
         self._process = 0
@@ -65,6 +66,10 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self.trained = False
         """Has the watched thread of this process trained anything?"""
 
+    def attach(self, listener: Listener) -> None:
+        """Have another listener on the log of this watch; call it before the block begins."""
+        self._listeners.append(listener)
+
     def __enter__(self) -> watch:
         """Begin to watch, with an empty report."""
         if self._runner is not None:
@@ -74,6 +79,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         runner = self._runner = RuleRunner()
         log = runner.context.log
         self._process = os.getpid()
+        for listener in self._listeners:
+            runner.listener.add(listener)
         for one in self._given:
             if isinstance(one, nn.Module):
                 log.models.see(one)
@@ -108,7 +115,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
 
     def _end(self, error: BaseException | None, *, early: bool) -> None:
         runner, self._runner = self._runner, None
-        self._given = ()  # a report keeps no model alive
+        self._given, self._listeners = (), []  # a report keeps no model alive
         if runner is None or self._ranks is None:
             return
         if self._clock is not None:

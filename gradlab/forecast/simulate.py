@@ -8,7 +8,6 @@ refused in one sentence that names the line and says what to do.
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ import torch
 from torch import nn
 
 from .. import _torch
+from .._frames import Owner, code_owner, raised_at
 from .._process import preserving_rng
 from ..loop import Program, Recipe
 from ..memory import Ledger, MemoryPoint
@@ -56,7 +56,7 @@ def as_forecast_error(name: str, program: Program) -> Iterator[None]:
 def _explained(name: str, program: Program, error: Exception) -> ForecastError:
     """Say which line failed, why, and what to do."""
     where = program.explain(error)
-    place = _place(error)
+    place = _place(program, error)
     if isinstance(error, _torch.DataDependentOutputException):
         said = f"asks for a value ({error.func}: .item(), float(), or an if on a tensor)"
         advice = "A forecast knows shapes and no values: leave it out, or decide with torch.where"
@@ -74,13 +74,14 @@ def _explained(name: str, program: Program, error: Exception) -> ForecastError:
     return ForecastError(f"forecast: {name} {said}{line}{place}. {advice}")
 
 
-def _place(error: Exception) -> str:
+def _place(program: Program, error: Exception) -> str:
     """Name the innermost line of the model's own code that the error came through."""
-    ours = (str(Path(torch.__file__).parent), str(Path(__file__).parent.parent), "<")
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if not f.filename.startswith(ours)]
-    if not frames:
+    text = program.filename
+    found = raised_at(error, lambda file: file != text and code_owner(file) is not Owner.OURS)
+    if found is None:
         return ""
-    return f", in {frames[-1].name}() at {Path(frames[-1].filename).name}:{frames[-1].lineno}"
+    code, line = found
+    return f", in {code.co_name}() at {Path(code.co_filename).name}:{line}"
 
 
 LARGE = 100_000_000

@@ -15,9 +15,9 @@ import torch
 from torch import nn
 
 from .. import _torch
+from .._frames import calling_frame
 
 _MOST_MARKS = 50_000
-_OURS = (str(Path(torch.__file__).parent), str(Path(__file__).parents[1]))
 
 
 def _no_number() -> int:
@@ -106,16 +106,8 @@ class LineTracker:
 
     def now(self) -> str:
         """Return the line as "train.py:12: loss.backward()"; on a thread of autograd's own, the last one."""
-        frame, found = sys._getframe(1), None
-        while frame is not None:
-            if frame.f_code.co_filename.startswith(_OURS):
-                found = None  # whoever stands further in was called by PyTorch: a forward, a hook
-            elif found is None:
-                found = frame
-            if frame is self._home:
-                break
-            frame = frame.f_back  # type: ignore[assignment]
-        if found is not None and frame is not None:
+        found = calling_frame(sys._getframe(1), self._home)
+        if found is not None:
             self._last = self._describe(found.f_code.co_filename, found.f_lineno)
         return self._last
 

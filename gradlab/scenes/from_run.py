@@ -203,9 +203,8 @@ class RunScenes:
         holds = union(span for history in provenance.histories for span in history.batches)
         if measured is None:
             return Arrows([], (self._norm() / scale, 0.0), holds, measured=False)
-        used = self._applied_to()
-        arrows = [_arrow(part, part.along, part.across, used) for part in measured.parts]
-        return Arrows(_newest(arrows, self.run.recipe.accumulate), (measured.norm, 0.0), holds)
+        arrows = arrows_of(measured, self._applied_to(), self.run.recipe.accumulate)
+        return Arrows(arrows, (measured.norm, 0.0), holds)
 
     def _arrows_on_contours(self) -> Arrows:
         provenance, scale = self.run.provenance, self.run.scale_in_grad
@@ -267,6 +266,14 @@ def loss_curve(history: History) -> Curve:
     rows = history.rows
     switches = tuple(history.switches)
     return Curve(rows["update"], rows["loss"], rows["low"], rows["high"], switches, history.broken, history.loss)
+
+
+def arrows_of(measured: Contributions, used: int = 0, window: int = 1) -> list[Arrow]:
+    """Return an arrow in the plane of the sum for each of the newest contributions, one for the older ones of a kind.
+
+    ``used`` is the newest batch in ``.grad`` that a step has applied, ``window`` the batches of an update.
+    """
+    return _newest([_arrow(part, part.along, part.across, used) for part in measured.parts], window)
 
 
 def _arrow(part: Contribution, x: float, y: float, used: int) -> Arrow:

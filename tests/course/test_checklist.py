@@ -8,9 +8,8 @@ import torch
 from gradlab import Recipe, tasks
 from gradlab.course.checklist import CHECKLIST_RULES, check_symptoms
 from gradlab.course.patients.case import patient_case
-from gradlab.course.patients.learner_loop import loop_of
-from gradlab.course.patients.loop_record import LoopRecord
-from gradlab.course.patients.run_loop import Limits, run_loop
+from gradlab.course.patients.loop_history import LoopHistory
+from gradlab.course.patients.run_loop import Limits, loop_of, run_loop
 
 UPDATES = {name: 24 if name == "text" else 60 for name in tasks.names()}  # text is the slowest
 WAYS = {
@@ -29,10 +28,10 @@ def one_thread() -> None:
     torch.set_num_threads(1)
 
 
-def record_of(task_name: str, recipe: Recipe, updates: int) -> LoopRecord:
+def record_of(task_name: str, recipe: Recipe, updates: int) -> LoopHistory:
     task = tasks.get(task_name)
     names = {"model": task.build(seed=0), "loss_fn": task.loss_fn, "batches": task.batches, "device": task.device}
-    return run_loop(loop_of(recipe.source(), {**names, "epochs": 10**6}), Limits(updates, 60.0)).record
+    return run_loop(loop_of(recipe.source(), {**names, "epochs": 10**6}), Limits(updates, 60.0)).history
 
 
 def healthy(task: str, optimizer: str, **more: object) -> Recipe:
@@ -52,12 +51,12 @@ def test_no_rule_fires_on_a_healthy_run(task: str, optimizer: str, way: str) -> 
 @pytest.mark.parametrize("name", ["three-mistakes", "learned-by-heart", "the-new-head", "four-times-the-work"])
 def test_no_rule_fires_on_a_cured_patient(name: str) -> None:
     case = patient_case(name)
-    assert check_symptoms(run_loop(case.loop(case.cured), case.definition.limits).record).fired == []
+    assert check_symptoms(run_loop(case.loop(case.cured), case.definition.limits).history).fired == []
 
 
 def test_a_loop_that_looks_odd_is_healthy_too() -> None:
     case = patient_case("three-mistakes")
-    assert check_symptoms(run_loop(case.loop(case.sick), case.definition.limits).record).fired == []
+    assert check_symptoms(run_loop(case.loop(case.sick), case.definition.limits).history).fired == []
 
 
 def test_a_batch_norm_that_is_frozen_on_purpose_is_a_question_not_a_proof() -> None:
@@ -70,7 +69,7 @@ for _ in range(10):
     optimizer.step()
 """
     outcome = run_loop(loop_of(text, {}), Limits(20, 10.0))
-    checklist = check_symptoms(outcome.record, "10")
+    checklist = check_symptoms(outcome.history, "10")
     assert outcome.clean
     assert checklist.fired == ["evaluation-mode"]
     assert "or a batch norm is frozen on purpose" in repr(checklist)
@@ -88,7 +87,7 @@ SICK = {
 @pytest.mark.parametrize("name", SICK)
 def test_the_rules_tell_the_patients_apart(name: str) -> None:
     case = patient_case(name)
-    assert set(check_symptoms(run_loop(case.loop(case.sick), case.definition.limits).record).fired) == SICK[name]
+    assert set(check_symptoms(run_loop(case.loop(case.sick), case.definition.limits).history).fired) == SICK[name]
 
 
 LOOP = """w = torch.nn.Parameter(torch.ones(2))
@@ -110,7 +109,7 @@ for _ in range(12):
     ],
 )
 def test_the_other_rules_fire_on_what_they_are_for(lr: str, loss: str, rule: str) -> None:
-    record = run_loop(loop_of(LOOP.format(lr=lr, loss=loss), {}), Limits()).record
+    record = run_loop(loop_of(LOOP.format(lr=lr, loss=loss), {}), Limits()).history
     assert rule in check_symptoms(record).fired
 
 
@@ -132,4 +131,4 @@ def test_a_checklist_reads_as_words() -> None:
     assert "update 2, 1 batch that a step had applied" in repr(checklist)
     assert "It was not cleared" in checklist._repr_mimebundle_()["text/html"]
     with pytest.raises(ValueError, match="03, 10"):
-        check_symptoms(LoopRecord(), "04")
+        check_symptoms(LoopHistory(), "04")

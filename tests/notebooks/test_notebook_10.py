@@ -61,10 +61,10 @@ def test_the_checklist_finds_what_the_notebook_says(names: dict[str, Any]) -> No
 def test_numbers_that_the_words_name() -> None:
     """The norm at the step of patient 5, and the nodes that patient 7 adds at each update."""
     half = patient_case("flat-in-half-precision")
-    rows = run_loop(half.loop(half.sick), half.definition.limits).record.rows
+    rows = run_loop(half.loop(half.sick), half.definition.limits).history.rows
     assert {short(row.norm) for row in rows} == {"1.5e\u22125"}
     leak = patient_case("killed-at-night")
-    nodes = [row.nodes for row in run_loop(leak.loop(leak.sick), leak.definition.limits).record.rows]
+    nodes = [row.nodes for row in run_loop(leak.loop(leak.sick), leak.definition.limits).history.rows]
     assert {later - before for before, later in pairwise(nodes[1:])} == {11}
 
 
@@ -149,6 +149,6 @@ def test_the_loop_of_ones_own(names: dict[str, Any]) -> None:
     exec(compile(loop, "<own>", "exec"), names)
     patient = eval(shown, names)
     assert [finding.code for finding in patient.outcome().findings] == ["missing-zero-grad"]
-    rows = patient.outcome().record.rows
+    rows = patient.outcome().history.rows
     assert rows[-1].loss < 0.7 * rows[0].loss
     assert "64% of it is from batches that a step had applied already" in patient.words

@@ -1,7 +1,20 @@
-"""Run a learner's function so that whatever it does ends in words: exceptions, exits, loops without an end."""
+"""Run a learner's code so that whatever it does ends in words: exceptions, exits, loops without an end.
+
+A TimeLimit looks at the clock in two ways, and both end the code by an exception that no ``except Exception`` catches.
+
+- By a timer's signal, on the main thread, where cells run. It needs no text: it ends whatever runs Python, and a call
+  into C that looks for signals (a wait, a regular expression, arithmetic on huge numbers).
+- By calls of ``tick`` that ``compile_with_ticks`` puts into a text, at each turn of a loop, function and comprehension.
+  They work on every thread and system: JupyterLab answers a widget on another thread, and Windows has no such timer.
+
+What nothing ends: a single call into C that never looks for signals, such as ``sum(iter(int, 1))``; what the code has
+started beside itself; and off the main thread, or on Windows, all that does not come back to a text with ticks: any
+function that was handed over as an object, a wait, a loop inside of a library.
+"""
 
 from __future__ import annotations
 
+import ast
 import functools
 import linecache
 import os
@@ -9,28 +22,31 @@ import signal
 import sys
 import threading
 import time
-import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
-from pathlib import Path
-from types import FrameType, FunctionType, MethodType
+from types import CodeType, FrameType, FunctionType, MethodType
 from typing import Any
+
+from ..._frames import Owner, code_owner, frames, raised_at
+from ..._process import parse_python
 
 _LOOK = 0.1  # seconds between two looks at the clock, and between two attempts to stop what catches everything
 _SOON = 0.001  # seconds until the next look where what runs should not be cut off ...
 _HELD = 100  # ... and so many looks it is given, because a loop may do nothing else
 _POLITE = 5  # so many attempts may be caught; from the next one on the line that catches it raises as well
 _PATIENCE = 6  # a function that waits instead of working gets so many times as long
+_GRACE = 1.0  # seconds that a text with ticks has to end by itself
 _LAYERS = 20  # of decorators; one that wraps itself has no end
-_OURS = str(Path(__file__).parents[2]) + os.sep
+_MOST_LETTERS = 200  # of what an exception says
+_TICK, _TICKING = "__gradlab_tick__", "__gradlab_ticking__"
 
 
 class TroubleError(Exception):
     """What went wrong inside a learner's function, in a sentence without its full stop."""
 
 
-class _TooLong(BaseException):
-    """Raised in a function that does not end; no ``except Exception`` of its own catches it."""
+class TooLong(BaseException):
+    """Raised in a learner's code when its time is up; no ``except Exception`` of its own catches it."""
 
 
 def guarded(work: Callable[[], object], answer: object, seconds: float) -> object:
@@ -38,51 +54,54 @@ def guarded(work: Callable[[], object], answer: object, seconds: float) -> objec
 
     Ctrl-C stays what it is. An answer that is still running after so many seconds of work is stopped.
     """
-    process = os.getpid()
     try:
-        try:
-            with _Limit(answer, seconds):
-                return work()
-        finally:
-            if os.getpid() != process:
-                os._exit(1)  # the answer has forked: one process goes on with the notebook, not two
+        with TimeLimit(_files(answer), seconds):
+            return work()
     except (TroubleError, KeyboardInterrupt):  # an exercise has found the words itself, or Ctrl-C
         raise
-    except _TooLong as stopped:
+    except TooLong as stopped:
         raise TroubleError(
             f"It did not end within {seconds:g} seconds{_line(answer, stopped)}: is there a loop without an end"
         ) from None
     except BaseException as error:
-        raise TroubleError(f"It raises {type(error).__name__}: {_message(error)}{_line(answer, error)}") from None
+        said = error_text(error) or "without a message"
+        raise TroubleError(f"It raises {type(error).__name__}: {said}{_line(answer, error)}") from None
 
 
-class _Limit:
-    """Raises _TooLong in the learner's code after so many seconds of work, and again until it has ended.
+class TimeLimit:
+    """``with limit:`` around a learner's code raises TooLong in it after so many seconds, again until it has ended.
 
-    Work is this thread's time of the processor: on a busy machine a right answer takes longer by the clock. A timer's
-    signal interrupts the main thread, where cells run, and its handler decides. It raises only while the learner's own
-    code runs: what an exercise has put around it (a ledger, the doctor) takes itself off in peace.
-
-    Without a limit: another thread than the main one (a button's callback in a subshell of the kernel), Windows (it has
-    no such timer), and a single call into C that never looks for signals, such as ``sum(iter(int, 1))``. A wait, a
-    regular expression and arithmetic on huge numbers do look for them.
+    ``files`` are those that the code is from. Without ticks, seconds are of work, this thread's time of the processor:
+    on a busy machine a right answer takes longer by the clock. With ticks they are seconds by the clock, and signals
+    wait a moment for the tick, which ends the code at a line of its own. A signal's handler raises only while the
+    learner's own code runs: what an exercise has put around it (a ledger, the doctor) takes itself off in peace.
+    Where the code has forked, one process goes on with the notebook, not two.
     """
 
-    def __init__(self, answer: object, seconds: float) -> None:
-        self._files = _files(answer)
-        self._seconds = seconds
+    def __init__(self, files: Collection[str], seconds: float, *, ticks: bool = False) -> None:
+        self.words = ""
+        """Why the code was ended, "" if it was not."""
+        self._files, self._seconds = files, seconds
+        self._patience, self._grace = (1, _GRACE) if ticks else (_PATIENCE, 0.0)
         self._began, self._worked = time.monotonic(), time.thread_time()
         self._raised = self._held = 0
-        self._possible = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+        self._outside: FrameType | None = None
+        self._process = os.getpid()
+        self._signals = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
 
-    def __enter__(self) -> None:
-        if self._possible:
+    def __enter__(self) -> TimeLimit:
+        self._outside = sys._getframe(1)
+        if self._signals:
             self._trace = sys.gettrace()
             self._handler = signal.signal(signal.SIGALRM, self._look)
             self._timer = signal.setitimer(signal.ITIMER_REAL, _LOOK)
+        return self
 
     def __exit__(self, *error: object) -> None:
-        if not self._possible:
+        if os.getpid() != self._process:
+            os._exit(1)
+        self._outside = None
+        if not self._signals:
             return
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self._handler)
@@ -92,10 +111,21 @@ class _Limit:
         if left:  # a timer that ran before goes on
             signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - self._began), _SOON), interval)
 
+    def tick(self) -> None:
+        """Raise TooLong if the time is up."""
+        if self.words or time.monotonic() - self._began > self._seconds:
+            self.end()
+
+    def end(self, words: str = "") -> None:
+        """Raise TooLong now and at each tick from now on; ``words`` say why, if it is not the time."""
+        late = f"It was stopped after {self._seconds:g} seconds: is there a loop without an end?"
+        self.words = self.words or words or late
+        raise TooLong(self.words)
+
     def _look(self, number: int, frame: FrameType | None) -> None:
         """Handle the signal: raise in the learner's code if the time is up, and see to the next signal."""
-        worked, passed = time.thread_time() - self._worked, time.monotonic() - self._began
-        over = worked > self._seconds or passed > _PATIENCE * self._seconds
+        worked, passed = time.thread_time() - self._worked, time.monotonic() - self._began - self._grace
+        over = worked > self._seconds + self._grace or passed > self._patience * self._seconds
         cut = over and self._can_be_cut(frame, kindly=self._held < _HELD)
         self._held = self._held + 1 if over and not cut else 0
         signal.setitimer(signal.ITIMER_REAL, _SOON if self._held else _LOOK)
@@ -103,17 +133,17 @@ class _Limit:
             self._raised += 1
             if self._raised > _POLITE:
                 self._raise_at_next_line(frame)
-            raise _TooLong
+            self.end()
 
     def _can_be_cut(self, frame: FrameType | None, *, kindly: bool) -> bool:
         """Whether the learner's code runs, in it no import and (``kindly``) nothing of ours, no with block's end."""
-        for inner in _frames(frame):
+        for inner in frames(frame, self._outside):  # further out: the cell that calls for a check is often the answer's
             name, code = inner.f_code.co_filename, inner.f_code.co_name
             if name in self._files:
                 return True
             if name.startswith("<frozen importlib"):
                 return False
-            if kindly and (code in ("__enter__", "__exit__") or name.startswith(_OURS)):
+            if kindly and (code in ("__enter__", "__exit__") or code_owner(name) is Owner.OURS):
                 return False
         return False
 
@@ -125,19 +155,65 @@ class _Limit:
 
         def strike(frame: FrameType, event: str, argument: object) -> None:
             if event != "exception" and frame.f_code.co_filename in self._files:  # not inside the try once more
-                raise _TooLong
+                raise TooLong
 
-        for inner in _frames(frame):
+        for inner in frames(frame, self._outside):
             if inner.f_code.co_filename in self._files:
                 inner.f_trace = strike
         sys.settrace(strike)
 
 
-def _frames(frame: FrameType | None) -> Iterator[FrameType]:
-    """Go through the frames up to ``guarded``; the cell that calls for a check is often the answer's own."""
-    while frame is not None and frame.f_code is not guarded.__code__:
-        yield frame
-        frame = frame.f_back
+def error_text(error: BaseException) -> str:
+    """Return what an exception says in one line, shortened; "" if it says nothing."""
+    try:
+        words = " ".join(str(error).split())
+    except Exception:  # one of the learner's own may fail to say anything
+        words = ""
+    return words if len(words) <= _MOST_LETTERS else f"{words[: _MOST_LETTERS - 3]}..."
+
+
+def compile_with_ticks(text: str, filename: str) -> CodeType:
+    """Compile a text so that every turn of a loop, every function and every comprehension calls a ``tick``.
+
+    Lines keep their numbers. Raises what Python raises for a text that is no Python.
+    """
+    tree = _TickInserter().visit(parse_python(text, filename))
+    code: CodeType = compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True)
+    linecache.cache[filename] = len(text), None, text.splitlines(keepends=True), filename
+    return code
+
+
+def tick_names(tick: Callable[[], None]) -> dict[str, Any]:
+    """Return the names by which a compiled text calls ``tick``."""
+
+    def ticking(items: Iterable[Any]) -> Iterator[Any]:
+        for item in items:
+            tick()
+            yield item
+
+    return {_TICK: tick, _TICKING: ticking}
+
+
+class _TickInserter(ast.NodeTransformer):
+    """Puts calls of ``tick`` into a tree."""
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        if not node.is_async:
+            name = ast.copy_location(ast.Name(_TICKING, ast.Load()), node.iter)
+            node.iter = ast.copy_location(ast.Call(name, [node.iter], []), node.iter)
+        return node
+
+    def _tick_first(self, node: Any) -> ast.AST:
+        self.generic_visit(node)
+        at = node.body[0]
+        call = ast.Expr(ast.Call(ast.Name(_TICK, ast.Load()), [], []))
+        for part in ast.walk(call):
+            ast.copy_location(part, at)
+        node.body.insert(0, call)
+        return node
+
+    visit_For = visit_While = visit_FunctionDef = _tick_first  # noqa: N815 - the names that ast looks for
 
 
 def _files(answer: Any) -> set[str]:
@@ -146,7 +222,7 @@ def _files(answer: Any) -> set[str]:
     for layer in islice(_layers(answer), _LAYERS):
         for part in (layer, *vars(layer if isinstance(layer, type) else type(layer)).values()):
             function = part.__func__ if isinstance(part, (staticmethod, classmethod)) else part
-            if isinstance(function, FunctionType) and not function.__code__.co_filename.startswith(_OURS):
+            if isinstance(function, FunctionType) and code_owner(function.__code__.co_filename) is not Owner.OURS:
                 found.add(function.__code__.co_filename)
     return found
 
@@ -163,20 +239,8 @@ def _layers(answer: Any) -> Iterator[Any]:
             answer = getattr(answer, "__dict__", {}).get("__wrapped__")
 
 
-def _message(error: BaseException) -> str:
-    """Return what an exception says, shortened."""
-    try:
-        words = " ".join(str(error).split()) or "without a message"
-    except Exception:  # one of the learner's own may fail to say anything
-        words = "without a message"
-    return words if len(words) <= 200 else f"{words[:197]}..."
-
-
 def _line(answer: Any, error: BaseException) -> str:
     """Say in which line of the learner's code it happened."""
-    files = _files(answer)
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if frame.filename in files and frame.lineno:
-            text = (frame.line or linecache.getline(frame.filename, frame.lineno)).strip()
-            return f", in line {frame.lineno} of the cell: `{text}`" if text else ""
-    return ""
+    place = raised_at(error, _files(answer).__contains__)
+    text = linecache.getline(place[0].co_filename, place[1]).strip() if place is not None else ""
+    return f", in line {place[1]} of the cell: `{text}`" if place is not None and text else ""

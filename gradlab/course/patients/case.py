@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .learner_loop import LearnerLoop, loop_of
-from .run_loop import Limits, LoopOutcome
+from .run_loop import LearnerLoop, Limits, LoopOutcome, loop_of
 
 _HERE = Path(__file__).parent / "cases"
 _WHOLE = re.compile(

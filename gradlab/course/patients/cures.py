@@ -12,8 +12,7 @@ from .case import PatientCase
 from .run_loop import LoopOutcome
 
 _CUT_OFF = {
-    "clip_grad_norm_": "The loop no longer clips its gradients",
-    "clip_grad_value_": "The loop no longer clips its gradients",
+    "clip": "The loop no longer clips its gradients",
     "GradScaler.step": "The loop no longer steps by way of the scaler",
     "autocast": "The forward pass no longer runs in autocast",
     "Dropout in training": "Dropout works in fewer forward passes than it should",
@@ -58,7 +57,7 @@ def judge(case: PatientCase, outcome: LoopOutcome, cured: LoopOutcome) -> CureVe
             reasons += [lacking] if lacking else []
     if reasons:
         return CureVerdict(tuple(reasons), loss, "Not cured yet. " + " ".join(reasons))
-    kept = f"{outcome.record.updates:,} updates, as many as before"
+    kept = f"{outcome.history.updates:,} updates, as many as before"
     said = f"Cured: the doctor finds nothing, the {case.definition.measure} is {short(loss)} (at most "
     return CureVerdict(
         (), loss, f"{said}{short(case.definition.bound)} was asked for), and nothing was cut off: {kept}."
@@ -89,7 +88,7 @@ def _too_high(case: PatientCase, loss: float) -> list[str]:
 
 
 def _cut_off(case: PatientCase, outcome: LoopOutcome, cured: LoopOutcome) -> list[str]:
-    mine, right = outcome.record, cured.record
+    mine, right = outcome.history, cured.history
     found = []
     if mine.updates != right.updates:
         found.append(f"It makes {mine.updates:,} updates; the loop is meant to make {right.updates:,}.")

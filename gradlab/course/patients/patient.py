@@ -14,8 +14,7 @@ from ...widgets import Instrument, Knob, Settings, View
 from ..checklist import Checklist, check_symptoms
 from .case import PatientCase, patient_case
 from .cures import CureVerdict, judge
-from .learner_loop import LearnerLoop, loop_of
-from .loop_record import LoopRecord
+from .loop_history import LoopHistory
 from .patient_panels import PatientCurve, draw_curves
 from .patient_still import CardFinding, draw_card, lay_out_still, titled
 from .patient_words import (
@@ -27,7 +26,7 @@ from .patient_words import (
     rows_of,
     run_words,
 )
-from .run_loop import Limits, LoopOutcome, run_loop
+from .run_loop import LearnerLoop, Limits, LoopOutcome, loop_of, run_loop
 
 CAME, YOURS, CURED = "as it came", "yours", "cured"
 _OWN_LIMITS = Limits(updates=300, seconds=20.0)
@@ -88,10 +87,10 @@ class Patient(Instrument):
     def knobs(self) -> list[Knob]:
         """Return the choice of the loop, and the update whose gradient is shown."""
         shown = [(words, words) for words in self._texts]
-        seen = {number for outcome in self._outcomes.values() for number in outcome.record.gradients}
+        seen = {number for outcome in self._outcomes.values() for number in outcome.history.gradients}
         updates = sorted(seen) or [_FIRST_SHOWN]
         came = self._outcomes.get(CAME)
-        shown_first = sorted(came.record.gradients) if came else []
+        shown_first = sorted(came.history.gradients) if came else []
         first = min(shown_first or updates, key=lambda number: abs(number - _FIRST_SHOWN))
         return [
             Knob.choice("loop", "loop", CAME, shown),
@@ -102,7 +101,7 @@ class Patient(Instrument):
         """Run the chosen loop if it has not run yet, and show what was seen."""
         which = at["loop"]
         outcome = self.outcome(which)
-        record = outcome.record
+        record = outcome.history
         number = max((n for n in record.gradients if n <= at["update"]), default=min(record.gradients, default=0))
         verdict = self._verdict(which)
         line = line_to_edit(outcome)
@@ -123,7 +122,7 @@ class Patient(Instrument):
         for which in [name for name in self._texts if name != YOURS]:
             self.outcome(which)
             self._renew_knobs()
-            numbers = sorted(self.outcome(which).record.gradients)
+            numbers = sorted(self.outcome(which).history.gradients)
             step = max(1, -(-len(numbers) // _PAGE_UPDATES))
             for number in numbers[::step] or [self._knobs["update"].start]:
                 yield {"loop": which, "update": number}
@@ -159,7 +158,7 @@ class Patient(Instrument):
 
     def checklist(self, notebook: str = "") -> Checklist:
         """Return the checklist of notebook "03" or "10", or all rules, tried on the loop that is shown."""
-        return check_symptoms(self.outcome().record, notebook)
+        return check_symptoms(self.outcome().history, notebook)
 
     # What the learner does --------------------------------------------------------------------------------------------
 
@@ -258,7 +257,7 @@ class Patient(Instrument):
             panels[self._case.definition.curve[1]] = self._panel("curve", outcomes, None)
         for field in ("loss", "norm", *(["nodes"] if self._shows_nodes(outcomes) else [])):
             panels[field] = self._panel(field, outcomes, at if field != "nodes" else None)
-        panels["gradient"] = self._gradient(outcomes[which].record, number)
+        panels["gradient"] = self._gradient(outcomes[which].history, number)
         return panels
 
     def _panel(self, field: str, outcomes: Mapping[str, LoopOutcome], at: int | None) -> Callable[[int, int], Drawing]:
@@ -281,7 +280,7 @@ class Patient(Instrument):
         if other is not None and _same_losses(*outcomes.values()) and all(map(self._is_well, outcomes)):
             del outcomes[other]  # a healthy patient: one curve would hide the other
         outcome = outcomes[which]
-        stale = any(arrow.stale for arrow in outcome.record.gradients.get(number, _NO_ARROWS).arrows)
+        stale = any(arrow.stale for arrow in outcome.history.gradients.get(number, _NO_ARROWS).arrows)
         own = ("loss", "gradient") if stale else ("loss",)
         fields = own if self._case is None else self._case.definition.still
         arrows = [which] * ("gradient" in fields) + [CURED] * ("cured gradient" in fields and which == CAME)
@@ -293,7 +292,7 @@ class Patient(Instrument):
             verdict = self._verdict(which)
             words.append(verdict.words if verdict is not None and which != CAME else "The doctor finds nothing.")
         for key, each in reversed(outcomes.items()):
-            holds = gradient_words(each.record, number) if key in arrows else ""
+            holds = gradient_words(each.history, number) if key in arrows else ""
             words.append(f"{run_words(key, each)} {holds}".rstrip())
         found = [
             CardFinding(finding_head(one), f"{one.message} Seen: {one.evidence}.".replace("`", ""), one.fix)
@@ -305,7 +304,7 @@ class Patient(Instrument):
         return self.words
 
     def _titled_gradient(self, which: str, number: int, *, alone: bool) -> Callable[[int, int], Drawing]:
-        drawn = self._gradient(self.outcome(which).record, number)
+        drawn = self._gradient(self.outcome(which).history, number)
         return drawn if alone else lambda width, height: titled(drawn(width, height), f"gradient in .grad, {which}")
 
     def _curves(self, title: str, across: str, lists: Mapping[str, list[float]], at: int | None) -> Any:
@@ -316,7 +315,7 @@ class Patient(Instrument):
 
         return drawn
 
-    def _gradient(self, record: LoopRecord, number: int) -> Any:
+    def _gradient(self, record: LoopHistory, number: int) -> Any:
         def drawn(width: int, height: int) -> Drawing:
             if number not in record.gradients:
                 return draw_message("No step has been seen.", "gradient in .grad", width, height)

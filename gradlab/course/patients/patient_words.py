@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from ...doctor import Finding
-from ...formatting import batches_text, number_of, short
-from .loop_record import LoopRecord
+from ...formatting import short
+from ...gradients import spans
+from .loop_history import LoopHistory
 from .run_loop import LoopOutcome
 
 
 def rows_of(outcome: LoopOutcome) -> list[Any]:
     """Return the updates of the optimizer that steps first."""
-    record = outcome.record
-    return record.of(record.optimizers[0]) if record.rows else []
+    history = outcome.history
+    return history.of(history.optimizers[0]) if history.rows else []
 
 
 def run_words(which: str, outcome: LoopOutcome) -> str:
@@ -35,11 +36,11 @@ def _change(first: float, last: float) -> str:
     return f"is {one}" if one == other else f"goes from {one} to {other}"
 
 
-def gradient_words(record: LoopRecord, number: int) -> str:
+def gradient_words(history: LoopHistory, number: int) -> str:
     """Return what `.grad` held at an update, "" where that was not measured."""
-    if number not in record.gradients:
+    if number not in history.gradients:
         return ""
-    scene = record.gradients[number]
+    scene = history.gradients[number]
     if not scene.holds:
         return f"At update {number:,} .grad holds no batch."
     stale = sum(arrow.share for arrow in scene.arrows if arrow.stale)

@@ -1,13 +1,13 @@
-"""Runs a learner's loop under the doctor and the observer, so that whatever it does ends in words."""
+"""A training loop that a learner may edit, and its run under the doctor and the observer: whatever it does is words."""
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import itertools
 import random
-import time
-import traceback
+import textwrap
 import types
 import warnings
 from collections.abc import Mapping
@@ -16,16 +16,58 @@ from typing import Any
 
 import torch
 
-from ..._process import lock, preserving_rng, preserving_torch_state
+from ..._frames import raised_at
+from ..._process import lock
 from ...doctor import Finding, watch
-from ..exercises.guard import TroubleError, guarded
+from ..exercises.guard import TimeLimit, TooLong, compile_with_ticks, error_text, tick_names
+from ..exercises.torch_state import preserving_all_rngs, preserving_torch_state
 from .as_found import left_as_found
-from .learner_loop import LearnerLoop, LoopTextError, compile_loop, tick_names
-from .loop_record import LoopRecord
+from .loop_history import LoopHistory
 from .observer import LoopObserver
 
+_MOST_LETTERS = 40_000
 _MOST_PRINTED = 4_000  # letters that are kept of what a loop prints
 _numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class LearnerLoop:
+    """The text of a loop, and the names that it is given; of a function also what it is called with."""
+
+    text: str
+    names: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What the text may use: the globals and the closure of a function."""
+    function: str = ""
+    """The function of the text that is the loop; "" where the text itself is."""
+    arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def loop_of(given: object, names: Mapping[str, Any]) -> LearnerLoop:
+    """Return the loop of a text or a function; ``names`` are the text's names or the function's arguments.
+
+    Raises TypeError or ValueError that says what is missing.
+    """
+    if isinstance(given, str):
+        return LearnerLoop(given, {"torch": torch, "nn": torch.nn, **names})
+    if not isinstance(given, types.FunctionType):
+        raise TypeError(f"Patient: give it the name of a patient, a loop as text or a function, got {given!r}")
+    name = given.__name__
+    if name == "<lambda>":
+        raise TypeError("Patient: a lambda has no text of its own to show; write the loop as a function with def")
+    try:
+        text = textwrap.dedent(inspect.getsource(given))
+    except (OSError, TypeError):
+        raise ValueError(f"Patient: the source of {name} cannot be found; hand over its text instead") from None
+    signature = inspect.signature(given)
+    try:
+        signature.bind(**names)
+    except TypeError as error:
+        raise TypeError(
+            f"Patient: {name}{signature} {error}; give its arguments by name: Patient({name}, ...)"
+        ) from None
+    cells = zip(given.__code__.co_freevars, given.__closure__ or (), strict=True)
+    closure = {key: cell.cell_contents for key, cell in cells if cell != types.CellType()}  # one may be empty yet
+    return LearnerLoop(text, {**given.__globals__, **closure}, name, dict(names))
 
 
 @dataclass(frozen=True)
@@ -41,7 +83,7 @@ class LoopOutcome:
     """What came of a run."""
 
     text: str
-    record: LoopRecord
+    history: LoopHistory
     findings: list[Finding]
     """What the doctor found, the gravest first."""
     watched: str = ""
@@ -67,32 +109,6 @@ class LoopOutcome:
         return not (self.trouble or self.wrong)
 
 
-class _LimitReached(BaseException):
-    """Ends a loop; no ``except Exception`` in it catches this."""
-
-
-class _Clock:
-    """Ends a loop that makes too many updates or takes too long."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self.words = ""
-        self._end = time.perf_counter() + limits.seconds
-
-    def tick(self) -> None:
-        if self.words or time.perf_counter() > self._end:
-            self._stop(f"It was stopped after {self.limits.seconds:g} seconds: is there a loop without an end?")
-
-    def before_update(self, number: int) -> None:
-        if number > self.limits.updates:
-            self._stop(f"It was stopped after {self.limits.updates:,} updates.")
-        self.tick()
-
-    def _stop(self, words: str) -> None:
-        self.words = self.words or words
-        raise _LimitReached
-
-
 def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> LoopOutcome:
     """Run a loop, or another text in its place; nothing that it does is raised but KeyboardInterrupt.
 
@@ -100,63 +116,75 @@ def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> Loop
     """
     text = loop.text if text is None else text
     filename = f"<loop {next(_numbers)}>"
-    try:
-        code = compile_loop(text, filename)
-    except LoopTextError as error:
-        return LoopOutcome(text, LoopRecord(), [], trouble=str(error), line=error.line)
-    clock = _Clock(limits)
-    names = {**loop.names, **tick_names(clock.tick), "__name__": "__main__", "input": _no_input}
+    code, trouble, line = _compiled(text, filename)
+    if code is None:
+        return LoopOutcome(text, LoopHistory(), [], trouble=trouble, line=line)
+    limit = TimeLimit((filename,), limits.seconds, ticks=True)
+
+    def before_update(number: int) -> None:
+        if number > limits.updates:
+            limit.end(f"It was stopped after {limits.updates:,} updates.")
+        limit.tick()
+
+    names = {**loop.names, **tick_names(limit.tick), "__name__": "__main__", "input": _no_input}
     used = [loop.names[name] for name in _names_in(code) if name in loop.names] + list(loop.arguments.values())
-    observer = LoopObserver(filename, used, clock.before_update)
+    observer = LoopObserver(filename, before_update)
     report = watch(*(one for one in used if isinstance(one, (torch.nn.Module, torch.optim.Optimizer))))
+    report.attach(observer)
     printed = _FewLetters()
-    after: dict[str, Any] = {}
-
-    def work() -> tuple[str, int]:
-        try:
-            with observer, contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), report:
-                exec(code, names)
-                if loop.function:
-                    names[loop.function](**loop.arguments)
-        except _LimitReached:
-            return clock.words, 0
-        except SystemExit:
-            return "It calls exit: a loop ends by itself.", 0
-        except Exception as error:
-            line = _line(error, filename)
-            return _words(error, line), line
-        # A loop may have caught what ended it.
-        return clock.words, 0
-
-    with (
-        lock,
-        preserving_rng(cuda=torch.cuda.is_initialized(), python=True),
-        preserving_torch_state(),
-        warnings.catch_warnings(),
-        left_as_found(used),
-    ):
+    with lock, preserving_all_rngs(), preserving_torch_state(), warnings.catch_warnings(), left_as_found(used):
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
         random.seed(0)
         torch.optim.SGD([torch.zeros(1)], lr=0.1)  # the first one of a process imports for seconds
         try:
-            trouble, line = guarded(work, types.FunctionType(code, {}), 2 * limits.seconds)  # type: ignore[misc]
-        except TroubleError as error:  # the guard's own limit, for a call that does not tick
-            trouble, line = f"{error}.", 0
-        after.update((name, value) for name, value in names.items() if value is not loop.names.get(name))
-        findings = [finding for finding in report.findings if finding.file == filename or not finding.file]
-        findings += [finding for finding in report.findings if finding not in findings]
+            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), report, limit:
+                exec(code, names)
+                if loop.function:
+                    names[loop.function](**loop.arguments)
+            trouble = limit.words  # it may have caught what ended it
+        except KeyboardInterrupt:
+            raise
+        except TooLong:
+            trouble = limit.words
+        except SystemExit:
+            trouble = "It calls exit: a loop ends by itself."
+        except BaseException as error:
+            trouble, line = _told(error, filename)
         return LoopOutcome(
             text=text,
-            record=observer.record,
-            findings=findings,
+            history=observer.history,
+            findings=sorted(report.findings, key=lambda finding: finding.file not in (filename, "")),
             watched=report.watched,
             trouble=trouble,
             line=line,
-            stopped=bool(clock.words),
-            names=after,
+            stopped=bool(limit.words),
+            names={name: value for name, value in names.items() if value is not loop.names.get(name)},
             printed=printed.getvalue().rstrip(),
         )
+
+
+def _compiled(text: str, filename: str) -> tuple[types.CodeType | None, str, int]:
+    """Return the code of a text, or None, why it cannot be run, and the line (0 where there is none)."""
+    if len(text) > _MOST_LETTERS:
+        return None, f"The text has {len(text):,} letters; {_MOST_LETTERS:,} are allowed.", 0
+    try:
+        return compile_with_ticks(text, filename), "", 0
+    except SyntaxError as error:
+        line = min(error.lineno or 0, len(text.splitlines()))
+        return None, f"Line {line} is not valid Python: {error.msg}.", line
+    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+        return None, f"This is not valid Python: {error or type(error).__name__}.", 0
+
+
+def _told(error: BaseException, filename: str) -> tuple[str, int]:
+    """Say what an error says, in a sentence, with the innermost line of the text that led to it."""
+    place = raised_at(error, filename.__eq__)
+    line = place[1] if place is not None else 0
+    said = error_text(error) or "no message"
+    said = said.partition(" (")[0] if len(said) > 160 else said
+    where = f" in line {line}" if line else ""
+    return f"It stops{where} with {type(error).__name__}: {said}".rstrip(".") + ".", line
 
 
 class _FewLetters(io.StringIO):
@@ -176,21 +204,3 @@ def _names_in(code: types.CodeType) -> set[str]:
     """Return all names that a text uses, also those within its functions."""
     inner = [part for part in code.co_consts if isinstance(part, types.CodeType)]
     return set(code.co_names).union(*map(_names_in, inner))
-
-
-def _line(error: BaseException, filename: str) -> int:
-    """Return the innermost line of the text that led to an error."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == filename]
-    return frames[-1].lineno or 0 if frames else 0
-
-
-def _words(error: BaseException, line: int) -> str:
-    """Say what an error says in a sentence."""
-    try:
-        said = " ".join(str(error).split())
-    except Exception:  # a learner's own exception may fail to say anything
-        said = ""
-    said = said.partition(" (")[0] if len(said) > 160 else said
-    said = said if len(said) <= 200 else f"{said[:197]}..."
-    where = f" in line {line}" if line else ""
-    return f"It stops{where} with {type(error).__name__}: {said or 'no message'}".rstrip(".") + "."

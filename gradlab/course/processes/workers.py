@@ -18,6 +18,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
+from ..._frames import frame_in, raised_at
 from .report import RankError, RankExit
 
 # On Linux what DDP needs is loaded once, and every worker is forked from that: 0.1 s a start instead of 4. macOS does
@@ -167,8 +168,8 @@ def _answer(questions: Connection[int | None, str], script: str, folder: Path) -
     with suppress(OSError, EOFError):  # the starter is gone
         while questions.recv():
             frame = sys._current_frames().get(threading.main_thread().ident or 0)
-            lines = [line for inner, line in traceback.walk_stack(frame) if inner.f_code.co_filename == script]
-            questions.send(lines[0] if lines else None)
+            inner = frame_in(frame, (script,))
+            questions.send(None if inner is None else inner.f_lineno)
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):  # there are others yet
         folder.parent.rmdir()
@@ -179,9 +180,8 @@ def _answer(questions: Connection[int | None, str], script: str, folder: Path) -
 
 def _raised(error: BaseException, script: str) -> RankError:
     """Return what was raised, where in the script, when, and whether it was while the processes were to meet."""
-    frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == script]
-    meeting = any(frame.name == "init_process_group" for frame in frames)
+    place = raised_at(error, script.__eq__)
+    meeting = any(frame.f_code.co_name == "init_process_group" for frame, _ in traceback.walk_tb(error.__traceback__))
     return RankError(
-        type(error).__name__, " ".join(str(error).split()), lines[-1] if lines else None, time.time(), meeting
+        type(error).__name__, " ".join(str(error).split()), None if place is None else place[1], time.time(), meeting
     )

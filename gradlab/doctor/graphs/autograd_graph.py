@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ... import _torch
-from ..callsite import Owner, code_owner
+from ..._frames import Owner, code_owner
 from ..events import Site
 
 _MOST_NODES = 20_000
@@ -57,7 +57,7 @@ class Roots:
 
 def old_roots(node: Any, now: int) -> int:
     """Return how many losses and outputs of before the last two backward passes a graph reaches, near its root."""
-    tokens = [one.metadata[_ROOT] for one in nodes(node, 200) if _ROOT in one.metadata]
+    tokens = [one.metadata[_ROOT] for one in nodes(node, most=200) if _ROOT in one.metadata]
     return sum(token.born < now - 2 for token in tokens)
 
 
@@ -70,12 +70,12 @@ def mark_scaled(tensor: Tensor) -> None:
 
 def scaled(node: Any) -> bool:
     """Is a loss, or what it is made of at its end, a scaled one?"""
-    return any(_SCALED in one.metadata for one in nodes(node, 12))
+    return any(_SCALED in one.metadata for one in nodes(node, most=12))
 
 
-def nodes(node: Any, most: int = _MOST_NODES) -> Iterator[Any]:
-    """Yield the nodes of a graph from its root on, breadth first, ``most`` at the most."""
-    waiting = deque([node] if node is not None else [])
+def nodes(*roots: Any, most: int = _MOST_NODES) -> Iterator[Any]:
+    """Yield the nodes of a graph from its roots on, breadth first, ``most`` at the most; None is no root."""
+    waiting = deque(root for root in roots if root is not None)
     seen: set[Any] = set()
     while waiting and len(seen) < most:
         node = waiting.popleft()

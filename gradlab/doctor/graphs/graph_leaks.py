@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ..callsite import Owner, code_owner, user_frame, variables
+from ..._frames import Owner, code_owner, user_frame, variables
 from ..events import NO_SITE, Site
 from ..source.carried import adds_to
 from .autograd_graph import Token, old_roots

@@ -22,7 +22,7 @@ _NLL = ("NllLoss", "NllLoss2D")
 def find_flaws(node: Any) -> list[LossFlaw]:
     """Return what is suspicious in the graph of a loss, each kind once."""
     found: dict[str, LossFlaw] = {}
-    for one in autograd_graph.nodes(node, _NEAR):
+    for one in autograd_graph.nodes(node, most=_NEAR):
         name = operation(one)
         if name == "LogSoftmax":
             _log_softmax(one, found)
@@ -45,7 +45,7 @@ def operation(node: Any) -> str:
 
 def compiled(node: Any) -> bool:
     """Is a part of the graph next to a loss that of a compiled model, a single node?"""
-    return any(one.name().startswith("CompiledFunction") for one in autograd_graph.nodes(node, _NEAR))
+    return any(one.name().startswith("CompiledFunction") for one in autograd_graph.nodes(node, most=_NEAR))
 
 
 def _flaw(kind: str, loss: Any, source: Any, seen: str) -> LossFlaw:

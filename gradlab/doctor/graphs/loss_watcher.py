@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ..callsite import user_frame
+from ..._frames import user_frame
 from ..events import Backward, LossFlaw
 from ..source.loss_terms import find_cut_term
 from .autograd_graph import OpTracer, made_by

@@ -67,7 +67,7 @@ def spoilt_weights(root: Any) -> bool:
 def _paths(root: Any) -> dict[Any, tuple[int, ...]]:
     """Return the nodes of a graph with the shortest way to each."""
     paths: dict[Any, tuple[int, ...]] = {root: ()}
-    for node in autograd_graph.nodes(root, _MOST_NODES):
+    for node in autograd_graph.nodes(root, most=_MOST_NODES):
         for edge, (inner, _) in enumerate(node.next_functions):
             if inner is not None and len(paths) < _MOST_NODES:
                 paths.setdefault(inner, (*paths.get(node, ()), edge))

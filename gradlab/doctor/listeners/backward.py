@@ -91,7 +91,7 @@ class BackwardListener(Listener):
             self._checks_after = max(0, self._checks_after - 1)
             norms = log.index.norms(changed)
         log.emit(Added(backward, changed, norms))
-        log.current, log.replaced = None, []
+        log.current, log.replaced, log.roots = None, [], ()
         self._watcher.tracer.pass_ended()
         log.flush_if_due()
 
@@ -131,6 +131,7 @@ class BackwardListener(Listener):
             self._checks = max(0, self._checks - 1)
             backward.values = (backward.found, log.index.norms(backward.found))
         log.newest = log.current = backward
+        log.roots = tuple(outputs)
         log.emit(backward)
         return backward
 

@@ -14,7 +14,8 @@ from torch.nn.modules.module import (
 )
 from torch.utils.weak import WeakIdKeyDictionary
 
-from ..callsite import Owner, call_site, code_owner, outside_doctor, user_frame
+from ..._frames import Owner, code_owner, user_frame
+from ..callsite import call_site, outside_doctor
 from ..event_log import EventLog
 from ..events import NO_SITE, Forward, Mode
 from ..monkeypatch import Below, Listener, MonkeyPatches, never_raises

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import weakref
 from types import FrameType
 from typing import Any
 
@@ -12,7 +13,8 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.optim.optimizer import Optimizer
 
 from ... import _torch
-from ..callsite import Owner, call_site, code_owner
+from ..._frames import Owner, code_owner
+from ..callsite import call_site
 from ..event_log import EventLog
 from ..events import ScalerStep, ScalerUpdate, Schedule, Unscale
 from ..graphs.autograd_graph import mark_scaled
@@ -35,14 +37,14 @@ class ScalerListener(Listener):
         def scale(scaler: Any, outputs: Any) -> Any:
             result = below.call(scaler, outputs)
             if scaler.is_enabled() and self.log.is_watched_thread():
-                self._scaled(result)
+                self._scaled(scaler, result)
             return result
 
         return scale
 
     @never_raises
-    def _scaled(self, result: Any) -> None:
-        self.log.scaling = True
+    def _scaled(self, scaler: Any, result: Any) -> None:
+        self.log.scaling, self.log.scaler = True, weakref.ref(scaler)
         # A generator is left alone: what is taken out of it here would be missing in the learner's loop.
         for one in result if isinstance(result, (list, tuple)) else [result]:
             if isinstance(one, Tensor):

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..callsite import variables
+from ..._frames import variables
 from ..events import LossFlaw
 from ..finding import Cause
 from .cuts import DETACHING, NEW_TENSORS, cut_in_function

@@ -13,7 +13,8 @@ from typing import Any
 
 from torch import Tensor
 
-from ..callsite import call_chain, call_lines, variables
+from ..._frames import variables
+from ..callsite import call_chain, call_lines
 from ..events import SchedulePlan
 from ..source.loop_nesting import loops_around
 

@@ -117,7 +117,7 @@ def test_losses_and_norms_are_those_of_a_plain_loop(name: str) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         exec("\n".join(lines), names)
-    rows = run(name, case.sick).record.rows
+    rows = run(name, case.sick).history.rows
     assert [row.loss for row in rows] == pytest.approx(losses)
     assert [row.norm for row in rows] == pytest.approx(norms, rel=1e-3)
 

@@ -11,8 +11,7 @@ from torch import nn
 
 from gradlab import Run, tasks
 from gradlab.course import Patient
-from gradlab.course.patients.learner_loop import loop_of
-from gradlab.course.patients.run_loop import Limits, run_loop
+from gradlab.course.patients.run_loop import Limits, loop_of, run_loop
 from gradlab.tasks import Task
 
 LIMITS = Limits(updates=400, seconds=60.0)
@@ -156,9 +155,9 @@ def last_stepped(run: Run) -> torch.optim.Optimizer:
 def test_what_is_fresh_and_what_is_stale_is_what_a_run_of_the_loop_says(function: Any, task: Any, text: str) -> None:
     outcome = run_loop(loop_of(function, {}), LIMITS)
     assert outcome.trouble == ""
-    assert len(outcome.record.rows) >= 12
+    assert len(outcome.history.rows) >= 12
     # The GAN's Run numbers the passes of both networks together, so counts are compared, not numbers.
-    rows = [(row.fresh, row.stale) for row in outcome.record.rows]
+    rows = [(row.fresh, row.stale) for row in outcome.history.rows]
     assert rows == counts_of_a_run(task, text, len(rows))
     assert any(stale for _, stale in rows) == (function is not train_classifier)
 
@@ -173,7 +172,7 @@ def test_the_arrows_are_those_of_a_run(function: Any, text: str) -> None:
     run.edit(text)
     run.reset()
     checked = 0
-    for number, scene in outcome.record.gradients.items():
+    for number, scene in outcome.history.gradients.items():
         run.advance(updates=number - run.updates)
         theirs = RunScenes(run).gradient()
         if len(theirs.arrows) != len(scene.arrows):  # older ones are put together from another number on
@@ -188,7 +187,7 @@ def test_the_arrows_are_those_of_a_run(function: Any, text: str) -> None:
 
 
 def test_each_optimizer_has_an_account_of_its_own() -> None:
-    record = run_loop(loop_of(train_gan, {}), LIMITS).record
+    record = run_loop(loop_of(train_gan, {}), LIMITS).history
     assert record.optimizers == ["SGD 1", "SGD 2"]
     assert [row.fresh for row in record.of("SGD 1")] == [2] * 10
     assert [row.stale for row in record.of("SGD 2")] == list(range(10))
@@ -218,7 +217,7 @@ def test_the_models_that_a_loop_is_given_are_left_as_they_were() -> None:
 
     patient = Patient(train, epochs=5)
     assert "5 updates of Adam" in patient.text
-    assert patient.outcome().record.updates == 5
+    assert patient.outcome().history.updates == 5
     assert all(torch.equal(value, state[name]) for name, value in model.state_dict().items())
     assert all(torch.equal(p.grad, old) for p, old in zip(model.parameters(), grads, strict=True))
     assert [float(optimizer.state[p]["step"]) for p in model.parameters()] == steps
@@ -255,7 +254,7 @@ for _ in range(6):
         w -= 0.1 * w.grad
         w.grad = None
 """
-    rows = Patient(text).outcome().record.rows
+    rows = Patient(text).outcome().history.rows
     assert [row.loss for row in rows] == pytest.approx([2 * 0.64**k for k in range(6)], rel=1e-5)
     assert [row.norm for row in rows] == pytest.approx([2 * math.sqrt(2) * 0.8**k for k in range(6)], rel=1e-5)
 
@@ -269,7 +268,7 @@ while True:
     optimizer.step()
 """
     patient = Patient(text)
-    assert patient.outcome().record.updates == 300
+    assert patient.outcome().history.updates == 300
     assert "stopped after 300 updates" in patient._now().note
 
 

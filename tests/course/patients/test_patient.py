@@ -127,7 +127,7 @@ def patient_at(patient: Patient, update: int) -> str:
 
 def test_words_and_pictures_show_the_same_numbers() -> None:
     patient = Patient("the-swinging-loss")
-    rows = patient.outcome().record.rows
+    rows = patient.outcome().history.rows
     assert f"from {short(rows[0].loss)} to {short(rows[-1].loss)}" in patient.text
     loss, norm, _ = patient.drawings()
     assert short(rows[-1].loss) in " ".join(loss.texts())

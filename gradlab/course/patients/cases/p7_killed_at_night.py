@@ -11,7 +11,7 @@ from .on_digits import digits_names, loss_on_held_out
 
 def still_logs(outcome: LoopOutcome, cured: LoopOutcome) -> str:
     """Say if the mean loss is no longer computed, or if graphs still pile up."""
-    nodes = [row.nodes for row in outcome.record.rows]
+    nodes = [row.nodes for row in outcome.history.rows]
     if nodes and nodes[-1] > 4 * nodes[0]:
         return f"The loop still holds on to {nodes[-1]:,} graph nodes; after its first update it held {nodes[0]:,}."
     try:

@@ -44,17 +44,16 @@ class UpdateRow:
 
 
 @dataclass
-class LoopRecord:
+class LoopHistory:
     """All updates of a run, the oldest first, with some gradients drawn and all calls counted."""
 
     rows: list[UpdateRow] = field(default_factory=list)
     gradients: dict[int, Arrows] = field(default_factory=dict)
     """What ``.grad`` held at some of the updates, counted from 1."""
     calls: Counter[str] = field(default_factory=Counter)
-    """How often what was called: ``"clip_grad_norm_"``, ``"GradScaler.step"``, ``"Dropout in training"``."""
+    """How often what was called: ``"clip"``, ``"GradScaler.step"``, ``"Dropout in training"``."""
     moved: set[int] = field(default_factory=set)
     """The ids of the parameters that a step has moved."""
-    backwards: int = 0
     updates: int = 0
     """Steps in all, also those beyond the rows that are kept."""
 

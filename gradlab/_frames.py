@@ -1,0 +1,116 @@
+"""Whose code a file is, and which frame or line of the reader's own code led here.
+
+One rule for all who name a line. Ours is what lies in PyTorch, in gradlab and in Python's frozen modules. A library's
+is what was installed beside them, and Python's standard library. All the rest is the reader's: files, cells of a
+notebook, and texts without a file, as a loop in a Lab.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import sysconfig
+import traceback
+from collections.abc import Callable, Collection, Iterator
+from enum import Enum
+from functools import cache
+from inspect import CO_OPTIMIZED
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+_MOST_FRAMES = 80
+_OWN_REFERENCES = 3  # the frame's, that of a variable, and that of the call which counts
+_STANDARD = str(Path(sysconfig.get_paths()["stdlib"]))
+
+
+class Owner(Enum):
+    """Whose code a file is."""
+
+    OURS = "PyTorch's and gradlab's"
+    LIBRARY = "other libraries' and Python's own"
+    USER = "the reader's"
+
+
+_USER, _LIBRARY, _OURS = Owner.USER, Owner.LIBRARY, Owner.OURS
+
+
+@cache
+def code_owner(file: str) -> Owner:
+    """Return whose code a file is."""
+    if file.startswith(_our_folders()):
+        return _OURS
+    library = "site-packages" in file or "dist-packages" in file or file.startswith(_STANDARD)
+    return _LIBRARY if library else _USER
+
+
+@cache
+def _our_folders() -> tuple[str, ...]:
+    torch = importlib.util.find_spec("torch")  # found, not imported
+    theirs = () if torch is None else tuple(torch.submodule_search_locations or ())
+    return (*(folder + os.sep for folder in (str(Path(__file__).parent), *theirs)), "<frozen")
+
+
+def frames(frame: FrameType | None, last: FrameType | None = None) -> Iterator[FrameType]:
+    """Go from a frame to those that have called it, up to and with ``last``."""
+    while frame is not None:
+        yield frame
+        if frame is last:
+            return
+        frame = frame.f_back
+
+
+def user_frame(frame: FrameType | None) -> FrameType | None:
+    """Return the innermost frame of the reader's code, or else of a library that is not PyTorch."""
+    library = None
+    left = _MOST_FRAMES
+    while frame is not None and left:
+        owner = code_owner(frame.f_code.co_filename)
+        if owner is _USER:
+            return frame
+        if owner is _LIBRARY and library is None:
+            library = frame
+        frame = frame.f_back
+        left -= 1
+    return library
+
+
+def calling_frame(frame: FrameType | None, last: FrameType | None) -> FrameType | None:
+    """Return the reader's frame within ``last`` that has called into PyTorch, or else a library's; None without any.
+
+    Whoever stands further in was called by PyTorch, as a forward or a hook is. None where ``last`` is not reached.
+    """
+    outer, found, found_owner = None, None, _OURS
+    for outer in frames(frame, last):
+        owner = code_owner(outer.f_code.co_filename)
+        if owner is _OURS:
+            found, found_owner = None, _OURS
+        elif found is None or (owner is _USER and found_owner is _LIBRARY):
+            found, found_owner = outer, owner
+    return found if outer is last else None
+
+
+def frame_in(frame: FrameType | None, files: Collection[str]) -> FrameType | None:
+    """Return the innermost frame that runs code of these files."""
+    return next((one for one in frames(frame) if one.f_code.co_filename in files), None)
+
+
+def raised_at(error: BaseException, is_theirs: Callable[[str], bool]) -> tuple[CodeType, int] | None:
+    """Return the innermost code that an error came through, and its line, of files for which ``is_theirs(file)``."""
+    walked = ((frame.f_code, line) for frame, line in traceback.walk_tb(error.__traceback__))
+    places = [(code, line) for code, line in walked if line and is_theirs(code.co_filename)]
+    return places[-1] if places else None
+
+
+def variables(frame: FrameType) -> dict[str, Any]:
+    """Return the local variables of a function by name.
+
+    Until Python 3.12 a frame keeps the dictionary that it gives out, and with it everything that was in a variable
+    then: tensors of long ago would stay alive. It is emptied, unless the reader's own ``locals()`` has it, too.
+    """
+    known = frame.f_locals
+    found = dict(known)
+    if type(known) is dict and frame.f_code.co_flags & CO_OPTIMIZED and sys.getrefcount(known) <= _OWN_REFERENCES:
+        known.clear()
+    return found
