@@ -172,8 +172,8 @@ SHARED = {"DIFFICULTY", "exercise", "Text"}
 def test_one_word_has_one_meaning() -> None:
     homes: dict[str, set[str]] = {}
     for module, path in FILES.items():
-        # Exercises and patients are scripts: what they offer are Definitions or a PATIENT, the rest is read with it.
-        if ".nb" in module or ".patients.cases." in module:
+        # The modules of exercises are scripts: what they offer are Definitions, the rest is read with them.
+        if ".nb" in module:
             continue
         for name in top_level_names(path) - SHARED:
             homes.setdefault(name.lower(), set()).add(module)

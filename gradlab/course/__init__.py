@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from .line_times import time_lines as time_lines
     from .patients.case import patient_names as patient_names
     from .patients.patient import Patient as Patient
-    from .patients.patient_card import patient_card as patient_card
+    from .patients.patient import patient_card as patient_card
     from .plain_run import weights_after as weights_after
     from .processes import launch as launch
     from .processes import prepare as prepare

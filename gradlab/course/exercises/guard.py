@@ -177,7 +177,14 @@ def compile_with_ticks(text: str, filename: str) -> CodeType:
 
     Lines keep their numbers. Raises what Python raises for a text that is no Python.
     """
-    tree = _TickInserter().visit(parse_python(text, filename))
+    tree = parse_python(text, filename)
+    for node in list(ast.walk(tree)):
+        if isinstance(node, (ast.For, ast.While, ast.FunctionDef)):
+            tick = ast.Expr(ast.Call(ast.Name(_TICK, ast.Load()), [], []))
+            node.body.insert(0, ast.copy_location(tick, node.body[0]))
+        elif isinstance(node, ast.comprehension) and not node.is_async:
+            ticking = ast.Call(ast.Name(_TICKING, ast.Load()), [node.iter], [])
+            node.iter = ast.copy_location(ticking, node.iter)
     code: CodeType = compile(ast.fix_missing_locations(tree), filename, "exec", dont_inherit=True)
     linecache.cache[filename] = len(text), None, text.splitlines(keepends=True), filename
     return code
@@ -192,28 +199,6 @@ def tick_names(tick: Callable[[], None]) -> dict[str, Any]:
             yield item
 
     return {_TICK: tick, _TICKING: ticking}
-
-
-class _TickInserter(ast.NodeTransformer):
-    """Puts calls of ``tick`` into a tree."""
-
-    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
-        self.generic_visit(node)
-        if not node.is_async:
-            name = ast.copy_location(ast.Name(_TICKING, ast.Load()), node.iter)
-            node.iter = ast.copy_location(ast.Call(name, [node.iter], []), node.iter)
-        return node
-
-    def _tick_first(self, node: Any) -> ast.AST:
-        self.generic_visit(node)
-        at = node.body[0]
-        call = ast.Expr(ast.Call(ast.Name(_TICK, ast.Load()), [], []))
-        for part in ast.walk(call):
-            ast.copy_location(part, at)
-        node.body.insert(0, call)
-        return node
-
-    visit_For = visit_While = visit_FunctionDef = _tick_first  # noqa: N815 - the names that ast looks for
 
 
 def _files(answer: Any) -> set[str]:

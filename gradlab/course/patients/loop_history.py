@@ -67,9 +67,14 @@ class LoopHistory:
         return [row for row in self.rows if row.optimizer == optimizer]
 
     @property
+    def first(self) -> list[UpdateRow]:
+        """The rows of the optimizer that steps first."""
+        return self.of(self.rows[0].optimizer) if self.rows else []
+
+    @property
     def losses(self) -> list[float]:
         """The loss of each update, of the first optimizer."""
-        return [row.loss for row in self.of(self.optimizers[0])] if self.rows else []
+        return [row.loss for row in self.first]
 
     @property
     def broken(self) -> int | None:

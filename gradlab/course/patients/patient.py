@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
+import base64
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 from ..._process import lock
-from ...drawing import Drawing, draw, draw_message
-from ...scenes import Arrows
+from ...drawing import Drawing
 from ...widgets import Instrument, Knob, Settings, View
 from ..checklist import Checklist, check_symptoms
 from .case import PatientCase, patient_case
 from .cures import CureVerdict, judge
-from .loop_history import LoopHistory
-from .patient_panels import PatientCurve, draw_curves
-from .patient_still import CardFinding, draw_card, lay_out_still, titled
-from .patient_words import (
-    finding_head,
-    finding_words,
-    gradient_words,
-    line_to_edit,
-    place_to_edit,
-    rows_of,
-    run_words,
-)
+from .patient_drawings import CardFinding, PatientCurve, draw_card, draw_curves, draw_gradient, lay_out_still
+from .patient_words import finding_head, finding_words, gradient_words, line_to_edit, place_to_edit, run_words
 from .run_loop import LearnerLoop, Limits, LoopOutcome, loop_of, run_loop
 
 CAME, YOURS, CURED = "as it came", "yours", "cured"
@@ -35,7 +25,7 @@ _GROWS = 2.0  # graph nodes held at the end, times those at the start, from whic
 _FIRST_SHOWN = 10  # the update whose gradient is shown first, or one near it
 _PAGE_UPDATES = 16  # gradients of a run that a page without a kernel holds
 _TITLES = {"loss": "loss", "norm": "norm of .grad at the step", "nodes": "graph nodes that the loop holds on to"}
-_NO_ARROWS = Arrows([], (0.0, 0.0), [])
+_Panel = Callable[[int, int], Drawing]
 
 
 @dataclass(frozen=True)
@@ -70,14 +60,11 @@ class Patient(Instrument):
             if names:
                 raise TypeError(f"Patient: {source!r} needs nothing beside it, got {', '.join(names)}")
             self._case = patient_case(source)
-            text = self._case.sick
+            self._texts = {CAME: self._case.sick, YOURS: self._case.sick, CURED: self._case.cured}
+            self.title = f"{self._case.title.rstrip('?')}: a patient"  # type: ignore[misc]
         else:
             self._loop = loop_of(source, names)
-            text = self._loop.text
-        self._texts = {CAME: text, YOURS: text}
-        if self._case is not None:
-            self._texts[CURED] = self._case.cured
-            self.title = f"{self._case.title.rstrip('?')}: a patient"  # type: ignore[misc]
+            self._texts = {CAME: self._loop.text, YOURS: self._loop.text}
         self._outcomes: dict[str, LoopOutcome] = {}
         self._draft, self._draft_line = "", 0
         super().__init__()
@@ -86,33 +73,31 @@ class Patient(Instrument):
 
     def knobs(self) -> list[Knob]:
         """Return the choice of the loop, and the update whose gradient is shown."""
-        shown = [(words, words) for words in self._texts]
-        seen = {number for outcome in self._outcomes.values() for number in outcome.history.gradients}
-        updates = sorted(seen) or [_FIRST_SHOWN]
+        updates = sorted({number for outcome in self._outcomes.values() for number in outcome.history.gradients})
         came = self._outcomes.get(CAME)
-        shown_first = sorted(came.history.gradients) if came else []
-        first = min(shown_first or updates, key=lambda number: abs(number - _FIRST_SHOWN))
+        shown_first = (sorted(came.history.gradients) if came else []) or updates or [_FIRST_SHOWN]
+        first = min(shown_first, key=lambda number: abs(number - _FIRST_SHOWN))
         return [
-            Knob.choice("loop", "loop", CAME, shown),
-            Knob.slider("update", "update", first, updates, text="{:,}".format, plays=True),
+            Knob.choice("loop", "loop", CAME, [(words, words) for words in self._texts]),
+            Knob.slider("update", "update", first, updates or [_FIRST_SHOWN], text="{:,}".format, plays=True),
         ]
 
     def look(self, at: Settings) -> View:
         """Run the chosen loop if it has not run yet, and show what was seen."""
         which = at["loop"]
         outcome = self.outcome(which)
-        record = outcome.history
-        number = max((n for n in record.gradients if n <= at["update"]), default=min(record.gradients, default=0))
-        verdict = self._verdict(which)
+        seen = outcome.history.gradients
+        number = max((n for n in seen if n <= at["update"]), default=min(seen, default=0))
         line = line_to_edit(outcome)
+        said = (run_words(which, outcome), gradient_words(outcome.history, number))
         return PatientView(
             self._panels(which, number),
-            state=" ".join(part for part in (run_words(which, outcome), gradient_words(record, number)) if part),
-            note=self._note(which, outcome, verdict),
+            state=" ".join(part for part in said if part),
+            note=self._note(which, outcome),
             code=outcome.text,
             lit=(line, line),
             wrong=line,
-            off=() if len(record.gradients) > 1 else ("update",),
+            off=() if len(seen) > 1 else ("update",),
             which=which,
             number=number,
         )
@@ -120,9 +105,8 @@ class Patient(Instrument):
     def recorded(self) -> Iterable[Settings]:
         """Return some moments of the loop as it came, and of the cured one."""
         for which in [name for name in self._texts if name != YOURS]:
-            self.outcome(which)
-            self._renew_knobs()
             numbers = sorted(self.outcome(which).history.gradients)
+            self._renew_knobs()
             step = max(1, -(-len(numbers) // _PAGE_UPDATES))
             for number in numbers[::step] or [self._knobs["update"].start]:
                 yield {"loop": which, "update": number}
@@ -208,7 +192,7 @@ class Patient(Instrument):
         self.tell_progress(0.0)
         try:
             if self._case is not None:
-                return run_loop(self._case.loop(text), self._case.definition.limits, text)
+                return run_loop(self._case.loop(text), self._case.definition.limits)
             assert self._loop is not None
             return run_loop(self._loop, _OWN_LIMITS, text)
         finally:
@@ -224,11 +208,15 @@ class Patient(Instrument):
     def _verdict(self, which: str) -> CureVerdict | None:
         if self._case is None:
             return None
-        if which == CAME and not self.outcome(CAME).clean:  # the cured loop need not run to tell
-            return judge(self._case, self.outcome(CAME), self.outcome(CAME))
-        return judge(self._case, self.outcome(which), self.outcome(CURED))
+        outcome = self.outcome(which)
+        needs_none = which == CAME and not outcome.clean  # the cured loop need not run to tell
+        return judge(self._case, outcome, outcome if needs_none else self.outcome(CURED))
 
-    def _note(self, which: str, outcome: LoopOutcome, verdict: CureVerdict | None) -> str:
+    def _is_well(self, which: str) -> bool:
+        verdict = self._verdict(which)
+        return self.outcome(which).clean if verdict is None else bool(verdict)
+
+    def _note(self, which: str, outcome: LoopOutcome) -> str:
         lines = []
         if self._case is not None and which == CAME:
             lines.append(f"Complaint: {self._case.complaint}")
@@ -239,6 +227,7 @@ class Patient(Instrument):
         lines += [finding_words(finding) for finding in outcome.findings[:_MOST_FINDINGS]]
         if not (outcome.trouble or outcome.findings):
             lines.append("The doctor finds nothing.")
+        verdict = self._verdict(which)
         if verdict is not None and (which != CAME or verdict):
             told = [reason for reason in verdict.reasons if reason not in " ".join(lines)]
             doctor = [reason for reason in told if not reason.startswith("Line ")]
@@ -247,46 +236,51 @@ class Patient(Instrument):
             lines.append("It prints: " + " \u23ce ".join(outcome.printed.splitlines()[-3:]))
         return "\n".join(lines).replace("`", "")
 
-    def _panels(self, which: str, number: int) -> dict[str, Any]:
-        outcomes = {which: self.outcome(which)}
-        if which != CAME:
-            outcomes = {CAME: self.outcome(CAME), **outcomes}
-        at = number or None
+    def _panels(self, which: str, number: int) -> dict[str, _Panel]:
+        outcomes = {key: self.outcome(key) for key in (CAME, which)}  # what is last lies in front
+        definition = self._case.definition if self._case is not None else None
         panels = {}
-        if self._case is not None and self._case.definition.curve is not None:
-            panels[self._case.definition.curve[1]] = self._panel("curve", outcomes, None)
-        for field in ("loss", "norm", *(["nodes"] if self._shows_nodes(outcomes) else [])):
-            panels[field] = self._panel(field, outcomes, at if field != "nodes" else None)
-        panels["gradient"] = self._gradient(outcomes[which].history, number)
+        if definition is not None and definition.curve is not None:
+            panels[definition.curve[1]] = self._curves("curve", outcomes, None)
+        for field in ("loss", "norm"):
+            panels[field] = self._curves(field, outcomes, number or None)
+        nodes = [row.nodes for outcome in outcomes.values() for row in outcome.history.first]
+        grows = bool(nodes) and nodes[-1] > _GROWS * max(nodes[0], 20)
+        if grows if definition is None else definition.shows_nodes:
+            panels["nodes"] = self._curves("nodes", outcomes, None)
+        panels["gradient"] = partial(draw_gradient, outcomes[which].history, number, "")
         return panels
 
-    def _panel(self, field: str, outcomes: Mapping[str, LoopOutcome], at: int | None) -> Callable[[int, int], Drawing]:
+    def _curves(self, field: str, outcomes: Mapping[str, LoopOutcome], at: int | None) -> _Panel:
         """Draw numbers of some runs: a field of their updates, or the list of a patient that is its "curve"."""
+        title, across = _TITLES.get(field, ""), "updates"
+        lists = {key: [getattr(row, field, 0.0) for row in outcome.history.first] for key, outcome in outcomes.items()}
         if field == "curve" and self._case is not None and self._case.definition.curve is not None:
             name, title, across = self._case.definition.curve
-            listed = {key: _numbers(outcome.names.get(name)) for key, outcome in outcomes.items()}
-            return self._curves(title, across, listed, None)
-        lists = {key: [getattr(row, field) for row in rows_of(outcome)] for key, outcome in outcomes.items()}
-        return self._curves(_TITLES[field], "updates", lists, at)
+            lists = {key: _numbers(outcome.names.get(name)) for key, outcome in outcomes.items()}
+        curves = [PatientCurve(key, values, not self._is_well(key)) for key, values in lists.items()]
+        return partial(draw_curves, title, across, curves, at)
 
     def _still(self, view: View) -> tuple[list[Drawing], int, Drawing | None]:
-        return self._draw_still(view) if isinstance(view, PatientView) else super()._still(view)
-
-    def _draw_still(self, view: PatientView) -> tuple[list[Drawing], int, Drawing | None]:
         """Draw the doctor's card, and beside it the curves of the sick loop and the cured one."""
+        if not isinstance(view, PatientView):
+            return super()._still(view)
         which, number = view.which, view.number
         other = CAME if which != CAME else CURED if self._case is not None else None
-        outcomes = {key: self.outcome(key) for key in (other, which) if key is not None}  # what is last lies in front
-        if other is not None and _same_losses(*outcomes.values()) and all(map(self._is_well, outcomes)):
+        outcomes = {key: self.outcome(key) for key in (other, which) if key is not None}
+        losses = [outcome.history.losses for outcome in outcomes.values()]
+        if other is not None and losses[0] == losses[1] and all(map(self._is_well, outcomes)):
             del outcomes[other]  # a healthy patient: one curve would hide the other
         outcome = outcomes[which]
-        stale = any(arrow.stale for arrow in outcome.history.gradients.get(number, _NO_ARROWS).arrows)
-        own = ("loss", "gradient") if stale else ("loss",)
-        fields = own if self._case is None else self._case.definition.still
+        held = outcome.history.gradients.get(number)
+        stale = held is not None and any(arrow.stale for arrow in held.arrows)
+        fields = self._case.definition.still if self._case is not None else ("loss", "gradient")[: 1 + stale]
         arrows = [which] * ("gradient" in fields) + [CURED] * ("cured gradient" in fields and which == CAME)
         at = number if arrows and number else None
-        panels = [self._panel(field, outcomes, at) for field in fields if field not in ("gradient", "cured gradient")]
-        panels += [self._titled_gradient(key, number, alone="cured gradient" not in fields) for key in arrows]
+        panels = [self._curves(field, outcomes, at) for field in fields if field not in ("gradient", "cured gradient")]
+        for key in arrows:
+            title = f"gradient in .grad, {key}" if "cured gradient" in fields else ""
+            panels.append(partial(draw_gradient, self.outcome(key).history, number, title))
         words = [outcome.trouble] if outcome.trouble else []
         if not (outcome.trouble or outcome.findings):
             verdict = self._verdict(which)
@@ -298,40 +292,10 @@ class Patient(Instrument):
             CardFinding(finding_head(one), f"{one.message} Seen: {one.evidence}.".replace("`", ""), one.fix)
             for one in outcome.findings[:_MOST_FINDINGS]
         ]
-        return lay_out_still(lambda width: draw_card(outcome.text, view.wrong, found, words, width), panels)
+        return lay_out_still(partial(draw_card, outcome.text, view.wrong, found, words), panels)
 
     def _alt(self) -> str:
         return self.words
-
-    def _titled_gradient(self, which: str, number: int, *, alone: bool) -> Callable[[int, int], Drawing]:
-        drawn = self._gradient(self.outcome(which).history, number)
-        return drawn if alone else lambda width, height: titled(drawn(width, height), f"gradient in .grad, {which}")
-
-    def _curves(self, title: str, across: str, lists: Mapping[str, list[float]], at: int | None) -> Any:
-        curves = [PatientCurve(key, values, not self._is_well(key)) for key, values in lists.items()]
-
-        def drawn(width: int, height: int) -> Drawing:
-            return draw_curves(title, across, curves, at, width, height)
-
-        return drawn
-
-    def _gradient(self, record: LoopHistory, number: int) -> Any:
-        def drawn(width: int, height: int) -> Drawing:
-            if number not in record.gradients:
-                return draw_message("No step has been seen.", "gradient in .grad", width, height)
-            return draw(record.gradients[number], width, height)
-
-        return drawn
-
-    def _is_well(self, which: str) -> bool:
-        verdict = self._verdict(which)
-        return self.outcome(which).clean if verdict is None else bool(verdict)
-
-    def _shows_nodes(self, outcomes: Mapping[str, LoopOutcome]) -> bool:
-        if self._case is not None:
-            return self._case.definition.shows_nodes
-        rows = list(itertools.chain.from_iterable(rows_of(outcome) for outcome in outcomes.values()))
-        return bool(rows) and rows[-1].nodes > _GROWS * max(rows[0].nodes, 20)
 
     def _more(self) -> dict[str, Any]:
         words = "Show the cure" if CURED in self._texts else "Show the fixes"
@@ -339,10 +303,37 @@ class Patient(Instrument):
         return {**more, "wrong": self._draft_line} if self._draft else more
 
 
+class PatientCard:
+    """The still picture of a patient: the doctor's card beside the sick curve and the cured one."""
+
+    def __init__(self, name: str) -> None:
+        """Take the name of a patient; its loops run when the picture is first shown."""
+        self._patient: Patient | None = Patient(name)
+        self._title = self._patient.title
+
+    def __repr__(self) -> str:
+        # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.
+        return f"{self._title}\n{self._seen[1]}"
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        png, words = self._seen
+        data = {"image/png": base64.b64encode(png).decode(), "text/plain": repr(self)}
+        width = int.from_bytes(png[16:20], "big") // 2  # CSS pixels
+        return data, {"image/png": {"width": width, "alt": words}}
+
+    @cached_property
+    def _seen(self) -> tuple[bytes, str]:
+        """The picture and its words; the runs behind them are not kept, because a notebook keeps each card."""
+        patient, self._patient = self._patient, None
+        assert patient is not None
+        return patient.png(), patient.words
+
+
+def patient_card(name: str) -> PatientCard:
+    """Return the picture of one of the patients in ``patient_names()``; ValueError for another name."""
+    return PatientCard(name)
+
+
 def _numbers(value: object) -> list[float]:
     some = value if isinstance(value, list) else []
     return [float(one) for one in some if isinstance(one, (int, float))]
-
-
-def _same_losses(one: LoopOutcome, other: LoopOutcome) -> bool:
-    return [row.loss for row in rows_of(one)] == [row.loss for row in rows_of(other)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ...doctor import Finding
 from ...formatting import short
 from ...gradients import spans
@@ -11,15 +9,9 @@ from .loop_history import LoopHistory
 from .run_loop import LoopOutcome
 
 
-def rows_of(outcome: LoopOutcome) -> list[Any]:
-    """Return the updates of the optimizer that steps first."""
-    history = outcome.history
-    return history.of(history.optimizers[0]) if history.rows else []
-
-
 def run_words(which: str, outcome: LoopOutcome) -> str:
     """Return how many updates a run made, and how loss and norm changed over them."""
-    rows = rows_of(outcome)
+    rows = outcome.history.first
     if not rows:
         return f"{which.capitalize()}: no update was seen."
     named = f" of {rows[0].optimizer}" if rows[0].optimizer else ""

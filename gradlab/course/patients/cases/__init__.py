@@ -1,1 +1,0 @@
-"""The patients, one in two files each."""

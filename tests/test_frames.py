@@ -1,0 +1,75 @@
+"""Whose code a file is, and which line of the reader's own is named."""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from types import FrameType
+
+import pytest
+import torch
+
+import gradlab
+from gradlab._frames import Owner, calling_frame, code_owner, raised_at, user_frame
+
+OURS, LIBRARY, USER = Owner.OURS, Owner.LIBRARY, Owner.USER
+
+
+@pytest.mark.parametrize(
+    ("file", "owner"),
+    [
+        (torch.__file__, OURS),
+        (gradlab.__file__, OURS),
+        ("<frozen importlib._bootstrap>", OURS),
+        (json.__file__, LIBRARY),
+        (pytest.__file__, LIBRARY),
+        (__file__, USER),
+        (gradlab.__file__.replace("gradlab/__init__", "gradlab_loops/train"), USER),
+        ("/tmp/ipykernel_7/1234.py", USER),
+        ("<ipython-input-1>", USER),
+        ("<loop 3>", USER),
+    ],
+)
+def test_a_file_has_one_owner(file: str, owner: Owner) -> None:
+    assert code_owner(file) is owner
+
+
+def frame_at(*files: str) -> FrameType:
+    """Return the innermost frame of functions in these files, each of which calls the next."""
+    names: dict[str, object] = {"inner": sys._getframe}
+    for file in reversed(files):
+        exec(compile("def outer(inner=inner):\n    frame = inner()\n    return frame", file, "exec"), names)
+        names["inner"] = names["outer"]
+    return names["inner"]()  # type: ignore[operator, no-any-return]
+
+
+READER, OTHER, PYTORCH = "/home/a/train.py", "/x/site-packages/fast/loop.py", torch.__file__
+
+
+@pytest.mark.parametrize(
+    ("files", "innermost", "caller"),
+    [
+        ((READER, PYTORCH), READER, READER),
+        ((READER, OTHER, PYTORCH), READER, READER),
+        (("/home/a/main.py", PYTORCH, READER, PYTORCH), READER, "/home/a/main.py"),  # a hook, or a forward
+        (("/home/a/main.py", READER), READER, READER),
+    ],
+)
+def test_the_readers_line_is_the_innermost_one_or_the_one_that_called_pytorch(
+    files: tuple[str, ...], innermost: str, caller: str
+) -> None:
+    frame = frame_at(*files)
+    assert user_frame(frame).f_code.co_filename == innermost
+    found = calling_frame(frame, sys._getframe())
+    assert found is not None
+    assert found.f_code.co_filename in (caller, __file__)
+    assert calling_frame(frame, None) is None  # as on a thread of autograd's own
+
+
+def test_an_error_is_told_with_the_innermost_line_that_is_asked_for() -> None:
+    with pytest.raises(SyntaxError) as caught:
+        ast.parse("x = (")
+    code, _ = raised_at(caught.value, {__file__, ast.__file__}.__contains__)
+    assert code.co_name == "parse"
+    assert raised_at(caught.value, "nowhere".__eq__) is None
