@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 
-from ..formatting import html_box
+from ..formatting import html_box, number_of
 from .patients.loop_history import LoopHistory, UpdateRow
 
 _SPREAD = 10  # updates over which a loss is averaged: batches differ

@@ -25,7 +25,7 @@ from .two_ranks_numbers import (
 from .two_ranks_panels import (
     Points,
     count_text,
-    draw_gradient,
+    draw_rank_gradient,
     draw_messages,
     draw_weights,
     gradient_points,
@@ -65,8 +65,8 @@ class TwoRanks(Instrument):
         now = moments[at["moment"]]
         return View(
             panels={
-                "rank 0": partial(draw_gradient, now, 0, gradients),
-                "rank 1": partial(draw_gradient, now, 1, gradients),
+                "rank 0": partial(draw_rank_gradient, now, 0, gradients),
+                "rank 1": partial(draw_rank_gradient, now, 1, gradients),
                 "messages": partial(draw_messages, moments, now, settings),
                 "weights": partial(draw_weights, now, weights),
             },

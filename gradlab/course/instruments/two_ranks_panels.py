@@ -51,7 +51,7 @@ def weights_points(moments: Sequence[Moment]) -> Points:
     return np.array([*last.ranks[0].path, *last.ranks[1].path, *last.alone, best_weights()])
 
 
-def draw_gradient(moment: Moment, number: int, points: Points, width: int, height: int) -> Drawing:
+def draw_rank_gradient(moment: Moment, number: int, points: Points, width: int, height: int) -> Drawing:
     """Draw the contributions to one rank's ``.grad`` head to tail, and their sum; ``points`` are to be seen."""
     rank = moment.ranks[number]
     panel = PanelBuilder(f".grad of rank {number}", width, height)

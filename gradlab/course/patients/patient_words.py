@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from ...doctor import Finding
-from ...formatting import short
-from ...gradients import spans
+from ...formatting import batches_text, number_of, short
 from .loop_history import LoopHistory
 from .run_loop import LoopOutcome
 

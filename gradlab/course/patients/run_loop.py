@@ -17,11 +17,9 @@ from typing import Any
 import torch
 
 from ..._frames import raised_at
-from ..._process import lock
+from ..._process import lock, preserving, preserving_rng, preserving_torch_state
 from ...doctor import Finding, watch
 from ..exercises.guard import TimeLimit, TooLong, compile_with_ticks, error_text, tick_names
-from ..exercises.torch_state import preserving_all_rngs, preserving_torch_state
-from .as_found import left_as_found
 from .loop_history import LoopHistory
 from .observer import LoopObserver
 
@@ -132,7 +130,8 @@ def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> Loop
     report = watch(*(one for one in used if isinstance(one, (torch.nn.Module, torch.optim.Optimizer))))
     report.attach(observer)
     printed = _FewLetters()
-    with lock, preserving_all_rngs(), preserving_torch_state(), warnings.catch_warnings(), left_as_found(used):
+    rng = preserving_rng(cuda=torch.cuda.is_initialized(), python=True)
+    with lock, rng, preserving_torch_state(), warnings.catch_warnings(), preserving(used):
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
         random.seed(0)
