@@ -29,7 +29,7 @@ def test_limits_hold_all_values(values: list[float], room: float) -> None:
     assert low < high
     assert max(values) <= high
     if log:
-        assert 0 < low <= max(min(v for v in values if v > 0), max(values) * 1e-12)
+        assert 0 < low <= max(min(v for v in values if v > 0), max(values) * 1e-12, 1e-305)
     else:
         assert low <= min(values) + 1e-12 * (high - low)
 
