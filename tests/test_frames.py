@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import sys
+from collections.abc import Callable
 from types import FrameType
 
 import pytest
@@ -35,13 +36,14 @@ def test_a_file_has_one_owner(file: str, owner: Owner) -> None:
     assert code_owner(file) is owner
 
 
-def frame_at(*files: str) -> FrameType:
-    """Return the innermost frame of functions in these files, each of which calls the next."""
-    names: dict[str, object] = {"inner": sys._getframe}
+def called(files: tuple[str, ...], look: Callable[[FrameType], object]) -> object:
+    """Return ``look(frame)`` in the innermost of functions in these files, each of which calls the next."""
+    inner = lambda: look(sys._getframe(1))  # noqa: E731
     for file in reversed(files):
-        exec(compile("def outer(inner=inner):\n    frame = inner()\n    return frame", file, "exec"), names)
-        names["inner"] = names["outer"]
-    return names["inner"]()  # type: ignore[operator, no-any-return]
+        names = {"inner": inner}
+        exec(compile("def outer():\n    return inner()", file, "exec"), names)
+        inner = names["outer"]
+    return inner()
 
 
 READER, OTHER, PYTORCH = "/home/a/train.py", "/x/site-packages/fast/loop.py", torch.__file__
@@ -59,12 +61,10 @@ READER, OTHER, PYTORCH = "/home/a/train.py", "/x/site-packages/fast/loop.py", to
 def test_the_readers_line_is_the_innermost_one_or_the_one_that_called_pytorch(
     files: tuple[str, ...], innermost: str, caller: str
 ) -> None:
-    frame = frame_at(*files)
-    assert user_frame(frame).f_code.co_filename == innermost
-    found = calling_frame(frame, sys._getframe())
-    assert found is not None
-    assert found.f_code.co_filename in (caller, __file__)
-    assert calling_frame(frame, None) is None  # as on a thread of autograd's own
+    here = sys._getframe()
+    assert called(files, lambda frame: user_frame(frame).f_code.co_filename) == innermost
+    assert called(files, lambda frame: calling_frame(frame, here).f_code.co_filename) == caller
+    assert called(files, lambda frame: calling_frame(frame, None)) is None  # as on a thread of autograd's own
 
 
 def test_an_error_is_told_with_the_innermost_line_that_is_asked_for() -> None:

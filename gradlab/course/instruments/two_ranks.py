@@ -25,8 +25,8 @@ from .two_ranks_numbers import (
 from .two_ranks_panels import (
     Points,
     count_text,
-    draw_rank_gradient,
     draw_messages,
+    draw_rank_gradient,
     draw_weights,
     gradient_points,
     vector_text,

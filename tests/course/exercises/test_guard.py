@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from typing import Any
 
@@ -68,7 +69,7 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("name", ["batches_in_grad", "gradient_of_each", "pull_back", "stale_steps", "amp_order"])
+@pytest.mark.parametrize("name", ["gradient_of_each", "amp_order"])  # a list of numbers, a list of words
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 def test_whatever_is_returned_is_a_verdict(name: str, value: Any) -> None:
     for answer in (value, lambda *args: value):
@@ -78,25 +79,21 @@ def test_whatever_is_returned_is_a_verdict(name: str, value: Any) -> None:
 
 
 def test_what_yields_for_ever_is_not_waited_for() -> None:
-    for name in ("stale_steps", "uncleared"):
-        assert exercise(name).check(lambda *args: itertools.repeat(1)).state == "not yet"
+    assert exercise("stale_steps").check(lambda *args: itertools.repeat(1)).state == "not yet"
 
 
-@pytest.mark.parametrize("error", [MuteError(), NotEvenAnException("own"), GeneratorExit(), StopIteration()], ids=repr)
-def test_whatever_is_raised_is_a_verdict(error: BaseException) -> None:
+@pytest.mark.parametrize(
+    "error", [MuteError(), NotEvenAnException("own"), StopIteration(), KeyboardInterrupt()], ids=repr
+)
+def test_whatever_is_raised_is_a_verdict_but_ctrl_c(error: BaseException) -> None:
     def answer(*args: Any) -> None:
         raise error
 
-    verdict = exercise("train_one_epoch").check(answer)
-    assert type(error).__name__ in verdict.remark
-
-
-def test_ctrl_c_stays_what_it_is() -> None:
-    def answer(*args: Any) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        exercise("train_one_epoch").check(answer)
+    if isinstance(error, KeyboardInterrupt):
+        with pytest.raises(KeyboardInterrupt):
+            exercise("train_one_epoch").check(answer)
+    else:
+        assert type(error).__name__ in exercise("train_one_epoch").check(answer).remark
 
 
 def deaf(*args: Any) -> None:
@@ -121,17 +118,6 @@ def in_and_out(*args: Any) -> None:
             pass
 
 
-@pytest.mark.parametrize("answer", [deaf, busy, in_and_out])
-def test_a_loop_without_an_end_is_stopped_whatever_it_catches(answer: Callable[..., None]) -> None:
-    tracing, began = sys.gettrace(), time.monotonic()
-    with preserving_torch_state(), pytest.raises(TroubleError, match="did not end"):
-        guarded(answer, answer, 0.1)
-    assert time.monotonic() - began < 20
-    assert sys.gettrace() is tracing
-    assert not torch.is_autocast_enabled("cpu")
-    time.sleep(0.2)  # nothing arrives later
-
-
 def asleep(*args: Any) -> None:
     time.sleep(600)
 
@@ -140,15 +126,29 @@ def backtracking(*args: Any) -> None:
     re.match(r"(a+)+$", "a" * 60 + "b")
 
 
-@pytest.mark.parametrize("answer", [asleep, backtracking])
-def test_a_call_that_does_not_come_back_is_stopped_where_it_looks_for_signals(answer: Callable[..., None]) -> None:
-    with pytest.raises(TroubleError, match=r"did not end .* in line"):
+class Deaf:
+    def __call__(self, *args: Any) -> None:
+        deaf()
+
+
+ENDLESS = [deaf, busy, in_and_out, asleep, backtracking]  # a call into C ends where it looks for signals
+KINDS = [functools.cache(deaf), functools.partial(deaf, 1), Deaf(), Deaf().__call__, torch.no_grad()(deaf)]
+
+
+@pytest.mark.parametrize("answer", [*ENDLESS, *KINDS])
+def test_what_does_not_end_is_stopped_whatever_it_catches_and_its_line_is_told(answer: Callable[..., None]) -> None:
+    tracing, handler = sys.gettrace(), signal.getsignal(signal.SIGALRM)
+    with preserving_torch_state(), pytest.raises(TroubleError, match=r"did not end .* in line"):
         guarded(answer, answer, 0.1)
+    assert sys.gettrace() is tracing
+    assert not torch.is_autocast_enabled("cpu")
+    assert signal.getsignal(signal.SIGALRM) is handler
+    time.sleep(0.2)  # nothing arrives later
 
 
 def test_a_timer_that_ran_before_goes_on_and_its_handler_is_back() -> None:
-    heard: list[float] = []
-    own = lambda number, frame: heard.append(time.monotonic())  # noqa: E731
+    heard: list[int] = []
+    own = lambda number, frame: heard.append(number)  # noqa: E731
     before = signal.signal(signal.SIGALRM, own)
     timer = signal.setitimer(signal.ITIMER_REAL, 3.0)
     try:
@@ -157,24 +157,11 @@ def test_a_timer_that_ran_before_goes_on_and_its_handler_is_back() -> None:
         assert 0 < signal.getitimer(signal.ITIMER_REAL)[0] <= 3.0
         with pytest.raises(TroubleError, match="did not end"):
             guarded(deaf, deaf, 0.1)
-        time.sleep(3.0)
-        assert len(heard) == 1
+        while not heard:
+            time.sleep(0.01)
     finally:
         signal.signal(signal.SIGALRM, before)
         signal.setitimer(signal.ITIMER_REAL, *timer)
-
-
-class Deaf:
-    def __call__(self, *args: Any) -> None:
-        deaf()
-
-
-@pytest.mark.parametrize(
-    "answer", [functools.cache(deaf), functools.partial(deaf, 1), Deaf(), Deaf().__call__, torch.no_grad()(deaf)]
-)
-def test_whatever_kind_of_function_it_is_it_is_stopped_and_its_line_told(answer: Callable[..., None]) -> None:
-    with pytest.raises(TroubleError, match=r"did not end .* in line"):
-        guarded(answer, answer, 0.1)
 
 
 def test_what_is_put_around_an_answer_takes_itself_off_in_peace() -> None:
@@ -208,15 +195,12 @@ def test_the_work_of_other_threads_is_not_the_answers() -> None:
         while not over.is_set():
             hashlib.sha256(bytes(2**22)).digest()
 
-    other = threading.Thread(target=work)
-    other.start()
-    try:
-        assert guarded(lambda: time.sleep(1.0), print, 0.3) is None
-        with pytest.raises(TroubleError, match="did not end"):
-            guarded(deaf, deaf, 0.1)
-    finally:
-        over.set()
-        other.join()
+    with ThreadPoolExecutor(1) as other:
+        other.submit(work)
+        try:
+            assert guarded(lambda: time.sleep(1.5), asleep, 1.0) is None
+        finally:
+            over.set()
 
 
 def grad_mode_off(*args: Any) -> None:
@@ -245,7 +229,7 @@ def seeds(*args: Any) -> None:
 
 
 @pytest.mark.parametrize("rude", [grad_mode_off, autocast_left_on, inference_left_on, other_defaults, seeds])
-@pytest.mark.parametrize("name", ["train_one_epoch", "by_tokens", "curvature_from"])
+@pytest.mark.parametrize("name", ["train_one_epoch", "curvature_from"])
 def test_the_kernel_is_as_before(name: str, rude: Callable[..., None]) -> None:
     def state() -> list[Any]:
         torch.autocast_increment_nesting()
@@ -278,17 +262,8 @@ def test_a_right_answer_is_right_in_two_threads_at_once() -> None:
             loss_fn(model(x), y).backward()
             optimizer.step()
 
-    found: list[Any] = []
-
-    def check() -> None:
-        found.extend(exercise("train_one_epoch").check(answer) for _ in range(10))
-
-    threads = [threading.Thread(target=check) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(found) == 20
+    with ThreadPoolExecutor(2) as threads:
+        found = list(threads.map(lambda _: exercise("train_one_epoch").check(answer), range(20)))
     assert all(found), found
 
 
@@ -300,11 +275,3 @@ def test_an_answer_that_forks_leaves_one_process() -> None:
     )
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "not yet\n"
-
-
-def test_the_learners_own_dice_stay_where_they_are() -> None:
-    random.seed(7)
-    expected = random.random()
-    random.seed(7)
-    exercise("batches_in_grad").check(lambda *args: 0)
-    assert random.random() == expected

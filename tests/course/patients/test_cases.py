@@ -49,34 +49,28 @@ def test_the_cure_cures_with_room_to_spare(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", patient_names())
-def test_the_sick_loop_is_told_why_it_is_sick(name: str) -> None:
+def test_the_sick_loop_is_told_why_it_is_sick_and_in_which_lines(name: str) -> None:
     case = patient_case(name)
-    found = verdict(name, case.sick)
+    found, outcome = verdict(name, case.sick), run(name, case.sick)
     assert bool(found) == (name == HEALTHY)
-    assert bool(found.reasons) != bool(found)
+    assert bool(found.reasons) == bool(outcome.wrong) == (name != HEALTHY)
+    for finding in outcome.wrong:
+        assert finding.file.startswith("<loop")
+        assert 1 <= finding.line <= len(outcome.text.splitlines())
 
 
 @pytest.mark.parametrize(("name", "wrong"), [(name, wrong) for name in WRONG for wrong in WRONG[name]])
 def test_a_wrong_cure_is_told_why(name: str, wrong: str) -> None:
-    edits, words = WRONG[name][wrong]
+    words, *edits = WRONG[name][wrong]
     found = verdict(name, edited(patient_case(name).sick, edits))
     assert not found
     assert words in found.words
 
 
-@pytest.mark.parametrize(("name", "number"), [(name, n) for name in RIGHT for n in range(len(RIGHT[name]))])
-def test_another_right_cure_passes(name: str, number: int) -> None:
-    found = verdict(name, edited(patient_case(name).sick, RIGHT[name][number]))
+@pytest.mark.parametrize(("name", "edit"), [(name, edit) for name in RIGHT for edit in RIGHT[name]])
+def test_another_right_cure_passes(name: str, edit: str) -> None:
+    found = verdict(name, edited(patient_case(name).sick, [edit]))
     assert found, found.words
-
-
-@pytest.mark.parametrize("name", patient_names())
-def test_findings_point_at_lines_of_the_loop(name: str) -> None:
-    outcome = run(name, patient_case(name).sick)
-    assert bool(outcome.wrong) == (name != HEALTHY)
-    for finding in outcome.wrong:
-        assert finding.file.startswith("<loop")
-        assert 1 <= finding.line <= len(outcome.text.splitlines())
 
 
 @pytest.mark.parametrize("name", patient_names())

@@ -13,10 +13,8 @@ import pytest
 import torch
 
 from gradlab.course import Patient, patient_card
-from gradlab.course.patients.case import patient_names
+from gradlab.course.patients.case import patient_case, patient_names
 from gradlab.formatting import short
-
-from .wrong_cures import WRONG, edited
 
 
 @pytest.fixture(autouse=True)
@@ -62,14 +60,6 @@ def test_an_edit_runs_and_is_judged() -> None:
     assert shown(patient)["code"]["source"] == text
 
 
-def test_a_wrong_cure_is_told_why_in_the_note() -> None:
-    patient = Patient("the-swinging-loss")
-    patient.edit(edited(patient.outcome().text, WRONG["the-swinging-loss"]["a tenth of lr"][0]))
-    note = shown(patient)["note"]
-    assert "not cleared between updates" in note
-    assert "Not cured yet." in note
-
-
 def test_what_is_no_python_keeps_the_field_open_with_its_line() -> None:
     patient = Patient("the-flat-loss")
     patient.outcome()
@@ -83,16 +73,12 @@ def test_what_is_no_python_keeps_the_field_open_with_its_line() -> None:
     assert frame["draft"] == ""
 
 
-def test_an_error_in_the_loop_marks_its_line() -> None:
-    patient = Patient("the-flat-loss").edit("model = build()\nmodell.train()\n")
+def test_an_error_in_the_loop_marks_its_line_and_the_cure_is_shown_on_request() -> None:
+    patient = Patient("the-new-head").edit("model = build()\nmodell.train()\n")
     frame = shown(patient)
     assert frame["wrong"] == 2
     assert "line 2 with NameError" in frame["note"]
-
-
-def test_the_cure_is_shown_on_request() -> None:
-    patient = Patient("the-new-head").reveal()
-    frame = shown(patient)
+    frame = shown(patient.reveal())
     assert frame["values"]["loop"] == "cured"
     assert "Make the optimizer when the model has all its parts" in frame["note"]
     assert patient.verdict
@@ -109,20 +95,13 @@ for _ in range(10):
     assert "optimizer.zero_grad()" not in json.dumps(shown(patient))
     (frame,) = patient.handle({"do": "reveal"})["frames"]
     assert "Line 4: optimizer.zero_grad()" in frame["alarm"]  # the line to edit; the step of line 5 shows it
-    assert "75% of it is from batches that a step had applied already" in patient_at(patient, 5)
-
-
-def patient_at(patient: Patient, update: int) -> str:
-    """With a quadratic, the shares can be worked out by hand: see the loop below."""
-    w, grad = 0.0, 0.0
-    parts = []
-    for _ in range(update):
+    w, parts = 0.0, []  # of a quadratic the shares can be worked out by hand
+    for _ in range(5):
         parts.append(2 * (w - 1))
-        grad += parts[-1]
-        w -= 0.1 * grad
-    patient.turn("update", update)
+        w -= 0.1 * sum(parts)
+    patient.turn("update", 5)
     stale = sum(parts[:-1]) / sum(parts)
-    return patient.text.replace(f"{stale:.0%}", "75%")
+    assert f"{stale:.0%} of it is from batches that a step had applied already" in patient.text
 
 
 def test_words_and_pictures_show_the_same_numbers() -> None:
@@ -137,12 +116,7 @@ def test_words_and_pictures_show_the_same_numbers() -> None:
     assert "17" in patient.drawings()[2].words
     here = patient.drawings()[0].find("here")
     assert here.drag.x.value(here.points[0]) == pytest.approx(17, abs=0.1)
-
-
-def test_a_dot_that_is_dragged_turns_the_slider() -> None:
-    patient = Patient("the-flat-loss")
-    patient.outcome()
-    patient.handle({"do": "drag", "name": "update", "x": 40.4, "y": 0.0})
+    patient.handle({"do": "drag", "name": "update", "x": 40.4, "y": 0.0})  # it turns the slider
     values = patient._knobs["update"].values
     assert patient.values["update"] == min(values, key=lambda value: abs(value - 40.4))
 
@@ -158,7 +132,7 @@ ARROWS = {"the-swinging-loss": 1, "four-times-the-work": 2}
 
 
 @pytest.mark.parametrize("name", patient_names())
-def test_the_still_holds_the_card_and_the_sick_and_the_cured_curve(name: str) -> None:
+def test_the_still_holds_the_card_and_both_curves_and_says_what_the_live_view_says(name: str) -> None:
     patient = Patient(name)
     view = patient._now()
     panels, _, card = patient._still(view)
@@ -180,25 +154,21 @@ def test_the_still_holds_the_card_and_the_sick_and_the_cured_curve(name: str) ->
     solid = curves["curve cured" if name != HEALTHY else "curve as it came"]
     assert (solid.stroke, solid.dash) == ("loss", "")
     assert sum("gradient in .grad" in panel.title for panel in panels) == ARROWS.get(name, 0)
+    live = shown(patient)
+    assert live["wrong"] == view.wrong
+    assert live["state"].split(". ")[0] in patient.words
+    for finding in patient.outcome().findings:
+        seen = f"Seen: {finding.evidence}.".replace("`", "")
+        assert seen in live["note"]
+        assert seen in patient.words
     for panel in panels:
         assert "no arrow: .grad is None or 0" not in panel.texts()
         assert all(mark.x <= panel.width for mark in panel.marks if hasattr(mark, "x"))
 
 
-@pytest.mark.parametrize("name", patient_names())
-def test_live_and_still_say_the_same(name: str) -> None:
-    patient = Patient(name)
-    frame = shown(patient)
-    for finding in patient.outcome().findings:
-        assert f"Seen: {finding.evidence}.".replace("`", "") in frame["note"]
-        assert f"Seen: {finding.evidence}.".replace("`", "") in patient.words
-    assert frame["state"].split(". ")[0] in patient.words
-    assert frame["wrong"] == patient._now().wrong
-
-
 def test_a_cure_of_your_own_has_its_verdict_in_the_still() -> None:
     patient = Patient("the-flat-loss")
-    patient.edit(Patient("the-flat-loss").reveal().outcome().text)
+    patient.edit(patient_case("the-flat-loss").cured)
     assert "Cured: the doctor finds nothing" in patient.words
     assert {"curve as it came", "curve yours"} <= {mark.id for mark in patient._still(patient._now())[0][0].marks}
 

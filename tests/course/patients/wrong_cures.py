@@ -1,205 +1,139 @@
-"""Typical wrong cures of each patient, and other right ones, as replacements in its sick loop."""
+"""Typical wrong cures of each patient, and other right ones, as replacements in its sick loop: "old => new"."""
 
 from __future__ import annotations
 
-Edits = list[tuple[str, str]]
+from collections.abc import Iterable
 
-# patient -> wrong cure -> (replacements, words of the remark that it must get)
-WRONG: dict[str, dict[str, tuple[Edits, str]]] = {
+# patient -> wrong cure -> the words of the remark that it must get, and the replacements
+WRONG: dict[str, dict[str, tuple[str, ...]]] = {
     "the-swinging-loss": {
-        "a tenth of lr": ([("lr=0.1", "lr=0.01")], "`.grad` is not cleared between updates"),
+        "a tenth of lr": ("`.grad` is not cleared between updates", "lr=0.1 => lr=0.01"),
         "cleared once an epoch": (
-            [
-                ("for x, y in batches * 8:\n", "for i, (x, y) in enumerate(batches * 6):\n"),
-                ("    loss = ", "    if i % 24 == 0:\n        optimizer.zero_grad()\n    loss = "),
-            ],
             "again",
+            "for x, y in batches * 8:\n => for i, (x, y) in enumerate(batches * 6):\n",
+            "    loss =  =>     if i % 24 == 0:\n        optimizer.zero_grad()\n    loss = ",
         ),
         "clipped": (
-            [("    optimizer.step()", "    nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step()")],
             "`.grad` is not cleared between updates",
-        ),
-        "cleared too early": (
-            [("    optimizer.step()", "    optimizer.zero_grad()\n    optimizer.step()")],
-            "cleared after backward() and before step()",
+            "    optimizer.step() =>     nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step()",
         ),
     },
     "the-flat-loss": {
-        "a larger lr": ([("lr=0.2", "lr=10.0")], "cleared after backward() and before step()"),
-        "never cleared": ([("    optimizer.zero_grad()\n", "")], "`.grad` is not cleared between updates"),
+        "a larger lr": ("cleared after backward() and before step()", "lr=0.2 => lr=10.0"),
+        "never cleared": ("`.grad` is not cleared between updates", "    optimizer.zero_grad()\n => "),
         "stepped twice": (
-            [
-                (
-                    "    loss.backward()\n    optimizer.zero_grad()\n",
-                    "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n",
-                )
-            ],
             "192 updates",
+            "    loss.backward()\n    optimizer.zero_grad()\n => "
+            "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n",
         ),
-        "Adam": ([("torch.optim.SGD", "torch.optim.Adam")], "cleared after backward() and before step()"),
     },
     "four-times-the-work": {
         "no longer accumulates": (
-            [(" / 4", ""), ("    if (i + 1) % 4 == 0:\n        optimizer.step()", "    optimizer.step()")],
             "376 updates; the loop is meant to make 94",
+            " / 4 => ",
+            "    if (i + 1) % 4 == 0:\n        optimizer.step() =>     optimizer.step()",
         ),
-        "not divided": ([(" / 4", "")], "cleared for every micro-batch"),
-        "never cleared": ([("    optimizer.zero_grad()\n", "")], "`.grad` is not cleared between updates"),
-        "cleared before the step": (
-            [
-                ("    optimizer.zero_grad()\n", ""),
-                ("        optimizer.step()", "        optimizer.zero_grad()\n        optimizer.step()"),
-            ],
-            "cleared after backward() and before step()",
-        ),
+        "not divided": ("cleared for every micro-batch", " / 4 => "),
+        "never cleared": ("`.grad` is not cleared between updates", "    optimizer.zero_grad()\n => "),
     },
     "the-new-head": {
-        "a larger lr": ([("lr=0.2", "lr=0.5")], "parameters that the model no longer has"),
+        "a larger lr": ("parameters that the model no longer has", "lr=0.2 => lr=0.5"),
         "trains the head alone": (
-            [
-                ("optimizer = torch.optim.SGD(model.parameters(), lr=0.2)\n", ""),
-                (
-                    "nn.Linear(64, 10)\n",
-                    "nn.Linear(64, 10)\noptimizer = torch.optim.SGD(model[4].parameters(), lr=0.2)\n",
-                ),
-            ],
             "model.0.weight",
+            "optimizer = torch.optim.SGD(model.parameters(), lr=0.2)\n => ",
+            "nn.Linear(64, 10)\n => nn.Linear(64, 10)\noptimizer = torch.optim.SGD(model[4].parameters(), lr=0.2)\n",
         ),
         "keeps the old head": (
-            [("model[4] = nn.Linear(64, 10)\n", "head = nn.Linear(64, 10)\n")],
             "still has its old head",
-        ),
-        "copies the numbers": (
-            [
-                (
-                    "model[4] = nn.Linear(64, 10)\n",
-                    "model[4] = nn.Linear(64, 10)\nmodel[4].load_state_dict(nn.Linear(64, 10).state_dict())\n",
-                )
-            ],
-            "parameters that the model no longer has",
+            "model[4] = nn.Linear(64, 10)\n => head = nn.Linear(64, 10)\n",
         ),
     },
     "the-second-update": {
-        "retain_graph": ([("backward()", "backward(retain_graph=True)")], "inplace operation"),
-        "forgets the state": ([("out, state =", "out, _ =")], "no longer remembers"),
+        "retain_graph": ("inplace operation", "backward() => backward(retain_graph=True)"),
+        "forgets the state": ("no longer remembers", "out, state = => out, _ ="),
         "caught": (
-            [
-                (
-                    "    loss.backward()\n",
-                    "    try:\n        loss.backward()\n    except RuntimeError:\n        continue\n",
-                )
-            ],
             "1 updates; the loop is meant to make 56",
-        ),
-        "zero_grad moved": (
-            [
-                (
-                    "    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()",
-                    "    loss.backward()\n    optimizer.step()\n    optimizer.zero_grad()",
-                )
-            ],
-            "a second time",
+            "    loss.backward()\n =>     try:\n        loss.backward()\n    except RuntimeError:\n        continue\n",
         ),
     },
     "flat-in-half-precision": {
         "no AMP": (
-            [
-                ("    with torch.autocast(device, dtype=torch.float16):\n        loss", "    loss"),
-                ("scaler.scale(loss).backward()", "loss.backward()"),
-                ("scaler.step(optimizer)\n    scaler.update()", "optimizer.step()"),
-            ],
             "no longer steps by way of the scaler",
+            "    with torch.autocast(device, dtype=torch.float16):\n        loss =>     loss",
+            "scaler.scale(loss).backward() => loss.backward()",
+            "scaler.step(optimizer)\n    scaler.update() => optimizer.step()",
         ),
-        "no clipping": (
-            [("    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n", "")],
-            "no longer clips",
-        ),
-        "clips at the scale": ([("(), 1.0)", "(), 65536.0)")], "clipped while they are still multiplied"),
-        "unscaled after clipping": (
-            [("(), 1.0)\n", "(), 1.0)\n    scaler.unscale_(optimizer)\n")],
-            "clipped while they are still multiplied",
-        ),
+        "no clipping": ("no longer clips", "    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n => "),
+        "clips at the scale": ("clipped while they are still multiplied", "(), 1.0) => (), 65536.0)"),
     },
     "learned-by-heart": {
-        "more dropout": (
-            [("build_with_dropout()\n", "build_with_dropout()\nmodel[2].p = 0.8\n")],
-            "evaluation mode",
-        ),
         "no validation": (
-            [
-                (
-                    "    model.eval()\n    with torch.no_grad():\n"
-                    "        losses.append(loss_fn(model(new_x), new_y).item())\n",
-                    "",
-                )
-            ],
             "validates less",
+            "    model.eval()\n    with torch.no_grad():\n"
+            "        losses.append(loss_fn(model(new_x), new_y).item())\n => "
+            "",
         ),
-        "validates in training mode": ([("    model.eval()\n", "")], "Fewer forward passes run in evaluation mode"),
-        "no dropout": ([("build_with_dropout()\n", "build_with_dropout()\nmodel[2] = nn.Identity()\n")], "Dropout"),
+        "validates in training mode": ("Fewer forward passes run in evaluation mode", "    model.eval()\n => "),
+        "no dropout": ("Dropout", "build_with_dropout()\n => build_with_dropout()\nmodel[2] = nn.Identity()\n"),
     },
     "killed-at-night": {
-        "total left out": ([("    total += loss\n", "")], "mean"),
-        "emptied now and then": ([("    total += loss\n", "    total = total + loss\n")], "kept alive"),
-        "the last loss alone": ([("    total += loss\n", "    total = loss.item()\n")], "`mean_loss` is"),
+        "total left out": ("mean", "    total += loss\n => "),
+        "the last loss alone": ("`mean_loss` is", "    total += loss\n =>     total = loss.item()\n"),
         "in a list": (
-            [
-                ("total = build(), 0", "total = build(), []"),
-                ("total += loss", "total.append(loss)"),
-                ("= total /", "= sum(total) /"),
-            ],
             "kept alive",
+            "total = build(), 0 => total = build(), []",
+            "total += loss => total.append(loss)",
+            "= total / => = sum(total) /",
         ),
     },
     "three-mistakes": {
-        "zero_grad taken out": ([("    optimizer.zero_grad()\n", "")], "`.grad` is not cleared between updates"),
+        "zero_grad taken out": ("`.grad` is not cleared between updates", "    optimizer.zero_grad()\n => "),
         "first backward taken out": (
-            [
-                ("    loss_fn(model(x), y).backward()\n", ""),
-                ("    x = (x + 0.05 * x.grad.sign()).detach()\n", ""),
-            ],
             "as they are",
+            "    loss_fn(model(x), y).backward()\n => ",
+            "    x = (x + 0.05 * x.grad.sign()).detach()\n => ",
         ),
         "zero_grad at the top": (
-            [
-                ("    optimizer.zero_grad()\n", ""),
-                ("    x = x.clone()", "    optimizer.zero_grad()\n    x = x.clone()"),
-            ],
             "Update 1 applies 2 batches",
+            "    optimizer.zero_grad()\n => ",
+            "    x = x.clone() =>     optimizer.zero_grad()\n    x = x.clone()",
         ),
     },
 }
 
 # patient -> other right cures
-RIGHT: dict[str, list[Edits]] = {
+RIGHT: dict[str, list[str]] = {
     "the-swinging-loss": [
-        [("    optimizer.step()", "    optimizer.step()\n    optimizer.zero_grad()")],
-        [("    loss = ", "    for p in model.parameters():\n        p.grad = None\n    loss = ")],
-        [("    loss.backward()", "    model.zero_grad(set_to_none=False)\n    loss.backward()")],
+        "    optimizer.step() =>     optimizer.step()\n    optimizer.zero_grad()",
+        "    loss =  =>     for p in model.parameters():\n        p.grad = None\n    loss = ",
+        "    loss.backward() =>     model.zero_grad(set_to_none=False)\n    loss.backward()",
     ],
     "the-flat-loss": [
-        [("    optimizer.zero_grad()\n    optimizer.step()", "    optimizer.step()\n    optimizer.zero_grad()")]
+        "    optimizer.zero_grad()\n    optimizer.step() =>     optimizer.step()\n    optimizer.zero_grad()",
     ],
-    "four-times-the-work": [[("    optimizer.zero_grad()\n", "    if i % 4 == 0:\n        optimizer.zero_grad()\n")]],
+    "four-times-the-work": [
+        "    optimizer.zero_grad()\n =>     if i % 4 == 0:\n        optimizer.zero_grad()\n",
+    ],
     "the-new-head": [
-        [("nn.Linear(64, 10)\n", 'nn.Linear(64, 10)\noptimizer.add_param_group({"params": model[4].parameters()})\n')]
+        'nn.Linear(64, 10)\n => nn.Linear(64, 10)\noptimizer.add_param_group({"params": model[4].parameters()})\n',
     ],
-    "the-second-update": [[("    optimizer.step()", "    optimizer.step()\n    state = state.detach()")]],
+    "the-second-update": [
+        "    optimizer.step() =>     optimizer.step()\n    state = state.detach()",
+    ],
     "learned-by-heart": [
-        [
-            (
-                "        losses.append(loss_fn(model(new_x), new_y).item())\n",
-                "        losses.append(loss_fn(model(new_x), new_y).item())\n    model.train()\n",
-            )
-        ]
+        "        losses.append(loss_fn(model(new_x), new_y).item())\n => "
+        "        losses.append(loss_fn(model(new_x), new_y).item())\n    model.train()\n",
     ],
-    "killed-at-night": [[("total += loss\n", "total += loss.detach()\n")]],
+    "killed-at-night": [
+        "total += loss\n => total += loss.detach()\n",
+    ],
 }
 
 
-def edited(text: str, edits: Edits) -> str:
+def edited(text: str, edits: Iterable[str]) -> str:
     """Return a text with replacements, each of which must fit."""
-    for old, new in edits:
+    for edit in edits:
+        old, new = edit.split(" => ")
         assert old in text, old
         text = text.replace(old, new)
     return text
