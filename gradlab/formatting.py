@@ -6,7 +6,7 @@ import base64
 import html
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 # Where this copy of gradlab is on the web, and the tag or branch there; empty as long as it has no address.
@@ -126,6 +126,30 @@ def batches_text(spans: Sequence[tuple[int, int]], between: str = " to ") -> str
         return "no batch"
     one = len(spans) == 1 and spans[0][0] == spans[0][1]
     return f"{'batch' if one else 'batches'} {spans_text(spans, between)}"
+
+
+def html_table(heads: Sequence[str], rows: Iterable[Sequence[str]], style: str = "", cell_style: str = "") -> str:
+    """Return a table of cells that are HTML, below heads if there are any.
+
+    With the styles, of the table and of each cell, it looks the same where no style sheet reaches.
+    """
+
+    def line(tag: str, cells: Sequence[str]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{cell}</{tag[:2]}>" for cell in cells) + "</tr>"
+
+    look, cell_look = (f' style="{css}"' if css else "" for css in (style, cell_style))
+    head = f"<thead>{line(f'th scope=col{cell_look}', heads)}</thead>" if heads else ""
+    body = "".join(line(f"td{cell_look}", row) for row in rows)
+    return f"<table{look}>{head}<tbody>{body}</tbody></table>"
+
+
+def html_page(title: str, content: str, style: str = "", head: str = "") -> str:
+    """Return a whole page in English that needs nothing else; the title is text, all the rest HTML and CSS."""
+    return (
+        '<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{html.escape(title)}</title>\n{head}<style>\n{style}</style>\n<body>\n{content}</body>\n</html>\n"
+    )
 
 
 def html_box(content: str, colour: str) -> str:

@@ -38,7 +38,7 @@ def with_files(folder: Path, files: dict[str, str], program: str) -> subprocess.
     [
         "from gradlab import Lab",
         "from gradlab import watch",
-        "from gradlab.course import traffic",
+        "from gradlab.course import curves",
         "gradlab.forecast('digits')",
     ],
 )

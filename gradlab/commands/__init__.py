@@ -1,13 +1,50 @@
-"""The commands of ``gradlab``: a module each, found by being here."""
+"""The commands of ``gradlab``, each found by its module being here.
+
+A module has ``add_forecast(parsers)``, which declares the command ``forecast`` and its options and names, by
+``set_defaults(run=...)``, the function that gets the parsed options and returns the exit code. A ValueError or
+TypeError that it raises is told in one line. What a command needs of torch it imports when it runs, so that ``--help``
+is quick.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import argparse
+import io
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
-from .._lazy import load_lazily
+__all__ = ["BAD_INPUT", "add_all"]
 
-if TYPE_CHECKING:
-    from .found import BAD_INPUT as BAD_INPUT
-    from .found import add_all as add_all
+BAD_INPUT = 2
+"""The exit code where a command was asked for something that it cannot do."""
 
-load_lazily(__name__, needs_torch=False)
+Parsers = argparse._SubParsersAction
+"""Where a command adds its own: ``parsers.add_parser(name, help=...)``."""
+
+
+def add_all(parsers: Parsers[Any]) -> None:
+    """Add every command, in the order of the alphabet."""
+    names = (path.stem for path in Path(__file__).parent.glob("*.py") if path.stem != "__init__")
+    found = {name: add for module in names for name, add in vars(import_module(f".{module}", __package__)).items()}
+    for name in sorted(found):
+        if name.startswith("add_"):
+            found[name](parsers)
+
+
+def print_text(text: str) -> None:
+    """Print a text in UTF-8, whatever the code page: it is redirected into a file, most likely."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")
+    sys.stdout.write(text)
+
+
+def written(write: Callable[[Path], object], path: str | Path) -> Path:
+    """Write a file and return its path; ValueError that names it where that is not possible."""
+    try:
+        write(Path(path))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be written: {error.strerror or error}") from None
+    return Path(path)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._torch import require_torch
 from ..forecast import GPUS, model_sizes, usable_bytes
 from ..loop import LONGEST_WINDOW, SWITCHES, Choice, OnOff, Positive, Recipe, Whole
-
-if TYPE_CHECKING:
-    from .found import Parsers
+from . import Parsers
 
 FITS, TOO_SMALL = 0, 1
 

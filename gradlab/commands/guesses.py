@@ -7,12 +7,8 @@ import glob
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from .outputs import print_text, written
-
-if TYPE_CHECKING:
-    from .found import Parsers
+from . import Parsers, print_text, written
 
 
 def add_guesses(parsers: Parsers[argparse.ArgumentParser]) -> None:

@@ -10,12 +10,9 @@ from collections.abc import Mapping
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..formatting import lesson_address, project_address
-
-if TYPE_CHECKING:
-    from .found import Parsers
+from . import Parsers
 
 _HERE = files("gradlab.commands")
 _SHOWN = ("text/html", "text/markdown", "image/svg+xml", "image/png", "image/jpeg", "text/latex", "text/plain")

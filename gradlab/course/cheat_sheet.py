@@ -14,13 +14,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from ..formatting import inline_html, lesson_address, link_html
+from ..drawing import BATCH_STYLES, arrow_outline, colour
+from ..formatting import html_page, html_table, inline_html, lesson_address, link_html
 from ..loop import Recipe
-from .cheat_sheet_picture import picture_html
 
 _HERE = files("gradlab.course")
 _TITLE = "`.grad` is a buffer that adds"
@@ -94,7 +95,7 @@ class CheatSheet:
         css = _HERE.joinpath("cheat_sheet.css").read_text(encoding="utf-8")
         return (
             f'<div class="gl-sheet"><style>{css}</style>'
-            f'<div class="gl-top"><div><h3>{_words(_TITLE)}</h3><p>{_words(_SUBTITLE)}</p></div>{picture_html()}</div>'
+            f'<div class="gl-top"><div><h3>{_words(_TITLE)}</h3><p>{_words(_SUBTITLE)}</p></div>{_picture_html()}</div>'
             f'<div class="gl-loop">{"".join(self._lines())}</div>{self._order_html()}'
             f'<div class="gl-margins">{self._margins_html()}</div>'
             f"{_pitfalls_html(self.pitfalls)}</div>"
@@ -125,9 +126,7 @@ class CheatSheet:
         A mere file name goes beside the notebook. Where nothing can be written there, as in the read-only folder of a
         course, it goes to the home folder or a new temporary one, and a printed line says where.
         """
-        head = '<!doctype html><html lang="en"><meta charset="utf-8"><title>.grad on one page</title>'
-        head += "<style>@media print { body { margin: 0 } }</style>"
-        page = f"{head}<body>{self.html}</body></html>"
+        page = html_page(".grad on one page", self.html, "@media print { body { margin: 0 } }")
         try:
             Path(path).write_text(page, encoding="utf-8")
         except OSError as error:
@@ -197,7 +196,8 @@ def _sizes_html(sizes: Mapping[str, Any]) -> str:
 
 def _pitfalls_html(pitfalls: Sequence[Pitfall]) -> str:
     rows = [[*map(inline_html, (it.symptom, it.cause, it.mend)), _place_html(it)] for it in pitfalls]
-    return f"<h4>When it goes wrong</h4>{_table(('what you see', 'why', 'what mends it', 'notebook'), rows)}"
+    table = html_table(("what you see", "why", "what mends it", "notebook"), rows)
+    return f'<h4>When it goes wrong</h4><div class="gl-wide">{table}</div>'
 
 
 def _place_html(pitfall: Pitfall) -> str:
@@ -205,13 +205,6 @@ def _place_html(pitfall: Pitfall) -> str:
     number = link_html(lesson_address(pitfall.lesson, pitfall.section), pitfall.lesson[:2])
     section = re.sub(r"^\d \u00b7 ", "", pitfall.section)  # patients are numbered, as notebooks are
     return f'{number} <span class="gl-section">{html.escape(section)}</span>'
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    columns = "".join(f"<th scope=col>{word}</th>" for word in head)
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    table = f"<table><thead><tr>{columns}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="gl-wide">{table}</div>'
 
 
 def _words(text: str) -> str:
@@ -234,3 +227,64 @@ def _coloured(source: str) -> str:
     """Return code as HTML with the classes of Pygments."""
     lexer = PythonLexer(stripnl=False, ensurenl=False)
     return highlight(source.rstrip(), lexer, HtmlFormatter(nowrap=True)).rstrip()
+
+
+_WIDE, _TALL = 90, 44  # CSS pixels of one state
+_THICK = 4.5
+_ENDS = np.array([(6.0, 36.0), (28.0, 10.0), (58.0, 30.0), (82.0, 5.0)])
+"""Where the arrows of three batches begin and end, head to tail."""
+_HATCH = (
+    '<pattern id="gl-sheet-stale" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    '<rect width="4" height="4" fill="{fill}"/><rect width="1.2" height="4" fill="{ink}"/></pattern>'
+)
+
+
+class GradPicture(NamedTuple):
+    """What ``.grad`` holds after a call: for each batch in it whether it is ``"fresh"`` or ``"stale"``."""
+
+    call: str
+    says: str
+    holds: tuple[str, ...] = ()
+
+
+GRAD_PICTURES = (
+    GradPicture("zero_grad()", "None"),
+    GradPicture("backward()", "one batch", ("fresh",)),
+    GradPicture("backward()", "and the next", ("fresh", "fresh")),
+    GradPicture("step()", "both stale now", ("stale", "stale")),
+    GradPicture("backward()", "not cleared!", ("stale", "stale", "fresh")),
+)
+
+
+def _picture_html() -> str:
+    """Return the states beside each other."""
+    states = " ".join(
+        f"<figure>{_state_svg(state)}<figcaption><code>{html.escape(state.call)}</code><br>{state.says}</figcaption></figure>"
+        for state in GRAD_PICTURES
+    )
+    return f'<div class="gl-states">{states}</div>'
+
+
+def _state_svg(state: GradPicture) -> str:
+    many = len(state.holds)
+    marks = _HATCH.format(fill=colour("stale"), ink=colour("ink")) if "stale" in state.holds else ""
+    if many > 1:
+        marks += _arrow(_ENDS[0], _ENDS[many], 2.2 * _THICK, "sum")
+    for at, kind in enumerate(state.holds):
+        marks += _arrow(_ENDS[at], _ENDS[at + 1], _THICK, kind)
+    if not many:
+        x, y = _ENDS[0]
+        marks = f'<circle cx="{x:g}" cy="{y:g}" r="2.5" fill="currentColor"/>'
+    words = f"after {state.call}: " + (", ".join(state.holds) or "no gradient")
+    return (
+        f'<svg viewBox="0 0 {_WIDE} {_TALL}" width="{_WIDE}" height="{_TALL}" role="img" '
+        f'aria-label="{html.escape(words)}">{marks}</svg>'
+    )
+
+
+def _arrow(tail: np.ndarray, head: np.ndarray, thick: float, kind: str) -> str:
+    corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in arrow_outline(tail, head, thick))
+    style = BATCH_STYLES[kind]
+    fill = "url(#gl-sheet-stale)" if kind == "stale" else colour(style["fill"])
+    line = f'stroke="{colour("ink")}" stroke-width="{style["width"] / 1.5:.2g}"'
+    return f'<polygon points="{corners}" fill="{fill}" {line}/>'

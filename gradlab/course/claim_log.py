@@ -1,15 +1,57 @@
-"""A log of verdicts on the claims of notebook 12: which was judged how, on what evidence."""
+"""A log of verdicts on the claims of notebook 12, and the log as a table: HTML whose columns sort, Markdown, JSON."""
 
 from __future__ import annotations
 
+import html
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .claims import ARTICLES, CLAIMS, DEPENDS, HOLDS, INSIDE, KINDS, NOT, RELEASES, UNTIL, Claim, ClaimVerdict
-from .claims_table import as_data, html_table, markdown_table
+from ..formatting import html_table, inline_html, lesson_address, link_html
+from .claims import (
+    ARTICLES,
+    CLAIMS,
+    DEPENDS,
+    HOLDS,
+    INSIDE,
+    KINDS,
+    NOT,
+    NOTEBOOK,
+    RELEASES,
+    UNTIL,
+    VERDICT_SIGNS,
+    Claim,
+    ClaimVerdict,
+)
+
+_HEADS = ("claim", "what the article says", "verdict", "evidence", "beyond the article", "more in")
+_SORTABLE = ("claim", "verdict", "more in")
+_CELL = "text-align:left;padding:4px 10px;vertical-align:top;border-top:1px solid #D8D8D8"
+# Pressing a heading sorts by it, and pressing it again turns the order round. The script is of no use where a page
+# shows the table without running it: the rows then stay in the order of the articles.
+_SORT = """<script>
+(() => {
+  const table = document.currentScript.previousElementSibling;
+  const body = table.tBodies[0];
+  for (const mark of table.querySelectorAll("th [data-sorts]")) {
+    const head = mark.closest("th");
+    const button = document.createElement("button");
+    button.textContent = head.textContent + " \u21c5";
+    button.style = "font:inherit;cursor:pointer;background:none;border:0;padding:0;color:inherit";
+    head.replaceChildren(button);
+    button.onclick = () => {
+      const up = head.getAttribute("aria-sort") !== "ascending";
+      const key = (row) => Number(row.cells[head.cellIndex].firstElementChild.dataset.key);
+      const rows = [...body.rows].sort((a, b) => (up ? 1 : -1) * (key(a) - key(b)));
+      for (const other of table.querySelectorAll("th")) other.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", up ? "ascending" : "descending");
+      body.append(...rows);
+    };
+  }
+})();
+</script>"""
 
 
 class ClaimLog:
@@ -96,22 +138,85 @@ class ClaimLog:
             ]
             for letter, article in ARTICLES.items()
         }
-        where = ", ".join(word for word in (f"PyTorch {self.version}".strip(), self.device) if word)
-        return ClaimMosaic(mosaic_figure(rows, self.counts, f"{len(self)} claims, {where}"), self.total)
+        picture = mosaic_figure(rows, self.counts, f"{len(self)} claims, {self._where()}")
+        return ClaimMosaic(picture, self.total)
 
     def markdown(self) -> str:
-        """Return the table as Markdown."""
-        return markdown_table(self)
+        """Return the table as Markdown, with the articles above it and the counts below."""
+        lines = [f"# Fact check, {self._where()}", ""]
+        for letter, article in ARTICLES.items():
+            title = f"[{article.title}]({article.url})" if article.url else article.title
+            lines.append(f"- Article {letter}: *{title}*, {article.dated}")
+        lines += ["", f"| {' | '.join(_HEADS)} |", "|---" * len(_HEADS) + "|"]
+        for verdict in self:
+            claim, mark = verdict.claim, f"{VERDICT_SIGNS[verdict.kind]} {verdict.verdict}"
+            parts = (claim.code, _said(verdict), mark, verdict.evidence, verdict.beyond_words, claim.home)
+            lines.append(f"| {' | '.join(part.replace('|', chr(92) + '|') for part in parts)} |")
+        return "\n".join([*lines, "", self.total, ""])
 
     def json(self) -> str:
         """Return everything as JSON: the versions, the articles, and each claim with its verdict and facts."""
-        return json.dumps(as_data(self), indent=2, ensure_ascii=False)
+        told = {
+            "torch": self.version,
+            "device": self.device,
+            "articles": {
+                letter: {"title": article.title, "date": article.dated, "url": article.url}
+                for letter, article in ARTICLES.items()
+            },
+            "counts": self.counts,
+            "claims": [
+                {
+                    "code": verdict.claim.code,
+                    "title": verdict.claim.title,
+                    "section": verdict.claim.section,
+                    "says": verdict.claim.says,
+                    "in_code": verdict.claim.in_code,
+                    "condition": verdict.claim.condition,
+                    "verdict": verdict.verdict,
+                    "inside": dict(verdict.inside),
+                    "beyond": dict(verdict.beyond),
+                    "evidence": verdict.evidence,
+                    "experiment": f"{NOTEBOOK}.ipynb{verdict.claim.anchor}",
+                    "home": verdict.claim.home,
+                }
+                for verdict in self
+            ],
+            "missing": self.missing,
+        }
+        return json.dumps(told, indent=2, ensure_ascii=False)
 
     def __repr__(self) -> str:
         return "\n".join([*(f"{verdict!r}  [{verdict.claim.home[:2]}]" for verdict in self), self.total])
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": html_table(self)}
+        return {"text/plain": repr(self), "text/html": self._html()}
+
+    def _html(self) -> str:
+        """Return the table without a style sheet, so that it looks the same wherever it is read."""
+        heads = [f"<span data-sorts>{head}</span>" if head in _SORTABLE else head for head in _HEADS]
+        rows = []
+        for place, verdict in enumerate(self):
+            claim = verdict.claim
+            cells = {  # in the order of the heads
+                "claim": f'<a href="{html.escape(claim.anchor)}"><b>{claim.code}</b></a>',
+                "what the article says": inline_html(_said(verdict)),
+                "verdict": _mark(verdict),
+                "evidence": inline_html(verdict.evidence),
+                "beyond the article": inline_html(verdict.beyond_words),
+                "more in": link_html(lesson_address(claim.home), claim.home[:2]),
+            }
+            keys = {"claim": place, "verdict": KINDS.index(verdict.kind), "more in": int(claim.home[:2])}
+            cells |= {head: f'<span data-key="{key}">{cells[head]}</span>' for head, key in keys.items()}
+            rows.append(list(cells.values()))
+        table = html_table(heads, rows, "font-size:14px;line-height:1.35", _CELL)
+        articles = "<br>".join(
+            f"Article {letter}: {link_html(article.url, article.title)}, {article.dated}"
+            for letter, article in ARTICLES.items()
+        )
+        return f"<div><p>{articles}</p>{table}{_SORT}<p><b>{html.escape(self.total)}</b></p></div>"
+
+    def _where(self) -> str:
+        return ", ".join(word for word in (f"PyTorch {self.version}".strip(), self.device) if word)
 
 
 @dataclass(frozen=True)
@@ -138,3 +243,19 @@ def _known(code: str) -> Claim:
 def _as_facts(facts: object) -> dict[str, bool | None]:
     given = facts if isinstance(facts, Mapping) else {"": facts}
     return {name: None if fact is None else bool(fact) for name, fact in given.items()}
+
+
+def _said(verdict: ClaimVerdict) -> str:
+    claim = verdict.claim
+    condition = f" Condition: {claim.condition}." if claim.condition else ""
+    return f"{'In its program: ' if claim.in_code else ''}{claim.says}{condition}"
+
+
+def _mark(verdict: ClaimVerdict) -> str:
+    from .figures.mosaic import VERDICT_STYLES
+
+    look = VERDICT_STYLES[verdict.kind]
+    return (
+        f'<span style="background:{look.colour};color:{look.ink};border:1px solid #222222;border-radius:4px;'
+        f'padding:0 6px;display:inline-block">{VERDICT_SIGNS[verdict.kind]}&nbsp;{verdict.verdict}</span>'
+    )

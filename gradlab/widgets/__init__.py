@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from .learner_record import CHECK as CHECK
     from .learner_record import GUESS as GUESS
     from .learner_record import RECORD as RECORD
-    from .learner_record import VISIT as VISIT
     from .learner_record import RecordEvent as RecordEvent
     from .learner_record import RecordText as RecordText
     from .learner_record import delete_record as delete_record

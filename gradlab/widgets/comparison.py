@@ -12,7 +12,7 @@ from tqdm.auto import tqdm
 
 from .. import tasks
 from ..drawing import Drawing, draw_comparison, themed_svg, to_png, to_svg
-from ..formatting import svg_img
+from ..formatting import html_table, svg_img
 from ..loop import Recipe, Run
 from ..scenes import Curve, loss_curve
 
@@ -67,10 +67,8 @@ class Comparison:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         names, *rows = self._lines()
-        head = "".join(f"<th scope=col>{name}</th>" for name in names)
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
         picture = svg_img(themed_svg(to_svg([self.drawing])), repr(self), 760)
-        table = f'<table style="white-space:nowrap"><tr>{head}</tr>{body}</table>'
+        table = html_table(names, [list(map(html.escape, row)) for row in rows], "white-space:nowrap")
         # What is wider than a phone is moved by finger or by keys.
         keys = 'tabindex="0" data-lm-suppress-shortcuts="true"'  # JupyterLab would take the arrows for itself
         box = f'<div style="overflow-x:auto" {keys} role="group" aria-label="{self.task}: table">{table}</div>'

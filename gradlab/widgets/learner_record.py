@@ -1,4 +1,4 @@
-"""The record of a learner: guesses, checked exercises and visits, one line of JSON each, in one file on this machine.
+"""The record of a learner: guesses and checked exercises, one line of JSON each, in one file on this machine.
 
 All notebooks and kernels of a learner append to the same file, each event in one write under a lock. What cannot be
 written is kept as long as the kernel runs and is written with the next event that can be.
@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,21 +22,19 @@ from .._process import lock
 RECORD_VARIABLE = "GRADLAB_RECORD"
 """The environment variable with the path of the record; ``off`` keeps nothing on disk."""
 
-RECORD_FORMAT = 1
+GUESS, CHECK = "guess", "check"
 _FORMAT_KEY = "gradlab record"
-GUESS, CHECK, VISIT = "guess", "check", "visit"
-_BETWEEN_VISITS = timedelta(minutes=1)
 _LOCK_SECONDS = 2.0  # a write takes a millisecond; longer than this means that locks do not work in this folder
 
 
 @dataclass(frozen=True)
 class RecordEvent:
-    """Something that a learner did. It names a question, an exercise or a notebook, and nobody."""
+    """Something that a learner did. It names a question or an exercise, and nobody."""
 
     kind: str
-    """``"guess"``, ``"check"`` of an exercise, or ``"visit"`` of a notebook."""
+    """``"guess"``, or ``"check"`` of an exercise."""
     name: str
-    """``"03/where-do-the-weights-go"``, ``"period_of"``, or ``"03"``."""
+    """``"03/where-do-the-weights-go"`` or ``"period_of"``."""
     at: datetime
     choice: str = ""
     """The text of the option that was guessed."""
@@ -48,9 +46,7 @@ class RecordEvent:
         entry: dict[str, Any] = {"event": self.kind, "name": self.name, "at": self.at.isoformat()}
         if self.kind == GUESS:
             entry["choice"] = self.choice
-        if self.kind != VISIT:
-            entry["right"] = self.right
-        return json.dumps(entry, ensure_ascii=False) + "\n"
+        return json.dumps({**entry, "right": self.right}, ensure_ascii=False) + "\n"
 
 
 @dataclass(frozen=True)
@@ -59,37 +55,34 @@ class RecordText:
 
     events: tuple[RecordEvent, ...] = ()
     unread: tuple[int, ...] = ()
-    cut_off: bool = False
-    """Whether the last line is one of them and has no end: writing it was interrupted."""
-    newer: bool = False
-    """Whether a newer gradlab wrote it, in a format that this one does not know."""
 
     @property
     def trouble(self) -> str:
         """One sentence about what could not be read, "" where everything could."""
-        if self.newer:
-            return "It was written by a newer gradlab; only what this version understands is read."
         if not self.unread:
             return ""
-        others = self.unread[:-1] if self.cut_off else self.unread
-        parts = [f"its last line, {self.unread[-1]}, is cut off"] if self.cut_off else []
-        if others:
-            listed = ", ".join(map(str, others[:8])) + (", ..." if len(others) > 8 else "")
-            parts.insert(0, f"line{'s' * (len(others) > 1)} {listed} could not be read")
-        skipped = "it is" if len(self.unread) == 1 else "they are"
-        words = " and ".join(parts)
-        return f"{words[0].upper()}{words[1:]}; {skipped} skipped, and everything else is read."
+        many = len(self.unread) > 1
+        listed = ", ".join(map(str, self.unread[:8])) + (", ..." if len(self.unread) > 8 else "")
+        return (
+            f"Line{'s' * many} {listed} could not be read; {'they are' if many else 'it is'} skipped, "
+            "and everything else is read."
+        )
 
 
-def record_event(line: str) -> RecordEvent:
-    """Return the event that a line of a record tells. Raises ValueError where it tells none."""
+def record_event(line: str) -> RecordEvent | None:
+    """Return the event that a line of a record tells; None for the first line, and for an event of another kind.
+
+    Raises ValueError for any other line.
+    """
     try:
         entry = json.loads(line)
     except RecursionError as error:
         raise ValueError("nested too deeply") from error
-    if not isinstance(entry, dict) or entry.get("event") not in (GUESS, CHECK, VISIT):
+    if not isinstance(entry, dict) or not {"event", _FORMAT_KEY} & entry.keys():
         raise ValueError(f"not an event: {line[:40]!r}")
-    kind, name, at = entry["event"], entry.get("name"), entry.get("at")
+    kind, name, at = (entry.get(key) for key in ("event", "name", "at"))
+    if kind not in (GUESS, CHECK):
+        return None
     choice, right = entry.get("choice", ""), entry.get("right", False)
     if not (isinstance(name, str) and isinstance(at, str) and isinstance(choice, str) and isinstance(right, bool)):
         raise ValueError(f"not an event: {line[:40]!r}")
@@ -99,32 +92,19 @@ def record_event(line: str) -> RecordEvent:
 
 def read_record_text(content: bytes) -> RecordText:
     """Read everything that can be read of a record; tell which lines could not."""
-    lines = content.removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    events, unread, newer = [], [], False
-    for number, line in enumerate(lines, 1):
-        text = line.strip()
-        if not text:
-            continue
-        try:
-            words = text.decode()
-            if _FORMAT_KEY in words and _format_of(words):
-                newer = newer or _format_of(words) > RECORD_FORMAT
+    events, unread = [], []
+    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        if text := line.strip():
+            try:
+                event = record_event(text.decode())
+            except ValueError:
+                unread.append(number)
             else:
-                events.append(record_event(words))
-        except ValueError:
-            unread.append(number)
-    cut_off = bool(unread) and unread[-1] == len(lines)
-    return RecordText(tuple(events), tuple(unread), cut_off, newer)
+                events += [event] if event else []
+    return RecordText(tuple(events), tuple(unread))
 
 
-def _format_of(line: str) -> int:
-    """Return the format that a first line names, 0 where it is another line."""
-    entry = json.loads(line)
-    number = entry.get(_FORMAT_KEY, 0) if isinstance(entry, dict) else 0
-    return number if isinstance(number, int) else 0
-
-
-def first_guesses(events: tuple[RecordEvent, ...]) -> dict[str, RecordEvent]:
+def first_guesses(events: Iterable[RecordEvent]) -> dict[str, RecordEvent]:
     """Return the first guess at each question, by its name."""
     first: dict[str, RecordEvent] = {}
     for event in events:
@@ -154,11 +134,8 @@ def append_to_record(path: Path, events: Iterable[RecordEvent]) -> None:
     with _locked(path), open(path, "a+b", buffering=0, opener=_private) as file:
         size = file.seek(0, os.SEEK_END)
         if not size:
-            text = f'{{"{_FORMAT_KEY}": {RECORD_FORMAT}}}\n'.encode() + text
+            text = f'{{"{_FORMAT_KEY}": 1}}\n'.encode() + text
         else:
-            file.seek(0)
-            if read_record_text(file.readline()).newer:
-                raise OSError(f"{path} was written by a newer gradlab")
             file.seek(size - 1)
             if file.read(1) != b"\n":  # the last write was cut off: what follows begins on a line of its own
                 text = b"\n" + text
@@ -188,7 +165,6 @@ class LearnerRecord:
         """``path`` returns where the file is, None to keep everything in the kernel."""
         self._path = path
         self._unwritten: list[RecordEvent] = []
-        self._visits: dict[str, datetime] = {}
         self._refused = False
 
     def add(self, kind: str, name: str, choice: str = "", right: bool = False) -> None:
@@ -206,15 +182,6 @@ class LearnerRecord:
                 self._unwritten.clear()
                 self._refused = False
 
-    def visit(self, notebook: str) -> None:
-        """Note that the learner is in this notebook, once a minute at most. Minutes are counted from that."""
-        if self._path() is None:
-            return
-        now, last = datetime.now(UTC), self._visits.get(notebook)
-        if last is None or now - last > _BETWEEN_VISITS:
-            self._visits[notebook] = now
-            self.add(VISIT, notebook)
-
     def read(self) -> RecordText:
         """Return all that is recorded, here and in the file."""
         with lock:
@@ -227,8 +194,7 @@ class LearnerRecord:
                     pass
                 except OSError:
                     self._refused = True
-            events = (*found.events, *self._unwritten)
-            return RecordText(events, found.unread, found.cut_off, found.newer)
+            return RecordText((*found.events, *self._unwritten), found.unread)
 
     def where(self) -> str:
         """Say in one sentence where the record is kept."""
@@ -247,6 +213,48 @@ class LearnerRecord:
         return self._path() is not None and not self._refused
 
 
-# A kernel is one learner. A cell that is run again makes a new Prediction or Exercise, which must find the record:
-# so this outlives them. It holds what could not be written.
+class Guesses:
+    """What is guessed in this kernel, and what was guessed before it. The first guess at a question counts."""
+
+    def __init__(self, record: LearnerRecord | None = None) -> None:
+        """Start with none in this kernel. Without a record they are kept here only."""
+        self._made: dict[str, str] = {}
+        self._record = record or LearnerRecord(lambda: None)
+
+    def get(self, question: str) -> str | None:
+        """Return the guess in this kernel at the question with this name, None before it is made."""
+        return self._made.get(question)
+
+    def earlier(self, question: str) -> RecordEvent | None:
+        """Return the first guess at this question that is on record, None where there is none."""
+        return self._first().get(question)
+
+    def record(self, question: str, guess: str, right: bool) -> None:
+        """Keep the guess for a question, here and in the record."""
+        self._made[question] = guess
+        self._record.add(GUESS, question, guess, right)
+
+    def recall(self, question: str, guess: str) -> None:
+        """Keep a guess that is on record already as the one of this kernel."""
+        self._made[question] = guess
+
+    def score_text(self, notebook: str) -> str:
+        """How many first guesses were right, in words: in the notebook, and in the series where that is more."""
+        first = self._first()
+        here = [event.right for name, event in first.items() if name.partition("/")[0] == notebook]
+        if len(here) == len(first):
+            return f"Your guesses so far: {sum(here)} of {len(here)} right."
+        right = sum(event.right for event in first.values())
+        return (
+            f"Your guesses so far: {sum(here)} of {len(here)} right in this notebook, "
+            f"{right} of {len(first)} in the series."
+        )
+
+    def _first(self) -> dict[str, RecordEvent]:
+        return first_guesses(self._record.read().events)
+
+
+# A kernel is one learner. A cell that is run again makes a new Prediction or Exercise, which must find the record and
+# the guess: so these outlive them. The record holds what could not be written.
 RECORD = LearnerRecord()
+GUESSES = Guesses(RECORD)

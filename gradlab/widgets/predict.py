@@ -14,7 +14,7 @@ import traitlets
 
 from ..formatting import inline_html
 from ..front import bet_script, bet_style, joined_module
-from .guesses import GUESSES, Guesses
+from .learner_record import GUESSES, Guesses
 from .question import Question, find_question
 
 _NONE_YET = -1
@@ -60,7 +60,6 @@ class Prediction:
         elif earlier := self.earlier:
             self._live.earlier = self.options.index(earlier)
             self._live.earlier_words = self._earlier_words()
-        guesses.visit(_notebook(question))
 
     @property
     def guess(self) -> str | None:

@@ -8,8 +8,16 @@ import html
 import json
 from typing import Any
 
-from ..formatting import png_img
+from ..formatting import html_page, png_img
 from ..front import joined_module, style_sheet
+
+_STYLE = """\
+body { margin: 0 auto; max-width: 1500px; padding: 8px; }
+@media (prefers-color-scheme: dark) { body { background: #1b1d21; color: #ececec; } }
+header { padding: 0 8px; font: 16px/1.4 system-ui, "DejaVu Sans", sans-serif; }
+h1 { margin: 4px 0; font-size: 1.35em; }
+header p { margin: 0 0 8px; }
+"""
 
 
 def replay_page(
@@ -28,20 +36,7 @@ def replay_page(
     told = json.dumps(recording, separators=(",", ":"), ensure_ascii=False, default=list)
     packed = base64.b64encode(gzip.compress(told.encode(), 9, mtime=0)).decode()
     module = joined_module(entry).replace("</script", "<\\/script")
-    return f"""<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{html.escape(title)}</title>
-<link rel="icon" href="data:,">
-<style>
-body {{ margin: 0 auto; max-width: 1500px; padding: 8px; }}
-@media (prefers-color-scheme: dark) {{ body {{ background: #1b1d21; color: #ececec; }} }}
-header {{ padding: 0 8px; font: 16px/1.4 system-ui, "DejaVu Sans", sans-serif; }}
-h1 {{ margin: 4px 0; font-size: 1.35em; }}
-header p {{ margin: 0 0 8px; }}
-{style_sheet()}</style>
-<header><h1>{html.escape(title)}</h1><p>{html.escape(caption)}</p></header>
+    content = f"""<header><h1>{html.escape(title)}</h1><p>{html.escape(caption)}</p></header>
 <main id="lab"></main>
 <noscript>{png_img(png, words, 800)}<p>{html.escape(words)}</p></noscript>
 <script type="text/plain" id="recording">{packed}</script>
@@ -49,5 +44,5 @@ header p {{ margin: 0 0 8px; }}
 {module}
 {start}(document.getElementById("lab"), document.getElementById("recording").textContent);
 </script>
-</html>
 """
+    return html_page(title, content, _STYLE + style_sheet(), '<link rel="icon" href="data:,">\n')

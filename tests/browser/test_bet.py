@@ -20,7 +20,7 @@ from .driving import Notebook
 NAME = "03/where-do-the-weights-go"
 WRONG, RIGHT = "Past the minimum and back, farther each time", "Past the minimum and back, equally far each time"
 LAB = "from gradlab import Lab, predict\nLab('bowl', controls=['zero_grad'], panels=['loss'])"
-FRESH = "from gradlab.widgets.guesses import GUESSES; GUESSES.__init__()"
+FRESH = "from gradlab.widgets.learner_record import GUESSES; GUESSES.__init__()"
 ASKED = f"predict({NAME!r})"
 TEXT = {"cell_type": "markdown", "source": "What to see: it swings."}
 SILENT = "x = 1"
@@ -182,7 +182,7 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
 
 
 BEFORE = (
-    "from gradlab.widgets.guesses import GUESSES; from gradlab.widgets.learner_record import LearnerRecord\n"
+    "from gradlab.widgets.learner_record import GUESSES; from gradlab.widgets.learner_record import LearnerRecord\n"
     f"kept = LearnerRecord(lambda: None); kept.add('guess', {NAME!r}, {WRONG!r}); GUESSES.__init__(kept)"
 )
 

@@ -51,7 +51,7 @@ RUN = """async places => {
 @pytest.fixture
 def kernel(notebook: Notebook) -> str:
     """The id of a kernel that knows ``predict`` and no guesses; all notebooks share it."""
-    code = "from gradlab import predict; from gradlab.widgets.guesses import GUESSES; GUESSES.__init__()"
+    code = "from gradlab import predict; from gradlab.widgets.learner_record import GUESSES; GUESSES.__init__()"
     notebook.ask(f"exec({code!r}, globals())")
     return str(notebook.page.evaluate("() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.id"))
 

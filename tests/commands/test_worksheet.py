@@ -15,7 +15,7 @@ from refresh_worksheets import ROOT, WORKSHEETS, read_off
 
 from gradlab.__main__ import main
 from gradlab.course import Worksheet
-from gradlab.course.worksheet_text import worksheet_text
+from gradlab.course.handouts import worksheet_text
 from gradlab.widgets import find_question
 
 NUMBERS = [f"{number:02}" for number in range(14)]

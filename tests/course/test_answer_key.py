@@ -15,7 +15,7 @@ from torch import nn
 
 from gradlab.__main__ import main
 from gradlab.course import AnswerKey, exercise
-from gradlab.course.worksheet_text import worksheet_text
+from gradlab.course.handouts import worksheet_text
 
 ROOT = Path(__file__).resolve().parents[2]
 QUESTIONS = sorted((ROOT / "gradlab" / "widgets" / "questions").glob("*.toml"))

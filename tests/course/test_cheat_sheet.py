@@ -23,8 +23,7 @@ from torch.nn.functional import cross_entropy, linear, mse_loss
 
 from gradlab import Recipe, formatting, tasks
 from gradlab.course import launch, weights_after
-from gradlab.course.cheat_sheet import Pitfall, cheat_sheet
-from gradlab.course.cheat_sheet_picture import GRAD_PICTURES
+from gradlab.course.cheat_sheet import GRAD_PICTURES, Pitfall, cheat_sheet
 from gradlab.formatting import lesson_address, link_html
 
 ALL_REDUCE = "torch.distributed.all_reduce(tokens)"

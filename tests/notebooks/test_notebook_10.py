@@ -52,12 +52,6 @@ def test_each_patient_is_read_before_it_is_guessed_and_run() -> None:
     assert patient_case("the-swinging-loss").sick in first
 
 
-def test_the_checklist_finds_what_the_notebook_says(names: dict[str, Any]) -> None:
-    checklist = eval(SOURCES["checklist"], names)
-    assert checklist.fired == ["no-gradient"]
-    assert "4 of 6 tensors have a gradient" in repr(checklist)
-
-
 def test_numbers_that_the_words_name() -> None:
     """The norm at the step of patient 5, and the nodes that patient 7 adds at each update."""
     half = patient_case("flat-in-half-precision")

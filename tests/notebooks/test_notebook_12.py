@@ -13,9 +13,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from gradlab.course import try_claims
+from gradlab.commands.factcheck import experiments, try_claims
 from gradlab.course.claims import CLAIMS
-from gradlab.course.trying import experiments
 
 pytestmark = pytest.mark.notebook  # it runs cells of the notebook
 NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "12_fact_check.ipynb"

@@ -13,7 +13,7 @@ from test_series import NOTEBOOKS, READMES, of
 from gradlab.course import exercises
 from gradlab.course.cheat_sheet import cheat_sheet
 from gradlab.course.exercises import exercise_texts
-from gradlab.course.worksheet_text import worksheet_text
+from gradlab.course.handouts import worksheet_text
 from gradlab.widgets.question import find_question, question_names
 
 HERE = Path(__file__).parent

@@ -132,7 +132,6 @@ class Exercise(ExerciseText):
         return f"{self.title} ({self.level}, {self.minutes} minutes)\n{self.spec}\n{left}".rstrip()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        RECORD.visit(self.notebook[:2])
         ladder = ""
         for number, hint in reversed(list(enumerate(self.hints, 1))):
             more = f"<summary>Hint {number} of {len(self.hints)}</summary><div>{inline_html(hint)}</div>"

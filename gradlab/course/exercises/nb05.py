@@ -11,7 +11,7 @@ from itertools import accumulate
 import torch
 from torch import Tensor, nn
 
-from ..grad_traffic import traffic
+from ..measured import OperationLog
 from .definition import Case, Definition
 
 
@@ -57,19 +57,22 @@ def bytes_moved_case(rng: random.Random) -> Case:
     return Case(*arguments, text=f"bytes_moved{arguments}")
 
 
-def bytes_moved_reference(parameters: int, element_size: int, window: int, set_to_none: bool) -> int:
-    seen = profiled(math.isqrt(parameters) - 1, element_size)
-    first = seen["hand-over"] if set_to_none else seen["zero-fill"] + seen["add"]
-    return first + (window - 1) * seen["add"]
-
-
 @cache
-def profiled(width: int, element_size: int) -> dict[str, int]:
-    """Return the bytes that each way of clearing and adding moves, as the profiler sees it in a layer of this size."""
+def bytes_moved_reference(parameters: int, element_size: int, window: int, set_to_none: bool) -> int:
+    """Count what clearing and the backward passes of a window move, less what computing the gradients alone moves."""
     kind = {2: torch.bfloat16, 4: torch.float32, 8: torch.float64}[element_size]
+    width = math.isqrt(parameters) - 1
     layer, x = nn.Linear(width, width + 1, dtype=kind), torch.randn(4, width, dtype=kind)
-    seen = traffic(layer, lambda: layer(x).square().mean())
-    return {way: seen[way].moved for way in ("zero-fill", "add", "hand-over")}
+    losses = [layer(x).square().mean() for _ in range(2 * window + 1)]
+    losses.pop().backward()  # there is something to clear
+    with OperationLog() as whole:
+        layer.zero_grad(set_to_none=set_to_none)
+        for loss in losses[:window]:
+            loss.backward()
+    with OperationLog() as computing:
+        for loss in losses[window:]:
+            torch.autograd.grad(loss, list(layer.parameters()))
+    return whole.moved - computing.moved
 
 
 def moves(

@@ -11,7 +11,6 @@ from typing import Any
 from ..._process import lock
 from ...drawing import Drawing
 from ...widgets import Instrument, Knob, Settings, View
-from ..checklist import Checklist, check_symptoms
 from .case import PatientCase, patient_case
 from .cures import CureVerdict, judge
 from .patient_drawings import CardFinding, PatientCurve, draw_card, draw_curves, draw_gradient, lay_out_still
@@ -139,10 +138,6 @@ class Patient(Instrument):
         """Return the still picture."""
         with lock:
             return self._png(self._now())
-
-    def checklist(self, notebook: str = "") -> Checklist:
-        """Return the checklist of notebook "03" or "10", or all rules, tried on the loop that is shown."""
-        return check_symptoms(self.outcome().history, notebook)
 
     # What the learner does --------------------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ they lost their partner or could not meet (5), what a rank has started is left r
 their starter is killed (1). It also replaces the notebook's handlers of four signals, Ctrl-C among them.
 """
 
-from .folder import work_in_temporary_folder as work_in_temporary_folder
 from .launch import launch as launch
+from .launch import torchrun as torchrun
+from .launch import work_in_temporary_folder as work_in_temporary_folder
 from .report import LaunchResult as LaunchResult
-from .torchrun import torchrun as torchrun
 from .workers import prepare as prepare

@@ -1,16 +1,54 @@
-"""What a learner's record holds, as a table, with its CSV to download."""
+"""A learner's record as a table and as CSV, which a teacher's machine reads again."""
 
 from __future__ import annotations
 
 import base64
+import csv
 import html
+import io
+from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ...widgets import CHECK, RECORD, RecordText, find_question, first_guesses, question_names
-from .record_csv import record_csv
+from ..formatting import html_table
+from ..widgets import CHECK, GUESS, RECORD, RecordEvent, RecordText, find_question, first_guesses, question_names
+from .exercises import exercise_notebooks, exercise_texts
 
 _FILE = "gradlab_guesses.csv"
+_COLUMNS = ("event", "notebook", "name", "asked", "answer", "right", "at")
+
+
+def record_csv(events: Iterable[RecordEvent]) -> str:
+    """Return a record as CSV: a row for each guess and each checked exercise."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\r\n")
+    rows.writerow(_COLUMNS)
+    for event in events:
+        notebook, asked = event.name.partition("/")[0], ""
+        if event.kind == GUESS and event.name in question_names():
+            asked = find_question(event.name).text
+        elif event.kind == CHECK:
+            notebook = exercise_notebooks().get(event.name, "")[:2]
+            asked = exercise_texts()[event.name].title if notebook else ""
+        right, at = "yes" if event.right else "no", event.at.astimezone(UTC).isoformat()
+        rows.writerow((event.kind, notebook, event.name, asked, event.choice, right, at))
+    return text.getvalue()
+
+
+def record_from_csv(content: bytes) -> tuple[RecordEvent, ...]:
+    """Return the events of a CSV file as ``record_csv`` writes it. Raises ValueError for any other file."""
+    try:
+        rows = list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
+        return tuple(
+            RecordEvent(
+                row["event"], row["name"], datetime.fromisoformat(row["at"]), row["answer"], row["right"] == "yes"
+            )
+            for row in rows
+            if row["event"] in (GUESS, CHECK)
+        )
+    except (csv.Error, KeyError, TypeError, ValueError):
+        raise ValueError("it is not a CSV file as `gradlab guesses export` writes it") from None
 
 
 class MyRecord:
@@ -50,16 +88,13 @@ class MyRecord:
         return [f"Your record: {self._trouble}"] * bool(self._trouble) + [self._where]
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        names = question_names()
-        rows = ""
+        rows = []
         for sign, name, choice in self._rows():
-            asked = html.escape(find_question(name).text) if name in names else ""
-            rows += (
-                f'<tr><td>{sign}</td><td title="{asked}">{html.escape(name)}</td><td>{html.escape(choice)}</td></tr>'
-            )
+            asked = html.escape(find_question(name).text) if name in question_names() else ""
+            rows.append((sign, f'<span title="{asked}">{html.escape(name)}</span>', html.escape(choice)))
         data = base64.b64encode(self.csv().encode("utf-8-sig")).decode()
         link = f'<a download="{_FILE}" href="data:text/csv;charset=utf-8;base64,{data}">Download it as CSV</a>'
-        table = f"<table><tr><th></th><th>question</th><th>your first guess</th></tr>{rows}</table>" if rows else ""
+        table = html_table(("", "question", "your first guess"), rows) if rows else ""
         told = "".join(f"<p>{html.escape(each, quote=False)}</p>" for each in self._sentences())
         own = f"<code>my_record().save()</code> writes {_FILE} beside the notebook."
         page = f"<div><p><b>{self._summary()}.</b> {link}. {own}</p>{table}{told}</div>"

@@ -1,0 +1,169 @@
+"""What code costs when it runs: operations and the bytes they move, seconds for each line, the most bytes alive."""
+
+from __future__ import annotations
+
+import time
+import weakref
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from .. import _torch
+from .._process import lock, preserving_rng
+from ..loop import Program, Recipe
+from ..memory import Ledger
+
+# Operations that change their first tensor without reading it.
+_OVERWRITES = ("zero_", "fill_", "copy_", "_foreach_zero_")
+
+
+class OperationLog(_torch.TorchDispatchMode):
+    """Notes every operation within: its name, its devices, its bytes, and the storages that it makes.
+
+    Views compute nothing and do not count. Bytes are shapes times element size, each operand once, caches left out.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        """``"add_"``, ``"mm"``, in the order in which they ran."""
+        self.seen: list[set[str]] = []
+        """On which devices the tensors of each operation were."""
+        self.read = self.written = 0
+        """Bytes."""
+        self.made = self.freed = 0
+        """Storages that operations made, and those of them that were freed again within."""
+        self._alive: dict[int, weakref.ref[Any]] = {}
+
+    @property
+    def moved(self) -> int:
+        """Bytes read and written together."""
+        return self.read + self.written
+
+    @property
+    def transfers(self) -> int:
+        """How many operations had tensors on more than one device."""
+        return sum(len(devices) > 1 for devices in self.seen)
+
+    def __exit__(self, *error: Any) -> None:
+        self._alive.clear()  # what dies from now on does not count
+        super().__exit__(*error)
+
+    def __torch_dispatch__(self, call: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = call(*args, **(kwargs or {}))
+        if call.namespace == "aten" and not call.is_view:
+            name = call.overloadpacket.__name__
+            given = dict(zip((each.name for each in call._schema.arguments), args, strict=False)) | (kwargs or {})
+            changes = [each.name for each in call._schema.arguments if each.alias_info and each.alias_info.is_write]
+            changed = list(_tensors([given[each] for each in changes if each in given]))
+            kept = list(_tensors([value for each, value in given.items() if each not in changes]))
+            self.names.append(name)
+            self.seen.append({each.device.type for each in _tensors([given, result])})
+            self.read += sum(each.nbytes for each in (kept if name in _OVERWRITES else kept + changed))
+            if not name.startswith(("empty", "new_empty")):  # they reserve a place and write nothing
+                self.written += sum(each.nbytes for each in changed or _tensors(result))
+            for each in () if changed else _tensors(result):
+                self._note(each)
+        return result
+
+    def _note(self, tensor: Tensor) -> None:
+        storage = tensor.untyped_storage()
+        key = storage._cdata
+
+        def died(_: object) -> None:
+            if self._alive.pop(key, None) is not None:
+                self.freed += 1
+
+        if key not in self._alive:
+            self.made += 1
+            self._alive[key] = weakref.ref(storage, died)
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    """Yield the tensors in a value, a list, a tuple or a dictionary of values."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(each)
+
+
+_LINES = ("next batch", "forward", "backward", "step", "zero_grad")
+
+
+@dataclass(frozen=True)
+class LineTimes:
+    """Seconds that each line of the loop takes for a batch, in the middle of all batches."""
+
+    seconds: dict[str, float]
+
+    def share(self, line: str) -> float:
+        """Return the part of the whole that a line takes."""
+        return self.seconds[line] / sum(self.seconds.values())
+
+    def __repr__(self) -> str:
+        shares = ", ".join(f"{line} {self.share(line):.0%}" for line in self.seconds)
+        return f"{shares} of {1000 * sum(self.seconds.values()):.2f} ms a batch"
+
+
+def time_lines(model: nn.Module, loss_fn: Callable[..., Any], batches: Iterable[Any]) -> LineTimes:
+    """Train over these batches twice with plain SGD, clearing with zeros, and return the times of the second round."""
+    device = next(model.parameters()).device
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    laps: dict[str, list[float]] = {}
+    for _ in range(2):
+        laps, last = defaultdict(list), time.perf_counter()
+        for x, y in batches:
+            last = _lap(laps["next batch"], last, device)
+            loss = loss_fn(model(x.to(device)), y.to(device))
+            last = _lap(laps["forward"], last, device)
+            loss.backward()
+            last = _lap(laps["backward"], last, device)
+            optimizer.step()
+            last = _lap(laps["step"], last, device)
+            optimizer.zero_grad(set_to_none=False)
+            last = _lap(laps["zero_grad"], last, device)
+    return LineTimes({line: median(laps[line]) for line in _LINES})
+
+
+def _lap(laps: list[float], last: float, device: torch.device) -> float:
+    if device.type == "cuda":
+        torch.cuda.synchronize()  # Python runs ahead of a GPU: let it finish first
+    now = time.perf_counter()
+    laps.append(now - last)
+    return now
+
+
+def real_peak(
+    model: nn.Module,
+    recipe: Recipe,
+    batches: list[tuple[Tensor, Tensor]],
+    loss_fn: Callable[[Any, Any], Tensor],
+    *,
+    kernels: bool = False,
+) -> int:
+    """Train ``model`` by the text of a recipe for two epochs of ``batches``; return the most bytes alive at one moment.
+
+    ``kernels=True`` also counts what CPU kernels take for themselves, as the allocator sees it; see ``Ledger``. Raises
+    TypeError if ``recipe`` is no Recipe, ValueError if there are no batches.
+    """
+    if not isinstance(recipe, Recipe):
+        raise TypeError(f"real_peak: recipe must be a gradlab.Recipe, got {recipe!r}")
+    if not batches:
+        raise ValueError("real_peak: batches must hold one batch or more, got none")
+    program = Program(recipe.source())
+    device = str(next(model.parameters()).device.type)
+    names: dict[str, Any] = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": batches}
+    names |= {"device": device, "epochs": 2}
+    with lock, preserving_rng(cuda=device == "cuda"), torch.enable_grad():
+        for _ in program.setup(names):
+            pass
+        with Ledger(model, [names["optimizer"]], batches, kernels=kernels) as ledger:
+            for _ in program.loop(names):
+                pass
+    return ledger.peak

@@ -1,0 +1,115 @@
+"""What notebooks call in one line: a call that fails, a loop run plainly, a table of gradients, the doctor."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .._process import lock
+from ..doctor import run_script
+from ..tasks import Task
+from .figures.graph import nodes_of, root_of
+
+
+def attempt(call: Callable[..., Any], *arguments: Any) -> None:
+    """Call it, and print "no error", or the kind of the error and its first sentence.
+
+    Only RuntimeError and ValueError are caught, the errors that PyTorch raises for a use of autograd that is wrong.
+    """
+    try:
+        call(*arguments)
+    except (RuntimeError, ValueError) as error:
+        print(f"{type(error).__name__}: {str(error).split('. ')[0]}")
+    else:
+        print("no error")
+
+
+def weights_after(loop: str, task: Task, **more: Any) -> Tensor:
+    """Run a loop's text for one epoch on a fresh model of a task, and return the model's weights in one row.
+
+    The text sees ``torch``, ``model``, ``loss_fn``, ``batches``, ``device`` and ``epochs``; ``more`` replaces some.
+    """
+    names: dict[str, Any] = {"torch": torch, "model": task.build(seed=0), "loss_fn": task.loss_fn}
+    names |= {"batches": task.batches, "device": task.device, "epochs": 1} | more
+    exec(loop, names)
+    return torch.cat([param.detach().flatten() for param in names["model"].parameters()])
+
+
+_HEAD = ("", "is_leaf", "requires_grad", "retains_grad", "in the graph", ".grad")
+
+
+@dataclass(frozen=True)
+class GradTable:
+    """A row for each tensor; a notebook shows it as text."""
+
+    rows: tuple[tuple[str, ...], ...]
+
+    def __repr__(self) -> str:
+        lines = [_HEAD, *self.rows]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(_HEAD))]
+        return "\n".join(
+            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        )
+
+
+def grad_table(result: Tensor, /, **tensors: Tensor) -> GradTable:
+    """Return four properties of each tensor, and whether it has a ``.grad`` now.
+
+    "in the graph" is True if a path leads from ``result`` to the tensor, so that ``result.backward()`` computes its
+    gradient. Raises ValueError if ``result`` has no graph.
+    """
+    reached = set(nodes_of(result))
+    return GradTable(tuple(_row(name, tensor, reached) for name, tensor in tensors.items()))
+
+
+def _row(name: str, tensor: Tensor, reached: set[object]) -> tuple[str, ...]:
+    keeps = tensor.is_leaf or tensor.retains_grad  # PyTorch warns if .grad of another tensor is read
+    in_graph = tensor.requires_grad and root_of(tensor) in reached
+    grad = "kept" if keeps and tensor.grad is not None else "None"
+    return name, str(tensor.is_leaf), str(tensor.requires_grad), str(tensor.retains_grad), str(in_graph), grad
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    """What a command printed, and its exit code."""
+
+    command: str
+    printed: str
+    code: int
+
+    def __repr__(self) -> str:
+        return f"$ {self.command}\n{self.printed.rstrip()}\n\nexit code {self.code}"
+
+
+def doctor_command(script: str | None, *options: str, name: str = "train.py") -> CommandResult:
+    """Do what ``python -m gradlab doctor [--json] train.py`` does with a script in a temporary folder.
+
+    ``script`` is its text; None writes no file, to see what happens then. It runs in this Python: starting another one
+    would take seconds.
+    """
+    if script is not None and not isinstance(script, str):
+        raise TypeError(f"doctor_command: script must be a text, got {script!r}")
+    if not set(options) <= {"--json"}:
+        raise ValueError(f"doctor_command: options must be '--json' or none, got {options!r}")
+    printed, errors = io.StringIO(), io.StringIO()
+    with lock, tempfile.TemporaryDirectory(prefix="gradlab-") as folder, contextlib.chdir(folder):
+        if script is not None:
+            Path(name).write_text(script, encoding="utf-8")
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(printed),
+            contextlib.redirect_stderr(errors),
+        ):
+            warnings.simplefilter("ignore")
+            code = run_script(name, form="json" if options else "text")
+    command = " ".join(["python -m gradlab doctor", *options, name])
+    return CommandResult(command, printed.getvalue() + (errors.getvalue() if code == 2 else ""), code)

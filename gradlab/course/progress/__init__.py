@@ -1,1 +1,0 @@
-"""What a learner has done: the map of the series with ticks, the record as a table and as CSV, a class's histograms."""

@@ -1,0 +1,85 @@
+"""What notebooks call in one line: each against what PyTorch, a Run or the shell gives."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from gradlab import Recipe, Run, tasks
+from gradlab.course import attempt, doctor_command, grad_table, weights_after
+
+
+def test_an_attempt_tells_the_first_sentence_of_an_error_and_hides_no_mistake_of_another_kind(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made: list[int] = []
+    attempt(torch.zeros(2, requires_grad=True).backward)
+    attempt(torch.optim.SGD, [torch.zeros(1, requires_grad=True) * 2])
+    attempt(made.append, 3)
+    assert capsys.readouterr().out.splitlines() == [
+        "RuntimeError: grad can be implicitly created only for scalar outputs",
+        "ValueError: can't optimize a non-leaf Tensor",
+        "no error",
+    ]
+    assert made == [3]
+    with pytest.raises(TypeError):
+        attempt(len, 3)
+
+
+def test_each_column_of_the_table_is_what_pytorch_says(recwarn: pytest.WarningsRecorder) -> None:
+    w, unused, data = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True), torch.ones(3)
+    h = w * data
+    k = torch.tanh(h)
+    k.retain_grad()
+    loss = (k * k).sum()
+    names = {"w": w, "unused": unused, "data": data, "h": h, "k": k, "apart": k.detach(), "loss": loss}
+    assert {row[-1] for row in grad_table(loss, **names).rows} == {"None"}
+    loss.backward()
+    assert {row[0]: row[1:] for row in grad_table(loss, **names).rows} == {
+        "w": ("True", "True", "False", "True", "kept"),
+        "unused": ("True", "True", "False", "False", "None"),
+        "data": ("True", "False", "False", "False", "None"),
+        "h": ("False", "True", "False", "True", "None"),
+        "k": ("False", "True", "True", "True", "kept"),
+        "apart": ("True", "False", "False", "False", "None"),
+        "loss": ("False", "True", "False", "True", "None"),
+    }
+    assert not recwarn.list
+    head, row = repr(grad_table(loss, w=w)).splitlines()
+    assert row[head.index("is_leaf") :].startswith("True ")
+    assert row[head.index("retains_grad") :].startswith("False ")
+    with pytest.raises(ValueError, match="no graph"):
+        grad_table(torch.ones(2))
+
+
+SCRIPT = """import torch
+w = torch.nn.Parameter(torch.zeros(2))
+optimizer = torch.optim.SGD([w], lr=0.1)
+for _ in range(10):
+    (w - 1).square().sum().backward()
+    optimizer.step()
+"""
+
+
+def test_the_doctors_command_prints_and_returns_what_the_shell_would() -> None:
+    done = doctor_command(SCRIPT)
+    assert done.code == 1
+    assert "missing-zero-grad  at train.py:6" in done.printed
+    told = json.loads(doctor_command(SCRIPT + "print('its own words')\n", "--json").printed)
+    assert [finding["line"] for finding in told["findings"]] == [6]
+    assert doctor_command(SCRIPT.replace("range(10):", "range(10):\n    optimizer.zero_grad()")).code == 0
+    missing = doctor_command(None)
+    assert (missing.code, "no such file" in repr(missing)) == (2, True)
+    with pytest.raises(ValueError, match="--json"):
+        doctor_command(SCRIPT, "--yaml")
+
+
+def test_a_text_run_plainly_gives_the_weights_of_a_run() -> None:
+    task, recipe = tasks.line(), Recipe(lr=0.004, accumulate=2)
+    run = Run(task, recipe)
+    run.advance(updates=-(-len(task.batches) // 2))
+    weights = torch.cat([p.detach().flatten() for p in run.model.parameters()])
+    assert torch.equal(weights, weights_after(recipe.source(), task))
+    assert not torch.equal(weights, weights_after(recipe.source(), task, batches=task.batches[:1]))
