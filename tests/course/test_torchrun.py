@@ -65,38 +65,32 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
     interrupt_when_begun(lambda: torchrun(path, seconds=200), tmp_path)
 
 
-def test_an_abort_while_python_is_ending_is_no_end(tmp_path: Path) -> None:
-    """The words are what C++ writes when a thread of gloo needs Python then; any other abort is the script's own."""
-    text = """
-    import os, sys
-    from pathlib import Path
-    tries = Path(f"tries-{os.environ['RANK']}")
-    tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
-    if os.environ["RANK"] == "0" and len(tries.read_text()) <= FAILS:
-        print("terminate called without an active exception", file=sys.stderr, flush=True)
-        os.abort()
-    """
-    once = torchrun(script(tmp_path, text.replace("FAILS", "1"), meet=False))
-    assert once, once
-    assert (tmp_path / "tries-0").read_text() == "xx"
-    for left in tmp_path.glob("tries-*"):
-        left.unlink()
-    always = torchrun(script(tmp_path, text.replace("FAILS", "9"), meet=False))
-    assert always.error == "torchrun ended with an error: rank 0 was killed: SIGABRT"
-    assert (tmp_path / "tries-0").read_text() == "xx"
-
-
-def test_a_port_that_another_program_has_taken_is_no_end(tmp_path: Path) -> None:
-    """The second time finds another port; an error that stays is told by its name, not by the signal that followed."""
-    text = """
-    import os
-    from pathlib import Path
-    from torch.distributed import DistNetworkError
-    tries = Path(f"tries-{os.environ['RANK']}")
-    tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
-    if os.environ["RANK"] == "0" and len(tries.read_text()) <= FAILS:
-        raise DistNetworkError("The server socket has failed to listen. code: -98, name: EADDRINUSE")
-    """
+@pytest.mark.parametrize(
+    ("fails", "error"),
+    [
+        (
+            'print("terminate called without an active exception", file=sys.stderr, flush=True)\n    os.abort()',
+            "rank 0 was killed: SIGABRT",
+        ),
+        (
+            'raise DistNetworkError("The server socket has failed to listen. code: -98, name: EADDRINUSE")',
+            "DistNetworkError: The server socket has failed to listen",
+        ),
+    ],
+    ids=["an abort while Python is ending", "a port that another program has taken"],
+)
+def test_what_will_have_passed_is_no_end(tmp_path: Path, fails: str, error: str) -> None:
+    """It is run a second time, which finds another port; any other abort is the script's own, and an error that stays
+    is told by its name. The words of the abort are what C++ writes when a thread of gloo needs Python then."""
+    text = f"""
+import os, sys
+from pathlib import Path
+from torch.distributed import DistNetworkError
+tries = Path(f"tries-{{os.environ['RANK']}}")
+tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
+if os.environ["RANK"] == "0" and len(tries.read_text()) <= FAILS:
+    {fails}
+"""
     once = torchrun(script(tmp_path, text.replace("FAILS", "1"), meet=False))
     assert once, once
     assert (tmp_path / "tries-0").read_text() == "xx"
@@ -104,5 +98,5 @@ def test_a_port_that_another_program_has_taken_is_no_end(tmp_path: Path) -> None
         left.unlink()
     always = torchrun(script(tmp_path, text.replace("FAILS", "9"), meet=False))
     assert always.error.startswith("torchrun ended with an error: ")
-    assert "DistNetworkError: The server socket has failed to listen" in always.error
+    assert error in always.error
     assert (tmp_path / "tries-0").read_text() == "xx"
