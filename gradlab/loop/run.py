@@ -152,7 +152,6 @@ class Run:
 
     def step(self) -> int:
         """Run one statement and return its line; nothing happens when the loop is done."""
-        self._apply_pending()
         try:
             self._run_measured(1)
         finally:
@@ -191,47 +190,61 @@ class Run:
             with self._engine.rng:  # once for all updates of this slice
                 while not (last or self.done):
                     last = time.perf_counter() >= end if updates is None else self.updates - before == updates - 1
-                    self._apply_pending()
                     self._run_measured(MOST_STATEMENTS) if last else self._engine.run(MOST_STATEMENTS)
         finally:
             self._forget_failed_loop()
             self._recorder.flush()
         return self.updates - before
 
+    def complete_update(self) -> bool:
+        """Run what is left of the update under way; return whether there was one."""
+        if self.at_boundary:
+            return False
+        self.advance(updates=1)
+        return True
+
     def switch(self, recipe: Recipe) -> None:
-        """Change the loop at the next boundary; weights, ``.grad`` and the state of the same optimizer stay."""
-        self._pending = (_checked(recipe), Program(recipe.source()))
-        self._apply_pending()
+        """Change the loop now; weights, ``.grad`` and the state of the same optimizer stay.
+
+        A loop cannot change inside an update, so the one under way is completed first, by the loop before.
+        """
+        program = Program(_checked(recipe).source())
+        self.complete_update()
+        self._take(program, recipe)
 
     def unswitched(self) -> UnswitchedRun:
         """Return a copy that goes on by itself as the run would without its next switch; only between two updates.
 
         Raises what the model raises if it cannot be copied.
         """
-        if not self.at_boundary or self.edited or self._pending is not None:
+        if not self.at_boundary or self.edited:
             raise ValueError("Run.unswitched: only between two updates of a recipe's loop")
         return UnswitchedRun(
             self.task, self.recipe, self.model, self._engine.loop, self._engine.rng, self.record.updates
         )
 
     def edit(self, text: str) -> None:
-        """Run a text of the learner's own from the next boundary on; it begins an epoch of its own.
+        """Run a text of the learner's own, once the update under way is complete; it begins an epoch of its own.
 
         A LoopError names the line of a mistake. One found at once leaves everything as it is; one found while an update
         runs takes the run back to where that update began, and to the loop before if the new one never got through one.
         """
-        self._pending = (None, Program(text))
-        self._apply_pending()
+        program = Program(text)
+        self.complete_update()
+        self._take(program, None)
 
-    def reset(self, weights: Sequence[float] | None = None) -> None:
-        """Begin again with the same seed and with the loop as it is now; a LoopError in its set-up changes nothing.
+    def reset(self, weights: Sequence[float] | None = None, loop: Recipe | str | None = None) -> None:
+        """Begin again with the same seed; a LoopError in the loop's set-up changes nothing.
 
-        ``weights`` are the numbers that the model begins with, as many as it has, instead of the task's own.
+        ``weights`` are the numbers that the model begins with, as many as it has, instead of the task's own. ``loop``
+        is what runs from then on, a Recipe or a text of the learner's own; None for the loop as it is now.
         """
         start = None if weights is None else self._checked_weights(weights)
-        pending, self._pending = self._pending, None
-        recipe, program = pending or (None, self._engine.program)
-        is_edited = self.edited if pending is None else recipe is None
+        program, is_edited, recipe = self._engine.program, self.edited, self.recipe
+        if loop is not None:
+            is_edited = isinstance(loop, str)
+            recipe = recipe if isinstance(loop, str) else _checked(loop)
+            program = Program(loop if isinstance(loop, str) else loop.source())
         engine, provenance = self._engine, self.provenance
         before, self.start_weights = self.start_weights, start
         try:
@@ -239,7 +252,7 @@ class Run:
         except BaseException:
             self.start_weights = before
             raise
-        self.recipe = recipe or self.recipe
+        self.recipe = recipe
         self.loops.append((0, program.text if is_edited else self.recipe))
         engine.close()
         provenance.close()
@@ -276,7 +289,6 @@ class Run:
         """What ran since the last reset, as (updates made before it, a Recipe or a text of one's own)."""
         self.all_loops_known = True
         """False when the loop was changed so often that not every change is kept in ``loops``."""
-        self._pending = None
 
     def _note_update(self, loop: BoundProgram) -> None:
         self._recorder.updated(*loop.pop_update())
@@ -291,10 +303,8 @@ class Run:
             raise ValueError(f"Run.reset: weights must be {count} finite numbers, got {str(weights)[:80]}")
         return tuple(float(w) for w in given)
 
-    def _apply_pending(self) -> None:
-        if self._pending is None or not self.at_boundary:
-            return
-        (recipe, program), self._pending = self._pending, None
+    def _take(self, program: Program, recipe: Recipe | None) -> None:
+        """Go over to another program, that of a recipe or, without one, a learner's own."""
         edited = self.edited
         self.restarted_optimizers = self._engine.switch_program(program, is_edited=recipe is None)
         words = ["your own loop"] if recipe is None else recipe.changes_from(self.recipe)
@@ -337,8 +347,6 @@ class Run:
 
     restarted_optimizers: list[str] = []  # noqa: RUF012 - replaced, never changed
     """Names of the optimizers whose state began empty at the newest switch."""
-
-    _pending: tuple[Recipe | None, Program] | None
 
 
 def _checked(recipe: object) -> Recipe:

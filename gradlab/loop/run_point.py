@@ -33,8 +33,7 @@ def run_point(run: Run) -> RunPoint | None:
 
 def begin_again_for(run: Run, point: RunPoint) -> None:
     """Begin a run again as it began before it came to this point."""
-    take_up(run, point.loops[0][1])
-    run.reset(point.start_weights)
+    run.reset(point.start_weights, point.loops[0][1])
 
 
 def go_on_to(
@@ -47,8 +46,3 @@ def go_on_to(
     advance_to(point.updates)
     for _ in range(point.statements):
         run.step()
-
-
-def take_up(run: Run, loop: Recipe | str) -> None:
-    """Go over to a recipe, or to a text of the learner's own."""
-    run.edit(loop) if isinstance(loop, str) else run.switch(loop)

@@ -361,7 +361,7 @@ def assert_same_state(a: torch.optim.Optimizer, b: torch.optim.Optimizer) -> Non
 
 
 @SWITCHED
-def test_a_switch_inside_an_update_waits_for_its_end(pair: tuple[Recipe, Recipe]) -> None:
+def test_a_switch_inside_an_update_completes_it_first(pair: tuple[Recipe, Recipe]) -> None:
     first, second = pair
     task, losses = keeping_losses(TASKS["spiral"])
     run = Run(task, first, seed=SEED)
@@ -370,8 +370,7 @@ def test_a_switch_inside_an_update_waits_for_its_end(pair: tuple[Recipe, Recipe]
         run.step()
     assert not run.at_boundary
     run.switch(second)
-    assert run.source == first.source()
-    run.advance(updates=1)
+    assert (run.updates, run.source) == (2, second.source())
     run.advance(updates=updates_after(task, first, second, 2, 0))
     assert run.source == second.source()
     assert_same(written_by_hand(TASKS["spiral"], first, second, 2, 0).end(), End.of(run.model, losses))

@@ -341,14 +341,19 @@ def test_close_takes_everything_off_and_a_dropped_run_is_freed() -> None:
     assert ref() is None
 
 
-def test_reset_keeps_the_switch_that_waits() -> None:
-    run = Run(SPIRAL)
+@pytest.mark.parametrize("loop", [Recipe(accumulate=4), Recipe(optimizer="momentum", lr=0.02).source()])
+def test_reset_begins_with_another_loop(loop: Recipe | str) -> None:
+    run, fresh = Run(SPIRAL), Run(SPIRAL, loop if isinstance(loop, Recipe) else None)
     run.advance(updates=1)
     run.step()
-    run.switch(Recipe(accumulate=4))
-    run.reset()
-    assert run.recipe == Recipe(accumulate=4)
-    assert run.source == Recipe(accumulate=4).source()
+    run.reset(loop=loop)
+    if isinstance(loop, str):
+        fresh.edit(loop)
+    assert run.loops == [(0, loop)]
+    assert (run.source, run.edited, run.updates) == (fresh.source, fresh.edited, 0)
+    for each in (run, fresh):
+        each.advance(updates=3)
+    assert weights(run.model) == weights(fresh.model)
 
 
 # Switches in the record
@@ -362,6 +367,18 @@ def test_switches_are_marked_in_words() -> None:
     run.switch(Recipe(zero_grad=False, lr=0.05))
     run.switch(Recipe(lr=0.05))
     assert run.record.switches == [(3, "zero_grad off"), (5, "lr 0.05, zero_grad on")]
+
+
+@pytest.mark.parametrize("change", [lambda run: run.switch(Recipe(lr=0.5)), lambda run: run.edit(EDIT)])
+def test_a_change_inside_an_update_completes_it_with_the_loop_before(change: Callable[[Run], None]) -> None:
+    run, other = Run(SPIRAL), Run(SPIRAL)
+    for _ in range(3):
+        run.step()
+    change(run)
+    other.advance(updates=1)
+    assert (run.updates, run.at_boundary, run.loops[-1][0]) == (1, True, 1)
+    assert weights(run.model) == weights(other.model)
+    assert not run.complete_update(), "nothing is left of it"
 
 
 # Edits
@@ -640,18 +657,13 @@ def test_an_edited_loop_may_end_inside_an_update() -> None:
     assert run.done
 
 
-def edit_and_reset(run: Run, text: str) -> None:
-    run.edit(text)
-    run.reset()
-
-
 @pytest.mark.parametrize("bad", ["optimizer = nonsense\n", "for epoch in range(1)\n"])
-def test_reset_with_a_bad_edit_waiting_leaves_the_run_usable(bad: str) -> None:
+def test_reset_to_a_bad_loop_leaves_the_run_usable(bad: str) -> None:
     run, untouched = started(), started()
     for r in (run, untouched):
         r.step()
     with pytest.raises(LoopError, match=r"^line 1: "):
-        edit_and_reset(run, bad)
+        run.reset(loop=bad)
     assert run.source == untouched.source
     assert state(run) == state(untouched)
     assert hooks(run.model) == 2 * len(list(run.model.parameters()))
