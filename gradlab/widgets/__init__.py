@@ -8,11 +8,11 @@ from .._lazy import load_lazily
 
 if TYPE_CHECKING:
     from .comparison import compare as compare
+    from .controls import Knob as Knob
     from .forecast_lab import ForecastLab as ForecastLab
     from .instrument import Instrument as Instrument
     from .instrument import Settings as Settings
     from .instrument import View as View
-    from .knobs import Knob as Knob
     from .lab import Lab as Lab
     from .learner_record import CHECK as CHECK
     from .learner_record import GUESS as GUESS

@@ -3,33 +3,117 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from .._process import lock
-from ..drawing import Drawing, draw, fade, to_png, to_svg
-from ..forecast import forecast, report_progress_to
-from ..loop import Recipe
-from ..scenes import Fit, Scene, forecast_scene, with_article
-from .export import LiveView, mimebundle
-from .forecast_controls import ForecastSettings, answer, forecast_controls, forecast_values, read_typed
-from .frames import SIZE, FrameWriter
-from .requests import PanelSize, panel_size
+from ..drawing import Drawing, draw, fade
+from ..forecast import GPUS, forecast, model_size, model_sizes, report_progress_to, usable_bytes
+from ..loop import SWITCHES, Recipe, Whole
+from ..scenes import Fit, Scene, fit_sentence, forecast_scene, need_sentence, suggestions, with_article
+from .controls import Knob, switch_knob
+from .instrument import Instrument, Settings, View, kept
+from .requests import Actions, attempt
 
-_KEPT = 64  # forecasts
+EVERY_CARD = "every card"
+_CONTEXTS = [2**power for power in range(7, 18)]
+_LARGEST_BATCH = 65_536
+_BATCH = Whole(low=1, high=_LARGEST_BATCH)
 _OUT_OF_DATE = "being worked out"
 _TOLD_EVERY = 0.2  # seconds between two moves of the progress bar
+_SWITCHES = ("set_to_none", "accumulate", "amp", "optimizer")  # those that a forecast is asked about
 
 
-class ForecastLab:
+@dataclass(frozen=True)
+class ForecastSettings:
+    """A model by the name of its size, and all that decides how much memory its training takes."""
+
+    model: str = "gpt2-1.5b"
+    batch: int = 1
+    context: int = 1024
+    checkpoint: bool = False
+    recipe: Recipe = Recipe(optimizer="adamw", amp="bf16", lr=1e-4)  # noqa: RUF009 - frozen
+    card: str = "H100"
+    """The name of a card, or "every card"; it has no part in the forecast."""
+
+    def __post_init__(self) -> None:
+        """Check each; a context longer than the model reads is cut."""
+        longest = model_size(self.model).max_context
+        for name, most in (("batch", _LARGEST_BATCH), ("context", 2**20)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+                raise ValueError(f"ForecastLab: {name} must be a whole number, 1 to {most:,}, got {value!r}")
+        if not isinstance(self.checkpoint, bool):
+            raise ValueError(f"ForecastLab: checkpoint must be True or False, got {self.checkpoint!r}")
+        if not isinstance(self.recipe, Recipe):
+            raise TypeError(f"ForecastLab: recipe must be a gradlab.Recipe, got {self.recipe!r}")
+        if not isinstance(self.card, str):  # usable_bytes would take a number of bytes
+            raise ValueError(f"ForecastLab: card must be one of {', '.join(GPUS)} or {EVERY_CARD!r}, got {self.card!r}")
+        if self.card != EVERY_CARD:
+            usable_bytes(self.card)
+        object.__setattr__(self, "context", min(self.context, longest))
+
+    def change(self, **changes: Any) -> ForecastSettings:
+        """Return a copy with some changed; those of the recipe go by their own names."""
+        own = {name: value for name, value in changes.items() if name in self.__dataclass_fields__}
+        others = {name: value for name, value in changes.items() if name not in own}
+        recipe = own.pop("recipe", self.recipe)
+        return replace(self, **own, recipe=recipe.replace(**others) if others else recipe)
+
+    @property
+    def cards(self) -> list[tuple[str, int]]:
+        """Name and usable bytes of each card that is asked about."""
+        return list(GPUS.items()) if self.card == EVERY_CARD else [(self.card, GPUS[self.card])]
+
+    @property
+    def question(self) -> tuple[Any, ...]:
+        """What a forecast depends on."""
+        return self.model, self.batch, self.context, self.checkpoint, self.recipe
+
+    @property
+    def words(self) -> str:
+        """The settings in words, the usual ones left out."""
+        recipe = self.recipe
+        parts = [f"batch {self.batch:,}", f"context {self.context:,}"]
+        parts += [f"accumulate {recipe.accumulate}"] * (recipe.accumulate > 1) + [recipe.optimizer]
+        parts += [f"AMP {recipe.amp}"] * (recipe.amp != "off") + ["zero_grad off"] * (not recipe.zero_grad)
+        parts += ["set_to_none off"] * (not recipe.set_to_none) + ["checkpointing"] * self.checkpoint
+        return f"{self.model} with {', '.join(parts)}"
+
+    def controls(self) -> list[Knob]:
+        """Return the controls as they stand, the contexts as far as the model reads."""
+        reach = sorted({*(n for n in _CONTEXTS if n <= model_size(self.model).max_context), self.context})
+        return [
+            Knob.choice("model", "model", self.model, model_sizes()),
+            switch_knob("batch", _BATCH, self.batch),
+            Knob.choice("context", "context", self.context, [(f"{n:,}", n) for n in reach]),
+            *(switch_knob(name, SWITCHES[name], getattr(self.recipe, name)) for name in _SWITCHES),
+            Knob.tick("checkpoint", "checkpointing", self.checkpoint),
+            Knob.choice("card", "card", self.card, [*GPUS, EVERY_CARD]),
+        ]
+
+    def turn(self, name: str, value: Any) -> ForecastSettings:
+        """Return a copy with one control turned as it was chosen or typed; ValueError says what is allowed."""
+        typed = _BATCH if name == "batch" else SWITCHES[name] if name in _SWITCHES else None
+        return self.change(**{name: typed.read(name, value) if typed else value})
+
+
+class ForecastLab(Instrument):
     """Move model, batch and switches, and see the peak against a card.
 
     ``model`` is a published size ("gpt2-1.5b", "llama-8b", "llama-70b", "llama-405b"), ``batch`` counts rows,
     ``context`` tokens in a row, ``checkpoint`` computes activations again in backward, ``card`` is the name of a card
     or "every card". Raises TypeError or ValueError that names what is wrong; later mistakes are told in words.
+
+    What a turn asks for takes a while: until it is worked out, the forecast before is shown faint.
     """
+
+    title = "Will it fit?"
+    size = (400, 260)
+    _kinds = (".png", ".svg")
 
     def __init__(
         self,
@@ -47,54 +131,46 @@ class ForecastLab:
         """What is asked now."""
         self.result: Any = None
         """The newest Forecast, None before the first."""
-        self._known: dict[tuple[Any, ...], Any] = {}
+        self._forecasts: dict[tuple[Any, ...], Any] = {}
         self._asked: ForecastSettings | None = None  # what the newest result is about
         self._failed: tuple[Any, ...] = ()  # the question that went wrong last
         self._before: Any = None
-        self._extra = self._alarm = ""
-        self._size = SIZE
-        self._writer = FrameWriter()
-        self._view: LiveView | None = None
-        self._answering = False
+        self._extra = ""  # what was found out beside the forecast
+        super().__init__()
 
-    # What the browser asks --------------------------------------------------------------------------------------------
+    def knobs(self) -> list[Knob]:
+        """Return the controls; which contexts there are depends on the model."""
+        return self.settings.controls()
 
-    def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Do what a request asks (``front/README.md``), and return the answer; nothing is ever raised."""
-        with lock:
-            do, self._answering = request.get("do"), True
-            if do == "hello":
-                self._writer.start_over()
-            elif do == "turn":
-                self._writer.tell_again(str(request.get("name")))
-                self.turn(str(request.get("name")), request.get("value"))
-            elif do == "forecast":
-                self.run()
-            elif do == "largest":
-                self.largest()
-            elif do == "size":
-                self._guarded(lambda: self._resize(request), quiet=True)
-            self._answering = False
-            return {"n": request.get("n"), "client": request.get("client"), "frames": [self.frame()]}
+    def look(self, at: Settings) -> View:
+        """Return the peaks against the cards and, once there is a result, its timeline.
+
+        As long as the result is about other settings than those chosen now, all of it is faint and marked.
+        """
+        return View(
+            {name: partial(self._drawn, scene) for name, scene in self._scenes().items()}, self._state(), self._extra
+        )
+
+    def actions(self) -> Actions:
+        """Return what the browser may ask for, and what does it."""
+        return {
+            **super().actions(),
+            "forecast": lambda asked: self._begin(self._forecast),
+            "largest": lambda asked: self._begin(self._find_largest),
+        }
 
     # What the learner does --------------------------------------------------------------------------------------------
-
-    def turn(self, name: str, value: Any) -> None:
-        """Move one control: a card, or settings that were forecast before, show at once; others when the hand rests."""
-        self._guarded(lambda: self._change(**{name: read_typed(name, value)}))
 
     def run(self, **changes: Any) -> ForecastLab:
         """Forecast, after some changes: ``lab.run(batch=4, amp="off", card="T4")``."""
         if changes:
-            self.settings = self.settings.change(**changes)
-        self._guarded(self._forecast)
-        self._show()
+            self._take(self.settings.change(**changes))
+        self._attempt(self._forecast)
         return self
 
     def largest(self) -> ForecastLab:
         """Find the largest batch that fits the card (the largest card of several)."""
-        self._guarded(self._find_largest)
-        self._show()
+        self._attempt(self._find_largest)
         return self
 
     @property
@@ -102,42 +178,46 @@ class ForecastLab:
         """The result in words."""
         return " ".join(part for part in (self._state(), self._alarm, self._extra) if part)
 
-    # What is shown ----------------------------------------------------------------------------------------------------
+    def __repr__(self) -> str:
+        return self.text
 
-    def save(self, path: str | Path) -> Path:
-        """Write the pictures as ``.png`` or ``.svg``; return the path."""
-        kinds = (".png", ".svg")
-        if not isinstance(path, (str, Path)) or Path(path).suffix not in kinds:
-            raise ValueError(f"ForecastLab.save: path must end in {' or '.join(kinds)}, got {str(path)!r}")
-        target = Path(path)
-        if target.suffix == ".png":
-            target.write_bytes(to_png(self.drawings()))
-        else:
-            target.write_text(to_svg(self.drawings()), encoding="utf-8")
-        return target
+    # How it is done ---------------------------------------------------------------------------------------------------
 
-    def drawings(self, size: PanelSize = SIZE) -> list[Drawing]:
-        """Return what is shown now: the peaks against the cards and, once there is a result, its timeline.
+    def _attempt(self, action: Callable[[], object]) -> None:
+        with lock:
+            self._alarm = ""
+            attempt(lambda: self._begin(action), self._fail)
+        self._show()
 
-        As long as the result is about other settings than those chosen now, all of it is faint and marked.
-        """
-        return list(self._drawings(size).values())
+    def _begin(self, action: Callable[[], object]) -> None:
+        """Do something after which what was found out before holds no longer."""
+        self._extra = ""
+        action()
 
-    def frame(self) -> dict[str, Any]:
-        """Return what has changed since the frame before."""
-        settings = self.settings
-        return self._writer.write(
-            self._drawings(self._size),
-            state=self._state(),
-            alarm=self._alarm,
-            note=self._extra,
-            more=["What a forecast leaves out", getattr(self.result, "covers", "")],
-            buttons=[*[["forecast", "Try again"]] * self._has_failed, ["largest", "Largest batch that fits", "main"]],
-            then="forecast" if self._is_due else "",
-            controls=forecast_controls(settings),
-            values=forecast_values(settings),
-            off=[],
-        )
+    def _turn(self, name: str, value: Any) -> None:
+        """Move one control: a card, or settings that were forecast before, show at once; others when the hand rests."""
+        self._extra = ""
+        self._take(self.settings.turn(name, value))
+        if self.settings.question in self._forecasts:
+            self._forecast()
+
+    def _take(self, settings: ForecastSettings) -> None:
+        self.settings = settings
+        self._knobs = {knob.name: knob for knob in self.knobs()}
+        self.values = {name: knob.start for name, knob in self._knobs.items()}
+
+    def _now(self) -> View:
+        return self.look(self.values)
+
+    def _more(self) -> dict[str, Any]:
+        return {
+            "more": ["What a forecast leaves out", getattr(self.result, "covers", "")],
+            "buttons": [
+                *[["forecast", "Try again"]] * self._has_failed,
+                ["largest", "Largest batch that fits", "main"],
+            ],
+            "then": "forecast" if self._is_due else "",
+        }
 
     def _state(self) -> str:
         words = self.settings.words
@@ -145,7 +225,7 @@ class ForecastLab:
             return f"There is no forecast for {words}."
         if self._asked is None or self._is_due:
             return f"Being worked out: {words}."
-        return answer(self._asked, self.result, self.settings.cards)
+        return forecast_words(self._asked, self.result, self.settings.cards)
 
     @property
     def _has_failed(self) -> bool:
@@ -161,9 +241,9 @@ class ForecastLab:
         """Whether the result is about other settings than those chosen now."""
         return self._asked is not None and self._asked.question != self.settings.question
 
-    def _drawings(self, size: PanelSize) -> dict[str, Drawing]:
-        drawn = {name: draw(scene, size.width, size.height) for name, scene in self._scenes().items()}
-        return {name: fade(each, _OUT_OF_DATE) for name, each in drawn.items()} if self._out_of_date else drawn
+    def _drawn(self, scene: Scene, width: int, height: int) -> Drawing:
+        drawn = draw(scene, width, height)
+        return fade(drawn, _OUT_OF_DATE) if self._out_of_date else drawn
 
     def _scenes(self) -> dict[str, Scene]:
         bars = [("before", self._before), ("now", self.result)]
@@ -175,50 +255,20 @@ class ForecastLab:
             scenes["memory"] = forecast_scene(self.result.timeline, card)
         return scenes
 
-    # How it is done ---------------------------------------------------------------------------------------------------
-
-    def _guarded(self, action: Callable[[], object], *, quiet: bool = False) -> None:
-        """Do something for the learner; what goes wrong is said in words, and ``quiet`` leaves the words before."""
-        with lock:
-            if not quiet:
-                self._alarm = self._extra = ""
-            try:
-                action()
-            except KeyboardInterrupt:
-                self._alarm = "Interrupted."
-            except Exception as error:  # a traceback under a notebook cell helps nobody
-                known = isinstance(error, ValueError)
-                self._alarm = str(error).removeprefix("Recipe: ") if known else f"{type(error).__name__}: {error}"
-
-    def _resize(self, request: Mapping[str, Any]) -> None:
-        self._size = panel_size(request)
-
-    def _show(self) -> None:
-        """Tell the browser, if the answer to its own request does not."""
-        if self._view is not None and not self._answering:
-            self._view.front.push(self.frame())
-
-    def _change(self, **changes: Any) -> None:
-        self.settings = self.settings.change(**changes)
-        if self.settings.question in self._known:
-            self._forecast()
-
     def _forecast(self) -> None:
         asked = self.settings
-        found = self._known.pop(asked.question, None)
-        if found is None:
-            self._failed = asked.question  # until it is made
-            with self._waiting():
-                found = forecast(
-                    asked.model, asked.recipe, batch=asked.batch, context=asked.context, checkpoint=asked.checkpoint
-                )
+        found = kept(self._forecasts, asked.question, partial(self._make, asked))
         self._failed = ()
-        self._known[asked.question] = found  # the newest last
-        while len(self._known) > _KEPT:
-            self._known.pop(next(iter(self._known)))
         if self._asked is None or self._asked.question != asked.question:
             self._before = self.result
         self.result, self._asked = found, asked
+
+    def _make(self, asked: ForecastSettings) -> Any:
+        self._failed = asked.question  # until it is made
+        with self._waiting():
+            return forecast(
+                asked.model, asked.recipe, batch=asked.batch, context=asked.context, checkpoint=asked.checkpoint
+            )
 
     def _find_largest(self) -> None:
         self._forecast()
@@ -240,24 +290,31 @@ class ForecastLab:
             nonlocal last
             if (now := time.monotonic()) - last > _TOLD_EVERY:
                 last = now
-                self._tell_progress(min(calls / max(expected, 1), 1.0))
+                self.tell_progress(min(calls / max(expected, 1), 1.0))
 
-        self._tell_progress(0.0)
+        self.tell_progress(0.0)
         try:
             with report_progress_to(move):
                 yield
         finally:
-            self._tell_progress(None)
-
-    def _tell_progress(self, share: float | None) -> None:
-        if self._view is not None:
-            self._view.front.send({"progress": share})
+            self.tell_progress(None)
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
+        """Give the live view with its forecast, and beside it the picture and the words that a saved notebook keeps."""
         with lock:
             if self._is_due:
-                self._guarded(self._forecast)
-            if self._view is None:
-                self._view = LiveView("instrument", self.handle)
-            return mimebundle(self._view, to_png(self.drawings()), self.text, self.text)
+                self._alarm = self._extra = ""
+                attempt(self._forecast, self._fail)
+            return super()._repr_mimebundle_(include, exclude)
+
+
+def forecast_words(asked: ForecastSettings, found: Any, cards: Sequence[tuple[str, int]]) -> str:
+    """Say what a Forecast has to say: whether it fits, the peak and its cause, and what would help if it does not."""
+    peak, at = found.at_peak, found.peak_at
+    fits = fit_sentence(peak, cards)
+    said = f"{fits[0].upper()}{fits[1:]}: {need_sentence(asked.words, peak, at.statement, at.module)}."
+    holds = max(holds for _, holds in cards)
+    if sum(peak.values()) <= holds:
+        return said
+    how = {"statement": at.statement, "checkpoint": asked.checkpoint, "batch": asked.batch}
+    return f"{said} {suggestions(peak, holds, asked.recipe, **how)}"

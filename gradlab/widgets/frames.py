@@ -5,17 +5,23 @@ What a frame may hold is in ``front/README.md``. A panel that is costly is drawn
 
 from __future__ import annotations
 
+import difflib
+import re
 import time
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
+
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
 from ..drawing import Drawing, Encoder, draw
 from ..scenes import PanelName, RunScenes, find_oom
-from .requests import PanelSize
+from .requests import Frame, PanelSize
 
-Frame = dict[str, Any]
 SIZE = PanelSize(400, 260, 400)
 """CSS pixels of a panel until the browser says how much room there is."""
 
@@ -112,6 +118,9 @@ class PanelDrawings:
         return draw(scene, *size, zoom=self.zoom)
 
 
+_NOTHING = object()
+
+
 class FrameWriter:
     """Writes frames one after the other, each as what has changed since the one before."""
 
@@ -158,4 +167,17 @@ class FrameWriter:
         return frame
 
 
-_NOTHING = object()
+@lru_cache(maxsize=64)
+def coloured(source: str) -> tuple[str, ...]:
+    """Return one piece of HTML a line; a token that spans lines is closed and opened again at each line's end."""
+    html = highlight(source, PythonLexer(stripnl=False, ensurenl=False), HtmlFormatter(nowrap=True))
+    # A long line may break after a bracket or a dot, and in a loop's line that is commented out.
+    lines = re.sub(r'(\((?=</span>)|(?<=<span class="o">)\.|(?<=<span class="c1">)[^<(]*\()', r"\1<wbr>", html)
+    count = len(source.splitlines())
+    return tuple((lines.split("\n") + [""] * count)[:count])
+
+
+def changed_lines(old: str, new: str) -> list[int]:
+    """Return the lines of ``new``, counted from 1, that are not in ``old`` at their place."""
+    matcher = difflib.SequenceMatcher(a=old.splitlines(), b=new.splitlines(), autojunk=False)
+    return [n + 1 for tag, _, _, first, last in matcher.get_opcodes() if tag != "equal" for n in range(first, last)]

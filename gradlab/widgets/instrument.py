@@ -7,27 +7,24 @@ of them.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from .._process import lock
-from ..drawing import Drawing, draw_loop, to_png, to_svg
-from ..formatting import join_words
-from .code import coloured
-from .export import LiveView, mimebundle
-from .frames import Frame, FrameWriter
-from .knobs import Knob
-from .replay_page import replay_page
-from .requests import PanelSize, RequestError, cut_words, panel_size, read_number
+from ..drawing import Drawing, draw_loop
+from .controls import Knob
+from .frames import FrameWriter, coloured
+from .live import Live, Still, replay_page
+from .requests import Actions, Frame, PanelSize, Reply, Request, RequestError, attempt, cut_words, reply_to
 
 Settings = Mapping[str, Any]
 DrawPanel = Callable[[int, int], Drawing]
-_KEPT = 64  # views
-_NO_EFFECT = ("press", "zoom")  # a panel asks for them, and only a lab can do them
-_KINDS = (".png", ".svg", ".html")
+Made = TypeVar("Made")
+MOST_KEPT = 64
+"""How many views of an instrument, and how many forecasts, are kept."""
+_QUIET = ("hello", "size", "press", "zoom")  # what is wrong stays said through these
 
 
 @dataclass(frozen=True)
@@ -49,7 +46,7 @@ class View:
     """The line of a mistake, 0 for none."""
 
 
-class Instrument(ABC):
+class Instrument(Live):
     """Controls with pictures and words that answer them; what it shows depends on the values of the controls only.
 
     Keyword arguments set start values by name. Raises ValueError for a name or a value that there is not; what is wrong
@@ -75,8 +72,6 @@ class Instrument(ABC):
         self._alarm = ""
         self._size = PanelSize(*self.size, self.size[0])
         self._writer = FrameWriter()
-        self._view: LiveView | None = None
-        self._answering = False
 
     # What each instrument says ----------------------------------------------------------------------------------------
 
@@ -100,20 +95,32 @@ class Instrument(ABC):
         """Turn one control; a value that it cannot have is told in words, and nothing changes."""
         with lock:
             self._alarm = ""
-            self._guarded(lambda: self._turn(name, value))
+            attempt(lambda: self._turn(name, value), self._fail)
         self._show()
 
-    def handle(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Do what a request of the browser asks (``front/README.md``), and return the answer; nothing is raised."""
+    def handle(self, message: Mapping[str, Any]) -> Reply:
+        """Do what a message of the browser asks (``front/README.md``), and return the reply; nothing is raised."""
         with lock:
-            self._answering = True
-            if request.get("do") not in ("hello", "size"):  # these say nothing about what is wrong
+            self._replying = True
+            if message.get("do") not in _QUIET:
                 self._alarm = ""
             try:
-                self._guarded(lambda: self._do(request))
-                return {"n": request.get("n"), "client": request.get("client"), "frames": [self.frame()]}
+                return reply_to(message, self.actions(), self._fail, self.frame)
             finally:
-                self._answering = False
+                self._replying = False
+
+    def actions(self) -> Actions:
+        """Return what the browser may ask for, and what does it."""
+        return {
+            "hello": lambda asked: self._writer.start_over(),
+            "turn": self._turn_as_asked,
+            "drag": lambda asked: self._turn(
+                name := str(asked.get("name")), self._knob(name).nearest(asked.number("x"))
+            ),
+            "size": lambda asked: setattr(self, "_size", asked.panel_size()),
+            "press": lambda asked: None,  # a panel asks for these two, and only a lab can do them
+            "zoom": lambda asked: None,
+        }
 
     @property
     def text(self) -> str:
@@ -141,54 +148,25 @@ class Instrument(ABC):
         words = [said for said in (view.state, view.note) if said]
         return draw_loop(view.code, range(view.lit[0], view.lit[1] + 1), changed, words, self.size[0])
 
-    def _png(self, view: View) -> bytes:
-        drawn, columns, beside = self._still(view)
-        return to_png(drawn, columns, beside=beside)
+    def _picture(self) -> Still:
+        return Still(*self._still(self._now()))
 
     def _alt(self) -> str:
-        """Return the words for who cannot see the still."""
         return self.text
+
+    def _plain(self) -> str:
+        return repr(self)
 
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
         return self._write(self._writer, self._now(), self.values, self._size, self._alarm)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the panels as ``.png`` or ``.svg``, or all that is recorded as a page, ``.html``; return the path."""
-        if not isinstance(path, (str, Path)) or Path(path).suffix not in _KINDS:
-            kinds = join_words(_KINDS, "or")
-            raise ValueError(f"{type(self).__name__}.save: path must end in {kinds}, got {str(path)!r}")
-        target = Path(path)
-        with lock:
-            if target.suffix == ".png":
-                target.write_bytes(self._png(self._now()))
-            elif target.suffix == ".svg":
-                drawn, columns, beside = self._still(self._now())
-                target.write_text(to_svg(drawn, columns, beside=beside), encoding="utf-8")
-            else:
-                target.write_text(self._page(), encoding="utf-8")
-        return target
-
-    def tell_progress(self, share: float | None) -> None:
-        """Show how far a long computation is, from 0 to 1; None ends it."""
-        if self._view is not None:
-            self._view.front.send({"progress": share})
-
     # How it is done ---------------------------------------------------------------------------------------------------
 
-    def _do(self, request: Mapping[str, Any]) -> None:
-        do, name = request.get("do"), str(request.get("name"))
-        if do == "hello":
-            self._writer.start_over()
-        elif do == "turn":
-            self._writer.tell_again(name)  # the browser shows what was chosen, which may not be taken
-            self._turn(name, request.get("value"))
-        elif do == "drag":
-            self._turn(name, self._knob(name).nearest(read_number(request, "x")))
-        elif do == "size":
-            self._size = panel_size(request)
-        elif do not in _NO_EFFECT:
-            raise RequestError(f"{type(self).__name__} knows no request {do!r}")
+    def _turn_as_asked(self, asked: Request) -> None:
+        name = str(asked.get("name"))
+        self._writer.tell_again(name)  # the browser shows what was chosen, which may not be taken
+        self._turn(name, asked.get("value"))
 
     def _knob(self, name: str) -> Knob:
         if name not in self._knobs:
@@ -204,31 +182,17 @@ class Instrument(ABC):
     def _now(self) -> View:
         """Return what is seen now; an instrument that cannot show its start says why."""
         if self._shown is None:
-            self._guarded(lambda: setattr(self, "_shown", self._seen(self.values)))
+            attempt(lambda: setattr(self, "_shown", self._seen(self.values)), self._fail)
         return self._shown or View({}, "Nothing can be shown here.")
 
     def _seen(self, at: Settings) -> View:
-        key = tuple(at[name] for name in self._knobs)
-        view = self._views.pop(key, None) or self.look(dict(at))
-        self._views[key] = view
-        while len(self._views) > _KEPT:
-            self._views.pop(next(iter(self._views)))
-        return view
+        return kept(self._views, tuple(at[name] for name in self._knobs), lambda: self.look(dict(at)))
 
-    def _guarded(self, action: Callable[[], object]) -> None:
-        """Do something for the learner; what goes wrong is said in words."""
-        try:
-            action()
-        except KeyboardInterrupt:
-            self._alarm = "Interrupted."
-        except Exception as error:  # a traceback under a notebook cell helps nobody
-            known = isinstance(error, ValueError)
-            self._alarm = cut_words(str(error) if known else f"{type(error).__name__}: {error}")
-
-    def _show(self) -> None:
-        """Tell the browser, if the answer to its own request does not."""
-        if self._view is not None and not self._answering:
-            self._view.front.push(self.frame())
+    def _fail(self, error: Exception | KeyboardInterrupt) -> None:
+        """Say in words what went wrong."""
+        known = isinstance(error, ValueError)
+        words = str(error).removeprefix("Recipe: ") if known else f"{type(error).__name__}: {error}"
+        self._alarm = "Interrupted." if isinstance(error, KeyboardInterrupt) else cut_words(words)
 
     def _write(
         self,
@@ -246,7 +210,7 @@ class Instrument(ABC):
             note=view.note,
             code={"source": view.code, "html": list(coloured(view.code))},
             lit=list(view.lit),
-            controls=[knob.control for knob in (self._knobs.values() if knobs is None else knobs)],
+            controls=[knob.data for knob in (self._knobs.values() if knobs is None else knobs)],
             values=dict(values),
             off=list(view.off),
             **{"wrong": view.wrong, **({} if knobs is not None else self._more())},
@@ -272,7 +236,7 @@ class Instrument(ABC):
             size = PanelSize(*self.size, self.size[0])
             frames.append(self._write(writer, self._seen(at), at, size, "", turned))
         seen = self._seen(start)
-        png = self._png(seen)
+        png = Still(*self._still(seen)).png()
         recording = {"title": self.title, "settings": settings, "frames": frames}
         caption = (
             f"A recording of {len(settings)} settings, each computed by PyTorch. It needs no kernel: turn a control."
@@ -284,9 +248,11 @@ class Instrument(ABC):
         # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.
         return f"{self.title}\n{self.text}"
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
-        with lock:
-            if self._view is None:
-                self._view = LiveView("instrument", self.handle)
-            return mimebundle(self._view, self._png(self._now()), self._alt(), repr(self))
+
+def kept(store: dict[Any, Made], key: Any, make: Callable[[], Made]) -> Made:
+    """Return what a store has for a key, made if it has not; what was asked for least lately goes when it is full."""
+    found = store.pop(key) if key in store else make()
+    store[key] = found
+    while len(store) > MOST_KEPT:
+        store.pop(next(iter(store)))
+    return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from tqdm.auto import tqdm
@@ -16,19 +16,22 @@ from ..loop import LoopError, Recipe, Run
 from ..scenes import PanelName, shows_predictions, status_line
 from . import controls as switches
 from .controller import LabController
-from .export import LiveView, mimebundle
-from .presets import PRESETS
+from .driver import USUAL_EVERY, RunDriver
+from .live import Live, Still
 from .recording import MOST_UPDATES, Recorder, Recording, recording_caption, recording_marks, recording_turns
-from .still import still_of
+from .requests import Frame, Reply
+from .shown_run import ShownRun
 
 
-class Lab:
+class Lab(Live):
     """An interactive training loop: switches, the loop's text, and pictures of what it does.
 
     ``task`` is a Task or the name of one (None: digits), ``recipe`` a Recipe (None: the default at the task's ``lr``).
     ``controls`` and ``panels`` are lists of names, to show only what a lesson needs; ``speed`` is the one at which Play
     begins, such as "10 updates/s". Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
+
+    _entry = "lab"
 
     def __init__(
         self,
@@ -40,22 +43,24 @@ class Lab:
     ) -> None:
         """Build the run and its widgets."""
         chosen = switches.DEFAULT if controls is None else _names("controls", controls, switches.CONTROLS)
-        shown = None if panels is None else [PanelName(name) for name in _names("panels", panels, tuple(PanelName))]
+        panel_names = None if panels is None else _panel_names(panels)
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)
-        if shown is not None and not shown:
-            raise ValueError(f"Lab: panels must be one or more names out of {', '.join(PanelName)}, got {panels!r}")
-        if shown and PanelName.PICTURE in shown and not shows_predictions(runner.task):
-            raise ValueError(f"Lab: panels of the task {runner.task.name!r} can be any but 'picture', got 'picture'")
-        if not isinstance(speed, str) or speed not in dict(switches.SPEEDS):
-            raise ValueError(f"Lab: speed must be one of {', '.join(dict(switches.SPEEDS))}, got {speed!r}")
-        if shown and PanelName.HELD_OUT in shown and runner.task.held_out is None:
-            raise ValueError(
-                f"Lab: panels of the task {runner.task.name!r} can be any but 'held-out loss', got 'held-out loss'"
-            )
-        self.controller = LabController(runner, chosen, shown, named=task is None or isinstance(task, str))
-        self.controller.speed = speed
-        """What each request of the browser does, and the frames that answer it."""
-        self._view: LiveView | None = None
+        for name, can in (
+            (PanelName.PICTURE, shows_predictions(runner.task)),
+            (PanelName.HELD_OUT, runner.task.held_out is not None),
+        ):
+            if not can and name in (panel_names or ()):
+                about = f"panels of the task {runner.task.name!r} can be any but {str(name)!r}, got {str(name)!r}"
+                raise ValueError(f"Lab: {about}")
+        if not isinstance(speed, str) or speed not in switches.SPEEDS:
+            raise ValueError(f"Lab: speed must be one of {', '.join(switches.SPEEDS)}, got {speed!r}")
+        self.shown = ShownRun(runner, chosen, panel_names, named=task is None or isinstance(task, str))
+        """The run with its panels and its words."""
+        self.shown.speed = speed
+        self.driver = RunDriver(self.shown)
+        """What is done to the run."""
+        self.controller = LabController(self.shown, self.driver)
+        """What each message of the browser does."""
         self._heeds_interrupts = False
 
     @classmethod
@@ -65,26 +70,26 @@ class Lab:
             raise ValueError(f"Lab.preset: name must be one of {', '.join(map(repr, PRESETS))}, got {name!r}")
         preset = PRESETS[name]
         lab = cls(preset.task, preset.recipe, controls=preset.controls, speed=preset.speed)
-        lab.controller.say(preset.say)
+        lab.shown.say(preset.say)
         return lab
 
     @property
     def runner(self) -> Run:
         """The Run that is shown; choosing another task makes a new one."""
-        return self.controller.runner
+        return self.shown.runner
 
     @property
     def text(self) -> str:
         """The state in words: one line, and more when something is wrong."""
         with lock:
-            lines = (f"{self.runner.task.name}: {status_line(self.runner)}", self.warning, self.controller.oom_message)
+            lines = (f"{self.runner.task.name}: {status_line(self.runner)}", self.warning, self.shown.oom_message)
         return "\n".join(line for line in lines if line)
 
     @property
     def warning(self) -> str:
         """What the warning chip says, "" when nothing is wrong."""
         with lock:
-            return self.controller.warning
+            return self.shown.warning
 
     def run(self, updates: int = 1) -> Lab:
         """Run so many updates without a browser; a bar shows how far it is when it takes over a second.
@@ -95,10 +100,11 @@ class Lab:
             raise ValueError(f"Lab.run: updates must be a whole number from 0, got {updates!r}")
         try:
             with tqdm(total=updates, desc="updates", delay=1, leave=False) as bar:
-                self.controller.advance_to(self.runner.updates + updates, bar.update)
+                self.driver.advance_to(self.runner.updates + updates, bar.update)
         except LoopError as error:
-            if not self.controller.handle_oom(error):
+            if not self.driver.clean_up(error):
                 raise
+            self.controller.stop(self.shown.oom_words)
         finally:
             self._show()
         return self
@@ -108,10 +114,7 @@ class Lab:
         if not isinstance(statements, int) or isinstance(statements, bool) or statements < 0:
             raise ValueError(f"Lab.step: statements must be a whole number from 0, got {statements!r}")
         try:
-            with lock, self.controller.listening():
-                for _ in range(statements):
-                    self.runner.step()
-                self.controller.unswitched.follow(statements * switches.USUAL_EVERY)
+            self.driver.step(statements, USUAL_EVERY)
         finally:
             self._show()
         return self
@@ -125,23 +128,23 @@ class Lab:
             card = changes.pop("card", None)
             recipe = self.runner.recipe.replace(**changes)
             if card is not None:
-                self.controller.compare_to_gpu(card)
+                self.shown.compare_to_gpu(card)
             if changes or card is None:
-                self.controller.switch(recipe)
+                self.driver.switch(recipe)
             self._show()
         return self
 
     def edit(self, text: str) -> Lab:
         """Run a loop of one's own from the next update on; a LoopError names the line of a mistake."""
         with lock:
-            self.controller.take_loop(text)
+            self.driver.edit(text)
             self._show()
         return self
 
     def reset(self, weights: Sequence[float] | None = None) -> Lab:
         """Begin again: the same task, loop and seed; ``weights`` are numbers to begin with in place of the task's."""
         with lock:
-            self.controller.begin_again(weights)
+            self.driver.begin_again(weights)
             self._show()
         return self
 
@@ -163,56 +166,61 @@ class Lab:
             every = recording_marks(marks, updates)
             turns = recording_turns(switches, runner.recipe)
             loops = [(at, loop) for at, loop in runner.loops if at < updates or at == 0]
-            shown = self.controller.controls, self.controller.chosen_panels
-            recorder = Recorder(runner.task, runner.seed, runner.start_weights, *shown, self.controller.speed)
+            shown = self.shown.controls, self.shown.chosen_panels
+            recorder = Recorder(runner.task, runner.seed, runner.start_weights, *shown, self.shown.speed)
             tracks = recorder.record(loops, updates, turns, every)
             title = f"{runner.task.name}, {number_of(updates, 'update')}"
             about = title, recording_caption(turns, every), every if turns else []
-            return Recording(*about, tracks, self.text, still_of(self.controller).png())
+            return Recording(*about, tracks, self.text, self.shown.still().png())
 
-    def save(self, path: str | Path) -> Path:
-        """Write the pictures as ``.png`` or ``.svg``, or a replay of the run so far as ``.html``; return the path.
+    # How it is shown -------------------------------------------------------------------------------------------------
 
-        ``lab.record`` says more of a replay: how long it is, and which switches can be turned in it.
-        """
-        kinds = (".png", ".svg", ".html")
-        if not isinstance(path, (str, Path)) or Path(path).suffix not in kinds:
-            raise ValueError(f"Lab.save: path must end in {', '.join(kinds)}, got {str(path)!r}")
-        target = Path(path)
-        with lock:
-            if target.suffix == ".html":
-                return self.record(min(max(self.runner.updates, 1), MOST_UPDATES)).save(target)
-            if target.suffix == ".png":
-                target.write_bytes(still_of(self.controller).png())
-            else:
-                target.write_text(still_of(self.controller).svg(), encoding="utf-8")
-        return target
-
-    def _show(self) -> None:
-        """Tell the browser how things are after a cell has driven the lab."""
-        with lock:
-            self.controller.leave_off()
-            if self._view is not None:
-                self._view.front.push(self.controller.frame())
-
-    def _answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        answer = self.controller.handle(request)
-        if self.controller.playing != self._heeds_interrupts:
-            self._heeds_interrupts = self.controller.playing
+    def handle(self, message: Mapping[str, Any]) -> Reply:
+        """Reply to a message of the browser; while the lab is played, an interrupt of the kernel ends that."""
+        reply = self.controller.handle(message)
+        if self.shown.playing != self._heeds_interrupts:
+            self._heeds_interrupts = self.shown.playing
             on_interrupt(self._interrupt, heed=self._heeds_interrupts)
-        return answer
+        return reply
+
+    def frame(self) -> Frame:
+        """Return what has changed since the frame before."""
+        return self.controller.frame()
 
     def _interrupt(self) -> None:
         self.controller.interrupted = True
 
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
+    def _show(self) -> None:
+        """Tell the browser how things are after a cell has driven the lab; Reset comes back to here."""
         with lock:
-            png, words = still_of(self.controller).png(), self.text
-            if self._view is None:
-                self.controller.leave_off()
-                self._view = LiveView("lab", self._answer)
-            return mimebundle(self._view, png, words, f"{words}\n\n{self.runner.source}")
+            self.driver.leave_off()
+            super()._show()
+
+    def _picture(self) -> Still:
+        return self.shown.still()
+
+    def _alt(self) -> str:
+        return self.text
+
+    def _plain(self) -> str:
+        return f"{self.text}\n\n{self.runner.source}"
+
+    def _page(self) -> str:
+        """Return a replay of the run so far; ``record`` says more of one: how long, and what can be turned in it."""
+        return self.record(min(max(self.runner.updates, 1), MOST_UPDATES)).page()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        with lock:
+            if self._front is None:
+                self.driver.leave_off()
+            return super()._repr_mimebundle_(include, exclude)
+
+
+def _panel_names(given: Sequence[str]) -> list[PanelName]:
+    names = [PanelName(name) for name in _names("panels", given, tuple(PanelName))]
+    if not names:
+        raise ValueError(f"Lab: panels must be one or more names out of {', '.join(PanelName)}, got {given!r}")
+    return names
 
 
 def _names(field: str, given: Any, allowed: Sequence[str]) -> tuple[str, ...]:
@@ -222,3 +230,59 @@ def _names(field: str, given: Any, allowed: Sequence[str]) -> tuple[str, ...]:
         if name not in allowed:
             raise ValueError(f"Lab: {field} must be names out of {', '.join(allowed)}, got {name!r}")
     return tuple(dict.fromkeys(given))
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What ``Lab.preset(name)`` sets up; ``say`` is what to look for, ``speed`` one at which it can be seen."""
+
+    task: str
+    recipe: Recipe
+    controls: tuple[str, ...]
+    say: str
+    speed: str = switches.USUAL_SPEED
+
+
+PRESETS = {
+    "healthy": Preset(
+        "digits",
+        Recipe(lr=0.1),
+        ("zero_grad", "set_to_none", "lr", "speed"),
+        "The loss falls; .grad holds one batch at a time.",
+    ),
+    "forgot zero_grad": Preset(
+        "digits",
+        Recipe(zero_grad=False, lr=0.1),
+        ("zero_grad", "lr", "speed"),
+        "Old batches pile up in .grad, and the loss begins to swing.",
+        "10 updates/s",
+    ),
+    "swing in a bowl": Preset(
+        "bowl",
+        Recipe(zero_grad=False, lr=0.2),
+        ("zero_grad", "lr", "speed"),
+        "The weights swing from side to side and never settle.",
+        "10 updates/s",
+    ),
+    "accumulation": Preset(
+        "line",
+        Recipe(accumulate=4, lr=0.01),
+        ("accumulate", "divide_loss", "zero_grad", "lr", "speed"),
+        "Four arrows, head to tail, make one step.",
+        "statements",
+    ),
+    "forgot to divide": Preset(
+        "line",
+        Recipe(accumulate=4, divide_loss=False, lr=0.01),
+        ("accumulate", "divide_loss", "lr", "speed"),
+        "The sum of four losses takes steps four times too long.",
+        "10 updates/s",
+    ),
+    "fp16 overflow": Preset(
+        "line",
+        Recipe(amp="fp16", lr=0.01),
+        ("amp", "clip", "lr", "zero_grad", "speed"),
+        "At a scale of 65,536 the gradients overflow: steps are skipped, and the scale is halved until they fit.",
+        "1 update/s",
+    ),
+}

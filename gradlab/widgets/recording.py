@@ -6,8 +6,9 @@ Every number in a recording was computed by PyTorch when it was recorded: each r
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +16,17 @@ from ..loop import SWITCHES, OnOff, Recipe, Run
 from ..scenes import PanelName
 from .controller import LabController
 from .controls import UNSWITCHED, USUAL_SPEED
-from .frames import RECORDED, Frame
-from .replay_page import replay_page
+from .driver import USUAL_EVERY, RunDriver
+from .frames import RECORDED
+from .live import checked_path, replay_page
+from .requests import Frame
+from .shown_run import ShownRun
 
 MOST_UPDATES = 1000
 _MOST_TURNS = 2
 _MOST_TRACKS = 64
 _STATEMENTS = 4  # updates at the start of a track that are recorded statement by statement
-_EVERY, _READ_ALONG = 1000 / 60, 350.0  # ms on the clock of the pictures between two updates, and two statements
+_READ_ALONG = 350.0  # ms on the clock of the pictures between two statements
 
 Loops = Sequence[tuple[int, Recipe | str]]
 
@@ -50,14 +54,16 @@ class Recording:
     words: str
     png: bytes = field(repr=False)
 
-    def save(self, path: str | Path) -> Path:
-        """Write one HTML file that plays everywhere, without a kernel and without a network; return its path."""
-        if not isinstance(path, (str, Path)) or Path(path).suffix != ".html":
-            raise ValueError(f"Recording.save: path must end in .html, got {str(path)!r}")
+    def page(self) -> str:
+        """Return one HTML document that plays everywhere, without a kernel and without a network."""
         told = {"title": self.title, "marks": self.marks, "tracks": [vars(track) for track in self.tracks]}
-        page = replay_page(told, self.title, self.caption, self.words, self.png)
-        Path(path).write_text(page, encoding="utf-8")
-        return Path(path)
+        return replay_page(told, self.title, self.caption, self.words, self.png)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the page as a file; return its path."""
+        target = checked_path("Recording.save", path, (".html",))
+        target.write_text(self.page(), encoding="utf-8")
+        return target
 
 
 @dataclass(frozen=True)
@@ -101,22 +107,21 @@ class Recorder:
         """Make the run of these loops anew; return its frames from the update ``begin`` on."""
         (_, first), *later = loops
         run = Run(self.task, first if isinstance(first, Recipe) else None, self.seed)
-        if isinstance(first, str):
-            run.edit(first)
         if self.start_weights is not None or isinstance(first, str):
-            run.reset(self.start_weights)
-        controller = LabController(run, self.controls, self.panels)
-        controller.speed = self.speed
-        controller.pace_at, controller.playing = lambda *_, **__: RECORDED, True
-        controller.unswitched.share = math.inf  # nobody waits for it
+            run.reset(self.start_weights, first)
+        shown = ShownRun(run, self.controls, self.panels)
+        shown.speed, shown.pace_at, shown.playing = self.speed, lambda *_, **__: RECORDED, True
+        shown.unswitched.share = math.inf  # nobody waits for it
+        driver = RunDriver(shown)
+        controller = LabController(shown, driver)
         waiting = list(later)
         frames: list[Frame] = []
         for update in range(updates + 1):
             if update:
-                frames += self._one_update(controller, update, begin)
+                frames += _one_update(run, driver, controller, update, begin)
             while waiting and waiting[0][0] <= update:
                 _, loop = waiting.pop(0)
-                controller.edit(loop) if isinstance(loop, str) else controller.switch(loop)
+                controller.attempt(partial(controller.edit, loop)) if isinstance(loop, str) else driver.switch(loop)
             if update == begin:
                 turnable = {*turns, UNSWITCHED} if turns or later else set(turns)
                 frames = [_for_replay(controller.frame(), turnable)]
@@ -125,18 +130,23 @@ class Recorder:
         run.close()
         return frames
 
-    def _one_update(self, controller: LabController, update: int, begin: int) -> list[Frame]:
-        if update <= begin or update > begin + _STATEMENTS:
-            controller.advance_for(_EVERY)
-            return [{**controller.frame(only_due=True), "end": True}] if update > begin else []
-        frames = []
-        run = controller.runner
-        while run.updates < update and not run.done:
-            controller.step_for(_READ_ALONG)
-            frames.append(_without_copy(controller.frame(only_due=True)))
-        if frames:
-            frames[-1]["end"] = True
-        return frames
+
+def _one_update(run: Run, driver: RunDriver, controller: LabController, update: int, begin: int) -> list[Frame]:
+    """Run an update; return its frames, one a statement for those at the start of a track."""
+
+    def train(action: Callable[[], object]) -> None:
+        controller.attempt(partial(controller.train, action))
+
+    if update <= begin or update > begin + _STATEMENTS:
+        train(partial(driver.advance_for, USUAL_EVERY))
+        return [{**controller.frame(only_due=True), "end": True}] if update > begin else []
+    frames = []
+    while run.updates < update and not run.done:
+        train(partial(driver.step_for, _READ_ALONG))
+        frames.append(_without_copy(controller.frame(only_due=True)))
+    if frames:
+        frames[-1]["end"] = True
+    return frames
 
 
 def recording_turns(switches: Sequence[str] | Mapping[str, Any], recipe: Recipe) -> dict[str, list[Any]]:

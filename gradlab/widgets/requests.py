@@ -1,45 +1,25 @@
-"""What a browser asks, checked: its messages are plain JSON and may hold anything."""
+"""From a message of the browser to the reply: read once, done by the one function for it, and told in frames.
+
+Messages are plain JSON and may hold anything; ``front/README.md`` lists them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 _NARROWEST, _WIDEST, _LOWEST, _HIGHEST = 260, 1300, 200, 420  # CSS pixels of a panel
 _MOST_WORDS = 300  # letters of what is said of a bad request
 
+Frame = dict[str, Any]
+Reply = dict[str, Any]
+
 
 class RequestError(ValueError):
     """A request that cannot be done; its words are for the learner."""
-
-
-def read_number(request: Mapping[str, Any], name: str) -> float:
-    """Return a finite number of a request."""
-    value = request.get(name)
-    try:
-        found = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
-    except OverflowError:  # an int that no float can hold
-        found = math.inf
-    if not math.isfinite(found):
-        raise RequestError(f"{name} must be a finite number, got {value!r}")
-    return found
-
-
-def read_whole(request: Mapping[str, Any], name: str) -> int:
-    """Return a whole number of a request."""
-    value = read_number(request, name)
-    if value != int(value):
-        raise RequestError(f"{name} must be a whole number, got {value!r}")
-    return int(value)
-
-
-def read_string(request: Mapping[str, Any], name: str) -> str:
-    """Return a text of a request; half of a pair of surrogates, which no message can carry back, becomes "?"."""
-    value = request.get(name)
-    if not isinstance(value, str):
-        raise RequestError(f"{name} must be a text, got {value!r}")
-    return value.encode("utf-8", "replace").decode("utf-8")
 
 
 class PanelSize(NamedTuple):
@@ -54,14 +34,87 @@ class PanelSize(NamedTuple):
         return self.last if number == count - 1 else self.width, self.height
 
 
-def panel_size(request: Mapping[str, Any]) -> PanelSize:
-    """Return the size that panels have in the browser, kept within what can be laid out."""
-    width, height = _wide(request, "width"), min(max(read_whole(request, "height"), _LOWEST), _HIGHEST)
-    return PanelSize(width, height, _wide(request, "last") if "last" in request else width)
+@dataclass(frozen=True)
+class Request:
+    """What a browser asks to be done, and with what: RequestError for a field that is not what is read."""
+
+    do: Any
+    fields: Mapping[str, Any]
+
+    def get(self, name: str) -> Any:
+        """Return a field as it came, None where there is none."""
+        return self.fields.get(name)
+
+    def number(self, name: str) -> float:
+        """Return a finite number."""
+        value = self.get(name)
+        try:
+            found = math.nan if isinstance(value, bool) or not isinstance(value, (int, float)) else float(value)
+        except OverflowError:  # an int that no float can hold
+            found = math.inf
+        if not math.isfinite(found):
+            raise RequestError(f"{name} must be a finite number, got {value!r}")
+        return found
+
+    def whole(self, name: str) -> int:
+        """Return a whole number."""
+        value = self.number(name)
+        if value != int(value):
+            raise RequestError(f"{name} must be a whole number, got {value!r}")
+        return int(value)
+
+    def text(self, name: str) -> str:
+        """Return a text; half of a pair of surrogates, which no message can carry back, becomes "?"."""
+        value = self.get(name)
+        if not isinstance(value, str):
+            raise RequestError(f"{name} must be a text, got {value!r}")
+        return value.encode("utf-8", "replace").decode("utf-8")
+
+    def panel_size(self) -> PanelSize:
+        """Return the size that panels have in the browser, kept within what can be laid out."""
+        width, height = self._wide("width"), min(max(self.whole("height"), _LOWEST), _HIGHEST)
+        return PanelSize(width, height, self._wide("last") if "last" in self.fields else width)
+
+    def _wide(self, name: str) -> int:
+        return min(max(self.whole(name), _NARROWEST), _WIDEST)
 
 
-def _wide(request: Mapping[str, Any], name: str) -> int:
-    return min(max(read_whole(request, name), _NARROWEST), _WIDEST)
+Actions = Mapping[str, Callable[[Request], Iterable[Frame] | None]]
+"""What may be asked for, and what does it; one that makes frames of its own hands them on as they are made."""
+
+
+Fail = Callable[[Exception | KeyboardInterrupt], None]
+
+
+def reply_to(message: Mapping[str, Any], actions: Actions, fail: Fail, frame: Callable[[], Frame]) -> Reply:
+    """Do what a message asks, and return the reply with a frame at least; ``fail`` says in words what went wrong."""
+    began = time.perf_counter()
+    request = Request(message.get("do"), message)
+    frames: list[Frame] = []
+    went_well = attempt(lambda: frames.extend(_act(request, actions)), fail)
+    if not (frames and went_well):
+        frames.append(frame())
+    work = round((time.perf_counter() - began) * 1000, 1)
+    return {"n": message.get("n"), "client": message.get("client"), "work": work, "frames": frames}
+
+
+def attempt(action: Callable[[], object], fail: Fail) -> bool:
+    """Do something for the learner, and return whether it went well; ``fail`` says in words what did not.
+
+    A traceback under a notebook cell helps nobody.
+    """
+    try:
+        action()
+    except (Exception, KeyboardInterrupt) as error:
+        fail(error)
+        return False
+    return True
+
+
+def _act(request: Request, actions: Actions) -> Iterable[Frame]:
+    if not isinstance(request.do, str) or request.do not in actions:
+        raise RequestError(f"do must be one of {', '.join(actions)}, got {request.do!r}")
+    return actions[request.do](request) or ()
 
 
 def cut_words(words: str) -> str:

@@ -2,70 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import fields, replace
 from typing import Any
 
 from .._process import lock
 from ..doctor import LiveDoctor
-from ..drawing import Drawing
-from ..loop import Run, RunPoint
+from ..drawing import Drawing, draw_chip, draw_loop
+from ..forecast import usable_bytes
+from ..formatting import bytes_text
+from ..loop import SWITCHES, Recipe, Run, RunPoint, UnswitchedRun
 from ..scenes import PanelName, RunScenes, status_line, warning
-from .code import changed_lines
-from .controls import USUAL_SPEED, lab_settings
-from .frames import SIZE, Frame, FrameWriter, Pace, PanelDrawings, live_pace
-from .python_state import python_state
-from .requests import PanelSize
-from .unswitched import UnswitchedCopy
+from .controls import UNSWITCHED, USUAL_SPEED, lab_settings
+from .frames import SIZE, FrameWriter, Pace, PanelDrawings, changed_lines, live_pace
+from .live import Still
+from .requests import Frame, PanelSize
+
+_WIDE, _APART = 930, 10  # CSS pixels: about as wide as a lab in a notebook, so that little moves when the lab comes
+_SIZES = {1: PanelSize(530, 297, 530), 2: PanelSize(530, 270, _WIDE), 3: PanelSize(465, 270, 465)}
+"""Of one panel to three, which with the loop fill rows of two: a last one without a neighbour spans its row."""
+_SMALL = PanelSize(300, 216, 600)
+"""Of more panels, in rows of two beside the loop."""
 
 
 class ShownRun:
-    """A run, its panels and its words; ``frame`` tells the browser what has changed in them."""
+    """A run, its panels and its words; ``frame`` tells the browser what has changed in them.
+
+    ``panels`` and ``controls`` are as in Lab, ``panels`` None for what suits the task. ``named`` says that the name of
+    the run's task is all that is needed to get it again.
+    """
 
     def __init__(
         self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, *, named: bool = True
     ) -> None:
-        """Look at a run; ``panels`` as in Lab, None for what suits the task.
-
-        ``named`` says that the name of the run's task is all that is needed to get it again.
-        """
-        self.runner = runner
-        self.controls = controls
+        """Look at a run."""
+        self.controls, self.chosen_panels = controls, panels
         self.speed = USUAL_SPEED
         """The words of SPEEDS at which Play begins, until the learner chooses another."""
+        self.pace_at: Callable[..., Pace] = live_pace
+        """How often what is costly is drawn."""
         self.playing = False
         """True from the first request for frames to the end of playing."""
-        self.stopped = False
-        """True from the end of a playing that nobody paused to the next thing that is asked."""
-        self.chosen_panels = panels
-        """What was asked for, None for what suits the task."""
-        self._task_text = repr(runner.task.name) if named else "task"  # as a line of Python has it
-        self._doctor = LiveDoctor()
-        self._note, self._oom_message = runner.task.title, ""
-        self._card = ""  # the one that was chosen
-        self._draft, self._wrong = "", 0  # a text that was not taken or that failed, and its line that is wrong
-        self._source, self._changed = runner.source, list[int]()
-        self._memory_due = False  # the loop has changed, and its memory has not been looked at since
+        self.left_off: RunPoint | None = None
+        """Where Reset goes back to, None for the start."""
+        self.draft, self.wrong = "", 0
+        """A text that was not taken or that failed, and the line that is wrong in what is shown."""
+        self.oom_words = ""
+        """How memory ran out."""
+        self.memory_due = False
+        """The loop has changed, and its memory has not been looked at since."""
+        self.unswitched = UnswitchedCopy(self)
+        self._task_text = ""  # as a line of Python has it
         self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
         self._state_due, self._last_state = 0.0, ""
         self._settings_key: object = None
         self._last_settings: dict[str, Any] = {}
-        self._left_off: RunPoint | None = None
-        self.pace_at: Callable[..., Pace] = live_pace
-        """How often what is costly is drawn."""
-        self._scenes = RunScenes(runner)
-        self.screen = PanelDrawings(self._scenes)
-        self._scenes.watch_for(self.panels())
-        self.unswitched = UnswitchedCopy(self)
+        self._card = ""  # the one that was chosen
         self._writer = FrameWriter()
+        self.screen = PanelDrawings(RunScenes(runner))
+        self.show(runner, runner.task.title, repr(runner.task.name) if named else "task")
 
-    def resize(self, size: PanelSize) -> None:
-        """Lay panels out for these sizes from now on."""
-        self.screen.size = size
+    def show(self, runner: Run, words: str, task_text: str = "", *, keep_view: bool = False) -> None:
+        """Show a run that begins; ``keep_view`` leaves a landscape as it is, ``task_text`` names another task."""
+        self.runner = runner
+        self._task_text = task_text or self._task_text
+        self._source, self._changed = runner.source, list[int]()
+        self.wrong, self._doctor = 0, LiveDoctor()
+        self.unswitched.forget()
+        if not keep_view:
+            card, size = self.scenes.card, self.screen.size
+            self.screen = PanelDrawings(RunScenes(runner))
+            self.scenes.card, self.screen.size = card, size
+            self.scenes.watch_for(self.panels())
+        self.screen.zoom = None
+        self.say(words)
+
+    # What is shown ----------------------------------------------------------------------------------------------------
+
+    @property
+    def scenes(self) -> RunScenes:
+        """What the panels draw."""
+        return self.screen.scenes
 
     def panels(self) -> list[PanelName]:
         """Return the names of the panels to show now."""
-        available = self._scenes.names()
+        available = self.scenes.names()
         if self.chosen_panels is not None:  # another task may have no picture: its landscape stands in
             can = (*available, PanelName.SCALER)
             return [name if name in can else PanelName.LANDSCAPE for name in self.chosen_panels]
@@ -75,9 +97,24 @@ class ShownRun:
     def drawings(self, size: PanelSize = SIZE) -> list[Drawing]:
         """Return every panel as it is now, for a still picture."""
         with lock:
-            panels = PanelDrawings(self._scenes)
+            panels = PanelDrawings(self.scenes)
             panels.size = size
             return list(panels.draw(self.panels(), 0.0).values())
+
+    def still(self) -> Still:
+        """Return the picture of a lab: the warning above, the loop with its words, and the panels."""
+        count = len(self.panels())
+        size = _SIZES.get(count, _SMALL)
+        if size is _SMALL and count % 2 == 0:
+            size = size._replace(last=size.width)
+        ran = self.runner.statement
+        words = [text for text in (self.note, status_line(self.runner)) if text]
+        wide = _WIDE - _APART - (size.width if count in _SIZES else 2 * size.width)
+        loop = draw_loop(self.runner.source, range(ran.line, ran.last_line + 1), self.changed, words, wide)
+        chip = draw_chip(self.warning, _WIDE) if self.warning else None
+        if count not in _SIZES:
+            return Still(self.drawings(size), beside=loop, above=chip)
+        return Still([replace(loop, width=loop.width + _APART), *self.drawings(size)], above=chip)
 
     @property
     def changed(self) -> list[int]:
@@ -92,7 +129,7 @@ class ShownRun:
         with lock:
             runner = self.runner
             ran = runner.statement
-            frame = self._writer.write(
+            return self._writer.write(
                 self.screen.draw(self.panels(), self._now, only_due=only_due),
                 updates=runner.updates,
                 state=self._state(only_due=only_due),
@@ -100,16 +137,13 @@ class ShownRun:
                 note=self._note,
                 lit=[ran.line, ran.last_line],
                 changed=self.changed,
-                wrong=self._wrong,
-                draft=self._draft,
+                wrong=self.wrong,
+                draft=self.draft,
                 zoomed=self.screen.zoom is not None,
-                left_off=self._left_off.updates if self._left_off else None,
+                left_off=self.left_off.updates if self.left_off else None,
                 **self._settings(),
                 copy="" if only_due else python_state(runner, self._task_text),
             )
-            if self.stopped:
-                frame["stop"] = True
-            return frame
 
     def _settings(self) -> dict[str, Any]:
         """Return what only a switch, another task or another loop changes: made anew only then."""
@@ -125,7 +159,7 @@ class ShownRun:
         """Return the status line, while playing no oftener than it is due."""
         if not only_due or self._now >= self._state_due:
             self._state_due = self._now + self.screen.pace.words
-            self._last_state = status_line(self.runner, self._scenes.measured)
+            self._last_state = status_line(self.runner, self.scenes.measured)
         return self._last_state
 
     @property
@@ -136,42 +170,176 @@ class ShownRun:
     @property
     def oom_message(self) -> str:
         """How memory ran out, "" if it did not or if other words have come since."""
-        return self._oom_message if self._note == self._oom_message else ""
-
-    def watch(self) -> None:
-        """Have the run count bytes if somebody looks at them: when its panel is due, and once after each switch."""
-        if self._memory_due:  # what is drawn between the switch and the next update shows nothing of it yet
-            self._memory_due = False
-            self.screen.draw_next(PanelName.MEMORY)
-        looked_at = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
-        self.runner.watch_memory = PanelName.MEMORY in self.panels() and looked_at
+        return self.oom_words if self.note == self.oom_words else ""
 
     @property
     def warning(self) -> str:
         """What is wrong with the run, and with a loop of the learner's own; "" if nothing is."""
         return warning(self.runner) or (self._doctor.text() if self.runner.edited else "")
 
-    def listening(self) -> AbstractContextManager[object]:
-        """Let the doctor listen to a loop of the learner's own; a recipe's loop is known to be in order."""
-        return self._doctor if self.runner.edited else nullcontext()
-
-    def tell_all(self) -> None:
-        """Have the next frame tell everything."""
-        self._writer.start_over()
+    # What changes it --------------------------------------------------------------------------------------------------
 
     def say(self, words: str) -> None:
         """Put words under the status line, from the next frame on."""
         self._note = words
 
-    def _start_showing(self, words: str, *, keep_scenes: bool = False) -> None:
-        self._source, self._changed, self._wrong = self.runner.source, [], 0
+    def tell_all(self) -> None:
+        """Have the next frame tell everything."""
+        self._writer.start_over()
+
+    def tell_again(self, *keys: str) -> None:
+        """Have the next frame tell these, whether they have changed or not."""
+        self._writer.tell_again(*keys)
+
+    def compare_to_gpu(self, card: str) -> None:
+        """Hold memory against a card by its name, or against none (""); ValueError for a name that is unknown."""
+        self.scenes.card = (card, usable_bytes(card)) if card else None
+        self._card = card
+        self.screen.draw_next(PanelName.MEMORY)
+        held = self.scenes.capacity()
+        self.say(
+            f"Memory is held against {held[0]}: {bytes_text(held[1])}." if held else "Memory is held against no card."
+        )
+
+    def listening(self) -> AbstractContextManager[object]:
+        """Let the doctor listen to a loop of the learner's own; a recipe's loop is known to be in order."""
+        return self._doctor if self.runner.edited else nullcontext()
+
+    def listen_anew(self) -> None:
+        """Forget what the doctor has heard: another loop runs."""
         self._doctor = LiveDoctor()
-        self.unswitched.forget()
-        if not keep_scenes:
-            card, self._scenes = self._scenes.card, RunScenes(self.runner)
-            self._scenes.card = card
-            size, self.screen = self.screen.size, PanelDrawings(self._scenes)
-            self.screen.size = size
-            self._scenes.watch_for(self.panels())
-        self.screen.zoom = None
-        self.say(words)
+
+    def pass_time(self, every: float, *, full_speed: bool) -> None:
+        """Get ready for a frame that will be seen for ``every`` ms, the next one of a lab that is played."""
+        self._now += every
+        self.screen.pace = self.pace_at(every, full_speed=full_speed)
+        self.count_bytes_if_seen()
+
+    def count_bytes_if_seen(self) -> None:
+        """Have the run count bytes if somebody looks at them: when its panel is due, and once after each switch."""
+        if self.memory_due:  # what is drawn between the switch and the next update shows nothing of it yet
+            self.memory_due = False
+            self.screen.draw_next(PanelName.MEMORY)
+        looked_at = not self.playing or self.screen.due(PanelName.MEMORY, self._now)
+        self.runner.watch_memory = PanelName.MEMORY in self.panels() and looked_at
+
+
+class UnswitchedCopy:
+    """Keeps a copy of the run from before the newest switch, and has it keep pace with the run."""
+
+    def __init__(self, shown: ShownRun) -> None:
+        """Begin without one."""
+        self._shown = shown
+        self.share = 0.1
+        """How much of a processor core it may take."""
+        self._run: UnswitchedRun | None = None
+        self._wanted = True
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it is shown; what is not shown does not go on."""
+        return self._wanted
+
+    @wanted.setter
+    def wanted(self, on: bool) -> None:
+        self._wanted = on
+        self._shown.scenes.unswitched = self._run if on else None
+
+    @property
+    def possible(self) -> bool:
+        """Is there a switch to turn, and a loss to show beside?
+
+        Not where a GPU's memory is shown: its allocator would count the copy too.
+        """
+        panels, device = self._shown.panels(), self._shown.runner.task.device
+        loss = PanelName.LOSS in panels or PanelName.HELD_OUT in panels
+        counted = PanelName.MEMORY in panels and device.startswith("cuda")
+        return loss and not counted and any(name in SWITCHES for name in self._shown.controls)
+
+    def ticks(self) -> dict[str, bool]:
+        """Return the value of its control, by the name; nothing where it has none."""
+        return {UNSWITCHED: self._wanted} if self.possible else {}
+
+    @contextmanager
+    def through_switch(self, recipe: Recipe) -> Iterator[None]:
+        """Around a switch to another recipe: from then on the run goes on in a copy without it."""
+        if recipe == self._shown.runner.recipe:
+            yield
+            return
+        kept = self._copy()
+        yield
+        switched = ", ".join(kept.recipe.changes_from(recipe)) if kept is not None else ""
+        if kept is None or not switched:
+            self.forget()
+            return
+        kept.switched = switched
+        self._run = self._shown.scenes.unswitched = kept
+        if PanelName.HELD_OUT in self._shown.panels():
+            self._shown.scenes.watch_unswitched(kept)
+
+    def follow(self, every: float) -> None:
+        """Go on to where the run is; what it has done since the last call will be seen for ``every`` ms."""
+        if self._run is not None and self._wanted:
+            self._run.follow(self._shown.runner.updates, self.share * every)
+
+    def end(self, why: str) -> None:
+        """Go no further; the curve stays."""
+        if self._run is not None and self._wanted:
+            self._run.end(why)
+
+    def forget(self) -> None:
+        """Show the run alone."""
+        if self._run is not None:
+            self._run.end("no longer shown")
+        self._run = self._shown.scenes.unswitched = None
+
+    def _copy(self) -> UnswitchedRun | None:
+        """Return the run as it would go on from here, None where that is not shown."""
+        runner = self._shown.runner
+        if runner.edited or not (self.possible and self._wanted):
+            return None
+        if self._run is not None and self._run.begun == runner.updates:  # two switches at one update count as one
+            return self._run
+        try:
+            return runner.unswitched()
+        except Exception:  # there is no memory for it, or a model of the learner's own cannot be copied
+            return None
+
+
+def python_state(run: Run, task: str) -> str:
+    """Return the line: the task, its start, every change of the loop at its update, the updates between them, and the
+    statements since; "" where the loop was changed so often that not every change is known.
+
+    ``task`` is how the line names the task: ``'digits'`` with its quotes, or a name for one that the learner made.
+    """
+    if not run.all_loops_known:
+        return ""
+    (_, first), *later = run.loops
+    recipe = first if isinstance(first, Recipe) else run.recipe
+    line = f"Lab({task}, {_recipe(recipe)})"
+    if isinstance(first, str):
+        line += f".edit({first!r})"
+    if run.start_weights is not None or isinstance(first, str):
+        weights = "" if run.start_weights is None else f"weights={run.start_weights!r}"
+        line += f".reset({weights})"
+    done, now = 0, recipe
+    for updates, loop in later:
+        line += f".run({updates - done})" if updates > done else ""
+        done = updates
+        if isinstance(loop, str):
+            line += f".edit({loop!r})"
+            continue
+        changes = {
+            f.name: getattr(loop, f.name) for f in fields(Recipe) if getattr(loop, f.name) != getattr(now, f.name)
+        }
+        line += f".switch({', '.join(f'{name}={value!r}' for name, value in changes.items())})"
+        now = loop
+    line += f".run({run.updates - done})" if run.updates > done else ""
+    begun = run.statements_since_update
+    return line + (f".step({begun})" if begun > 1 else ".step()" if begun else "")
+
+
+def _recipe(recipe: Recipe) -> str:
+    given = {f.name: getattr(recipe, f.name) for f in fields(Recipe) if getattr(recipe, f.name) != f.default}
+    given["lr"] = recipe.lr
+    return f"Recipe({', '.join(f'{name}={value!r}' for name, value in given.items())})"

@@ -137,7 +137,7 @@ class Patient(Instrument):
     def png(self) -> bytes:
         """Return the still picture."""
         with lock:
-            return self._png(self._now())
+            return self._picture().png()
 
     # What the learner does --------------------------------------------------------------------------------------------
 
@@ -151,14 +151,10 @@ class Patient(Instrument):
         self.handle({"do": "reveal"})
         return self
 
-    def _do(self, request: Mapping[str, Any]) -> None:
-        do = request.get("do")
-        if do == "edit":
-            self._edit(str(request.get("text", "")))
-        elif do == "reveal":
-            self._reveal()
-        else:
-            super()._do(request)
+    def actions(self) -> Any:
+        """Return what the browser may ask for, and what does it."""
+        edit, reveal = lambda asked: self._edit(asked.text("text")), lambda asked: self._reveal()
+        return {**super().actions(), "edit": edit, "reveal": reveal}
 
     def _edit(self, text: str) -> None:
         self._writer.tell_again("draft", "wrong", "loop")

@@ -1,0 +1,180 @@
+"""What a notebook holds of a lab or an instrument: its live view, and the picture and words where there is no kernel."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import html
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import ipywidgets as widgets
+
+from .._process import lock
+from ..drawing import Drawing, to_png, to_svg
+from ..formatting import png_img
+from ..front import FrontEnd, joined_module, style_sheet
+from .requests import Frame, Reply
+
+_BARS = 110  # CSS pixels that the controls of a lab take above what its still picture shows
+
+
+class Still(NamedTuple):
+    """A picture of what is shown: panels in columns, with what stands at the left of all of them, and above."""
+
+    panels: list[Drawing]
+    columns: int = 2
+    beside: Drawing | None = None
+    above: Drawing | None = None
+
+    def png(self) -> bytes:
+        """Return it as a PNG."""
+        return to_png(self.panels, self.columns, beside=self.beside, above=self.above)
+
+    def svg(self) -> str:
+        """Return it as SVG."""
+        return to_svg(self.panels, self.columns, beside=self.beside, above=self.above)
+
+
+class Live(ABC):
+    """What a cell shows live: the browser asks it by ``handle``, a cell drives it, and ``save`` keeps it."""
+
+    _entry: ClassVar[str] = "instrument"  # the module of the browser that paints it
+    _kinds: ClassVar[tuple[str, ...]] = (".png", ".svg", ".html")
+    _front: FrontEnd | None = None
+    _replying = False
+
+    @abstractmethod
+    def handle(self, message: Mapping[str, Any]) -> Reply:
+        """Do what a message of the browser asks (``front/README.md``), and return the reply; nothing is raised."""
+
+    @abstractmethod
+    def frame(self) -> Frame:
+        """Return what has changed since the frame before."""
+
+    @abstractmethod
+    def _picture(self) -> Still:
+        """Return what is shown now as a picture."""
+
+    @abstractmethod
+    def _alt(self) -> str:
+        """Return the words for who cannot see the picture."""
+
+    @abstractmethod
+    def _plain(self) -> str:
+        """Return what stands where neither the live view nor the picture can be shown."""
+
+    def _page(self) -> str:
+        """Return a page without a kernel."""
+        raise NotImplementedError
+
+    def save(self, path: str | Path) -> Path:
+        """Write what is shown as ``.png`` or ``.svg``, or a page that needs no kernel as ``.html``; return the path."""
+        target = checked_path(f"{type(self).__name__}.save", path, self._kinds)
+        with lock:
+            if target.suffix == ".png":
+                target.write_bytes(self._picture().png())
+            else:
+                text = self._picture().svg() if target.suffix == ".svg" else self._page()
+                target.write_text(text, encoding="utf-8")
+        return target
+
+    def tell_progress(self, share: float | None) -> None:
+        """Show how far a long computation is, from 0 to 1; None ends it."""
+        if self._front is not None:
+            self._front.send({"progress": share})
+
+    def _show(self) -> None:
+        """Tell the browser how things are, unless the reply to its own request does."""
+        with lock:
+            if self._front is not None and not self._replying:
+                self._front.push(self.frame())
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
+        with lock:
+            png, alt, words = self._picture().png(), self._alt(), self._plain()
+            if self._front is None:
+                self._front = FrontEnd(self._entry, self.handle)
+                self._html = widgets.HTML()
+                self._widget = widgets.VBox([self._html, self._front])
+            self._html.value = _still_html(self._front.lab_id, png, alt)
+        view = {"version_major": 2, "version_minor": 0, "model_id": self._widget.model_id}
+        data = {
+            "application/vnd.jupyter.widget-view+json": view,
+            "image/png": base64.b64encode(png).decode(),
+            "text/plain": words,
+        }
+        # That it is a still of something live is told on a page made of the notebook (commands/page.html.j2).
+        return data, {"image/png": {"width": _pixels(png, 16), "alt": alt, "live": True}}
+
+
+def checked_path(owner: str, path: object, kinds: tuple[str, ...]) -> Path:
+    """Return the path of a file to be written; ValueError unless it ends in one of these."""
+    if isinstance(path, (str, Path)) and Path(path).suffix in kinds:
+        return Path(path)
+    allowed = " or ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1]]))
+    raise ValueError(f"{owner}: path must end in {allowed}, got {str(path)!r}")
+
+
+def _still_html(lab_id: str, png: bytes, words: str) -> str:
+    """Return the picture that is seen where the widget's JavaScript does not load, and what to do then."""
+    help_ = (
+        "This is a still picture: the live lab has not loaded. If it stays, install anywidget where Jupyter "
+        "runs (<code>pip install anywidget</code>) and reload this page. <code>lab.run(updates=20)</code> works "
+        "meanwhile."
+    )
+    room = f"min-height: {_pixels(png, 20) + _BARS}px"  # of the lab, so that nothing jumps when it comes
+    return (
+        f'<div data-gradlab-still="{lab_id}" style="{room}">{png_img(png, words, _pixels(png, 16))}'
+        f"<p>{html.escape(words)}</p><p>{help_}</p></div>"
+    )
+
+
+def _pixels(png: bytes, at: int) -> int:
+    """Return the width (bytes 16 to 20 of a PNG) or the height in CSS pixels; it is drawn at twice their density."""
+    return int.from_bytes(png[at : at + 4], "big") // 2
+
+
+def replay_page(
+    recording: dict[str, Any],
+    title: str,
+    caption: str,
+    words: str,
+    png: bytes,
+    entry: str = "replay",
+    start: str = "startReplay",
+) -> str:
+    """Return the document, in which the function ``start`` of the module ``entry`` plays; it loads nothing else.
+
+    ``caption`` stands below the title; ``words`` say what the picture ``png`` shows, where scripts do not run.
+    """
+    told = json.dumps(recording, separators=(",", ":"), ensure_ascii=False, default=list)
+    packed = base64.b64encode(gzip.compress(told.encode(), 9, mtime=0)).decode()
+    module = joined_module(entry).replace("</script", "<\\/script")
+    return f"""<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>{html.escape(title)}</title>
+<link rel="icon" href="data:,">
+<style>
+body {{ margin: 0 auto; max-width: 1500px; padding: 8px; }}
+@media (prefers-color-scheme: dark) {{ body {{ background: #1b1d21; color: #ececec; }} }}
+header {{ padding: 0 8px; font: 16px/1.4 system-ui, "DejaVu Sans", sans-serif; }}
+h1 {{ margin: 4px 0; font-size: 1.35em; }}
+header p {{ margin: 0 0 8px; }}
+{style_sheet()}</style>
+<header><h1>{html.escape(title)}</h1><p>{html.escape(caption)}</p></header>
+<main id="lab"></main>
+<noscript>{png_img(png, words, 800)}<p>{html.escape(words)}</p></noscript>
+<script type="text/plain" id="recording">{packed}</script>
+<script type="module">
+{module}
+{start}(document.getElementById("lab"), document.getElementById("recording").textContent);
+</script>
+</html>
+"""
