@@ -85,7 +85,7 @@ class Page:
     """What a page knows of a lab: all frames so far, put together."""
 
     def __init__(self, lab: Any) -> None:
-        self.handle = lab.handle if hasattr(lab, "controller") else lab.handle
+        self.handle = lab.handle
         self.shown: Frame = {}
         self.values: dict[str, Any] = {}
         self.panels: dict[str, PanelSeen] = {}

@@ -42,8 +42,8 @@ class Frames:
 
     def __init__(self, lab: Lab, *, as_played: bool) -> None:
         self.run, self.as_played = lab.runner, as_played
-        self.names = lab.controller.panels()
-        self.screen = PanelDrawings(lab.controller.screen.scenes)
+        self.names = lab.shown.panels()
+        self.screen = PanelDrawings(lab.shown.screen.scenes)
         self.encoders = {name: Encoder() for name in self.names}
         self.now = 0.0
         self.spent: list[float] = []  # ms
@@ -91,17 +91,17 @@ def compared(task: str) -> Iterator[tuple[str, str, str, bool]]:
 def million(task: str = "digits") -> Iterator[tuple[str, str, str, bool]]:
     """Play a million updates at full speed; yield name, figure, target and whether it is met."""
     process = psutil.Process()
-    controller = Lab(task, panels=PANELS[task]).controller
-    controller.handle({"do": "hello", "n": 0, "client": "bench"})
+    lab = Lab(task, panels=PANELS[task])
+    lab.handle({"do": "hello", "n": 0, "client": "bench"})
     request = {"do": "frames", "count": 1, "every": 25.0, "seconds": 0.025, "client": "bench"}
     marks = [10_000, *range(MILLION // 5, MILLION + 1, MILLION // 5)]
     held: list[float] = []
     began, number, sent, updates = time.perf_counter(), 0, 0, 0
     while marks:
         number += 1
-        answer = controller.handle({**request, "n": number})
+        answer = lab.handle({**request, "n": number})
         sent += len(json.dumps(answer, separators=(",", ":")))
-        updates = controller.runner.updates
+        updates = shown.runner.updates
         if updates >= marks[0]:
             marks.pop(0)
             held.append(process.memory_info().rss / 1e6)

@@ -26,7 +26,7 @@ def cost(panels: list[str], speed: dict[str, float]) -> float:
     lab.run(20)
     before, began = lab.runner.updates, time.process_time()
     for number in range(FRAMES):
-        lab.controller.handle({"do": "frames", "count": 1, "n": number, "client": "bench", **speed})
+        lab.handle({"do": "frames", "count": 1, "n": number, "client": "bench", **speed})
     return (time.process_time() - began) / (lab.runner.updates - before)
 
 

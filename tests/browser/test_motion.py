@@ -123,7 +123,7 @@ def test_a_zoom_is_left_by_the_button_that_it_brings(lab_page: Callable[..., Not
     expect(show_all).to_be_focused()
     page.page.keyboard.press("Enter")
     expect(show_all).to_have_count(0)
-    assert page.ask("lab.controller.screen.zoom") is None
+    assert page.ask("lab.shown.screen.zoom") is None
     page.button("Play").focus()
     page.wait_until_painted()
     assert page.pictures()[0] == whole
@@ -140,7 +140,7 @@ def test_the_weights_stay_under_the_pointer_up_to_the_corner(lab_page: Callable[
     mouse.down()
     corner = place(page, "landscape", 0.3, 0.2)
     mouse.move(*corner, steps=12)
-    half = "max(map(abs, lab.controller._scenes._contours().x))"
+    half = "max(map(abs, lab.shown.scenes._contours().x))"
     before = page.ask(half)
     page.page.wait_for_timeout(500)  # more than the kernel needs to answer
     assert page.ask(half) >= before

@@ -133,7 +133,7 @@ def test_a_lab_out_of_sight_stops(lab_page: Callable[..., Notebook]) -> None:
     page.wait_for_updates(1)
     page.page.wait_for_timeout(200)
     assert page.ask("old.runner.updates") == updates
-    assert page.ask("old.controller.playing") is False
+    assert page.ask("old.shown.playing") is False
 
 
 @pytest.mark.parametrize("places", [1, 2])

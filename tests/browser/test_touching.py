@@ -12,7 +12,7 @@ from .driving import Notebook
 
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
 WEIGHTS = "[v for p in lab.runner.model.parameters() for v in p.flatten().tolist()]"
-DRAWN = "(lambda d, m: (d.width, list(map(float, m.points)), m.drag.x.start, m.drag.x.per_pixel, m.drag.y.start, m.drag.y.per_pixel))(*(lambda d: (d, d.find('now')))(__import__('gradlab.drawing').drawing.draw(__import__('gradlab').scenes.RunScenes(lab.runner).landscape(), *lab.controller.screen.size[:2])))"  # noqa: E501
+DRAWN = "(lambda d, m: (d.width, list(map(float, m.points)), m.drag.x.start, m.drag.x.per_pixel, m.drag.y.start, m.drag.y.per_pixel))(*(lambda d: (d, d.find('now')))(__import__('gradlab.drawing').drawing.draw(__import__('gradlab').scenes.RunScenes(lab.runner).landscape(), *lab.shown.screen.size[:2])))"  # noqa: E501
 CELLS = "() => jupyterapp.shell.currentWidget.content.model.sharedModel.cells.map(cell => cell.source)"
 PARTS = """lab => [...lab.querySelectorAll('.gl-control, .gl-button, canvas, pre.gl, .gl-state, .gl-note')]
   .filter(part => part.getClientRects().length)
@@ -83,18 +83,18 @@ def test_the_loss_is_zoomed_by_mouse_and_by_keys(lab_page: Callable[..., Noteboo
     mouse.move(*place(page, "loss", 0.6, 0.55), steps=5)
     mouse.up()
     page.page.wait_for_timeout(300)
-    low, high = page.ask("lab.controller.screen.zoom")
+    low, high = page.ask("lab.shown.screen.zoom")
     assert 10 < low < 50 < high < 90
     page.panel("loss").dblclick(position={"x": 100, "y": 60})
     page.page.wait_for_timeout(300)
-    assert page.ask("lab.controller.screen.zoom") is None
+    assert page.ask("lab.shown.screen.zoom") is None
     page.panel("loss").focus()
     page.page.keyboard.press("+")
     page.page.wait_for_timeout(300)
-    assert page.ask("lab.controller.screen.zoom") is not None
+    assert page.ask("lab.shown.screen.zoom") is not None
     page.page.keyboard.press("0")
     page.page.wait_for_timeout(300)
-    assert page.ask("lab.controller.screen.zoom") is None
+    assert page.ask("lab.shown.screen.zoom") is None
     page.page.mouse.move(0, 0)
     page.button("Play").focus()
     page.page.wait_for_timeout(200)

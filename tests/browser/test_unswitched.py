@@ -14,11 +14,11 @@ from .driving import Notebook
 CELL = """from gradlab import Lab, Recipe
 lab = Lab("digits", Recipe(lr=0.2), controls=["zero_grad"], panels=["held-out loss", "gradient"], speed="10 updates/s")
 lab.run(updates=200)"""
-SHOWN = "lab.controller.screen.scenes.held_out().unswitched"
+SHOWN = "lab.shown.screen.scenes.held_out().unswitched"
 # Where the newest point of the curve without the switch lies, as a part of the panel.
 PLACE = (
     "(lambda d: [float(d.find('without').points[-2]) / d.width, float(d.find('without').points[-1]) / d.height])"
-    "(lab.controller.screen.draw(['held-out loss'], 0)['held-out loss'])"
+    "(lab.shown.screen.draw(['held-out loss'], 0)['held-out loss'])"
 )
 # Counts the pixels of a panel that are not those that were kept before.
 KEEP = "canvas => { window.kept = canvas.toDataURL(); }"
@@ -56,7 +56,7 @@ def test_the_loss_without_the_switch_grows_beside_the_loss_and_can_be_read(
     page.wait_for("lab => !lab.querySelector('[name=unswitched]').checked")
     page.wait_until_still()
     assert canvas.evaluate(DIFFERS)
-    assert "without" not in page.ask("[m.id for m in lab.controller.screen._drawings['held-out loss'].marks]")
+    assert "without" not in page.ask("[m.id for m in lab.shown.screen._drawings['held-out loss'].marks]")
     assert page.ask(f"{SHOWN} is None")
 
 

@@ -99,7 +99,7 @@ def test_shift_enter_runs_the_cell_and_moves_on(lab_page: Callable[..., Notebook
     page.page.wait_for_timeout(500)
     page.wait_until_painted()
     assert page.ask("id(lab)") != before, "the cell has run"
-    assert page.ask("lab.runner.updates, lab.controller.playing") == (0, False)
+    assert page.ask("lab.runner.updates, lab.shown.playing") == (0, False)
 
 
 @pytest.mark.parametrize("where", ["Play", "editor"])

@@ -85,11 +85,11 @@ class Account:
 
 def recorded(recipe: Recipe) -> list[dict[str, Any]]:
     """The frames of a lab that plays statement by statement, from its beginning."""
-    controller = Lab("digits", recipe).controller
-    frames = controller.handle({"do": "hello", "n": 0, "client": "test"})["frames"]
+    lab = Lab("digits", recipe)
+    frames = lab.handle({"do": "hello", "n": 0, "client": "test"})["frames"]
     while len(frames) < FRAMES:
         request = {"do": "frames", "count": FRAMES - len(frames), "every": 350, "n": 1, "client": "test"}
-        frames += controller.handle(request)["frames"]
+        frames += lab.handle(request)["frames"]
     return frames
 
 

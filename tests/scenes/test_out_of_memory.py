@@ -58,14 +58,14 @@ def lab(monkeypatch: pytest.MonkeyPatch) -> Lab:
 
 def words(lab: Lab) -> str:
     """What the Lab says under its state."""
-    return lab.controller.note
+    return lab.shown.note
 
 
 @pytest.mark.parametrize("where", ["forward", "backward"])
 def test_it_is_explained_with_what_was_alive(lab: Lab, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     monkeypatch.setattr(Hungry, "where", where)
     monkeypatch.setattr(Hungry, "armed", True)
-    lab.controller.update()
+    lab.handle({"do": "update"})
     said = words(lab)
     module = {"forward": "2", "backward": "3"}[where]  # in backward the layer that made the gradient
     line = {"forward": "line 7, output = model(x)", "backward": "line 9, loss.backward()"}[where]
@@ -87,7 +87,7 @@ def test_the_graph_is_let_go_and_weights_stay(lab: Lab, monkeypatch: pytest.Monk
     before = [p.detach().clone() for p in lab.runner.model.parameters()]
     gc.disable()
     try:
-        lab.controller.update()
+        lab.handle({"do": "update"})
         assert "Out of memory" in words(lab)
         assert Hungry.held is not None
         assert Hungry.held() is None  # nobody holds the graph any more
@@ -101,18 +101,18 @@ def test_the_lab_lives_on(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Hungry, "armed", True)
     page = Page(lab).play(3)
     assert page.stopped
-    assert not lab.controller.playing
-    lab.controller.update()  # it still does not fit, and says so again
+    assert not lab.shown.playing
+    page.ask("update")  # it still does not fit, and says so again
     assert "Out of memory" in words(lab)
     assert lab.runner.updates == 3
     page.turn("amp", "bf16")
     assert words(lab) == "AMP bf16"
-    lab.controller.update()
+    page.ask("update")
     assert lab.runner.updates == 4
     page.turn("amp", "off")
-    lab.controller.step()
+    page.ask("statement")
     for _ in range(5):
-        lab.controller.step()
+        page.ask("statement")
     assert "Out of memory" in words(lab)
     lab.reset()
     assert lab.runner.updates == 0
@@ -121,7 +121,7 @@ def test_the_lab_lives_on(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.run(2)
     assert lab.runner.updates == 2
     Page(lab).turn("task", "line")
-    lab.controller.update()
+    lab.handle({"do": "update"})
     assert lab.runner.updates == 1
 
 
@@ -134,7 +134,7 @@ def test_it_trains_on_as_if_nothing_had_been(lab: Lab, monkeypatch: pytest.Monke
         for key in one:
             two[key].copy_(one[key])
     monkeypatch.setattr(Hungry, "armed", True)
-    lab.controller.update()
+    lab.handle({"do": "update"})
     monkeypatch.setattr(Hungry, "armed", False)
     lab.run(4)
     other.run(5)
@@ -153,7 +153,7 @@ def test_running_from_a_cell_is_explained_too(lab: Lab, monkeypatch: pytest.Monk
 def test_without_a_ledger_it_tells_what_the_loop_keeps(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = Lab(lab.runner.task, Recipe(lr=0.05, optimizer="adam"), panels=["loss"]).run(2)
     monkeypatch.setattr(Hungry, "armed", True)
-    shown.controller.update()
+    shown.handle({"do": "update"})
     assert "Alive of what the loop keeps: optimizer " in words(shown)
 
 
@@ -165,10 +165,10 @@ def test_an_earlier_update_is_no_witness(lab: Lab, monkeypatch: pytest.MonkeyPat
 
 def test_a_loop_of_ones_own_is_got_over_too(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     source = lab.runner.source.replace("loss.backward()", "(loss * 1.0).backward()")
-    assert lab.controller.edit(source)
+    lab.edit(source)
     lab.run(2)
     monkeypatch.setattr(Hungry, "armed", True)
-    lab.controller.update()
+    lab.handle({"do": "update"})
     assert "Out of memory at line 7, output = model(x), in 2." in words(lab)
     monkeypatch.setattr(Hungry, "armed", False)
     lab.run(2)
@@ -185,10 +185,10 @@ def test_a_picture_that_finds_no_memory_stays_as_it_was(lab: Lab, monkeypatch: p
 
 
 def test_another_error_is_none_of_its_business(lab: Lab) -> None:
-    assert lab.controller.edit(lab.runner.source.replace("loss.backward()", "loss.bakward()"))
+    lab.handle({"do": "edit", "text": lab.runner.source.replace("loss.backward()", "loss.bakward()")})
     with pytest.raises(LoopError, match="bakward"):
         lab.run(1)
-    lab.controller.update()
+    lab.handle({"do": "update"})
     assert "Out of memory" not in words(lab)
 
 

@@ -49,10 +49,10 @@ def test_the_card_stays_through_a_reset_and_another_task_and_leaves_the_recipe_a
     page.turn("task", "digits")
     assert page.values["card"] == "L4"
     assert any(text.startswith("L4 holds") for text in told(page))
-    assert lab.controller._scenes.memory().capacity == ("L4", GPUS["L4"])
+    assert lab.shown.scenes.memory().capacity == ("L4", GPUS["L4"])
     lab.switch(zero_grad=False, card="T4")
     assert not lab.runner.recipe.zero_grad
-    assert lab.controller._scenes.memory().capacity == ("T4", GPUS["T4"])
+    assert lab.shown.scenes.memory().capacity == ("T4", GPUS["T4"])
 
 
 def test_an_unknown_card_is_refused_and_changes_nothing() -> None:
@@ -60,7 +60,7 @@ def test_an_unknown_card_is_refused_and_changes_nothing() -> None:
     with pytest.raises(ValueError, match=r"card must be one of T4, .*got 'RTX'"):
         lab.switch(card="RTX", lr=0.5)
     assert lab.runner.recipe.lr == 0.01
-    assert lab.controller._scenes.memory().capacity == ("T4", GPUS["T4"])
+    assert lab.shown.scenes.memory().capacity == ("T4", GPUS["T4"])
 
 
 def test_on_cuda_the_device_itself_is_the_card(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ torch.set_num_threads(1)
 
 def gradient(lab: Lab) -> str:
     """The words of the gradient panel."""
-    return next(drawing for drawing in lab.controller.drawings() if drawing.title == "gradient in .grad").words
+    return next(drawing for drawing in lab.shown.drawings() if drawing.title == "gradient in .grad").words
 
 
 @pytest.mark.parametrize("task", ["bowl", "line", "spiral", "digits", "text"])
@@ -29,8 +29,8 @@ def test_all_is_measured_from_the_first_update_on(task: str) -> None:
             while lab.runner.updates < 2:
                 lab.step()
         else:
-            lab.controller.handle({"do": "update"})
-            lab.controller.handle({"do": "update"})
+            lab.handle({"do": "update"})
+            lab.handle({"do": "update"})
         words = gradient(lab)
         assert "not measured" not in words
         assert len(re.findall(r"batch \d+: ", words)) == 3, words
@@ -38,7 +38,7 @@ def test_all_is_measured_from_the_first_update_on(task: str) -> None:
 
 def test_another_task_is_measured_too() -> None:
     lab = Lab("bowl", Recipe(lr=0.01))
-    lab.controller.turn("task", "digits")
+    lab.handle({"do": "turn", "name": "task", "value": "digits"})
     lab.switch(accumulate=3)
     lab.runner.advance(updates=1)
     assert len(re.findall(r"batch \d+: ", gradient(lab))) == 3
@@ -51,7 +51,7 @@ def test_status_picture_and_words_tell_the_same_share() -> None:
     share = share_text(measured.parts[-1].share)
     assert share != share_text(measured.parts[-2].share)
     assert share != share_text(measured.parts[0].share)
-    drawing = next(d for d in lab.controller.drawings() if d.title == "gradient in .grad")
+    drawing = next(d for d in lab.shown.drawings() if d.title == "gradient in .grad")
     assert f"the newest is {share} of the sum" in status_line(lab.runner)
     assert f"batch 8: {share} of the sum" in drawing.words
     assert f"8: {share}" in drawing.texts()
@@ -67,7 +67,7 @@ def test_a_part_of_a_sum_that_is_nearly_zero_is_told_in_words() -> None:
 def test_without_the_panel_nothing_is_kept() -> None:
     lab = Lab("digits", panels=["loss"]).run(2)
     assert not lab.runner.watch_gradients
-    assert PanelName.GRADIENT not in lab.controller.panels()
+    assert PanelName.GRADIENT not in lab.shown.panels()
 
 
 def test_a_recording_draws_measured_contributions() -> None:

@@ -255,9 +255,9 @@ def test_progress_is_told_to_the_browser_alone(
 ) -> None:
     lab = ForecastLab("llama-8b")
     lab._repr_mimebundle_()
-    assert lab._view is not None
+    assert lab._front is not None
     told: list[dict[str, Any]] = []
-    monkeypatch.setattr(lab._view.front, "send", lambda message, buffers=None: told.append(message))
+    monkeypatch.setattr(lab._front, "send", lambda message, buffers=None: told.append(message))
     monkeypatch.setattr(fit_widget, "_TOLD_EVERY", 0.0)
     threads = threading.active_count()
     capfd.readouterr()
@@ -274,9 +274,9 @@ def test_a_cell_that_drives_the_lab_is_seen_in_the_browser(stand_in: StandIn, mo
     lab = ForecastLab("llama-8b")
     page = Page(lab)
     lab._repr_mimebundle_()
-    assert lab._view is not None
+    assert lab._front is not None
     told: list[dict[str, Any]] = []
-    monkeypatch.setattr(lab._view.front, "send", lambda message, buffers=None: told.append(message))
+    monkeypatch.setattr(lab._front, "send", lambda message, buffers=None: told.append(message))
     lab.run(batch=2)
     frames = [frame for message in told for frame in message.get("frames", ())]
     assert [frame["state"] for frame in frames] == [lab.text]
@@ -350,14 +350,14 @@ def test_the_saved_output_has_a_picture_and_words(stand_in: StandIn, tmp_path: P
     picture = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
     assert shown["image/png"]["width"] * 2 == picture.size[0] >= 1200
     assert shown["image/png"]["alt"] == data["text/plain"] == lab.text
-    assert lab._view is not None
-    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == lab._view.widget.model_id
+    assert lab._front is not None
+    assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == lab._widget.model_id
     assert lab.save(tmp_path / "fit.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in lab.save(tmp_path / "fit.svg").read_text()
 
 
 def test_answers_are_kept_within_bounds(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit_widget, "_KEPT", 3)
+    monkeypatch.setattr("gradlab.widgets.instrument.MOST_KEPT", 3)
     lab = ForecastLab("llama-8b")
     for batch in (1, 2, 3, 1, 4):
         lab.run(batch=batch)

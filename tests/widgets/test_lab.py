@@ -16,9 +16,8 @@ from page import Page
 from PIL import Image
 
 from gradlab import Lab, Recipe, Run, tasks
-from gradlab.widgets.code import changed_lines
-from gradlab.widgets.frames import Pace
-from gradlab.widgets.presets import PRESETS
+from gradlab.widgets.frames import Pace, changed_lines
+from gradlab.widgets.lab import PRESETS
 
 torch.set_num_threads(1)
 
@@ -162,12 +161,12 @@ def test_a_loop_that_ends_says_so_and_stops_playing() -> None:
     lab = Lab("line")
     page = Page(lab).ask("edit", text=lab.runner.source.replace("range(epochs)", "range(2)"))
     page.play(15)
-    assert lab.controller.playing
+    assert lab.shown.playing
     assert not page.stopped
     page.play(20)
     assert lab.runner.updates == 16
     assert page.stopped
-    assert not lab.controller.playing
+    assert not lab.shown.playing
     assert "come to its end" in page.note
     page.ask("reset").ask("update")
     assert lab.runner.updates == 1
@@ -220,7 +219,7 @@ def test_save_writes_a_picture_or_a_page(tmp_path: Path) -> None:
     page = lab.save(str(tmp_path / "x.html")).read_text()
     assert page.startswith("<!doctype html>")
     assert "update 2" in page
-    with pytest.raises(ValueError, match=r"path must end in .png, .svg, .html, got 'x.gif'"):
+    with pytest.raises(ValueError, match=r"path must end in .png, .svg or .html, got 'x.gif'"):
         lab.save("x.gif")
 
 
@@ -314,7 +313,7 @@ def test_pyplot_is_never_imported() -> None:
 @pytest.mark.parametrize("change", ["switch", "edit"])
 def test_the_first_update_after_a_change_is_watched_however_busy_the_screen(change: str) -> None:
     lab = Lab("digits", Recipe(lr=0.05), controls=["set_to_none", "edit", "speed"], panels=["loss", "memory"]).run(3)
-    lab.controller.pace_at = lambda *_, **__: Pace(1e9, {}, 1e9, 0.0)  # what was drawn just now is not due for hours
+    lab.shown.pace_at = lambda *_, **__: Pace(1e9, {}, 1e9, 0.0)  # what was drawn just now is not due for hours
     page = Page(lab).play(2)
     watched = len(lab.runner.watched)
     page.play(3)
@@ -333,10 +332,10 @@ def test_the_first_update_after_a_change_is_watched_however_busy_the_screen(chan
 
 def test_after_a_pause_every_panel_is_up_to_date() -> None:
     lab = Lab("digits")
-    lab.controller.pace_at = lambda *_, **__: Pace(1e9, {}, 1e9, 0.0)
+    lab.shown.pace_at = lambda *_, **__: Pace(1e9, {}, 1e9, 0.0)
     page = Page(lab).play(40)
     assert "batch 40" not in page.panels["gradient"].all_words(), "not drawn again while playing"
     page.ask("pause")
-    for panel, drawing in zip(page.panels.values(), lab.controller.drawings(), strict=True):
+    for panel, drawing in zip(page.panels.values(), lab.shown.drawings(), strict=True):
         assert panel.words == drawing.words
     assert "40" in page.state

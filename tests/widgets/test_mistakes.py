@@ -175,7 +175,7 @@ def test_memory_that_runs_out_is_explained_and_keeps_the_text(when: str, monkeyp
     page.play(4)
     assert page.stopped
     assert "Out of memory" in page.note
-    assert page.note == lab.controller.oom_message
+    assert page.note == lab.shown.oom_message
     assert "Out of memory" in lab.text
     page.play(2)
     assert not page.stopped

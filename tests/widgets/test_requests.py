@@ -12,7 +12,6 @@ import torch
 from page import Page
 
 from gradlab import Lab, Recipe, Run, tasks
-from gradlab.widgets import requests
 
 torch.set_num_threads(1)
 
@@ -229,7 +228,7 @@ def test_an_interrupt_ends_the_playing_and_says_so() -> None:
     assert page.stopped
     assert len(page.frames) == 1
     assert page.note == "Interrupted. Press Play to continue."
-    assert not lab.controller.playing
+    assert not lab.shown.playing
     page.play(2)
     assert lab.runner.updates == 5
     assert not page.stopped
@@ -291,13 +290,6 @@ def test_a_bad_request_is_answered_in_words_and_stops_no_play(request_: dict[str
     assert not page.stopped
     assert weights(lab.runner) == before
     assert page.seen() == Page(lab).seen()
-
-
-def test_a_whole_number_is_read_as_one() -> None:
-    assert requests.read_whole({"line": 3.0}, "line") == 3
-    assert type(requests.read_whole({"line": 3.0}, "line")) is int
-    with pytest.raises(requests.RequestError, match=r"line must be a whole number, got 3.5"):
-        requests.read_whole({"line": 3.5}, "line")
 
 
 WORDS = "frames hello pause statement update reset turn edit to_line drag zoom press size"

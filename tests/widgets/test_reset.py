@@ -37,7 +37,7 @@ def state(lab: Lab) -> Any:
     run = lab.runner
     grads = [None if p.grad is None else p.grad.tolist() for p in run.model.parameters()]
     optimizer = [] if run.optimizer is None else [str(value) for value in run.optimizer.state.values()]
-    shown = [(drawing.words, [str(mark) for mark in drawing.marks]) for drawing in lab.controller.drawings()]
+    shown = [(drawing.words, [str(mark) for mark in drawing.marks]) for drawing in lab.shown.drawings()]
     return lab.text, run.source, run.line, run.recipe, weights(run.model), grads, optimizer, shown
 
 

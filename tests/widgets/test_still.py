@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +13,7 @@ from PIL import Image
 
 from gradlab import Lab, Recipe
 from gradlab.drawing import Drawing, Text
-from gradlab.widgets.still import Still, still_of
+from gradlab.widgets.live import Still
 
 torch.set_num_threads(1)
 LABS: dict[str, Any] = {
@@ -33,6 +32,11 @@ def written(drawing: Drawing, begin: str) -> str:
     return "".join("".join(texts).split())
 
 
+def loop_in(still: Still) -> Drawing:
+    """The loop: the first drawing, or from four panels on at the left of all."""
+    return still.beside or still.panels[0]
+
+
 @pytest.fixture(params=LABS)
 def lab(request: pytest.FixtureRequest) -> Lab:
     made: Lab = LABS[request.param]()
@@ -40,19 +44,21 @@ def lab(request: pytest.FixtureRequest) -> Lab:
 
 
 def test_it_holds_the_loop_the_words_and_every_panel(lab: Lab) -> None:
-    still = still_of(lab.controller)
-    assert written(still.loop, "code") == "".join(lab.runner.source.split())
+    still = lab.shown.still()
+    assert written(loop_in(still), "code") == "".join(lab.runner.source.split())
     status = lab.text.splitlines()[0].partition(": ")[2]
-    assert written(still.loop, "words") == "".join((lab.controller.note + status).split())
-    assert [drawing.title for drawing in still.panels] == [each.title for each in lab.controller.drawings()]
-    assert (still.chip is not None) == bool(lab.warning)
-    if still.chip is not None:
-        assert lab.warning in still.chip.texts()[0]
+    assert written(loop_in(still), "words") == "".join((lab.shown.note + status).split())
+    assert [each.title for each in still.panels if each is not loop_in(still)] == [
+        each.title for each in lab.shown.drawings()
+    ]
+    assert (still.above is not None) == bool(lab.warning)
+    if still.above is not None:
+        assert lab.warning in still.above.texts()[0]
 
 
 def test_the_line_that_ran_is_lit_and_what_a_switch_changed_is_marked() -> None:
     lab = LABS["forgotten"]()
-    loop = still_of(lab.controller).loop
+    loop = loop_in(lab.shown.still())
     lines = lab.runner.source.splitlines()
     marked = {mark.id: mark.text for mark in loop.marks if isinstance(mark, Text) and mark.id.startswith("sign")}
     assert marked[f"sign {lines.index('        optimizer.step()') + 1}"] == "\u25b6"
@@ -62,22 +68,20 @@ def test_the_line_that_ran_is_lit_and_what_a_switch_changed_is_marked() -> None:
 
 
 def rows(still: Still) -> list[int]:
-    """The width of each row: the loop stands in the first one, or from three panels on at the left of all."""
-    drawings = (
-        still.panels if len(still.panels) > 3 else [replace(still.loop, width=still.loop.width + 10), *still.panels]
-    )
-    return [sum(each.width for each in drawings[at : at + 2]) for at in range(0, len(drawings), 2)]
+    """The width of each row."""
+    return [sum(each.width for each in still.panels[at : at + 2]) for at in range(0, len(still.panels), 2)]
 
 
 def test_every_row_is_full_and_nothing_is_cut(lab: Lab) -> None:
-    still = still_of(lab.controller)
+    still = lab.shown.still()
     assert len(set(rows(still))) == 1, "no holes"
     assert all("\u2026" not in text for each in still.panels for text in each.texts())
     for each in still.panels:
-        check_labels(each)
-    for mark in still.loop.marks:
+        if each is not loop_in(still):
+            check_labels(each)
+    for mark in loop_in(still).marks:
         if isinstance(mark, Text) and mark.id.startswith("words"):
-            assert mark.x + wide(mark.text, mark.size, False) <= still.loop.width, "on its side of the panels"
+            assert mark.x + wide(mark.text, mark.size, False) <= loop_in(still).width, "on its side of the panels"
 
 
 def test_it_is_as_wide_as_a_lab_and_its_png_tells_so(lab: Lab) -> None:

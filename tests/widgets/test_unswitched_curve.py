@@ -24,7 +24,7 @@ def lab_at(updates: int = 20, name: Any = "digits", **more: Any) -> Lab:
 
 def curve(lab: Lab, panel: str = "loss") -> Any:
     """What is shown beside the loss, None where that is nothing."""
-    return lab.controller.screen.scenes.scene(PanelName(panel)).unswitched  # type: ignore[union-attr]
+    return lab.shown.screen.scenes.scene(PanelName(panel)).unswitched  # type: ignore[union-attr]
 
 
 def losses_never_switched(lab: Lab, recipe: Recipe, updates: int) -> list[float]:
@@ -100,11 +100,11 @@ def test_the_held_out_loss_is_measured_only_where_it_is_shown() -> None:
     lab = Lab("digits", Recipe(lr=0.2), controls=["zero_grad"], panels=["held-out loss", "loss"]).run(10)
     lab.switch(zero_grad=False).run(12)
     never = Lab("digits", Recipe(lr=0.2), panels=["held-out loss"]).run(22)
-    told = never.controller.screen.scenes.held_out()
+    told = never.shown.screen.scenes.held_out()
     assert list(curve(lab, "held-out loss").mean) == list(told.mean)[10:]
     assert "the held-out loss would be" in Page(lab).panels["held-out loss"].words
     other = lab_at().switch(zero_grad=False).run(3)
-    assert other.controller.screen.scenes.unswitched.after_update is None  # type: ignore[union-attr]
+    assert other.shown.screen.scenes.unswitched.after_update is None  # type: ignore[union-attr]
 
 
 def test_a_newer_switch_begins_a_new_one() -> None:
@@ -144,7 +144,7 @@ def test_an_update_that_a_switch_completes_comes_before_it() -> None:
 def test_it_is_gone_after(end: str) -> None:
     lab = lab_at(controls=["zero_grad", "task", "edit"]).switch(zero_grad=False).run(5)
     page = Page(lab)
-    copy = lab.controller.screen.scenes.unswitched
+    copy = lab.shown.screen.scenes.unswitched
     own = lab.runner.source.replace("loss.backward()", "(2 * loss).backward()")
     if end == "restart":
         page.ask("restart")
@@ -185,7 +185,7 @@ def test_one_tick_turns_it_off_and_on() -> None:
     page.turn("unswitched", False)
     assert page.values["unswitched"] is False
     assert "without" not in page.panels["loss"].ids
-    copy = lab.controller.unswitched._run
+    copy = lab.shown.unswitched._run
     assert copy is not None
     page.play(10)
     assert copy.updates == 25  # it costs nothing
@@ -195,7 +195,7 @@ def test_one_tick_turns_it_off_and_on() -> None:
     assert list(curve(lab).mean) == losses_never_switched(lab, Recipe(lr=0.05), 36)[20:]
     page.turn("unswitched", False).turn("zero_grad", True)
     assert copy.ended
-    assert lab.controller.unswitched._run is None
+    assert lab.shown.unswitched._run is None
 
 
 def test_a_failing_copy_is_told_in_words_and_the_run_goes_on() -> None:
@@ -237,11 +237,11 @@ def test_a_model_that_cannot_be_copied_is_switched_all_the_same() -> None:
 
 def test_a_switch_that_fails_leaves_it_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     lab = lab_at().switch(zero_grad=False).run(5)
-    before = lab.controller.screen.scenes.unswitched
+    before = lab.shown.screen.scenes.unswitched
     monkeypatch.setattr(Run, "switch", lambda self, recipe: (_ for _ in ()).throw(RuntimeError("no")))
     with pytest.raises(RuntimeError, match="no"):
         lab.switch(lr=0.5)
-    assert lab.controller.screen.scenes.unswitched is before
+    assert lab.shown.screen.scenes.unswitched is before
     assert before is not None
     assert before.switched == "zero_grad on"
     assert not before.ended
