@@ -1,39 +1,21 @@
 """One meaning for each colour through the whole series (the Okabe-Ito eight), a few greys, and colours of classes.
 
-A role is the name of a meaning. These are the colours on white paper; the browser's other themes are in
-``front/palette.js``.
+A role is the name of a meaning. ``colours.json`` has its colour on white paper and on black; ``front/palette.js`` makes
+the browser's themes of them. "fresh" always has a dark outline, as yellow on white is too pale by itself; "stale" is
+always hatched or dashed too. Classes of a classifier are none of these meanings, so they have colours of their own
+(Paul Tol's muted).
 """
 
 from __future__ import annotations
 
 import colorsys
+import json
 import re
+from importlib.resources import files
 
-COLOURS = {
-    "paper": "#FFFFFF",
-    "ink": "#222222",
-    "grey": "#6B6B6B",
-    "faint": "#D8D8D8",
-    "weights": "#0072B2",
-    "gradients": "#E69F00",
-    "optimizer": "#009E73",
-    "activations": "#56B4E9",
-    "fresh": "#F0E442",  # always with a dark outline: yellow on white is too pale by itself
-    "stale": "#D55E00",  # always hatched or dashed too
-    "loss": "#000000",
-    "scale": "#CC79A7",
-    "wrong": "#882255",
-    # Classes of a classifier are none of these meanings, so they have colours of their own (Paul Tol's muted).
-    "class0": "#332288",
-    "class1": "#DDCC77",
-    "class2": "#44AA99",
-    "class3": "#882255",
-    "class4": "#88CCEE",
-    "class5": "#117733",
-    "class6": "#CC6677",
-    "class7": "#999933",
-    "class8": "#AA4499",
-    "class9": "#661100",
+COLOURS: dict[str, str] = {
+    role: white
+    for role, (white, _) in json.loads(files("gradlab.drawing").joinpath("colours.json").read_text("utf-8")).items()
 }
 """Role to colour on white paper. A text in the colour of an area has the role of the area with "-text"."""
 

@@ -52,7 +52,7 @@ export class Clock {
     this.margin = MARGIN;
     this.probed = 0;
     this.ticking = 0;
-    this.watching = 0;
+    this.reminding = 0;
     this.closed = false;
   }
 
@@ -88,7 +88,7 @@ export class Clock {
     this.playing = false;
     this.closed = true;
     cancelAnimationFrame(this.ticking);
-    clearTimeout(this.watching);
+    clearTimeout(this.reminding);
   }
 
   /** Take an answer, this page's or that to another page of the same lab. @param {Frame} answer */
@@ -107,7 +107,7 @@ export class Clock {
       this.trip = Math.min(this.trip * 1.02 + 0.1, Math.max(performance.now() - request.sent - answer.work, 1));
       if (request.play) this.work += 0.2 * (answer.work - this.work);
     }
-    this.watch();
+    this.remind();
     const playing = this.playing && request?.play;
     for (const frame of answer.frames) {
       if (!frame.whole && frame.f !== this.last + 1) {
@@ -196,13 +196,13 @@ export class Clock {
       this.asked.set(n, { sent: performance.now(), ms, play, answered });
     });
     this.send({ ...request, n, client: this.client });
-    this.watch();
+    this.remind();
     return shown;
   }
 
   /** Say so when the kernel does not answer, and try to reach it now and then. */
-  watch() {
-    clearTimeout(this.watching);
+  remind() {
+    clearTimeout(this.reminding);
     if (this.closed) return;
     if (!this.asked.size) return this.tell("");
     const now = performance.now();
@@ -220,6 +220,6 @@ export class Clock {
         return;
       }
     }
-    this.watching = setTimeout(() => this.watch(), 500);
+    this.reminding = setTimeout(() => this.remind(), 500);
   }
 }

@@ -17,12 +17,12 @@ export class CodePane {
   /**
    * @param {Element} root
    * @param {{
-   *   ask: Ask, onPlay?: () => void, bar?: Element, pressed?: boolean,
+   *   ask: Ask, onPlay?: () => void, pressed?: boolean,
    *   light?: (tags: import("./lighting.js").Tags | null) => void,
-   * }} options `onPlay` plays the loop that was handed in, `bar` gets the button that opens the field, `pressed` has lines
-   * pressed to run up to them, `light` lights what a line touches
+   * }} options `onPlay` plays the loop that was handed in, `pressed` has lines pressed to run up to them, `light` lights what
+   * a line touches
    */
-  constructor(root, { ask, onPlay, bar, pressed = false, light = () => {} }) {
+  constructor(root, { ask, onPlay, pressed = false, light = () => {} }) {
     this._ask = ask;
     this._pressed = pressed;
     this._onPlay = onPlay;
@@ -43,7 +43,7 @@ export class CodePane {
     /** @type {{row: HTMLElement, gutter: HTMLElement}[]} */
     this._rows = [];
 
-    const pane = addElement("div", root, "gl-code");
+    const pane = this.pane = addElement("div", root, "gl-code");
     this._lines = addElement("pre", pane, "gl");
     this._lines.setAttribute("role", "group");
     this._lines.ariaLabel = pressed ? "the training loop; press a line to run up to it" : "the code that runs";
@@ -69,7 +69,8 @@ export class CodePane {
     for (const kind of ["pointerleave", "focusout"]) this._lines.addEventListener(kind, leave);
     this._editor = new Editor(pane, (text) => this._own = this._runs(text) ? null : text, (text) => this._run(text));
     this._buttons = addElement("div", pane, "gl-buttons");
-    this._edit = addButton(bar ?? this._buttons, "Edit the loop", () => this._open());
+    /** Opens the field; a screen with a bar of buttons puts it there. */
+    this.edit = addButton(this._buttons, "Edit the loop", () => this._open());
     this._take = addButton(this._buttons, "Run this loop", () => this._run(this._editor.text));
     this._take.classList.add("gl-main");
     this._drop = addButton(this._buttons, "Cancel", () => this._close());
@@ -85,7 +86,7 @@ export class CodePane {
     const before = this._state;
     const state = this._state = { ...before, ...change };
     if (state.code.html !== before.code.html) this._write(state.code.html);
-    this._settle(change, before.draft);
+    this._reply(change, before.draft);
     this._mark(state.draft ? 0 : state.wrong); // a line of the draft is none of the loop's
     if (this._editor.shown && ("draft" in change || "wrong" in change)) {
       this._editor.mark(state.draft ? state.wrong : 0);
@@ -183,7 +184,7 @@ export class CodePane {
    * @param {CodeState} change
    * @param {string} before the draft before
    */
-  _settle(change, before) {
+  _reply(change, before) {
     const { draft = before } = change;
     if (this._sent !== null && ("draft" in change ? !draft : this._runs(this._sent))) {
       if (this._own === this._sent) this._own = null; // else more was typed meanwhile
@@ -209,7 +210,7 @@ export class CodePane {
     this._editor.open(this._own ?? code.source);
     this._showField(true);
     if (draft && this._own === draft) this._editor.mark(wrong);
-    if (this._edit === document.activeElement || document.activeElement === document.body) this._editor.focus();
+    if (this.edit === document.activeElement || document.activeElement === document.body) this._editor.focus();
   }
 
   _close() {
@@ -217,7 +218,7 @@ export class CodePane {
       this._drop === document.activeElement;
     this._editor.close();
     this._showField(false);
-    if (inside) this._edit.focus();
+    if (inside) this.edit.focus();
   }
 
   _startAgain() {
@@ -236,9 +237,9 @@ export class CodePane {
   /** @param {boolean} field */
   _showField(field) {
     this._lines.hidden = field;
-    this._edit.hidden = field || !this._state.editable;
+    this.edit.hidden = field || !this._state.editable;
     for (const button of [this._take, this._drop, this._fresh]) button.hidden = !field;
-    this._buttons.hidden = !field && !this._buttons.contains(this._edit); // an empty row would take room
+    this._buttons.hidden = !field && !this._buttons.contains(this.edit); // an empty row would take room
   }
 }
 

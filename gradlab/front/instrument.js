@@ -2,9 +2,7 @@
 /** An instrument in a notebook: its screen, and what it asks the kernel. */
 
 import { InstrumentScreen } from "./instrument_screen.js";
-import { endLab } from "./ended.js";
-import { bringIntoView } from "./in_view.js";
-import { hideStill } from "./screen.js";
+import { bringIntoView, endLab, hideStill } from "./place.js";
 
 const UNANSWERED = 3000; // ms until the reader is told that the kernel does not answer
 const RESTS = 300; // ms without another request until what the kernel wants to be asked next is asked

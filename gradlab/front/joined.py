@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from functools import cache
 from importlib.resources import files
 
+_DATA = re.compile(r'^import (\w+) from "\.\./drawing/(\w+)\.json" with \{ type: "json" \};\n', re.MULTILINE)
 _IMPORT = re.compile(r'^import \{[^}]*\} from "\./(\w+)\.js";\n', re.MULTILINE)
 
 
@@ -45,7 +47,13 @@ def _collect(name: str, texts: dict[str, str]) -> None:
     text = _read(f"{name}.js")
     for needed in _IMPORT.findall(text):
         _collect(needed, texts)
-    texts[name] = _IMPORT.sub("", text)
+    texts[name] = _IMPORT.sub("", _DATA.sub(_written_out, text))
+
+
+def _written_out(found: re.Match[str]) -> str:
+    """Return the statement that stands for the import of data."""
+    data = json.loads(files("gradlab.drawing").joinpath(f"{found[2]}.json").read_text(encoding="utf-8"))
+    return f"const {found[1]} = {json.dumps(data, separators=(',', ':'))};\n"
 
 
 def _without_comments(text: str) -> str:

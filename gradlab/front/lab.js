@@ -3,9 +3,8 @@
 
 import { Clock } from "./clock.js";
 import { mergeFrame, nothingShown } from "./frames.js";
-import { endLab } from "./ended.js";
-import { bringIntoView, watchSight } from "./in_view.js";
-import { hideStill, Screen } from "./screen.js";
+import { bringIntoView, endLab, followSight, hideStill } from "./place.js";
+import { RunScreen } from "./run_screen.js";
 
 /** What anywidget hands over. @typedef {{send: (content: any) => void, on: Function, off: Function, get: Function}} Model */
 
@@ -15,7 +14,7 @@ export class LabClient {
   constructor(model) {
     this.model = model;
     this.shown = nothingShown();
-    /** @type {Set<Screen>} */
+    /** @type {Set<RunScreen>} */
     this.screens = new Set();
     this.clock = new Clock({
       send: (request) => this.send(request),
@@ -68,7 +67,7 @@ export class LabClient {
     this.each((screen) => screen.tell(words));
   }
 
-  /** @param {(screen: Screen) => void} act */
+  /** @param {(screen: RunScreen) => void} act */
   each(act) {
     for (const screen of this.screens) act(screen);
   }
@@ -76,7 +75,7 @@ export class LabClient {
   /** @param {HTMLElement} root */
   open(root) {
     const clock = this.clock;
-    const screen = new Screen(root, {
+    const screen = new RunScreen(root, {
       ask: (request) => this.ask(request),
       play: () => (clock.playing ? clock.pause() : clock.play()),
       onPlay: () => clock.play(),
@@ -90,7 +89,7 @@ export class LabClient {
     else screen.show(this.shown, new Set(Object.keys(this.shown)), new Set(this.shown.order));
     screen.setPlaying(clock.playing);
     let paused = false; // because it went out of sight
-    const leave = watchSight(root, {
+    const leave = followSight(root, {
       gone: () => {
         if (!clock.playing || this.screens.size > 1) return;
         clock.pause();

@@ -1,38 +1,16 @@
 // @ts-check
 /**
- * The colour of a role in each theme. On white paper they are those of `gradlab/drawing/palette.py`, in the dark lighter
- * ones of the same name; where one does not stand out enough from the paper it is moved towards the ink until it does.
+ * The colour of a role in each theme: on white paper as `gradlab/drawing/palette.py` has it, in the dark a lighter one of
+ * the same name. Where one does not stand out enough from the paper it is moved towards the ink until it does.
  */
+
+import colours from "../drawing/colours.json" with { type: "json" };
 
 /** @typedef {"light" | "dark" | "contrast" | "contrast-light"} Theme */
 /** @typedef {[number, number, number]} Channels red, green and blue, 0 to 255 */
 
-/** @type {Record<string, [string, string]>} the colour on white and the colour on black */
-const COLOURS = {
-  paper: ["#FFFFFF", "#1B1D21"],
-  ink: ["#222222", "#ECECEC"],
-  grey: ["#6B6B6B", "#A3A7AD"],
-  faint: ["#D8D8D8", "#3C4046"],
-  weights: ["#0072B2", "#3F95E0"],
-  gradients: ["#E69F00", "#F5A623"],
-  optimizer: ["#009E73", "#1FBC8C"],
-  activations: ["#56B4E9", "#8FD3FA"],
-  fresh: ["#F0E442", "#F0E442"],
-  stale: ["#D55E00", "#F2742B"],
-  loss: ["#000000", "#FFFFFF"],
-  scale: ["#CC79A7", "#E59BC5"],
-  wrong: ["#882255", "#DB4C8C"],
-  class0: ["#332288", "#8C7CE6"],
-  class1: ["#DDCC77", "#DDCC77"],
-  class2: ["#44AA99", "#4DBDAA"],
-  class3: ["#882255", "#DB4C8C"],
-  class4: ["#88CCEE", "#88CCEE"],
-  class5: ["#117733", "#3FA85E"],
-  class6: ["#CC6677", "#E08393"],
-  class7: ["#999933", "#B3B347"],
-  class8: ["#AA4499", "#C968B9"],
-  class9: ["#661100", "#C07A55"],
-};
+/** @type {Record<string, string[]>} the colour on white and the colour on black */
+const COLOURS = colours;
 const PALE = new Set(["paper", "faint", "fresh"]); // a rule of the grid is faint on purpose; "fresh" has an outline
 
 /** @type {Record<Theme, {dark: boolean, paper: string, ink: string, mark: number, text: number}>} */
@@ -172,7 +150,7 @@ function measuredDark(element) {
  * @param {(theme: Theme) => void} onChange
  * @returns {() => void}
  */
-export function watchTheme(element, onChange) {
+export function followTheme(element, onChange) {
   let theme = themeOf(element);
   const look = () => {
     const now = themeOf(element);

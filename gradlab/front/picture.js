@@ -89,7 +89,7 @@ export class Picture {
   // Motion -------------------------------------------------------------------------------------------------------------
 
   /** End the motion under way. */
-  settle() {
+  finish() {
     this._move(null);
     this.paint();
   }
@@ -104,7 +104,7 @@ export class Picture {
 
   _goOn() {
     if (!this._motion) return;
-    if (this._motion.isOver(performance.now())) return this.settle();
+    if (this._motion.isOver(performance.now())) return this.finish();
     this.paint();
     requestAnimationFrame(() => this._goOn());
   }

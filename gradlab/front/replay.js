@@ -8,7 +8,7 @@
 
 import { addElement } from "./events.js";
 import { mergeFrame, nothingShown } from "./frames.js";
-import { Screen } from "./screen.js";
+import { RunScreen } from "./run_screen.js";
 
 /** @typedef {Record<string, any>} RecordedFrame */
 /** @typedef {{parent: number | null, at: number, switch: string, value: any, frames: RecordedFrame[]}} Track */
@@ -33,7 +33,7 @@ export class Replay {
     this.due = 0;
     /** @type {Record<string, any> | null} */
     this.painted = null;
-    this.screen = new Screen(root, {
+    this.screen = new RunScreen(root, {
       label: `gradlab replay: ${recording.title}`,
       zooms: false,
       ask: (request) => this.ask(request),

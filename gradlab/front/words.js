@@ -56,13 +56,13 @@ export class Words {
     const counts = this.playing && kind === this._kind && now - this._came < NUMBERS;
     this._came = now;
     [this._alarm, this._kind] = [alarm, kind];
-    if (!counts) return this.settle();
+    if (!counts) return this.write();
     if (this._timer || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
-    this._timer = setTimeout(() => this.settle(), Math.max(this._due - now, 0));
+    this._timer = setTimeout(() => this.write(), Math.max(this._due - now, 0));
   }
 
   /** Write the newest warning, whatever it changes. */
-  settle() {
+  write() {
     clearTimeout(this._timer);
     this._timer = 0;
     this._due = performance.now() + NUMBERS;

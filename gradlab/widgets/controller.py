@@ -11,7 +11,7 @@ from .._process import lock
 from ..loop import SWITCHES
 from .controls import UNSWITCHED
 from .driver import RunDriver
-from .requests import Actions, Frame, Reply, Request, RequestError, attempt, cut_words, reply_to
+from .requests import Actions, Frame, Reply, Request, RequestError, cut_words, reply_to, try_to
 from .shown_run import ShownRun
 
 _SLICE = 0.04  # seconds of training between two frames, and of work before a request is replied to, at most
@@ -63,7 +63,7 @@ class LabController:
 
     def attempt(self, action: Callable[[], object]) -> None:
         """Do something for the learner; what goes wrong ends the playing, and is said in words."""
-        attempt(action, self._fail)
+        try_to(action, self._fail)
 
     def frame(self, *, only_due: bool = False) -> Frame:
         """Return what has changed since the frame before; ``only_due`` leaves costly panels as they were."""

@@ -16,7 +16,7 @@ from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import Fit, Scene, fit_sentence, forecast_scene, need_sentence, suggestions, with_article
 from .controls import Knob, switch_knob
 from .instrument import Instrument, Settings, View, kept
-from .requests import Actions, attempt
+from .requests import Actions, try_to
 
 EVERY_CARD = "every card"
 _CONTEXTS = [2**power for power in range(7, 18)]
@@ -186,7 +186,7 @@ class ForecastLab(Instrument):
     def _attempt(self, action: Callable[[], object]) -> None:
         with lock:
             self._alarm = ""
-            attempt(lambda: self._begin(action), self._fail)
+            try_to(lambda: self._begin(action), self._fail)
         self._show()
 
     def _begin(self, action: Callable[[], object]) -> None:
@@ -304,7 +304,7 @@ class ForecastLab(Instrument):
         with lock:
             if self._is_due:
                 self._alarm = self._extra = ""
-                attempt(self._forecast, self._fail)
+                try_to(self._forecast, self._fail)
             return super()._repr_mimebundle_(include, exclude)
 
 

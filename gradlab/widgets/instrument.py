@@ -17,12 +17,12 @@ from ..drawing import Drawing, draw_loop
 from .controls import Knob
 from .frames import FrameWriter, coloured
 from .live import Live, Still, replay_page
-from .requests import Actions, Frame, PanelSize, Reply, Request, RequestError, attempt, cut_words, reply_to
+from .requests import Actions, Frame, PanelSize, Reply, Request, RequestError, cut_words, reply_to, try_to
 
 Settings = Mapping[str, Any]
 DrawPanel = Callable[[int, int], Drawing]
 Made = TypeVar("Made")
-MOST_KEPT = 64
+_KEPT = 64
 """How many views of an instrument, and how many forecasts, are kept."""
 _QUIET = ("hello", "size", "press", "zoom")  # what is wrong stays said through these
 
@@ -95,7 +95,7 @@ class Instrument(Live):
         """Turn one control; a value that it cannot have is told in words, and nothing changes."""
         with lock:
             self._alarm = ""
-            attempt(lambda: self._turn(name, value), self._fail)
+            try_to(lambda: self._turn(name, value), self._fail)
         self._show()
 
     def handle(self, message: Mapping[str, Any]) -> Reply:
@@ -182,7 +182,7 @@ class Instrument(Live):
     def _now(self) -> View:
         """Return what is seen now; an instrument that cannot show its start says why."""
         if self._shown is None:
-            attempt(lambda: setattr(self, "_shown", self._seen(self.values)), self._fail)
+            try_to(lambda: setattr(self, "_shown", self._seen(self.values)), self._fail)
         return self._shown or View({}, "Nothing can be shown here.")
 
     def _seen(self, at: Settings) -> View:
@@ -253,6 +253,6 @@ def kept(store: dict[Any, Made], key: Any, make: Callable[[], Made]) -> Made:
     """Return what a store has for a key, made if it has not; what was asked for least lately goes when it is full."""
     found = store.pop(key) if key in store else make()
     store[key] = found
-    while len(store) > MOST_KEPT:
+    while len(store) > _KEPT:
         store.pop(next(iter(store)))
     return found

@@ -1,4 +1,4 @@
-"""What a notebook holds of a lab or an instrument: its live view, and the picture and words where there is no kernel."""
+"""What a notebook holds of a lab or an instrument: its live view, and a picture and words where there is no kernel."""
 
 from __future__ import annotations
 

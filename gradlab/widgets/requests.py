@@ -91,14 +91,14 @@ def reply_to(message: Mapping[str, Any], actions: Actions, fail: Fail, frame: Ca
     began = time.perf_counter()
     request = Request(message.get("do"), message)
     frames: list[Frame] = []
-    went_well = attempt(lambda: frames.extend(_act(request, actions)), fail)
+    went_well = try_to(lambda: frames.extend(_act(request, actions)), fail)
     if not (frames and went_well):
         frames.append(frame())
     work = round((time.perf_counter() - began) * 1000, 1)
     return {"n": message.get("n"), "client": message.get("client"), "work": work, "frames": frames}
 
 
-def attempt(action: Callable[[], object], fail: Fail) -> bool:
+def try_to(action: Callable[[], object], fail: Fail) -> bool:
     """Do something for the learner, and return whether it went well; ``fail`` says in words what did not.
 
     A traceback under a notebook cell helps nobody.

@@ -101,7 +101,7 @@ def million(task: str = "digits") -> Iterator[tuple[str, str, str, bool]]:
         number += 1
         answer = lab.handle({**request, "n": number})
         sent += len(json.dumps(answer, separators=(",", ":")))
-        updates = shown.runner.updates
+        updates = lab.runner.updates
         if updates >= marks[0]:
             marks.pop(0)
             held.append(process.memory_info().rss / 1e6)

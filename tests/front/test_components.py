@@ -80,6 +80,8 @@ def page(browser: Any) -> Iterator[Any]:
         name = route.request.url.removeprefix("http://parts.test/")
         if not name:
             route.fulfill(body=PAGE.replace("NAMES", json.dumps(names)), content_type="text/html")
+        elif name.startswith("drawing/"):
+            route.fulfill(path=FRONT.parent / name, content_type="application/json")
         elif (FRONT / name).exists():
             route.fulfill(path=FRONT / name, content_type="text/css" if name.endswith("css") else "text/javascript")
         else:
@@ -247,10 +249,10 @@ MOVED = [
 MOVE = """async ([from, to]) => {
   const wait = ms => new Promise(done => setTimeout(done, ms)), pixels = () => panel.canvas.toDataURL();
   panel.show(to);
-  panel.picture.settle();
+  panel.picture.finish();
   const end = pixels();
   panel.show(from);
-  panel.picture.settle();
+  panel.picture.finish();
   await wait(400);
   panel.show(to);
   panel.describe();
@@ -277,7 +279,7 @@ def test_states_that_follow_each_other_fast_are_painted_at_once(panel: Any) -> N
     panel.emulate_media(reduced_motion="no-preference")
     script = """([from, to]) => {
       panel.show(from);
-      panel.picture.settle();
+      panel.picture.finish();
       return [to, from, to].map(state => { panel.show(state); return panel.figure.hasAttribute('data-moving'); });
     }"""
     assert panel.evaluate(script, MOVED) == [False, False, False]
@@ -287,7 +289,7 @@ def test_a_film_is_painted_at_once_however_slow(panel: Any) -> None:
     panel.emulate_media(reduced_motion="no-preference")
     script = """async ([from, to]) => {
       panel.show(from);
-      panel.picture.settle();
+      panel.picture.finish();
       await new Promise(done => setTimeout(done, 400));
       panel.show(to, 'none');
       return panel.figure.hasAttribute('data-moving');
@@ -321,7 +323,7 @@ def test_a_state_that_comes_meanwhile_ends_the_motion(panel: Any) -> None:
     panel.emulate_media(reduced_motion="no-preference")
     script = """async ([from, to]) => {
       panel.show(from);
-      panel.picture.settle();
+      panel.picture.finish();
       const before = panel.canvas.toDataURL();
       await new Promise(done => setTimeout(done, 400));
       panel.show(to);
@@ -842,7 +844,7 @@ def count_on(page: Any) -> tuple[int, int, str]:
         page.evaluate("alarm => words.show({alarm})", f"Step {step} applied batches 1 to {step - 1} again")
         page.clock.run_for(17)
     playing = page.evaluate("() => seen.splice(0).length")
-    page.evaluate("() => { words.playing = false; words.settle(); }")
+    page.evaluate("() => { words.playing = false; words.write(); }")
     paused = page.evaluate("() => seen")
     return playing, len(paused), page.locator(".gl-chip").inner_text()
 
@@ -869,7 +871,7 @@ def test_a_warning_stands_still_while_it_plays_where_less_motion_is_asked_for(pa
 )
 def test_the_theme_of_the_page_is_taken_over_while_it_runs(page: Any, script: str, theme: str) -> None:
     page.evaluate(
-        "() => { window.seen = [themeOf(root)]; window.end = watchTheme(root, (theme) => seen.push(theme)); }"
+        "() => { window.seen = [themeOf(root)]; window.end = followTheme(root, (theme) => seen.push(theme)); }"
     )
     page.evaluate(script)
     page.wait_for_function("() => seen.length === 2")
@@ -885,7 +887,7 @@ def test_the_theme_of_the_system_counts_where_the_page_has_none(page: Any) -> No
 
 @pytest.mark.parametrize(
     "made",
-    ["new Screen(root, {ask, label: 'l', rates: []})", "new InstrumentScreen(root, {ask, label: 'l'})"],
+    ["new RunScreen(root, {ask, label: 'l', rates: []})", "new InstrumentScreen(root, {ask, label: 'l'})"],
     ids=["lab", "instrument"],
 )
 def test_a_screen_that_is_closed_leaves_no_listener_behind(page: Any, made: str) -> None:
@@ -950,7 +952,7 @@ def test_a_lab_begins_at_its_speed_and_keeps_the_one_that_is_chosen(page: Any) -
           window.rates = [];
           const nothing = () => {};
           const speed = (rate) => rates.push(rate);
-          window.screen1 = new Screen(root, {ask: nothing, play: nothing, onPlay: nothing, speed});
+          window.screen1 = new RunScreen(root, {ask: nothing, play: nothing, onPlay: nothing, speed});
           window.tell = (speed) => {
             const speeds = [["statements", 0], ["10 updates/s", 10], ["60 updates/s", 60], ["full speed", null]];
             const shown = {...nothingShown(), speeds, speed};

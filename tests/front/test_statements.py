@@ -20,10 +20,10 @@ RECIPES = {
     "a window of 4": Recipe(lr=0.05, accumulate=4),
     "zeros in place of None": Recipe(lr=0.05, set_to_none=False, optimizer="adam"),
 }
-# Shows the frames one after the other in a Screen, and gives back what can be seen after each.
+# Shows the frames one after the other in a RunScreen, and gives back what can be seen after each.
 SHOW = """frames => {
   let shown = nothingShown();
-  const screen = new Screen(root, {ask, play() {}, onPlay() {}, speed() {}});
+  const screen = new RunScreen(root, {ask, play() {}, onPlay() {}, speed() {}});
   const painted = {texts: [], fills: []};
   const own = context => context.canvas.closest?.('[data-panel=gradient]');
   const {fillText, fill, clearRect} = CanvasRenderingContext2D.prototype;

@@ -357,7 +357,7 @@ def test_the_saved_output_has_a_picture_and_words(stand_in: StandIn, tmp_path: P
 
 
 def test_answers_are_kept_within_bounds(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradlab.widgets.instrument.MOST_KEPT", 3)
+    monkeypatch.setattr("gradlab.widgets.instrument._KEPT", 3)
     lab = ForecastLab("llama-8b")
     for batch in (1, 2, 3, 1, 4):
         lab.run(batch=batch)
