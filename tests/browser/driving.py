@@ -328,6 +328,12 @@ class Notebook:
         """The canvas of a panel."""
         return self.root.locator(f"[data-panel={name}] canvas")
 
+    def place(self, panel: str, x: float, y: float) -> tuple[float, float]:
+        """A place in a panel, given as shares of its width and height, on the screen."""
+        box = self.panel(panel).bounding_box()
+        assert box is not None
+        return box["x"] + x * box["width"], box["y"] + y * box["height"]
+
     def points(self, panel: str, mark: str) -> list[tuple[float, float]]:
         """The points of a mark in a panel of the instrument ``lab``, as shares of the panel as it is painted."""
         wide, tall = self.panel(panel).evaluate("canvas => canvas.style.aspectRatio.split('/').map(Number)")

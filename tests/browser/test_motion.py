@@ -9,7 +9,6 @@ import pytest
 from playwright.sync_api import expect
 
 from .driving import Notebook
-from .test_touching import place
 
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
 WORDS = {
@@ -96,7 +95,7 @@ def test_words_are_said_nearly_anywhere_and_hide_no_point(lab_page: Callable[...
         said = []
         for x in range(5, 18, 2):
             for y in range(5, 16, 2):
-                page.page.mouse.move(*place(page, name, x / 20, y / 20))
+                page.page.mouse.move(*page.place(name, x / 20, y / 20))
                 said.append(tip.is_visible())
                 if not (said[-1] and ring.is_visible()):
                     continue
@@ -110,25 +109,6 @@ def test_words_are_said_nearly_anywhere_and_hide_no_point(lab_page: Callable[...
     page.page.mouse.move(0, 0)
 
 
-def test_a_zoom_is_left_by_the_button_that_it_brings(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(f"{LAB.format(repr('digits'))}.run(100)")
-    page.page.wait_for_timeout(500)
-    whole = page.pictures()[0]
-    show_all = page.root.get_by_role("button", name="Show all")
-    expect(show_all).to_have_count(0)
-    page.panel("loss").focus()
-    page.page.keyboard.press("+")
-    expect(show_all).to_have_count(1)
-    page.page.keyboard.press("Tab")
-    expect(show_all).to_be_focused()
-    page.page.keyboard.press("Enter")
-    expect(show_all).to_have_count(0)
-    assert page.ask("lab.shown.screen.zoom") is None
-    page.button("Play").focus()
-    page.wait_until_painted()
-    assert page.pictures()[0] == whole
-
-
 def test_the_weights_stay_under_the_pointer_up_to_the_corner(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(LAB.format("'bowl'"))
     page.page.wait_for_timeout(500)
@@ -138,7 +118,7 @@ def test_the_weights_stay_under_the_pointer_up_to_the_corner(lab_page: Callable[
     assert page.panel("landscape").evaluate("canvas => canvas.style.cursor") == "grab", "from beside it, too"
     mouse.move(x, y)
     mouse.down()
-    corner = place(page, "landscape", 0.3, 0.2)
+    corner = page.place("landscape", 0.3, 0.2)
     mouse.move(*corner, steps=12)
     half = "max(map(abs, lab.shown.scenes._contours().x))"
     before = page.ask(half)
@@ -171,7 +151,7 @@ def test_marked_words_and_marks_light_each_other(lab_page: Callable[..., Noteboo
     assert page.pictures() == lit
     page.button("Play").focus()
     x, y, _ = page.evaluate(MIDDLE, ["gradient", YELLOW, 0.25])
-    page.page.mouse.move(*place(page, "gradient", 0.5, 0.5))
+    page.page.mouse.move(*page.place("gradient", 0.5, 0.5))
     page.page.mouse.move(x, y)
     expect(page.page.locator(".gradlab-lit")).to_have_count(1)
     expect(page.page.locator(".gradlab-lit")).to_have_text("fresh")

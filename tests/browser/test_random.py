@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import time
 from collections.abc import Callable
@@ -106,7 +107,7 @@ def act(page: Notebook, chance: random.Random) -> str:
             + [("accumulate", n) for n in ("1", "2", "16", "99", "-1", "", "2.5")]
         ),
         "task": lambda: ("task", chance.choice(tasks.names())),
-        "speed": lambda: ("speed", chance.choice(SPEEDS)[0]),
+        "speed": lambda: ("speed", chance.choice(list(SPEEDS))),
     }[kind]()
     if page.control(label).is_enabled():
         with contextlib.suppress(TimeoutError):  # it may be greyed out just now
@@ -154,7 +155,7 @@ def edit(page: Notebook, chance: random.Random) -> str:
     return f"{words} {text!r}"
 
 
-ACTIONS = 120
+ACTIONS = 1_000 if os.environ.get("GRADLAB_NIGHTLY") else 200
 
 
 def test_random_actions_over_two_labs(lab_page: Callable[..., Notebook]) -> None:

@@ -77,22 +77,13 @@ def test_a_lab_that_runs_far_from_the_active_cell_scrolls_nothing(lab_page: Call
     assert page.button("Play").is_visible()
 
 
-@pytest.mark.parametrize("where", ["Play", "lr", "line", "editor"])
-def test_shift_enter_runs_the_cell_and_moves_on(lab_page: Callable[..., Notebook], where: str) -> None:
+def test_shift_enter_runs_the_cell_and_moves_on(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page("from gradlab import Lab\nlab = Lab('bowl')\nlab", "after = 1")
-    if where == "Play":
-        page.button("Play").click()
-        page.wait_for_updates(5)
-        page.button("Pause").click()
-        page.wait_until_still(0.3)
-        page.button("Play").focus()
-    elif where == "lr":
-        page.control("lr").focus()
-    elif where == "line":
-        page.root.locator("pre.gl .line").first.focus()
-    else:
-        page.button("Edit the loop").click()
-        page.root.locator("textarea").click()
+    page.button("Play").click()
+    page.wait_for_updates(5)
+    page.button("Pause").click()
+    page.wait_until_still(0.3)
+    page.button("Play").focus()
     before = page.ask("id(lab)")
     page.page.keyboard.press("Shift+Enter")
     page.page.wait_for_function(f"() => {NOTEBOOK}.activeCellIndex === 1")
@@ -102,17 +93,12 @@ def test_shift_enter_runs_the_cell_and_moves_on(lab_page: Callable[..., Notebook
     assert page.ask("lab.runner.updates, lab.shown.playing") == (0, False)
 
 
-@pytest.mark.parametrize("where", ["Play", "editor"])
-def test_escape_leaves_for_the_cell(lab_page: Callable[..., Notebook], where: str) -> None:
+def test_escape_leaves_for_the_cell(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page("from gradlab import Lab\nlab = Lab('bowl')\nlab", "after = 1")
-    if where == "Play":
-        page.button("Play").focus()
-    else:
-        page.button("Edit the loop").click()
-        page.root.locator("textarea").fill("my own idea")
+    page.button("Edit the loop").click()
+    page.root.locator("textarea").fill("my own idea")
     page.page.keyboard.press("Escape")
-    inside = "() => document.querySelector('.gradlab').contains(document.activeElement)"
-    assert page.page.evaluate(inside) is False
+    assert page.page.evaluate("() => document.querySelector('.gradlab').contains(document.activeElement)") is False
     assert page.page.evaluate(f"() => {NOTEBOOK}.mode") == "command"
     page.page.keyboard.press("ArrowDown")
     page.page.wait_for_function(f"() => {NOTEBOOK}.activeCellIndex === 1")

@@ -1,0 +1,316 @@
+"""A Lab in a notebook: its parts are wired to the kernel, it plays and stops, and what it shows is the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from gradlab import Recipe, tasks
+
+from .driving import Notebook
+
+LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
+WEIGHTS = "[v for p in lab.runner.model.parameters() for v in p.flatten().tolist()]"
+NOW = (  # where the panel has the weights, as shares of its size
+    "(lambda d: (lambda p: (float(p[0]) / d.width, float(p[1]) / d.height))(d.find('now').points))"
+    "(dict(zip(lab.shown.panels(), lab.shown.drawings(lab.shown.screen.size)))['landscape'])"
+)
+SOURCE = Recipe(lr=0.2).source()
+CELLS = "() => jupyterapp.shell.currentWidget.content.model.sharedModel.cells.map(cell => cell.source)"
+PARTS = """lab => [...lab.querySelectorAll('.gl-control, .gl-button, canvas, pre.gl, .gl-state, .gl-note')]
+  .filter(part => part.getClientRects().length)
+  .map(part => [part.getBoundingClientRect(), part.className])
+  .map(([{left, top}, name]) => [name, left, top - lab.getBoundingClientRect().top])"""
+# Clicks the button and tells when the loss panel was painted after that, in ms.
+PAINTS_AFTER = """lab => new Promise(resolve => {
+  const loss = lab.querySelector('canvas'), times = [], clear = CanvasRenderingContext2D.prototype.clearRect;
+  let began = Infinity;
+  CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+    if (this.canvas === loss) times.push(performance.now() - began);
+    return clear.apply(this, box);
+  };
+  setTimeout(() => {
+    began = performance.now();
+    lab.querySelector('.gl-player .gl-main').click();
+    setTimeout(() => {
+      CanvasRenderingContext2D.prototype.clearRect = clear;
+      resolve(times);
+    }, 1500);
+  }, 500);
+})"""
+
+
+def test_the_parts_are_wired_to_the_kernel(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'bowl', Recipe(lr=0.2)"))
+    press, mouse = page.page.keyboard.press, page.page.mouse
+    assert page.root.locator("canvas").count() == 4
+    assert (page.code(), page.lines("lit")) == (SOURCE, [1])
+
+    page.button("1 statement").click()
+    page.wait_for("lab => lab.querySelectorAll('pre.gl .line')[2].classList.contains('lit')")
+    page.root.locator("pre.gl .line").nth(8).click()
+    page.wait_for("lab => lab.querySelectorAll('pre.gl .line')[8].classList.contains('lit')")
+    assert page.ask("lab.runner.line") == 9
+    page.button("1 update").click()
+    page.wait_for_words("update 1 ")
+    assert page.lines("lit") == [10]
+
+    page.panel("gradient").focus()
+    for _ in range(12):
+        press("ArrowDown")
+        press("Enter")
+    page.wait_for_words("Batch 1 is number .* The newest step has applied it.")
+
+    before = page.ask(WEIGHTS)
+    mouse.move(*page.place("landscape", *page.ask(NOW)))
+    mouse.down()
+    mouse.move(*page.place("landscape", 0.6, 0.4), steps=6)
+    mouse.up()
+    page.wait_for_words("Begun again from where you put the weights")
+    page.wait_until_still()
+    assert page.ask(WEIGHTS) != before
+    assert page.updates() == 0
+
+    page.button("Play").click()
+    page.wait_for_updates(30)
+    page.button("Pause").click()
+    page.wait_until_still()
+    mouse.move(*page.place("loss", 0.4, 0.5))
+    mouse.down()
+    mouse.move(*page.place("loss", 0.6, 0.55), steps=5)
+    mouse.up()
+    page.root.get_by_role("button", name="Show all").click()
+    page.wait_until_still()
+    assert page.ask("lab.shown.screen.zoom") is None
+
+    field = page.root.locator("textarea")
+    page.button("Edit the loop").click()
+    assert field.input_value() == page.code()
+    field.fill(SOURCE.replace("optimizer.step()", "optimizer.stp()"))
+    page.button("Run this loop").click()
+    page.wait_for_words(r"Your loop stopped at line 10: AttributeError.*stp")
+    assert page.root.locator(".gl-numbers .wrong").all_inner_texts() == ["✗ 10"]
+    field.fill(SOURCE.replace("loss.backward()", "loss.backward()  # mine"))
+    page.button("Run this loop").click()
+    page.wait_for_words("This is your own loop")
+    page.wait_for_updates(page.ask("lab.runner.updates") + 5)  # it plays
+    page.button("Pause").click()
+    page.wait_until_still()
+    page.turn("zero_grad", False)
+    page.wait_for_code(Recipe(lr=0.2, zero_grad=False).source())
+    assert page.ask("lab.runner.edited") is False
+
+
+@pytest.mark.parametrize(
+    ("before", "label", "value", "after"),
+    [
+        ({}, "zero_grad", False, {"zero_grad": False}),
+        ({"accumulate": 4}, "AMP", "fp16", {"accumulate": 4, "amp": "fp16"}),
+        ({"clip": 0.3}, "clip", "off", {}),
+        ({}, "lr", 0.025, {"lr": 0.025}),
+    ],
+)
+def test_a_switch_changes_text_and_run(
+    lab_page: Callable[..., Notebook], before: dict[str, Any], label: str, value: Any, after: dict[str, Any]
+) -> None:
+    old, new = Recipe(**{"lr": 0.1, **before}), Recipe(**{"lr": 0.1, **after})
+    page = lab_page(LAB.format(f"'spiral', {old!r}"))
+    assert (page.code(), controls(page)) == (old.source(), as_shown(old))
+    page.button("1 update").click()
+    page.wait_for_words("update 1 ")
+    page.turn(label, value)
+    page.wait_for_code(new.source())
+    assert page.lines("changed") or label == "clip", "marked, if there is a line"
+    page.button("1 update").click()
+    page.wait_for_words("update 2 · loss [0-9.]+ ")
+    assert controls(page) == as_shown(new)
+    assert page.ask("[lab.runner.recipe.source(), lab.runner.source]") == [new.source()] * 2
+
+
+def controls(page: Notebook) -> dict[str, Any]:
+    """Read the controls as a learner does."""
+    checks = {name: page.control(name).is_checked() for name in ("zero_grad", "set_to_none", "divide_loss")}
+    numbers = {name: float(page.control(name).input_value()) for name in ("accumulate", "lr")}
+    chosen = "select => select.selectedIndex < 0 ? null : select.options[select.selectedIndex].text"
+    choices = {name: page.control(name).evaluate(chosen) for name in ("AMP", "clip", "optimizer")}
+    enabled = {f"{name} enabled": page.control(name).is_enabled() for name in ("set_to_none", "divide_loss")}
+    return {**checks, **numbers, **choices, **enabled}
+
+
+def as_shown(recipe: Recipe) -> dict[str, Any]:
+    checks = {name: getattr(recipe, name) for name in ("zero_grad", "set_to_none", "divide_loss")}
+    clip = "off" if recipe.clip is None else f"{recipe.clip:g}"
+    choices = {"AMP": recipe.amp, "clip": clip, "optimizer": recipe.optimizer}
+    enabled = {"set_to_none enabled": recipe.zero_grad, "divide_loss enabled": recipe.accumulate > 1}
+    return {**checks, "accumulate": recipe.accumulate, "lr": recipe.lr, **choices, **enabled}
+
+
+def test_another_task_is_a_new_run_and_a_number_typed_badly_is_told(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'bowl', Recipe(zero_grad=False, lr=0.01)"))
+    page.turn("task", "digits")
+    task = tasks.digits()
+    page.wait_for_words("A new run")
+    assert page.code() == Recipe(zero_grad=False, lr=task.lr).source()
+    page.control("lr").fill("-1")
+    page.control("lr").press("Tab")
+    page.wait_for_words("lr must be a finite number above 0, got '-1'. It stays at 0.05.")
+    expect(page.control("lr")).to_have_value("0.05")
+
+
+def test_pause_stops_the_picture_at_once_and_it_ends_where_the_run_ends(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'digits'"))
+    first = page.pictures()
+    page.button("Play").click()
+    page.wait_for_updates(30)
+    times = page.evaluate(PAINTS_AFTER)
+    assert sum(time < 0 for time in times) > 5, "it was playing"
+    assert sum(time > 50 for time in times) <= 1, f"one last painting, of where the run has ended; got {times}"
+    updates, loss = page.ask("lab.runner.updates, lab.runner.record.loss")
+    assert page.updates() == updates
+    assert all(now != then for now, then in zip(page.pictures(), first, strict=True))
+    said = str(page.panel("loss").get_attribute("aria-label"))
+    assert f"The loss is {float(f'{loss:.3g}'):g}" in said
+    assert f"Updates 1 to {updates}" in said
+    assert page.root.locator("[aria-live]").inner_text().strip().startswith(f"update {updates} ")
+
+
+@pytest.mark.parametrize("speed", ["statements", "full speed"])
+def test_the_slowest_and_the_fastest_speed_play(lab_page: Callable[..., Notebook], speed: str) -> None:
+    page = lab_page(LAB.format("'bowl'"))
+    page.turn("speed", speed)
+    page.button("Play").click()
+    if speed == "statements":
+        page.wait_for("lab => !lab.querySelector('pre.gl .line').classList.contains('lit')")
+        assert page.updates() == 0
+    else:
+        page.wait_for_updates(100)
+    page.button("Pause").click()
+    page.wait_until_still(0.3)
+
+
+def test_reset_restores_the_first_frame(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'digits'"))
+    pictures, words, code, lit = page.pictures(), page.words(), page.code(), page.lines("lit")
+    page.button("Play").click()
+    page.wait_for_updates(20)
+    page.button("Reset").click()  # while it plays
+    page.wait_for_words("update 0 ")
+    page.button("Play").wait_for()
+    page.wait_until_still(0.3)
+    assert page.pictures() == pictures
+    assert (page.words(), page.code(), page.lines("lit")) == (words, code, lit)
+
+
+def test_nothing_shifts_when_it_plays_or_warns(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'digits'"))
+    before = page.evaluate(PARTS)
+    chip = page.root.locator(".gl-chip")
+    page.button("Play").click()
+    page.wait_for_updates(10)
+    assert page.evaluate(PARTS) == before
+    assert chip.is_hidden()
+    page.turn("zero_grad", False)
+    chip.wait_for()
+    assert "was not cleared" in chip.inner_text()
+    page.turn("zero_grad", True)
+    chip.wait_for(state="hidden")
+    assert page.evaluate(PARTS) == before
+    page.button("Pause").click()
+    page.wait_until_still()
+    assert page.evaluate(PARTS) == before
+
+
+def test_a_switch_is_seen_in_the_memory_panel_while_playing(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'digits', Recipe(lr=0.05, optimizer='adam')"))
+    page.turn("speed", "full speed")
+    page.button("Play").click()
+    page.wait_for_updates(40)
+    page.turn("set_to_none", False)
+    page.wait_for_words("set_to_none off")
+    page.wait_for_updates(page.updates() + 30)
+    page.button("Pause").click()
+    page.wait_until_still()
+    scene = "__import__('gradlab').scenes.RunScenes(lab.runner).memory()"
+    held = f"""(lambda m: {{word: m.categories['gradients'][(list(m.starts) + [len(m.modules)])[at + 1] - 1]
+        for at, word in enumerate(m.statements) if at >= m.updates[-1][0]}}['zero_grad'])({scene})"""
+    assert page.ask(held.replace("\n", " ")) > 0, "zeros are kept"
+
+
+def test_out_of_memory_leaves_a_lab_that_plays(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(
+        "import dataclasses, torch\nfrom torch import nn\nfrom gradlab import Lab, Recipe, tasks\n"
+        "class Hungry(nn.Module):\n"
+        "    def forward(self, x):\n"
+        "        if x.requires_grad and not torch.is_autocast_enabled('cpu'):\n"
+        "            raise torch.OutOfMemoryError('CUDA out of memory. Tried to allocate 2.00 GiB.')\n"
+        "        return x\n"
+        "net = lambda seed: nn.Sequential(nn.Linear(64, 32), Hungry(), nn.Linear(32, 10))\n"
+        "lab = Lab(dataclasses.replace(tasks.digits(), builder=net), Recipe(lr=0.05))\nlab"
+    )
+    page.button("Play").click()
+    page.wait_for_words("Out of memory at line 7, output = model.x., in 1. 2.00 GiB more could not be had")
+    page.button("Play").wait_for()  # it has stopped
+    page.turn("AMP", "bf16")
+    page.wait_for_words("AMP bf16")
+    page.button("Play").click()
+    page.wait_for_updates(20)
+    page.button("Reset").click()
+    page.wait_for_words("update 0")
+
+
+def test_a_lab_whose_cell_has_another_output_stops(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page("from gradlab import Lab\nold = Lab('digits')\nold")
+    page.button("Play").click()
+    page.wait_for_updates(5)
+    page = lab_page("lab = Lab('bowl')\nlab")  # its cell is run again
+    page.page.wait_for_timeout(200)
+    updates = page.ask("old.runner.updates")
+    page.button("1 update").click()
+    page.wait_for_updates(1)
+    assert page.ask("old.runner.updates, old.shown.playing") == (updates, False)
+
+
+def test_a_lab_whose_cell_is_run_again_goes_on(lab_page: Callable[..., Notebook]) -> None:
+    """It is the same lab, shown anew; and it may be seen in another cell, too."""
+    page = lab_page("from gradlab import Lab\nlab = Lab('bowl', panels=['loss'])", "lab", "lab")
+    page.page.wait_for_function("() => document.querySelectorAll('.gradlab canvas').length === 2")
+    page.button("1 update").click()
+    page.wait_for_updates(1)
+    page.page.evaluate("""async () => {
+      jupyterapp.shell.currentWidget.content.activeCellIndex = 1;
+      await jupyterapp.commands.execute('notebook:run-cell');
+    }""")
+    page.page.wait_for_timeout(300)
+    page.button("1 update").click()
+    page.wait_for_updates(2)
+
+
+def test_shortcuts_of_the_notebook_do_not_fire_inside(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'bowl'"))
+    before = page.page.evaluate(CELLS)
+    for where in ("button", "canvas", "pre.gl .line", "select", "input", "textarea"):
+        if where == "textarea":
+            page.button("Edit the loop").click()
+        page.root.locator(where).first.focus()
+        for key in ("b", "d", "d", "a", "x", "m", "y", "b"):
+            page.page.keyboard.press(key)
+        page.page.wait_for_timeout(100)
+        assert page.page.evaluate(CELLS) == before, where
+    page.button("Cancel").click()
+
+
+def test_what_is_copied_makes_the_same_lab(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB.format("'line'"))
+    page.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.button("Play").click()
+    page.wait_for_updates(10)
+    page.button("Copy this state").click()  # while it plays
+    page.wait_for_words("Copied: ")
+    page.button("Play").wait_for()
+    line = page.page.evaluate("() => navigator.clipboard.readText()")
+    assert line == f"Lab('line', Recipe(lr=0.01)).run({page.ask('lab.runner.updates')})"
+    weights: Any = page.ask(WEIGHTS)
+    assert page.ask(WEIGHTS.replace("lab", f"({line})", 1)) == weights
