@@ -83,10 +83,6 @@ def test_arrows_move_while_statements_are_played_and_not_at_speed(moving: Callab
     page.wait_until_still()
 
 
-def test_nothing_moves_for_those_who_do_not_want_it(lab_page: Callable[..., Notebook]) -> None:
-    assert step_through(lab_page(f"{LAB.format(repr('bowl'))}.run(1)")) == []
-
-
 def test_words_are_said_nearly_anywhere_and_hide_no_point(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(f"{LAB.format(repr('digits'))}.run(40)")
     for name, least in (("loss", 0.9), ("memory", 0.7), ("gradient", 0.5)):

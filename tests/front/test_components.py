@@ -136,7 +136,7 @@ def test_a_state_is_painted_once_and_at_the_density_of_the_screen(panel: Any) ->
     assert panel.get_by_role("img", name="loss. It falls.").is_visible()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark", "contrast", "contrast-light"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
 def test_marks_have_the_colours_of_the_theme(panel: Any, theme: str) -> None:
     cells = {
         "k": "i",

@@ -120,17 +120,6 @@ def test_nothing_more_is_asked_once_a_question_is_answered_or_went_wrong(stand_i
     assert [words for _, words, *_ in page.shown["buttons"]] == ["Largest batch that fits"]
 
 
-def test_what_is_set_from_python_is_shown(stand_in: StandIn) -> None:
-    lab = ForecastLab(
-        "llama-70b", Recipe(optimizer="sgd", accumulate=2, lr=1e-4), batch=4, context=512, checkpoint=True, card="T4"
-    )
-    page = Page(lab)
-    shown = {"model": "llama-70b", "batch": "4", "context": 512, "checkpoint": True, "optimizer": "sgd", "card": "T4"}
-    assert shown.items() <= page.values.items()
-    assert int(page.values["accumulate"]) == 2
-    assert stand_in.calls == []
-
-
 @pytest.mark.parametrize(
     ("name", "value", "asked"),
     [
@@ -304,9 +293,8 @@ def test_a_batch_typed_badly_is_told_and_taken_back(stand_in: StandIn, typed: An
     assert page.frames[0]["values"] == {"batch": "3"}
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_random_requests_never_raise(stand_in: StandIn, seed: int) -> None:
-    chance = random.Random(seed)
+def test_random_requests_never_raise(stand_in: StandIn) -> None:
+    chance = random.Random(0)
     page = Page(ForecastLab("llama-8b"))
     values = [None, True, 0, 1, 2.5, 10**400, "", "x", "1", "T4", "off", "adamw", "gpt2-1.5b", [], {}, "\ud800", 1e300]
     names = ["model", "batch", "context", "accumulate", "card", "amp", "checkpoint", "lr", "recipe", [], None, 3]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import base64
 import io
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ from page import Page
 from PIL import Image
 
 from gradlab import Lab, Recipe, Run, tasks
-from gradlab.widgets.frames import Pace, changed_lines
+from gradlab.widgets.frames import Pace
 from gradlab.widgets.lab import PRESETS
 
 torch.set_num_threads(1)
@@ -121,9 +119,8 @@ def test_one_statement_lights_the_next_line() -> None:
     assert order == [[line, line] for line in (3, 4, 5, 6, 7, 8, 9, 10, 4)]
 
 
-@pytest.mark.parametrize("task", ["digits", "bowl", "spiral"])
-def test_reset_shows_the_first_frame_again(task: str) -> None:
-    lab = Lab(task)
+def test_reset_shows_the_first_frame_again() -> None:
+    lab = Lab("digits")
     page = Page(lab)
     first, words = page.seen(), lab.text
     page.turn("zero_grad", False).play(50)
@@ -219,6 +216,8 @@ def test_save_writes_a_picture_or_a_page(tmp_path: Path) -> None:
     page = lab.save(str(tmp_path / "x.html")).read_text()
     assert page.startswith("<!doctype html>")
     assert "update 2" in page
+    assert "startReplay" in page
+    assert len(page) < 500_000
     with pytest.raises(ValueError, match=r"path must end in .png, .svg or .html, got 'x.gif'"):
         lab.save("x.gif")
 
@@ -298,16 +297,6 @@ BAD: list[tuple[Callable[[], object], str]] = [
 def test_bad_input_is_named(call: Callable[[], object], words: str) -> None:
     with pytest.raises((ValueError, TypeError), match=words):
         call()
-
-
-def test_changed_lines_are_those_that_a_diff_shows() -> None:
-    assert changed_lines("a\nb\nc", "a\nB\nc\nd") == [2, 4]
-    assert changed_lines("a\nb", "a\nb") == []
-
-
-def test_pyplot_is_never_imported() -> None:
-    code = "import sys; from gradlab import Lab; Lab('line').run(2); assert 'matplotlib.pyplot' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 @pytest.mark.parametrize("change", ["switch", "edit"])

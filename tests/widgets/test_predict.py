@@ -12,6 +12,7 @@ import pytest
 
 from gradlab import predict
 from gradlab.widgets import guesses
+from gradlab.widgets.learner_record import LearnerRecord
 from gradlab.widgets.predict import Prediction
 from gradlab.widgets.question import Question, find_question, read_question
 
@@ -69,6 +70,16 @@ def test_a_click_in_the_browser_is_a_guess_and_the_first_one_counts() -> None:
     live(asked).guess = 2  # another view of the same question, late
     assert asked.guess == "the sum"
     assert live(asked).guess == 0
+
+
+def test_one_can_bet_again_in_another_kernel_and_the_first_guess_counts() -> None:
+    record = LearnerRecord(lambda: None)
+    made_up(kept=guesses.Guesses(record)).choose("none")
+    asked = made_up(kept=guesses.Guesses(record))
+    assert (asked.guess, asked.earlier) == (None, "none")
+    asked.choose("the sum")
+    assert asked.right is True
+    assert live(asked).tally == "Your guesses so far: 0 of 1 right."
 
 
 def test_a_choice_that_is_none_is_ignored() -> None:

@@ -42,12 +42,6 @@ def same(one: Lab, other: Lab) -> None:
         assert one.runner.loss_scale == other.runner.loss_scale
 
 
-def test_a_fresh_lab_is_its_own_line() -> None:
-    line = Page(Lab("spiral")).shown["copy"]
-    assert line == f"Lab('spiral', Recipe(lr={tasks.spiral().lr!r}))"
-    same(made_by(line), Lab("spiral"))
-
-
 def test_the_line_reads_as_a_learner_would_write_it() -> None:
     page = Page(Lab("bowl"))
     page.ask("drag", name="weights", x=0.5, y=-1.0)
@@ -100,9 +94,8 @@ def act(page: Page, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("task", ["bowl", "line", "spiral", "digits"])
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1,))])
-def test_after_random_actions_the_line_makes_the_same_lab(task: str, seed: int) -> None:
-    chance = random.Random(seed)
+def test_after_random_actions_the_line_makes_the_same_lab(task: str) -> None:
+    chance = random.Random(0)
     lab = Lab(task)
     page = Page(lab)
     for _ in range(3):

@@ -301,7 +301,7 @@ VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_requests_never_raise(seed: int) -> None:
     chance = random.Random(seed)
     lab = Lab("bowl", controls=["task", "zero_grad", "lr", "card", "edit", "speed"])
