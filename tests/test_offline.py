@@ -10,7 +10,7 @@ from loaded import loaded_addresses
 from gradlab import Lab
 from gradlab.course import cheat_sheet, swing
 from gradlab.drawing import Drawing, Text
-from gradlab.widgets import Instrument, Knob, Settings, View
+from gradlab.widgets import Control, Instrument, Settings, View
 
 
 class Still(Instrument):
@@ -18,8 +18,8 @@ class Still(Instrument):
 
     title = "still"
 
-    def knobs(self) -> list[Knob]:
-        return [Knob.tick("on", start=True)]
+    def controls(self) -> list[Control]:
+        return [Control.tick("on", start=True)]
 
     def look(self, at: Settings) -> View:
         drawing = Drawing("sum", [Text("sum", 20, 20, "one")], "one")

@@ -8,7 +8,7 @@ from .._lazy import load_lazily
 
 if TYPE_CHECKING:
     from .comparison import compare as compare
-    from .controls import Knob as Knob
+    from .controls import Control as Control
     from .forecast_lab import ForecastLab as ForecastLab
     from .instrument import Instrument as Instrument
     from .instrument import Settings as Settings

@@ -29,11 +29,11 @@ Kind = Literal["tick", "choice", "whole", "number", "slider", "order"]
 
 
 @dataclass(frozen=True)
-class Knob:
+class Control:
     """One control: its name, the words beside it, the value it starts at, and the values that it may have.
 
-    Made by ``Knob.tick``, ``choice``, ``slider``, ``number`` and ``order``, or from a switch by ``switch_knob``. Values
-    are what JSON can hold.
+    Made by ``Control.tick``, ``choice``, ``slider``, ``number`` and ``order``, or from a switch by ``switch_control``.
+    Values are what JSON can hold.
     """
 
     name: str
@@ -50,12 +50,12 @@ class Knob:
     """Of a slider over all numbers from ``low`` to ``high``: what a hand moves it by. 0 for one over its options."""
 
     @classmethod
-    def tick(cls, name: str, label: str = "", start: bool = True) -> Knob:
+    def tick(cls, name: str, label: str = "", start: bool = True) -> Control:
         """Return a box to tick."""
         return cls(name, label or name, "tick", start, (("off", False), ("on", True)))
 
     @classmethod
-    def choice(cls, name: str, label: str, start: Any, options: Iterable[Any]) -> Knob:
+    def choice(cls, name: str, label: str, start: Any, options: Iterable[Any]) -> Control:
         """Return a list to choose from; ``options`` are values, or pairs of words and a value."""
         pairs = tuple(option if isinstance(option, tuple) else (str(option), option) for option in options)
         return cls(name, label, "choice", start, pairs)
@@ -70,18 +70,18 @@ class Knob:
         text: Callable[[Any], str] = str,
         *,
         plays: bool | int = False,
-    ) -> Knob:
+    ) -> Control:
         """Return a slider over these values. ``plays`` adds a button that moves it along, that many ms a value."""
         every = 250 if plays is True else int(plays)
         return cls(name, label, "slider", start, tuple((text(value), value) for value in values), every)
 
     @classmethod
-    def number(cls, name: str, label: str, start: float, low: float, high: float, step: float) -> Knob:
+    def number(cls, name: str, label: str, start: float, low: float, high: float, step: float) -> Control:
         """Return a slider over all numbers from ``low`` to ``high``, which a hand moves by ``step``."""
         return cls(name, label, "slider", start, low=low, high=high, step=step)
 
     @classmethod
-    def order(cls, name: str, label: str, start: str, pieces: Sequence[str]) -> Knob:
+    def order(cls, name: str, label: str, start: str, pieces: Sequence[str]) -> Control:
         """Return calls to be put in an order, left out or doubled; the value names them in one text with spaces."""
         return cls(name, label, "order", start, tuple((piece, piece) for piece in pieces))
 
@@ -91,7 +91,7 @@ class Knob:
         return [value for _, value in self.options]
 
     def check(self, owner: str, value: Any) -> Any:
-        """Return the value as it is kept; ValueError names the owner, the knob, the value and what is allowed."""
+        """Return the value as it is kept; ValueError names the owner, the control, the value and what is allowed."""
         if self.kind == "order":
             pieces = value.split() if isinstance(value, str) else []
             if not 1 <= len(pieces) <= MOST_PIECES or not set(pieces) <= set(self.values):
@@ -119,16 +119,16 @@ class Knob:
             return min(round(self.low + steps * self.step, 10), self.high) + 0.0  # no minus before 0
         return min(self.values, key=lambda value: abs(value - number))
 
-    def only(self, values: Sequence[Any]) -> Knob:
-        """Return the knob with those of its values that a page without a kernel holds."""
+    def only(self, values: Sequence[Any]) -> Control:
+        """Return the control with those of its values that a page without a kernel holds."""
         if self.kind == "order":
             return self
         if self.step:
             return replace(self, step=0.0, options=tuple((f"{value:g}", value) for value in sorted(set(values))))
         return replace(self, options=tuple(option for option in self.options if option[1] in values))
 
-    def starting_at(self, owner: str, value: Any) -> Knob:
-        """Return the knob with another start; a slider of numbers takes in one that lies between its values."""
+    def starting_at(self, owner: str, value: Any) -> Control:
+        """Return the control with another start; a slider of numbers takes in one that lies between its values."""
         values = self.values
         numbers = self.kind == "slider" and all(map(_is_number, [value, *values]))
         if self.step or not numbers or value in values or not min(values) < value < max(values):
@@ -163,36 +163,36 @@ class Knob:
         return f"one of {', '.join(repr(value) for value in values)}"
 
 
-def switch_knob(name: str, switch: Switch, value: Any) -> Knob:
+def switch_control(name: str, switch: Switch, value: Any) -> Control:
     """Return the control of a switch, at a value of a recipe; one that is not among the offered ones is offered too."""
     label = switch.label or name
     if isinstance(switch, OnOff):
-        return Knob.tick(name, label, value)
+        return Control.tick(name, label, value)
     if isinstance(switch, Choice):
-        return Knob.choice(name, label, value, switch.options)
+        return Control.choice(name, label, value, switch.options)
     if isinstance(switch, Whole):
-        return Knob(name, label, "whole", str(value), low=switch.low, high=switch.high)
+        return Control(name, label, "whole", str(value), low=switch.low, high=switch.high)
     if not (isinstance(switch, Positive) and switch.offered):
-        return Knob(name, label, "number", switch.text(value))
+        return Control(name, label, "number", switch.text(value))
     offered = sorted({*switch.offered, *([value] if value is not None else [])})
     start = "off" if value is None else value
-    return Knob.choice(name, label, start, [("off", "off"), *((switch.text(each), each) for each in offered)])
+    return Control.choice(name, label, start, [("off", "off"), *((switch.text(each), each) for each in offered)])
 
 
 def lab_settings(run: Run, names: Sequence[str], card: str, speed: str, ticks: Mapping[str, bool]) -> dict[str, Any]:
     """Return what a frame tells of a Lab's loop and controls: those of these names, and ``ticks`` with their values."""
     recipe = run.recipe
     own = "this GPU" if run.task.device.startswith("cuda") else "none"  # the word for no card chosen
-    knobs = [
-        Knob.choice("task", "task", run.task.name, tasks.names()),
-        *(switch_knob(name, switch, getattr(recipe, name)) for name, switch in SWITCHES.items()),
-        Knob.choice("card", "card", card, [(own, ""), *GPUS]),
-        *(Knob.tick(name, "show without the switch", on) for name, on in ticks.items()),
+    controls = [
+        Control.choice("task", "task", run.task.name, tasks.names()),
+        *(switch_control(name, switch, getattr(recipe, name)) for name, switch in SWITCHES.items()),
+        Control.choice("card", "card", card, [(own, ""), *GPUS]),
+        *(Control.tick(name, "show without the switch", on) for name, on in ticks.items()),
     ]
     return {
         "code": {"source": run.source, "html": coloured(run.source)},
-        "controls": [knob.data for knob in knobs if knob.name in names or knob.name in ticks],
-        "values": {knob.name: knob.start for knob in knobs},
+        "controls": [control.data for control in controls if control.name in names or control.name in ticks],
+        "values": {control.name: control.start for control in controls},
         "off": [name for name, switch in SWITCHES.items() if not switch.matters(recipe)],
         "speeds": [list(each) for each in SPEEDS.items()] if "speed" in names else [],
         "speed": SPEEDS[speed],

@@ -14,7 +14,7 @@ from ..drawing import Drawing, draw, fade
 from ..forecast import GPUS, forecast, model_size, model_sizes, report_progress_to, usable_bytes
 from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import Fit, Scene, fit_sentence, forecast_scene, need_sentence, suggestions, with_article
-from .controls import Knob, switch_knob
+from .controls import Control, switch_control
 from .instrument import Instrument, Settings, View, kept
 from .requests import Actions, try_to
 
@@ -83,16 +83,16 @@ class ForecastSettings:
         parts += ["set_to_none off"] * (not recipe.set_to_none) + ["checkpointing"] * self.checkpoint
         return f"{self.model} with {', '.join(parts)}"
 
-    def controls(self) -> list[Knob]:
+    def controls(self) -> list[Control]:
         """Return the controls as they stand, the contexts as far as the model reads."""
         reach = sorted({*(n for n in _CONTEXTS if n <= model_size(self.model).max_context), self.context})
         return [
-            Knob.choice("model", "model", self.model, model_sizes()),
-            switch_knob("batch", _BATCH, self.batch),
-            Knob.choice("context", "context", self.context, [(f"{n:,}", n) for n in reach]),
-            *(switch_knob(name, SWITCHES[name], getattr(self.recipe, name)) for name in _SWITCHES),
-            Knob.tick("checkpoint", "checkpointing", self.checkpoint),
-            Knob.choice("card", "card", self.card, [*GPUS, EVERY_CARD]),
+            Control.choice("model", "model", self.model, model_sizes()),
+            switch_control("batch", _BATCH, self.batch),
+            Control.choice("context", "context", self.context, [(f"{n:,}", n) for n in reach]),
+            *(switch_control(name, SWITCHES[name], getattr(self.recipe, name)) for name in _SWITCHES),
+            Control.tick("checkpoint", "checkpointing", self.checkpoint),
+            Control.choice("card", "card", self.card, [*GPUS, EVERY_CARD]),
         ]
 
     def turn(self, name: str, value: Any) -> ForecastSettings:
@@ -138,7 +138,7 @@ class ForecastLab(Instrument):
         self._extra = ""  # what was found out beside the forecast
         super().__init__()
 
-    def knobs(self) -> list[Knob]:
+    def controls(self) -> list[Control]:
         """Return the controls; which contexts there are depends on the model."""
         return self.settings.controls()
 
@@ -203,8 +203,8 @@ class ForecastLab(Instrument):
 
     def _take(self, settings: ForecastSettings) -> None:
         self.settings = settings
-        self._knobs = {knob.name: knob for knob in self.knobs()}
-        self.values = {name: knob.start for name, knob in self._knobs.items()}
+        self._controls = {control.name: control for control in self.controls()}
+        self.values = {name: control.start for name, control in self._controls.items()}
 
     def _now(self) -> View:
         return self.look(self.values)

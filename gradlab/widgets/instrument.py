@@ -14,7 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from .._process import lock
 from ..drawing import Drawing, draw_loop
-from .controls import Knob
+from .controls import Control
 from .frames import FrameWriter, coloured
 from .live import Live, Still, replay_page
 from .requests import Actions, Frame, PanelSize, Reply, Request, RequestError, cut_words, reply_to, try_to
@@ -39,7 +39,7 @@ class View:
     code: str = ""
     """The plain PyTorch that was run, "" for none."""
     off: Sequence[str] = field(default_factory=tuple)
-    """The knobs that have no effect now."""
+    """The controls that have no effect now."""
     lit: tuple[int, int] = (0, 0)
     """The first and the last line of the code that is lit."""
     wrong: int = 0
@@ -59,13 +59,15 @@ class Instrument(Live):
 
     def __init__(self, **start: Any) -> None:
         """Set it up; nothing is computed before it is shown."""
-        knobs = {knob.name: knob for knob in self.knobs()}
+        controls = {control.name: control for control in self.controls()}
         for name, value in start.items():
-            if name not in knobs:
-                raise ValueError(f"{type(self).__name__}: there is no control {name!r}; there are {', '.join(knobs)}")
-            knobs[name] = knobs[name].starting_at(type(self).__name__, value)
-        self._knobs = knobs
-        self.values: dict[str, Any] = {name: knob.start for name, knob in knobs.items()}
+            if name not in controls:
+                raise ValueError(
+                    f"{type(self).__name__}: there is no control {name!r}; there are {', '.join(controls)}"
+                )
+            controls[name] = controls[name].starting_at(type(self).__name__, value)
+        self._controls = controls
+        self.values: dict[str, Any] = {name: control.start for name, control in controls.items()}
         """What the controls are set to."""
         self._views: dict[tuple[Any, ...], View] = {}
         self._shown: View | None = None
@@ -76,7 +78,7 @@ class Instrument(Live):
     # What each instrument says ----------------------------------------------------------------------------------------
 
     @abstractmethod
-    def knobs(self) -> list[Knob]:
+    def controls(self) -> list[Control]:
         """Return the controls, in their order."""
 
     @abstractmethod
@@ -85,8 +87,8 @@ class Instrument(Live):
 
     def recorded(self) -> Iterable[Settings]:
         """Return the settings that a page without a kernel holds, each as what differs from the start."""
-        for name, knob in self._knobs.items():
-            for value in [knob.start] if knob.kind == "order" or knob.step else knob.values:
+        for name, control in self._controls.items():
+            for value in [control.start] if control.kind == "order" or control.step else control.values:
                 yield {name: value}
 
     # What the learner does --------------------------------------------------------------------------------------------
@@ -115,7 +117,7 @@ class Instrument(Live):
             "hello": lambda asked: self._writer.start_over(),
             "turn": self._turn_as_asked,
             "drag": lambda asked: self._turn(
-                name := str(asked.get("name")), self._knob(name).nearest(asked.number("x"))
+                name := str(asked.get("name")), self._control(name).nearest(asked.number("x"))
             ),
             "size": lambda asked: setattr(self, "_size", asked.panel_size()),
             "press": lambda asked: None,  # a panel asks for these two, and only a lab can do them
@@ -168,14 +170,14 @@ class Instrument(Live):
         self._writer.tell_again(name)  # the browser shows what was chosen, which may not be taken
         self._turn(name, asked.get("value"))
 
-    def _knob(self, name: str) -> Knob:
-        if name not in self._knobs:
+    def _control(self, name: str) -> Control:
+        if name not in self._controls:
             raise RequestError(f"{type(self).__name__}: there is no control {name!r}")
-        return self._knobs[name]
+        return self._controls[name]
 
     def _turn(self, name: str, value: Any) -> None:
         """Take a value if it is one, and if what is seen then can be worked out."""
-        taken = self._knob(name).check(type(self).__name__, value)
+        taken = self._control(name).check(type(self).__name__, value)
         self._shown = self._seen({**self.values, name: taken})
         self.values[name] = taken
 
@@ -186,7 +188,7 @@ class Instrument(Live):
         return self._shown or View({}, "Nothing can be shown here.")
 
     def _seen(self, at: Settings) -> View:
-        return kept(self._views, tuple(at[name] for name in self._knobs), lambda: self.look(dict(at)))
+        return kept(self._views, tuple(at[name] for name in self._controls), lambda: self.look(dict(at)))
 
     def _fail(self, error: Exception | KeyboardInterrupt) -> None:
         """Say in words what went wrong."""
@@ -201,7 +203,7 @@ class Instrument(Live):
         values: Settings,
         size: PanelSize,
         alarm: str,
-        knobs: Iterable[Knob] | None = None,
+        controls: Iterable[Control] | None = None,
     ) -> Frame:
         return writer.write(
             {name: panel(*size.of(at, len(view.panels))) for at, (name, panel) in enumerate(view.panels.items())},
@@ -210,10 +212,10 @@ class Instrument(Live):
             note=view.note,
             code={"source": view.code, "html": list(coloured(view.code))},
             lit=list(view.lit),
-            controls=[knob.data for knob in (self._knobs.values() if knobs is None else knobs)],
+            controls=[control.data for control in (self._controls.values() if controls is None else controls)],
             values=dict(values),
             off=list(view.off),
-            **{"wrong": view.wrong, **({} if knobs is not None else self._more())},
+            **{"wrong": view.wrong, **({} if controls is not None else self._more())},
         )
 
     def _more(self) -> dict[str, Any]:
@@ -222,15 +224,15 @@ class Instrument(Live):
 
     def _page(self) -> str:
         """Return the page that holds what is recorded, the start first."""
-        recorded = list(self.recorded())  # which may add values to the knobs
-        start = {name: knob.start for name, knob in self._knobs.items()}
+        recorded = list(self.recorded())  # which may add values to the controls
+        start = {name: control.start for name, control in self._controls.items()}
         settings = [start]
         for changes in recorded:
-            at = {name: self._knobs[name].check(type(self).__name__, v) for name, v in {**start, **changes}.items()}
+            at = {name: self._controls[name].check(type(self).__name__, v) for name, v in {**start, **changes}.items()}
             if at not in settings:
                 settings.append(at)
-        held = [knob.only([at[name] for at in settings]) for name, knob in self._knobs.items()]
-        turned = [knob for knob in held if len({repr(at[knob.name]) for at in settings}) > 1]
+        held = [control.only([at[name] for at in settings]) for name, control in self._controls.items()]
+        turned = [control for control in held if len({repr(at[control.name]) for at in settings}) > 1]
         writer, frames = FrameWriter(), []
         for at in settings:
             size = PanelSize(*self.size, self.size[0])

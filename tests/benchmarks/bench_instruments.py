@@ -35,11 +35,11 @@ def main() -> None:
         shown = (time.perf_counter() - began) * 1000
         times: list[list[float]] = [[], []]
         for again in range(2):
-            for knob in instrument.knobs():
-                options = knob.values[:: max(1, len(knob.values) // MOST)] if knob.kind != "order" else []
-                for value in [*options, knob.start]:
+            for control in instrument.controls():
+                options = control.values[:: max(1, len(control.values) // MOST)] if control.kind != "order" else []
+                for value in [*options, control.start]:
                     began = time.perf_counter()
-                    instrument.handle({"do": "turn", "name": knob.name, "value": value})
+                    instrument.handle({"do": "turn", "name": control.name, "value": value})
                     times[again].append((time.perf_counter() - began) * 1000)
         with tempfile.TemporaryDirectory() as folder:
             size = instrument.save(Path(folder) / "page.html").stat().st_size / 1000

@@ -91,7 +91,7 @@ def page_of(notebook: Notebook, path: Path) -> Iterator[Any]:
 def test_every_control_by_mouse_and_by_keys(lab_page: Callable[..., Notebook], name: str) -> None:
     page = lab_page(cell(name))
     before, moved = page.pictures(), 0
-    for control in page.ask("[knob.control for knob in lab.knobs()]"):
+    for control in page.ask("[control.data for control in lab.controls()]"):
         here, options = page.control(control["name"]), [option[1] for option in control.get("options", [])]
         if control["kind"] == "order" or here.is_disabled():
             continue
@@ -156,7 +156,9 @@ def test_a_page_without_a_kernel_plays(notebook: Notebook, tmp_path: Path, name:
         def wait_for(at: dict[str, Any]) -> None:
             page.locator(".gl-state").filter(has_text=instrument.look({**start, **at}).state).wait_for()
 
-        for control in [knob.control for knob in instrument.knobs() if knob.name in single and knob.kind != "order"]:
+        for control in [
+            control.data for control in instrument.controls() if control.name in single and control.kind != "order"
+        ]:
             here = page.locator(f"[name={control['name']}]")
             page.goto("about:blank")
             page.goto(saved.as_uri())

@@ -14,7 +14,7 @@ import pytest
 from page import Page
 
 from gradlab.drawing import Drawing, Text
-from gradlab.widgets import Instrument, Knob, Settings, View
+from gradlab.widgets import Control, Instrument, Settings, View
 
 
 class Adder(Instrument):
@@ -23,12 +23,12 @@ class Adder(Instrument):
     title = "The adder"
     looks = 0
 
-    def knobs(self) -> list[Knob]:
+    def controls(self) -> list[Control]:
         return [
-            Knob.slider("a", "first", 1.0, [0.0, 1.0, 2.0, 4.0], "{:g} units".format, plays=200),
-            Knob.choice("b", "second", "one", [("eins", "one"), ("dreizehn", "13")]),
-            Knob.tick("twice", start=False),
-            Knob.order("calls", "calls", "step backward", ["backward", "step"]),
+            Control.slider("a", "first", 1.0, [0.0, 1.0, 2.0, 4.0], "{:g} units".format, plays=200),
+            Control.choice("b", "second", "one", [("eins", "one"), ("dreizehn", "13")]),
+            Control.tick("twice", start=False),
+            Control.order("calls", "calls", "step backward", ["backward", "step"]),
         ]
 
     def look(self, at: Settings) -> View:
@@ -117,7 +117,7 @@ def test_what_only_a_lab_can_do_is_no_mistake(do: str) -> None:
 def test_start_values_are_set_by_name_and_a_slider_takes_in_a_number_between_its_own() -> None:
     adder = Adder(a=3.5, twice=True)
     assert adder.text == "The sum is 9.0."
-    assert [value for _, value in adder.knobs()[0].options] == [0.0, 1.0, 2.0, 4.0]
+    assert [value for _, value in adder.controls()[0].options] == [0.0, 1.0, 2.0, 4.0]
     control = Page(adder).shown["controls"][0]
     assert control["options"][3] == ["3.5", 3.5]
     for wrong in ({"a": 9.0}, {"c": 1}, {"b": "two"}):
@@ -130,8 +130,8 @@ class Doubler(Instrument):
 
     title = "The doubler"
 
-    def knobs(self) -> list[Knob]:
-        return [Knob.number("x", "number", 0.5, -1.2, 2.0, 0.05)]
+    def controls(self) -> list[Control]:
+        return [Control.number("x", "number", 0.5, -1.2, 2.0, 0.05)]
 
     def look(self, at: Settings) -> View:
         return View({}, f"Twice is {2 * at['x']:g}.")

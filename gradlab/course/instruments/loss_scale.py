@@ -27,7 +27,7 @@ from ...drawing import (
     make_box,
     text_width,
 )
-from ...widgets import Instrument, Knob, Settings, View
+from ...widgets import Control, Instrument, Settings, View
 from .loss_scale_numbers import (
     DTYPES,
     FIRST,
@@ -80,15 +80,15 @@ class LossScale(Instrument):
 
     title = "The loss scale"
 
-    def knobs(self) -> list[Knob]:
+    def controls(self) -> list[Control]:
         """Return the controls."""
         return [
-            Knob.choice("model", "model", "weighted", [(words, name) for name, words in SUBJECTS.items()]),
-            Knob.choice("dtype", "autocast", "fp16", list(DTYPES)),
-            Knob.slider("scale", "loss scale", 1, _SCALES, text=scale_text),
-            Knob.choice("init_scale", "init_scale", 65536, [(scale_text(scale), scale) for scale in _INIT_SCALES]),
-            Knob.choice("growth_interval", "growth_interval", 2, [(f"{n:,}", n) for n in _GROWTH_INTERVALS]),
-            Knob.slider("update", "update", SCALER_UPDATES, list(range(SCALER_UPDATES + 1)), plays=True),
+            Control.choice("model", "model", "weighted", [(words, name) for name, words in SUBJECTS.items()]),
+            Control.choice("dtype", "autocast", "fp16", list(DTYPES)),
+            Control.slider("scale", "loss scale", 1, _SCALES, text=scale_text),
+            Control.choice("init_scale", "init_scale", 65536, [(scale_text(scale), scale) for scale in _INIT_SCALES]),
+            Control.choice("growth_interval", "growth_interval", 2, [(f"{n:,}", n) for n in _GROWTH_INTERVALS]),
+            Control.slider("update", "update", SCALER_UPDATES, list(range(SCALER_UPDATES + 1)), plays=True),
         ]
 
     def look(self, at: Settings) -> View:

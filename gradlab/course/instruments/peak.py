@@ -8,7 +8,7 @@ from typing import Any
 
 from ...drawing import Drawing
 from ...formatting import bytes_text
-from ...widgets import Instrument, Knob, View
+from ...widgets import Control, Instrument, View
 from .peak_numbers import (
     AFTER_STEP,
     BEFORE_BACKWARD,
@@ -39,18 +39,18 @@ class Peak(Instrument):
 
     title = "The peak"
 
-    def knobs(self) -> list[Knob]:
+    def controls(self) -> list[Control]:
         """Return the model's size, then the switches of the loop."""
         return [
-            Knob.slider("width", "width", _START.width, [16, 32, 64, 128]),
-            Knob.slider("depth", "depth", _START.depth, [1, 2, 4, 6, 8]),
-            Knob.slider("batch", "batch", _START.batch, [2**power for power in range(10)]),
-            Knob.slider("accumulate", "accumulate", _START.accumulate, [1, 2, 4]),
-            Knob.choice("optimizer", "optimizer", _START.optimizer, ["sgd", "momentum", "adam"]),
-            Knob.choice("place", "zero_grad", _START.place, _PLACES),
-            Knob.tick("set_to_none", "set_to_none", _START.set_to_none),
-            Knob.choice("amp", "AMP", _START.amp, ["off", "bf16", "fp16"]),
-            Knob.tick("checkpoint", "checkpointing", _START.checkpoint),
+            Control.slider("width", "width", _START.width, [16, 32, 64, 128]),
+            Control.slider("depth", "depth", _START.depth, [1, 2, 4, 6, 8]),
+            Control.slider("batch", "batch", _START.batch, [2**power for power in range(10)]),
+            Control.slider("accumulate", "accumulate", _START.accumulate, [1, 2, 4]),
+            Control.choice("optimizer", "optimizer", _START.optimizer, ["sgd", "momentum", "adam"]),
+            Control.choice("place", "zero_grad", _START.place, _PLACES),
+            Control.tick("set_to_none", "set_to_none", _START.set_to_none),
+            Control.choice("amp", "AMP", _START.amp, ["off", "bf16", "fp16"]),
+            Control.tick("checkpoint", "checkpointing", _START.checkpoint),
         ]
 
     def look(self, at: Mapping[str, Any]) -> View:
@@ -82,7 +82,7 @@ class Peak(Instrument):
         changed = [number for number, line in enumerate(view.code.splitlines(), 1) if line not in before]
         loop = self._code_drawing(view, changed)
         wide, tall = self.size
-        switches = sum(self.values[name] != knob.start for name, knob in self._knobs.items())
+        switches = sum(self.values[name] != control.start for name, control in self._controls.items())
         bars = effects_height(switches) if switches > 1 else 0
         drawn = [view.panels["memory"](wide, max(tall, loop.height - bars))]
         if bars:
@@ -91,7 +91,7 @@ class Peak(Instrument):
 
     @property
     def _first(self) -> PeakSettings:
-        return PeakSettings(**{name: knob.start for name, knob in self._knobs.items()})
+        return PeakSettings(**{name: control.start for name, control in self._controls.items()})
 
     @property
     def at_peak(self) -> Mapping[str, int]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from itertools import permutations
 from typing import Any
 
-from ...widgets import Instrument, Knob, View
+from ...widgets import Control, Instrument, View
 from .ring_panels import CALLS_SHOWN, CallSeen, draw_contents, draw_losses, draw_ring
 from .ring_trial import OPTIMIZERS, PIECES, USUAL, Setup, needs_loss, run_trial
 from .ring_verdict import OrderRun, judge_order, usual_setup
@@ -17,15 +17,15 @@ class RingOfOrders(Instrument):
 
     title = "The ring of orders"
 
-    def knobs(self) -> list[Knob]:
+    def controls(self) -> list[Control]:
         """Return the controls: the order, what else decides the run, and the call to look at."""
         return [
-            Knob.order("order", "order of the calls", USUAL, PIECES),
-            Knob.slider("call", "call", CALLS_SHOWN, range(CALLS_SHOWN + 1), plays=700),
-            Knob.choice("optimizer", "optimizer", "SGD", list(OPTIMIZERS)),
-            Knob.tick("set_to_none", "set_to_none", start=True),
-            Knob.choice("layers", "model", 3, [("three layers", 3), ("one layer", 1)]),
-            Knob.tick("first_loss", "forward before the loop", start=False),
+            Control.order("order", "order of the calls", USUAL, PIECES),
+            Control.slider("call", "call", CALLS_SHOWN, range(CALLS_SHOWN + 1), plays=700),
+            Control.choice("optimizer", "optimizer", "SGD", list(OPTIMIZERS)),
+            Control.tick("set_to_none", "set_to_none", start=True),
+            Control.choice("layers", "model", 3, [("three layers", 3), ("one layer", 1)]),
+            Control.tick("first_loss", "forward before the loop", start=False),
         ]
 
     def look(self, at: Mapping[str, Any]) -> View:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...drawing import Axes, Axis, Dots, Drag, Drawing, Image, PanelBuilder, Path, Side, Spot, panel_axes
 from ...formatting import short
-from ...widgets import Instrument, Knob, Settings, View
+from ...widgets import Control, Instrument, Settings, View
 from . import swing_numbers as numbers
 
 # What a page without a kernel holds.
@@ -28,14 +28,14 @@ class Swing(Instrument):
 
     title = "The swing"
 
-    def knobs(self) -> list[Knob]:
+    def controls(self) -> list[Control]:
         """Return zero_grad, lr, momentum, curvature and the start."""
         return [
-            Knob.tick("zero_grad", "zero_grad", start=False),
-            Knob.number("lr", "lr", 0.1, 0.01, 4.5, 0.01),
-            Knob.number("momentum", "momentum", 0.0, 0.0, 0.99, 0.01),
-            Knob.number("curvature", "curvature", 1.0, 0.1, 5.0, 0.1),
-            Knob.number("start", "start", 1.0, -numbers.FARTHEST, numbers.FARTHEST, 0.01),
+            Control.tick("zero_grad", "zero_grad", start=False),
+            Control.number("lr", "lr", 0.1, 0.01, 4.5, 0.01),
+            Control.number("momentum", "momentum", 0.0, 0.0, 0.99, 0.01),
+            Control.number("curvature", "curvature", 1.0, 0.1, 5.0, 0.1),
+            Control.number("start", "start", 1.0, -numbers.FARTHEST, numbers.FARTHEST, 0.01),
         ]
 
     def look(self, at: Settings) -> View:

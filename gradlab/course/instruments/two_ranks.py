@@ -8,7 +8,7 @@ from typing import Any
 
 from ...drawing import Drawing, draw_message
 from ...formatting import number_of, short
-from ...widgets import Instrument, Knob, Settings, View
+from ...widgets import Control, Instrument, Settings, View
 from .two_ranks_numbers import (
     ACCUMULATE,
     BATCHES,
@@ -41,16 +41,16 @@ class TwoRanks(Instrument):
 
     title = "Two ranks"
 
-    def knobs(self) -> list[Knob]:
+    def controls(self) -> list[Control]:
         """Return the moment, and what the loop is made of."""
         return [
-            Knob.slider("moment", "statement", 2, range(MOMENTS + 1), plays=_BETWEEN),
-            Knob.choice(
+            Control.slider("moment", "statement", 2, range(MOMENTS + 1), plays=_BETWEEN),
+            Control.choice(
                 "accumulate", "accumulate", 1, [(number_of(count, "micro-batch", "es"), count) for count in ACCUMULATE]
             ),
-            Knob.choice("no_sync", "in no_sync()", NO_SYNC[0], zip(_NO_SYNC_WORDS, NO_SYNC, strict=True)),
-            Knob.choice("forgets", "forgets zero_grad", FORGETS[0], FORGETS),
-            Knob.choice("batches", "samples in rank 0 and 1", BATCHES[0], BATCHES),
+            Control.choice("no_sync", "in no_sync()", NO_SYNC[0], zip(_NO_SYNC_WORDS, NO_SYNC, strict=True)),
+            Control.choice("forgets", "forgets zero_grad", FORGETS[0], FORGETS),
+            Control.choice("batches", "samples in rank 0 and 1", BATCHES[0], BATCHES),
         ]
 
     def look(self, at: Settings) -> View:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..._process import lock
 from ...drawing import Drawing
-from ...widgets import Instrument, Knob, Settings, View
+from ...widgets import Control, Instrument, Settings, View
 from .case import PatientCase, patient_case
 from .cures import CureVerdict, judge
 from .patient_drawings import CardFinding, PatientCurve, draw_card, draw_curves, draw_gradient, lay_out_still
@@ -70,15 +70,15 @@ class Patient(Instrument):
 
     # What it shows ----------------------------------------------------------------------------------------------------
 
-    def knobs(self) -> list[Knob]:
+    def controls(self) -> list[Control]:
         """Return the choice of the loop, and the update whose gradient is shown."""
         updates = sorted({number for outcome in self._outcomes.values() for number in outcome.history.gradients})
         came = self._outcomes.get(CAME)
         shown_first = (sorted(came.history.gradients) if came else []) or updates or [_FIRST_SHOWN]
         first = min(shown_first, key=lambda number: abs(number - _FIRST_SHOWN))
         return [
-            Knob.choice("loop", "loop", CAME, [(words, words) for words in self._texts]),
-            Knob.slider("update", "update", first, updates or [_FIRST_SHOWN], text="{:,}".format, plays=True),
+            Control.choice("loop", "loop", CAME, [(words, words) for words in self._texts]),
+            Control.slider("update", "update", first, updates or [_FIRST_SHOWN], text="{:,}".format, plays=True),
         ]
 
     def look(self, at: Settings) -> View:
@@ -105,9 +105,9 @@ class Patient(Instrument):
         """Return some moments of the loop as it came, and of the cured one."""
         for which in [name for name in self._texts if name != YOURS]:
             numbers = sorted(self.outcome(which).history.gradients)
-            self._renew_knobs()
+            self._renew_controls()
             step = max(1, -(-len(numbers) // _PAGE_UPDATES))
-            for number in numbers[::step] or [self._knobs["update"].start]:
+            for number in numbers[::step] or [self._controls["update"].start]:
                 yield {"loop": which, "update": number}
 
     def outcome(self, which: str = "") -> LoopOutcome:
@@ -116,7 +116,7 @@ class Patient(Instrument):
         same = next((name for name in self._outcomes if self._texts[name] == self._texts[which]), None)
         if same is None:
             self._outcomes[which] = self._run(self._texts[which])
-            self._renew_knobs()
+            self._renew_controls()
             same = which
         return self._outcomes[same]
 
@@ -166,7 +166,7 @@ class Patient(Instrument):
         self._texts[YOURS] = text
         self._outcomes[YOURS] = tried
         self._views.clear()
-        self._renew_knobs()
+        self._renew_controls()
         self._turn("loop", YOURS)
 
     def _reveal(self) -> None:
@@ -189,10 +189,10 @@ class Patient(Instrument):
         finally:
             self.tell_progress(None)
 
-    def _renew_knobs(self) -> None:
+    def _renew_controls(self) -> None:
         """Let the slider go over the updates that are known now."""
-        self._knobs = {knob.name: knob for knob in self.knobs()}
-        slider = self._knobs["update"]
+        self._controls = {control.name: control for control in self.controls()}
+        slider = self._controls["update"]
         if self.values["update"] not in slider.values:
             self.values["update"] = slider.nearest(self.values["update"])
 

@@ -32,14 +32,14 @@ def made(name: str) -> Instrument:
     return instrument
 
 
-def random_value(knob: dict[str, Any], chance: random.Random) -> object:
-    if knob["kind"] == "tick":
+def random_value(control: dict[str, Any], chance: random.Random) -> object:
+    if control["kind"] == "tick":
         return chance.random() < 0.5
-    if knob["kind"] == "order":
-        return " ".join(chance.choices(knob["options"], k=chance.randint(1, 6)))
-    if "step" in knob:
-        return round(chance.uniform(knob["low"], knob["high"]), 3)
-    return chance.choice(knob["options"])[1]
+    if control["kind"] == "order":
+        return " ".join(chance.choices(control["options"], k=chance.randint(1, 6)))
+    if "step" in control:
+        return round(chance.uniform(control["low"], control["high"]), 3)
+    return chance.choice(control["options"])[1]
 
 
 @EACH
@@ -47,8 +47,8 @@ def test_any_turn_is_answered_with_pictures_and_words(name: str) -> None:
     page, chance = Page(made(name)), random.Random(name)
     assert page.alarm == "", page.alarm
     for _ in range(12):
-        knob = chance.choice(page.shown["controls"])
-        page.turn(knob["name"], random_value(knob, chance))
+        control = chance.choice(page.shown["controls"])
+        page.turn(control["name"], random_value(control, chance))
         assert page.alarm == "", (made(name).values, page.alarm)
         assert page.state.strip().endswith((".", "!", "?")), page.state
         assert all(panel.words for panel in page.panels.values())
@@ -80,8 +80,8 @@ def test_labels_are_apart_and_each_mark_has_an_id_of_its_own(name: str) -> None:
     """At every size, and for instruments whose states are recorded also in some of these."""
     instrument, chance = made(name), random.Random(1)
     turns = [
-        {knob["name"]: random_value(knob, chance)}
-        for knob in chance.choices([knob.control for knob in instrument.knobs()], k=6)
+        {control["name"]: random_value(control, chance)}
+        for control in chance.choices([control.control for control in instrument.controls()], k=6)
     ]
     for at in [*turns, *chance.sample([dict(each) for each in instrument.recorded()], 8)]:
         for control, value in at.items():

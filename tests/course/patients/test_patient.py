@@ -117,7 +117,7 @@ def test_words_and_pictures_show_the_same_numbers() -> None:
     here = patient.drawings()[0].find("here")
     assert here.drag.x.value(here.points[0]) == pytest.approx(17, abs=0.1)
     patient.handle({"do": "drag", "name": "update", "x": 40.4, "y": 0.0})  # it turns the slider
-    values = patient._knobs["update"].values
+    values = patient._controls["update"].values
     assert patient.values["update"] == min(values, key=lambda value: abs(value - 40.4))
 
 
