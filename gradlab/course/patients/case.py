@@ -52,14 +52,9 @@ def loss_on_held_out(names: _Names) -> float:
         return float(nn.functional.cross_entropy(names["model"](x), y))
 
 
-def no_more(outcome: LoopOutcome, cured: LoopOutcome) -> str:
-    """Ask for nothing beyond what is asked of every patient."""
-    return ""
-
-
 @dataclass(frozen=True, kw_only=True)
 class CaseDefinition:
-    """What a patient's loop is given, and when it counts as cured."""
+    """What a patient's loop is given, and when it counts as cured; what it trains is called ``model``."""
 
     bound: float
     """The loss on held-out data that a cured loop reaches."""
@@ -69,9 +64,7 @@ class CaseDefinition:
     """Return the loss on held-out data from the names after the loop."""
     measure: str = "loss on 297 held-out digits"
     """What ``held_out`` returns, in words."""
-    models: tuple[str, ...] = ("model",)
-    """The names of what is trained."""
-    also: Callable[[LoopOutcome, LoopOutcome], str] = no_more
+    also: Callable[[LoopOutcome, LoopOutcome], str] = lambda outcome, cured: ""
     """``also(outcome, cured)`` says what this patient still lacks, "" if nothing."""
     curve: tuple[str, str, str] | None = None
     """A list of numbers that the loop makes, to be drawn: its name, what it holds, what it goes over."""

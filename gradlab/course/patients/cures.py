@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from torch import nn
 
+from ..._process import preserving_modes
 from ...formatting import number_of, short
-from .case import PatientCase
+from .case import CaseDefinition, PatientCase
 from .run_loop import LoopOutcome
 
 _CUT_OFF = {
@@ -41,72 +44,54 @@ class CureVerdict:
 
 def judge(case: PatientCase, outcome: LoopOutcome, cured: LoopOutcome) -> CureVerdict:
     """Compare a loop's run with the run of the cured one; what is not asked for may differ."""
-    reasons, loss = [], math.nan
+    asked, loss = case.definition, math.nan
+    reasons = [f"Line {one.line}: {one.message} Seen: {one.evidence}." for one in outcome.wrong[:2]]
+    model = outcome.names.get("model")
     if outcome.trouble:
-        reasons.append(outcome.trouble)
-    for finding in outcome.wrong[:2]:
-        reasons.append(f"Line {finding.line}: {finding.message} Seen: {finding.evidence}.")
-    if not outcome.trouble:
-        missing = [name for name in case.definition.models if not isinstance(outcome.names.get(name), nn.Module)]
-        if missing:
-            reasons.append(f"After the loop there is no model called `{missing[0]}`.")
-        else:
-            loss = _held_out(case, outcome)
-            reasons += _too_high(case, loss) + _cut_off(case, outcome, cured)
-            lacking = case.definition.also(outcome, cured)
-            reasons += [lacking] if lacking else []
+        reasons.insert(0, outcome.trouble)
+    elif not isinstance(model, nn.Module):
+        reasons.append("After the loop there is no model called `model`.")
+    else:
+        loss = _held_out(asked, outcome.names)
+        if math.isnan(loss):
+            reasons.append(
+                f"The {asked.measure} cannot be computed, or is NaN; at most {short(asked.bound)} is asked for."
+            )
+        elif loss > asked.bound:
+            reasons.append(f"The {asked.measure} is {short(loss)}; a cured loop reaches {short(asked.bound)} or less.")
+        reasons += _cut_off(model, outcome, cured)
+        reasons += filter(None, [asked.also(outcome, cured)])
     if reasons:
         return CureVerdict(tuple(reasons), loss, "Not cured yet. " + " ".join(reasons))
+    said = f"Cured: the doctor finds nothing, the {asked.measure} is {short(loss)} (at most {short(asked.bound)}"
     kept = f"{outcome.history.updates:,} updates, as many as before"
-    said = f"Cured: the doctor finds nothing, the {case.definition.measure} is {short(loss)} (at most "
-    return CureVerdict(
-        (), loss, f"{said}{short(case.definition.bound)} was asked for), and nothing was cut off: {kept}."
-    )
+    return CureVerdict((), loss, f"{said} was asked for), and nothing was cut off: {kept}.")
 
 
-def _held_out(case: PatientCase, outcome: LoopOutcome) -> float:
-    models = [outcome.names[name] for name in case.definition.models]
-    modes = [(part, part.training) for model in models for part in model.modules()]
-    try:
-        for model in models:
-            model.eval()
-        return float(case.definition.held_out(outcome.names))
-    except Exception:  # a model of another shape than was asked for
-        return math.nan
-    finally:
-        for part, training in modes:
-            part.training = training
+def _held_out(asked: CaseDefinition, names: Mapping[str, Any]) -> float:
+    with preserving_modes(names["model"]):
+        names["model"].eval()
+        try:
+            return float(asked.held_out(names))
+        except Exception:  # a model of another shape than was asked for
+            return math.nan
 
 
-def _too_high(case: PatientCase, loss: float) -> list[str]:
-    bound, measure = case.definition.bound, case.definition.measure
-    if loss <= bound:
-        return []
-    if math.isnan(loss):
-        return [f"The {measure} cannot be computed, or is NaN; at most {short(bound)} is asked for."]
-    return [f"The {measure} is {short(loss)}; a cured loop reaches {short(bound)} or less."]
-
-
-def _cut_off(case: PatientCase, outcome: LoopOutcome, cured: LoopOutcome) -> list[str]:
+def _cut_off(model: nn.Module, outcome: LoopOutcome, cured: LoopOutcome) -> list[str]:
     mine, right = outcome.history, cured.history
     found = []
     if mine.updates != right.updates:
         found.append(f"It makes {mine.updates:,} updates; the loop is meant to make {right.updates:,}.")
     else:
-        windows = [row.fresh for row in mine.rows], [row.fresh for row in right.rows]
-        if windows[0] != windows[1]:
-            at = next(n for n, (one, other) in enumerate(zip(*windows, strict=True), 1) if one != other)
-            count, meant = (number_of(fresh[at - 1], "batch", "es") for fresh in windows)
+        pairs = enumerate(zip(mine.rows, right.rows, strict=True), 1)
+        other = [(at, one.fresh, meant.fresh) for at, (one, meant) in pairs if one.fresh != meant.fresh]
+        for at, *counts in other[:1]:
+            count, meant = (number_of(count, "batch", "es") for count in counts)
             found.append(f"Update {at} applies {count} where {meant} should be in it.")
     for name, words in _CUT_OFF.items():
         if mine.calls[name] < right.calls[name]:
             found.append(f"{words}: {mine.calls[name]:,} instead of {right.calls[name]:,} times.")
-    still = [
-        f"{model}.{name}"
-        for model in case.definition.models
-        for name, param in outcome.names[model].named_parameters()
-        if id(param) not in mine.moved
-    ]
+    still = [f"model.{name}" for name, param in model.named_parameters() if id(param) not in mine.moved]
     if still:
         names = ", ".join(still[:_SHOWN]) + (", ..." if len(still) > _SHOWN else "")
         found.append(f"No update has moved {names}.")

@@ -13,8 +13,8 @@ from ...drawing import Drawing
 from ...widgets import Control, Instrument, Settings, View
 from .case import PatientCase, patient_case
 from .cures import CureVerdict, judge
-from .patient_drawings import CardFinding, PatientCurve, draw_card, draw_curves, draw_gradient, lay_out_still
-from .patient_words import finding_head, finding_words, gradient_words, line_to_edit, place_to_edit, run_words
+from .patient_drawings import PatientCurve, draw_card, draw_curves, draw_gradient, lay_out_still
+from .patient_words import finding_head, finding_seen, gradient_words, line_to_edit, place_to_edit, run_words
 from .run_loop import LearnerLoop, Limits, LoopOutcome, loop_of, run_loop
 
 CAME, YOURS, CURED = "as it came", "yours", "cured"
@@ -215,7 +215,7 @@ class Patient(Instrument):
             lines.append(self._case.cure)
         if outcome.trouble:
             lines.append(outcome.trouble)
-        lines += [finding_words(finding) for finding in outcome.findings[:_MOST_FINDINGS]]
+        lines += [f"{finding_head(one)} {finding_seen(one)}" for one in outcome.findings[:_MOST_FINDINGS]]
         if not (outcome.trouble or outcome.findings):
             lines.append("The doctor finds nothing.")
         verdict = self._verdict(which)
@@ -279,10 +279,7 @@ class Patient(Instrument):
         for key, each in reversed(outcomes.items()):
             holds = gradient_words(each.history, number) if key in arrows else ""
             words.append(f"{run_words(key, each)} {holds}".rstrip())
-        found = [
-            CardFinding(finding_head(one), f"{one.message} Seen: {one.evidence}.".replace("`", ""), one.fix)
-            for one in outcome.findings[:_MOST_FINDINGS]
-        ]
+        found = outcome.findings[:_MOST_FINDINGS]
         return lay_out_still(partial(draw_card, outcome.text, view.wrong, found, words), panels)
 
     def _alt(self) -> str:

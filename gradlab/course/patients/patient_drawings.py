@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...doctor import Finding
 from ...drawing import (
     CodeText,
     Dots,
@@ -31,7 +32,7 @@ from ...drawing import (
 )
 from ...formatting import short
 from .loop_history import LoopHistory
-from .patient_words import is_inserted
+from .patient_words import finding_head, finding_seen, is_inserted
 
 _STYLES = {"sick": ("wrong", "dashed", 1.8), "healthy": ("loss", "", 1.8)}
 _MOST_POINTS = 600
@@ -39,9 +40,8 @@ _ASIDE = (0.0, -8.0, 8.0, -16.0, 16.0, -30.0, 30.0)  # CSS pixels from the end o
 _OVER = (-30.0, 30.0, 0.0)  # of one that ends early, so that it does not stand on another one
 _NAMES = 124.0  # CSS pixels at the right of the axes for the names of the curves
 _WIDE, _HIGH, _HIGHEST = 430, 215, 400  # CSS pixels of a panel
-_SIZE, _LINE, _APART = 13.0, 19.0, 5.0
+_SIZE, _LINE, _APART = 13.0, 19.0, 5.0  # of the card
 _CODE, _ADVANCE = 12.0, 0.602
-_HERE, _ABOVE = "edit here", "insert above"
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,9 @@ def draw_curves(
     values = np.concatenate([y for _, _, y in kept] or [np.zeros(0)])
     low, high, log = value_limits(values, 1.15)
     last = max((len(curve.values) for curve in curves), default=1)
+    below = Side(0.0, float(max(last, 2)), words=across, ticks="updates")
     right = width - min(_NAMES, 0.32 * width)
-    axes = make_axes(
-        (width, height),
-        54.0,
-        34.0,
-        right,
-        height - 38.0,
-        Side(0.0, float(max(last, 2)), words=across, ticks="updates"),
-        Side(low, high, log, words=""),
-    )
+    axes = make_axes((width, height), 54.0, 34.0, right, height - 38.0, below, Side(low, high, log, words=""))
     panel.axes(axes)
     panel.corner("logarithmic" if log else "")
     said = []
@@ -86,39 +79,34 @@ def draw_curves(
             panel.add(Path(f"curve {curve.name}", places, stroke=role, width=thick, dash=dash, readout=readout))
         else:
             panel.add(Dots(f"curve {curve.name}", places, size=8.0, fill=role, words=f"{curve.name}: {short(y[0])}"))
-        end = "then it stops" if len(curve.values) < last else short(float(y[-1]))
+        early = len(curve.values) < last
+        end = "then it stops" if early else short(float(y[-1]))
         if not math.isfinite(curve.values[-1]):
             end = "then inf or NaN"
         said.append(f"{curve.name}: {short(float(y[0]))} at first, {short(float(y[-1]))} at the end")
-        x_name = axes.right + 8 if len(curve.values) == last else float(places[-2]) + 8
+        x_name = (float(places[-2]) if early else axes.right) + 8
         role = f"{role}-text" if role == "wrong" else role
-        early = len(curve.values) < last
         for text in (f"{curve.name}{',' * early} {end}", end, curve.name):  # the first that has room
             spots = [Spot(text, x_name, float(places[-1]) + down) for down in (_OVER if early else _ASIDE)]
             if panel.label(f"name {curve.name}", spots, size=12.0, bold=True, role=role):
                 break
-    if at is not None and kept:
-        curve, _, _ = kept[-1]
-        value = curve.values[at - 1] if 1 <= at <= len(curve.values) else math.nan
+    if at is not None and curves:
+        chosen = curves[-1].values[at - 1] if 1 <= at <= len(curves[-1].values) else math.nan
         x_at = axes.x.at(float(at))
         panel.add(Path("chosen", (x_at, axes.bottom, x_at, axes.top), stroke="grey", width=1.0, dash="dotted"))
-        drag = Drag("update", axes.x.axis, axes.y.axis)
-        if math.isfinite(value):
-            words = f"{across[:-1]} {at:,}: {short(value)}; drag it to another"
-            spot = (x_at, axes.y.at(value))
+        if math.isfinite(chosen):
+            drag, spot = Drag("update", axes.x.axis, axes.y.axis), (x_at, axes.y.at(chosen))
+            words = f"{across[:-1]} {at:,}: {short(chosen)}; drag it to another"
             panel.add(Dots("here", spot, size=11.0, fill="paper", stroke="ink", width=1.5, words=words, drag=drag))
     return panel.finish(f"{title}. " + "; ".join(said) + "." if said else f"{title}: nothing was seen.")
 
 
 def _finite(values: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
     y = np.array(values, dtype=float)
-    x = np.arange(1, len(y) + 1, dtype=float)
-    kept = np.isfinite(y)
-    x, y = x[kept], y[kept]
-    if len(x) > _MOST_POINTS:
-        chosen = np.unique(np.linspace(0, len(x) - 1, _MOST_POINTS).astype(int))
-        x, y = x[chosen], y[chosen]
-    return x, y
+    kept = np.flatnonzero(np.isfinite(y))
+    if len(kept) > _MOST_POINTS:
+        kept = kept[np.unique(np.linspace(0, len(kept) - 1, _MOST_POINTS).astype(int))]
+    return kept + 1.0, y[kept]
 
 
 def draw_gradient(history: LoopHistory, number: int, title: str, width: int, height: int) -> Drawing:
@@ -132,20 +120,15 @@ def draw_gradient(history: LoopHistory, number: int, title: str, width: int, hei
     return replace(drawing, title=title, marks=marks)
 
 
-@dataclass(frozen=True)
-class CardFinding:
-    """A finding as the card tells it."""
-
-    head: str
-    words: str
-    fix: str
-
-
-def draw_card(source: str, line: int, findings: Sequence[CardFinding], words: Sequence[str], width: int) -> Drawing:
+def draw_card(source: str, line: int, findings: Sequence[Finding], words: Sequence[str], width: int) -> Drawing:
     """Draw the loop with the line to edit, below it what the doctor has found, the fix as code, and what was seen."""
     loop = draw_loop(source, (line,) if line else (), (), (), width)
-    marks: list[Mark] = [_with_colour(mark) if mark.id == f"line {line}" else mark for mark in loop.marks]
-    marks += _edit_here(loop, line, width, _ABOVE if findings and is_inserted(findings[0].fix) else _HERE)
+    marks: list[Mark] = [
+        replace(mark, fill="wrong/25") if mark.id == f"line {line}" else mark  # type: ignore[call-arg]
+        for mark in loop.marks
+    ]
+    inserted = bool(findings) and is_inserted(findings[0].fix)
+    marks += _edit_here(loop, line, width, "insert above" if inserted else "edit here")
     y = float(loop.height)
     room = width - 10.0
     said = []
@@ -158,8 +141,8 @@ def draw_card(source: str, line: int, findings: Sequence[CardFinding], words: Se
         said.append(text)
 
     for number, finding in enumerate(findings):
-        write(f"head {number}", finding.head, bold=True, role="wrong-text")
-        write(f"finding {number}", finding.words)
+        write(f"head {number}", finding_head(finding), bold=True, role="wrong-text")
+        write(f"finding {number}", finding_seen(finding).replace("`", ""))
         if finding.fix:
             marks.append(Text(f"fix {number}", 2.0, y + _LINE / 2, "Fix:", size=_SIZE, bold=True))
             for at, part in enumerate(_code_lines(finding.fix, room - 34.0)):
@@ -183,10 +166,6 @@ def lay_out_still(
         return [drawn, panels[0](_WIDE, high), *(panel(_WIDE, 260) for panel in panels[1:])], 2, None
     high = min(max(drawn.height // max(len(panels), 1), _HIGH), _HIGHEST)
     return [panel(_WIDE, high) for panel in panels], 1, drawn
-
-
-def _with_colour(mark: Mark) -> Mark:
-    return replace(mark, fill="wrong/25")  # type: ignore[call-arg]
 
 
 def _edit_here(loop: Drawing, line: int, width: int, words: str) -> list[Mark]:

@@ -66,6 +66,6 @@ def finding_head(finding: Finding) -> str:
     return f"The doctor ({finding.severity}{where}{edit}):"
 
 
-def finding_words(finding: Finding) -> str:
-    """Return a finding in one line, without its fix."""
-    return f"{finding_head(finding)} {finding.message} Seen: {finding.evidence}."
+def finding_seen(finding: Finding) -> str:
+    """Return what is wrong and where it shows, without the fix."""
+    return f"{finding.message} Seen: {finding.evidence}."
