@@ -112,7 +112,7 @@ def test_a_mistake_after_a_thousand_good_updates_is_found_with_its_numbers():
     (finding,) = report.findings
     assert finding.code == "missing-zero-grad"
     assert "update 1003" in finding.evidence
-    assert "batches 1000 to 1002 again" in finding.evidence
+    assert "batches 1,000 to 1,002 again" in finding.evidence
     assert "1,003 updates of self.optimizer" in report.watched
 
 
@@ -157,3 +157,13 @@ def test_nothing_to_show_is_said():
     with watch() as report:
         pass
     assert repr(report.show()) == "No optimizer took a step while it was watched."
+
+
+def test_no_gap_is_claimed_where_batches_were_forgotten() -> None:
+    w = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([w], lr=1e-6)
+    with watch() as report:
+        for _ in range(140):
+            w.sum().backward()
+            optimizer.step()
+    assert "applied batches 1, \u2026, 139 again" in report.findings[0].evidence

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 Lookup = Callable[[], Cause | None]
 """Looks for the place to edit, in the learner's source."""
 
+_MOST_LISTED = 32  # backward passes
+
 
 class RuleContext:
     """What the rules share: what was recorded, the state, and the findings so far."""
@@ -171,5 +173,8 @@ class Rule:
 
 
 def numbered(backwards: list[Any]) -> str:
-    """Write backward passes as words: "batch 3", "batches 3 to 6", "batches 3, 5"."""
-    return batches_text(union((one.number, one.number) for one in backwards))
+    """Write backward passes as words: "batch 3", "batches 3 to 6", "batches 3, 5", of very many "batches 1, …, 191"."""
+    spans = union((one.number, one.number) for one in backwards)
+    if len(spans) > 1 and len(backwards) > _MOST_LISTED:  # the state forgets some in the middle: no gap may be claimed
+        return f"batches {spans[0][0]:,}, …, {spans[-1][1]:,}"
+    return batches_text(spans)
