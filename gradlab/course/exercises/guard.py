@@ -83,7 +83,6 @@ class TimeLimit:
         """Why the code was ended, "" if it was not."""
         self._files, self._seconds = files, seconds
         self._patience, self._grace = (1, _GRACE) if ticks else (_PATIENCE, 0.0)
-        self._began, self._worked = time.monotonic(), time.thread_time()
         self._raised = self._held = 0
         self._outside: FrameType | None = None
         self._process = os.getpid()
@@ -91,6 +90,7 @@ class TimeLimit:
 
     def __enter__(self) -> TimeLimit:
         self._outside = sys._getframe(1)
+        self._began, self._worked = time.monotonic(), time.thread_time()
         if self._signals:
             self._trace = sys.gettrace()
             self._handler = signal.signal(signal.SIGALRM, self._look)
@@ -112,8 +112,8 @@ class TimeLimit:
             signal.setitimer(signal.ITIMER_REAL, max(left - (time.monotonic() - self._began), _SOON), interval)
 
     def tick(self) -> None:
-        """Raise TooLong if the time is up."""
-        if self.words or time.monotonic() - self._began > self._seconds:
+        """Raise TooLong if the time is up; a model that a text has made may be used when the text has ended."""
+        if self.words or (self._outside is not None and time.monotonic() - self._began > self._seconds):
             self.end()
 
     def end(self, words: str = "") -> None:

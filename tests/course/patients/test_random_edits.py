@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -117,6 +118,14 @@ def test_a_text_without_an_end_is_stopped_on_another_thread_too(text: str) -> No
 )
 def test_the_worst_ends_in_words(text: str, words: str) -> None:
     assert words in run_loop(loop_of("pass\n", {}), Limits(seconds=0.5), text).trouble
+
+
+def test_a_model_that_a_text_has_made_works_when_the_time_of_the_text_is_over() -> None:
+    text = "class Own(nn.Module):\n    def forward(self, x):\n        return x\nmodel = Own()"
+    outcome = run_loop(loop_of(text, {}), Limits(seconds=0.5))
+    assert outcome.trouble == ""
+    time.sleep(0.6)
+    assert outcome.names["model"](torch.ones(1)).item() == 1.0
 
 
 def test_ctrl_c_stays_what_it_is_and_prints_are_kept_and_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
