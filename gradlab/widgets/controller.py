@@ -26,7 +26,6 @@ class LabController:
     """Takes what the browser asks of a Lab, and replies with frames. It knows no widget."""
 
     def __init__(self, shown: ShownRun, driver: RunDriver) -> None:
-        """Nothing plays yet."""
         self._shown, self._driver = shown, driver
         self.interrupted = False
         """Set when the kernel is interrupted between two requests; the next request for frames ends the playing."""

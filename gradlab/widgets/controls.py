@@ -112,11 +112,11 @@ class Control:
 
     def nearest(self, number: float) -> Any:
         """Return the value of a slider of numbers that lies nearest, for one that is dragged in a panel."""
-        if self.kind != "slider":
-            raise ValueError(f"{self.name} cannot be dragged")
         if self.step:
             steps = round((min(max(number, self.low), self.high) - self.low) / self.step)
             return min(round(self.low + steps * self.step, 10), self.high) + 0.0  # no minus before 0
+        if not self.values:
+            raise ValueError(f"{self.name} cannot be dragged")
         return min(self.values, key=lambda value: abs(value - number))
 
     def only(self, values: Sequence[Any]) -> Control:

@@ -21,7 +21,6 @@ class RunDriver:
     """Trains the run that is shown, and changes its loop, its task and where it begins."""
 
     def __init__(self, shown: ShownRun) -> None:
-        """Drive the run of ``shown``, whichever that is."""
         self._shown = shown
 
     @property

@@ -125,7 +125,6 @@ class ForecastLab(Instrument):
         checkpoint: bool = False,
         card: str = "H100",
     ) -> None:
-        """Lay it out; the forecast is made when it is first shown."""
         given = {"model": model, "batch": batch, "context": context, "checkpoint": checkpoint, "card": card}
         self.settings = ForecastSettings().change(**given, **({} if recipe is None else {"recipe": recipe}))
         """What is asked now."""
@@ -147,9 +146,8 @@ class ForecastLab(Instrument):
 
         As long as the result is about other settings than those chosen now, all of it is faint and marked.
         """
-        return View(
-            {name: partial(self._drawn, scene) for name, scene in self._scenes().items()}, self._state(), self._extra
-        )
+        panels = {name: partial(self._drawn, scene) for name, scene in self._scenes().items()}
+        return View(panels, self._state(), self._extra)
 
     def actions(self) -> Actions:
         """Return what the browser may ask for, and what does it."""
@@ -210,14 +208,9 @@ class ForecastLab(Instrument):
         return self.look(self.values)
 
     def _more(self) -> dict[str, Any]:
-        return {
-            "more": ["What a forecast leaves out", getattr(self.result, "covers", "")],
-            "buttons": [
-                *[["forecast", "Try again"]] * self._has_failed,
-                ["largest", "Largest batch that fits", "main"],
-            ],
-            "then": "forecast" if self._is_due else "",
-        }
+        buttons = [["forecast", "Try again"]] * self._has_failed + [["largest", "Largest batch that fits", "main"]]
+        more = ["What a forecast leaves out", getattr(self.result, "covers", "")]
+        return {"more": more, "buttons": buttons, "then": "forecast" if self._is_due else ""}
 
     def _state(self) -> str:
         words = self.settings.words

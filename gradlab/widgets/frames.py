@@ -63,7 +63,6 @@ class PanelDrawings:
     """The panels of a run as Drawings, each made anew no oftener than it can afford."""
 
     def __init__(self, scenes: RunScenes) -> None:
-        """Start with nothing drawn."""
         self.scenes = scenes
         self.size = SIZE
         self.pace = FAST
@@ -125,7 +124,6 @@ class FrameWriter:
     """Writes frames one after the other, each as what has changed since the one before."""
 
     def __init__(self) -> None:
-        """Start with nothing told."""
         self._number = 0
         self._told: Frame = {}
         self._values: dict[str, Any] = {}

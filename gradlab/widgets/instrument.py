@@ -58,7 +58,6 @@ class Instrument(Live):
     """CSS pixels of a panel in still pictures and on a page without a kernel."""
 
     def __init__(self, **start: Any) -> None:
-        """Set it up; nothing is computed before it is shown."""
         controls = {control.name: control for control in self.controls()}
         for name, value in start.items():
             if name not in controls:

@@ -41,7 +41,6 @@ class Lab(Live):
         panels: Sequence[str] | None = None,
         speed: str = switches.USUAL_SPEED,
     ) -> None:
-        """Build the run and its widgets."""
         chosen = switches.DEFAULT if controls is None else _names("controls", controls, switches.CONTROLS)
         panel_names = None if panels is None else _panel_names(panels)
         runner = Run(tasks.resolve("digits" if task is None else task, "Lab"), recipe)

@@ -36,7 +36,6 @@ class ShownRun:
     def __init__(
         self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, *, named: bool = True
     ) -> None:
-        """Look at a run."""
         self.controls, self.chosen_panels = controls, panels
         self.speed = USUAL_SPEED
         """The words of SPEEDS at which Play begins, until the learner chooses another."""
@@ -228,7 +227,6 @@ class UnswitchedCopy:
     """Keeps a copy of the run from before the newest switch, and has it keep pace with the run."""
 
     def __init__(self, shown: ShownRun) -> None:
-        """Begin without one."""
         self._shown = shown
         self.share = 0.1
         """How much of a processor core it may take."""
