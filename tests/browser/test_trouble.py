@@ -140,14 +140,6 @@ def test_another_cell_that_runs_is_told_and_the_lab_goes_on_after_it(lab_page: C
     assert page.updates() == page.ask("lab.runner.updates")
 
 
-def test_a_cell_that_drives_the_lab_is_seen(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(LAB.format("'line'"))
-    page.ask("lab.run(7).switch(zero_grad=False) and None")
-    page.wait_for_words("update 7 ")
-    page.wait_for_code(page.ask("lab.runner.source"))
-    assert not page.control("zero_grad").is_checked()
-
-
 def test_out_of_sight_it_pauses_and_plays_on_when_it_is_back(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(LAB.format("'digits'"), "print('\\n' * 400)")
     play(page)

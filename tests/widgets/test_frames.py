@@ -76,7 +76,7 @@ class Pair:
 def test_two_labs_at_once_train_as_plain_runs_do(names: tuple[str, str]) -> None:
     chance = random.Random(10)
     pairs = [Pair(name) for name in names]
-    for _ in range(200):
+    for _ in range(120):
         pair = chance.choice(pairs)
         pair.act(chance)
         pair.check()
@@ -136,12 +136,11 @@ def frame_bytes(page: Page, count: int) -> list[int]:
 LATER = 100_000 if os.environ.get("GRADLAB_NIGHTLY") else 10_000  # updates
 
 
-@pytest.mark.parametrize(("task", "updates"), [("digits", 5_000), ("bowl", LATER)])
-def test_a_frame_after_many_updates_is_no_longer_than_one_after_few(task: str, updates: int) -> None:
-    lab = Lab(task, Recipe(lr=0.05), panels=["loss", "gradient", "landscape"])
+def test_a_frame_after_many_updates_is_no_longer_than_one_after_few() -> None:
+    lab = Lab("bowl", Recipe(lr=0.05), panels=["loss", "gradient", "landscape"])
     lab.runner.advance(updates=1000)
     early, whole = frame_bytes(Page(lab), 60), Page(lab).bytes
-    lab.runner.advance(updates=updates - lab.runner.updates)
+    lab.runner.advance(updates=LATER - lab.runner.updates)
     late = frame_bytes(Page(lab), 60)
     assert sum(late) <= 1.2 * sum(early)
     assert late[-1] <= 1.2 * early[-1]

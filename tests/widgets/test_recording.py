@@ -9,7 +9,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import torch
 
 from gradlab import Lab, Recipe, Run, tasks
@@ -89,21 +88,3 @@ def test_the_page_holds_the_recording_and_asks_for_nothing(tmp_path: Path) -> No
     assert read["tracks"][1]["frames"][0]["whole"]
     assert not re.findall(r'(?:src|href)="(?!data:)', page)
     assert "http://" not in page.replace("http://www.w3.org", "")
-
-
-@pytest.mark.parametrize(
-    ("bad", "error", "words"),
-    [
-        ({"updates": 0}, ValueError, "updates must be a whole number, 1 to 1,000, got 0"),
-        ({"updates": 2.5}, ValueError, "got 2.5"),
-        ({"updates": 10, "switches": "zero_grad"}, TypeError, "switches must be names"),
-        ({"updates": 10, "switches": ["zero"]}, ValueError, "switches must be among zero_grad"),
-        ({"updates": 10, "switches": ["lr"]}, ValueError, "must give lr its values"),
-        ({"updates": 10, "switches": {"lr": [-1]}}, ValueError, "lr must be a finite number above 0, got -1"),
-        ({"updates": 10, "switches": ["zero_grad"], "marks": [10]}, ValueError, "marks must be whole numbers, 1 to 9"),
-        ({"updates": 200, "switches": ["zero_grad"], "marks": range(1, 100)}, ValueError, "at most 64 runs"),
-    ],
-)
-def test_what_cannot_be_recorded_is_named(bad: dict[str, Any], error: type[Exception], words: str) -> None:
-    with pytest.raises(error, match=re.escape(words)):
-        Lab("bowl").record(**bad)
