@@ -11,7 +11,7 @@ import re
 import pytest
 
 from gradlab import predict
-from gradlab.widgets import guesses
+from gradlab.widgets import learner_record
 from gradlab.widgets.learner_record import LearnerRecord
 from gradlab.widgets.predict import Prediction
 from gradlab.widgets.question import Question, find_question, read_question
@@ -31,11 +31,11 @@ NAME = "03/where-do-the-weights-go"
 @pytest.fixture(autouse=True)
 def a_fresh_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     module = importlib.import_module("gradlab.widgets.predict")  # by its name the package has the function
-    monkeypatch.setattr(module, "GUESSES", guesses.Guesses())
+    monkeypatch.setattr(module, "GUESSES", learner_record.Guesses())
 
 
-def made_up(name: str = "99/made-up", kept: guesses.Guesses | None = None) -> Prediction:
-    return Prediction(read_question(name, ENTRY), kept or guesses.Guesses())
+def made_up(name: str = "99/made-up", kept: learner_record.Guesses | None = None) -> Prediction:
+    return Prediction(read_question(name, ENTRY), kept or learner_record.Guesses())
 
 
 def live(asked: Prediction) -> object:
@@ -74,8 +74,8 @@ def test_a_click_in_the_browser_is_a_guess_and_the_first_one_counts() -> None:
 
 def test_one_can_bet_again_in_another_kernel_and_the_first_guess_counts() -> None:
     record = LearnerRecord(lambda: None)
-    made_up(kept=guesses.Guesses(record)).choose("none")
-    asked = made_up(kept=guesses.Guesses(record))
+    made_up(kept=learner_record.Guesses(record)).choose("none")
+    asked = made_up(kept=learner_record.Guesses(record))
     assert (asked.guess, asked.earlier) == (None, "none")
     asked.choose("the sum")
     assert asked.right is True
@@ -98,7 +98,7 @@ def test_a_guess_is_kept_when_its_cell_is_run_again() -> None:
 
 
 def test_an_option_that_is_gone_can_be_chosen_anew() -> None:
-    kept = guesses.Guesses()
+    kept = learner_record.Guesses()
     kept.record("99/made-up", "what was an option yesterday", False)
     asked = made_up(kept=kept)
     assert asked.guess is None
@@ -107,7 +107,7 @@ def test_an_option_that_is_gone_can_be_chosen_anew() -> None:
 
 
 def test_the_tally_counts_each_question_once() -> None:
-    kept = guesses.Guesses()
+    kept = learner_record.Guesses()
     told = [made_up(name, kept) for name in ("99/one", "99/two", "99/one", "99/three")]
     for asked, guess in zip(told, ("the sum", "the last", "none", "the sum"), strict=True):
         asked.choose(guess)

@@ -81,7 +81,7 @@ def test_labels_are_apart_and_each_mark_has_an_id_of_its_own(name: str) -> None:
     instrument, chance = made(name), random.Random(1)
     turns = [
         {control["name"]: random_value(control, chance)}
-        for control in chance.choices([control.control for control in instrument.controls()], k=6)
+        for control in chance.choices([control.data for control in instrument.controls()], k=6)
     ]
     for at in [*turns, *chance.sample([dict(each) for each in instrument.recorded()], 8)]:
         for control, value in at.items():
