@@ -47,7 +47,7 @@ export class PanelDrag {
     canvas.addEventListener("pointercancel", () => this._stop());
     // A finger on what can be moved drags it; anywhere else it scrolls the page.
     canvas.addEventListener("touchstart", (event) => {
-      if (this._mark && isMoved(this._mark)) event.preventDefault();
+      if (event.cancelable && this._mark && isMoved(this._mark)) event.preventDefault();
     }, { passive: false });
   }
 
