@@ -11,12 +11,10 @@ from __future__ import annotations
 import colorsys
 import json
 import re
-from importlib.resources import files
+from pathlib import Path
 
-COLOURS: dict[str, str] = {
-    role: white
-    for role, (white, _) in json.loads(files("gradlab.drawing").joinpath("colours.json").read_text("utf-8")).items()
-}
+_THEMES: dict[str, list[str]] = json.loads(Path(__file__).with_name("colours.json").read_text("utf-8"))
+COLOURS = {role: white for role, (white, _) in _THEMES.items()}
 """Role to colour on white paper. A text in the colour of an area has the role of the area with "-text"."""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import random
-import time
 from collections.abc import Callable
 
 from playwright.sync_api import Error, TimeoutError
@@ -165,15 +164,11 @@ def test_random_actions_over_two_labs(lab_page: Callable[..., Notebook]) -> None
     labs[1].wait_until_painted()
     chance = random.Random(20)
     done: list[str] = []
-    began = time.perf_counter()
     while len(done) < ACTIONS:
         number = chance.randrange(2)
         done.append(f"{number}: {act(labs[number], chance)}")
-    spent = time.perf_counter() - began
-    print(f"{ACTIONS} actions in {spent:.1f} s")
 
-    assert page.ask("1 + 1") == 2, "the kernel answers"
-    assert spent < 0.5 * ACTIONS + 30, done[-20:]
+    assert page.ask("1 + 1") == 2, done[-20:]  # the kernel answers
     there = page.page.evaluate(
         "() => jupyterapp.shell.currentWidget.content.model.sharedModel.cells.map("
         "cell => [cell.cell_type, cell.source, cell.outputs.map(output => output.output_type)])"
