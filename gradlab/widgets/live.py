@@ -15,7 +15,7 @@ import ipywidgets as widgets
 
 from .._process import lock
 from ..drawing import Drawing, to_png, to_svg
-from ..formatting import png_img
+from ..formatting import html_page, join_words, png_img
 from ..front import FrontEnd, joined_module, style_sheet
 from .requests import Frame, Reply
 
@@ -116,8 +116,7 @@ def checked_path(owner: str, path: object, kinds: tuple[str, ...]) -> Path:
     """Return the path of a file to be written; ValueError unless it ends in one of these."""
     if isinstance(path, (str, Path)) and Path(path).suffix in kinds:
         return Path(path)
-    allowed = " or ".join(filter(None, [", ".join(kinds[:-1]), kinds[-1]]))
-    raise ValueError(f"{owner}: path must end in {allowed}, got {str(path)!r}")
+    raise ValueError(f"{owner}: path must end in {join_words(kinds, 'or')}, got {str(path)!r}")
 
 
 def _still_html(lab_id: str, png: bytes, words: str) -> str:
@@ -139,6 +138,15 @@ def _pixels(png: bytes, at: int) -> int:
     return int.from_bytes(png[at : at + 4], "big") // 2
 
 
+_PAGE_STYLE = """\
+body { margin: 0 auto; max-width: 1500px; padding: 8px; }
+@media (prefers-color-scheme: dark) { body { background: #1b1d21; color: #ececec; } }
+header { padding: 0 8px; font: 16px/1.4 system-ui, "DejaVu Sans", sans-serif; }
+h1 { margin: 4px 0; font-size: 1.35em; }
+header p { margin: 0 0 8px; }
+"""
+
+
 def replay_page(
     recording: dict[str, Any],
     title: str,
@@ -155,20 +163,8 @@ def replay_page(
     told = json.dumps(recording, separators=(",", ":"), ensure_ascii=False, default=list)
     packed = base64.b64encode(gzip.compress(told.encode(), 9, mtime=0)).decode()
     module = joined_module(entry).replace("</script", "<\\/script")
-    return f"""<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{html.escape(title)}</title>
-<link rel="icon" href="data:,">
-<style>
-body {{ margin: 0 auto; max-width: 1500px; padding: 8px; }}
-@media (prefers-color-scheme: dark) {{ body {{ background: #1b1d21; color: #ececec; }} }}
-header {{ padding: 0 8px; font: 16px/1.4 system-ui, "DejaVu Sans", sans-serif; }}
-h1 {{ margin: 4px 0; font-size: 1.35em; }}
-header p {{ margin: 0 0 8px; }}
-{style_sheet()}</style>
-<header><h1>{html.escape(title)}</h1><p>{html.escape(caption)}</p></header>
+    icon = '<link rel="icon" href="data:,">\n'  # or browsers ask for one
+    content = f"""<header><h1>{html.escape(title)}</h1><p>{html.escape(caption)}</p></header>
 <main id="lab"></main>
 <noscript>{png_img(png, words, 800)}<p>{html.escape(words)}</p></noscript>
 <script type="text/plain" id="recording">{packed}</script>
@@ -176,5 +172,5 @@ header p {{ margin: 0 0 8px; }}
 {module}
 {start}(document.getElementById("lab"), document.getElementById("recording").textContent);
 </script>
-</html>
 """
+    return html_page(title, content, _PAGE_STYLE + style_sheet(), icon)

@@ -23,7 +23,8 @@ _MOST_GRADIENTS = 24  # gradients drawn; beyond them every second one is dropped
 _MOST_NODES = 2_000  # graph nodes counted
 _MOST_LOOKED_AT = 200  # newest items of a list in which graphs may be kept
 _MOST_COPIED = 4_000_000  # elements of weights that are compared before and after a step
-_MODES = (nn.modules.dropout._DropoutNd, nn.modules.batchnorm._BatchNorm)
+_DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
+_MODES = (*_DROPOUTS, nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 """Layers that work differently in training."""
 
 
