@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import pkgutil
-import re
 import sys
 from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
 from ._torch import require_torch
-
-_DECLARED = re.compile(r"^    from (\.[\w.]*) import (\w+) as \2$", re.MULTILINE)
 
 
 class LazyPackage(ModuleType):
@@ -56,7 +54,13 @@ def load_lazily(package: str, needs_torch: bool = True) -> None:
     """
     module = sys.modules[package]
     # Not the loader's get_source: pytest's has none, and pytest imports us with it where our plugin is installed.
-    source = (pkgutil.get_data(package, "__init__.py") or b"").decode()
-    homes = {name: home for home, name in _DECLARED.findall(source)}
+    tree = ast.parse(pkgutil.get_data(package, "__init__.py") or b"")
+    homes = {
+        alias.name: "." * node.level + (node.module or "")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level
+        for alias in node.names
+        if alias.asname == alias.name
+    }
     module.__dict__.update(_homes=homes, _needs_torch=needs_torch, __all__=sorted(homes))
     module.__class__ = LazyPackage

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import re
 import subprocess
@@ -56,6 +57,7 @@ def test_drawing_never_loads_torch() -> None:
     assert loaded.isdisjoint({"torch", "ipywidgets", "IPython"})
 
 
+@functools.cache
 def rooms() -> dict[str, set[str]]:
     """What each room may import, as the table in ARCHITECTURE.md says."""
     text = (HOME.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
@@ -78,13 +80,18 @@ FILES = {module_of(path): path for path in sorted(HOME.rglob("*.py"))}
 ROOMS = sorted({room_of(module) for module in FILES})
 
 
+@functools.cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(FILES[module].read_text(encoding="utf-8"))
+
+
+@functools.cache
 def imported(module: str, *, for_types: bool = True) -> set[tuple[str, str]]:
     """The imports of ours in a module, wherever they stand: (module, name), the name "" for a whole module.
 
     Those below ``if TYPE_CHECKING`` only with ``for_types``.
     """
-    path, found = FILES[module], set()
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    path, tree, found = FILES[module], tree_of(module), set()
     blocks = [node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
     for_checking = {id(inner) for block in blocks for inner in ast.walk(block)}
     nodes = [node for node in ast.walk(tree) if for_types or id(node) not in for_checking]
@@ -113,10 +120,9 @@ def test_the_table_lists_the_rooms_that_there_are() -> None:
     assert all(allowed < set(ROOMS) for allowed in rooms().values())
 
 
-@pytest.mark.parametrize("module", FILES)
-def test_imports_are_allowed_and_public(module: str) -> None:
-    here = room_of(module)
-    for origin, name in imported(module):
+@pytest.mark.parametrize("here", ROOMS)
+def test_imports_are_allowed_and_public(here: str) -> None:
+    for module, origin, name in ((m, *each) for m in FILES if room_of(m) == here for each in imported(m)):
         there = room_of(origin)
         if there == here:
             continue
@@ -127,6 +133,20 @@ def test_imports_are_allowed_and_public(module: str) -> None:
             listed = whole or (origin.count(".") == 1 and public(origin, name))
             inside = there == "course" and here == "gradlab"
             assert listed or inside, f"{module} imports {origin}.{name}, which {there} does not list"
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_what_a_room_may_import_it_does_import(room: str) -> None:
+    used = {room_of(origin) for module in FILES if room_of(module) == room for origin, _ in imported(module)}
+    assert rooms()[room] == used - {room}
+
+
+def test_each_arrow_of_the_picture_stands_in_the_table() -> None:
+    text = (HOME.parent / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    arrows = re.findall(r"^    (\w+) -(?:->|\. .* \.->) (\w+)$", text, re.MULTILINE)
+    assert arrows
+    for here, there in arrows:
+        assert (there if there in ROOMS else f"_{there.strip('_')}") in rooms()[here], f"{here} --> {there}"
 
 
 def circles(arrows: dict[str, set[str]]) -> list[str]:
@@ -153,10 +173,10 @@ def test_no_circle_of_files_and_none_of_rooms() -> None:
     assert circles(rooms()) == []
 
 
-def top_level_names(path: Path) -> set[str]:
+def top_level_names(module: str) -> set[str]:
     """The public classes, functions and constants that a file defines."""
     names = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in tree_of(module).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             names.add(node.name)
         elif isinstance(node, (ast.Assign, ast.AnnAssign)):
@@ -171,26 +191,26 @@ SHARED = {"DIFFICULTY", "exercise", "Text"}
 
 def test_one_word_has_one_meaning() -> None:
     homes: dict[str, set[str]] = {}
-    for module, path in FILES.items():
+    for module in FILES:
         # The modules of exercises are scripts: what they offer are Definitions, the rest is read with them.
         if ".nb" in module:
             continue
-        for name in top_level_names(path) - SHARED:
+        for name in top_level_names(module) - SHARED:
             homes.setdefault(name.lower(), set()).add(module)
     assert {name: found for name, found in homes.items() if len(found) > 1} == {}
 
 
-@pytest.mark.parametrize("module", FILES)
-def test_a_name_at_the_top_of_a_file_is_given_once(module: str) -> None:
-    given = [
-        name.id
-        for node in ast.parse(FILES[module].read_text(encoding="utf-8")).body
-        if isinstance(node, (ast.Assign, ast.AnnAssign))
-        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        for name in ast.walk(target)
-        if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
-    ]
-    assert sorted(given) == sorted(set(given))
+def test_a_name_at_the_top_of_a_file_is_given_once() -> None:
+    for module in FILES:
+        given = [
+            name.id
+            for node in tree_of(module).body
+            if isinstance(node, (ast.Assign, ast.AnnAssign))
+            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+            for name in ast.walk(target)
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+        ]
+        assert sorted(given) == sorted(set(given)), module
 
 
 @pytest.mark.parametrize("room", [room for room in ROOMS if FILES.get(f"gradlab.{room}", HOME).stem == "__init__"])
@@ -202,27 +222,22 @@ def test_a_room_says_what_it_is_for_and_lists_its_names(room: str) -> None:
         assert getattr(package, name) is not None
 
 
-@pytest.mark.parametrize(
-    "module", [m for m in FILES if room_of(m) in ("tasks", "memory", "gradients", "loop", "scenes")]
-)
-def test_the_core_draws_nothing(module: str) -> None:
-    assert outside(module).isdisjoint({"matplotlib", "ipywidgets", "IPython", "PIL"})
+def test_the_core_draws_nothing_and_drawing_imports_neither_torch_nor_widgets() -> None:
+    for module in FILES:
+        if room_of(module) in ("tasks", "memory", "gradients", "loop", "scenes"):
+            assert outside(module).isdisjoint({"matplotlib", "ipywidgets", "IPython", "PIL"}), module
+        elif room_of(module) == "drawing":
+            assert outside(module).isdisjoint({"torch", "ipywidgets", "IPython"}), module
 
 
-@pytest.mark.parametrize("module", [m for m in FILES if room_of(m) == "drawing"])
-def test_drawing_imports_neither_torch_nor_widgets(module: str) -> None:
-    assert outside(module).isdisjoint({"torch", "ipywidgets", "IPython"})
-
-
-@pytest.mark.parametrize("module", FILES)
-def test_nothing_uses_pyplot(module: str) -> None:
-    assert "pyplot" not in FILES[module].read_text(encoding="utf-8")
+def test_nothing_uses_pyplot() -> None:
+    assert [module for module, path in FILES.items() if "pyplot" in path.read_text(encoding="utf-8")] == []
 
 
 def outside(module: str) -> set[str]:
     """The top-level names of what a module imports that is not ours."""
     found = set()
-    for node in ast.walk(ast.parse(FILES[module].read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(module)):
         if isinstance(node, ast.Import):
             found |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
