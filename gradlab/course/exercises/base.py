@@ -122,7 +122,7 @@ class Exercise(ExerciseText):
         """
         from .checking import check
 
-        verdict = check(self, answer)
+        verdict = check(self.definition, self.stub, self.remarks, answer)
         if verdict.state != NOT_ATTEMPTED:
             RECORD.add(CHECK, self.name, right=bool(verdict))
         return verdict

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import nn
@@ -17,13 +17,13 @@ from .comparing import MismatchError, alike, coerce_like
 from .definition import NOT_ATTEMPTED, NOT_YET, RIGHT, Case, Definition, Verdict, brief
 from .guard import TroubleError, guarded
 
-if TYPE_CHECKING:
-    from .base import Exercise
 
+def check(definition: Definition, stub_text: str, remarks: Mapping[str, str], answer: object) -> Verdict:
+    """Try an answer on ``definition.rounds`` random cases; whatever happens is a Verdict.
 
-def check(exercise: Exercise, answer: object) -> Verdict:
-    """Try an answer on ``exercise.definition.rounds`` random cases; whatever happens is a Verdict."""
-    stub = stub_of(exercise.stub)
+    ``remarks`` say what fits a typical mistake, by its name.
+    """
+    stub = stub_of(stub_text)
     if _is_unchanged(answer, stub):
         return Verdict(NOT_ATTEMPTED, "Fill in the stub above and run its cell again.")
     if callable(stub) and not callable(answer):
@@ -32,7 +32,7 @@ def check(exercise: Exercise, answer: object) -> Verdict:
     if callable(answer) and not callable(stub):
         return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{brief(answer)}`.")
     with lock, preserving_rng(cuda=torch.cuda.is_initialized(), python=True), preserving_torch_state():
-        return _tried(exercise, answer)
+        return _tried(definition, remarks, answer)
 
 
 def stub_of(text: str) -> Any:
@@ -61,8 +61,7 @@ def _parts(code: CodeType) -> tuple[Any, ...]:
     return code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars
 
 
-def _tried(exercise: Exercise, answer: object) -> Verdict:
-    definition = exercise.definition
+def _tried(definition: Definition, remarks: Mapping[str, str], answer: object) -> Verdict:
     # The first optimizer of a process imports for seconds; that is not the answer's time.
     torch.optim.SGD([torch.zeros(1)], lr=0.1)
     rng = random.Random()  # not the learner's own, which may be seeded
@@ -80,9 +79,9 @@ def _tried(exercise: Exercise, answer: object) -> Verdict:
             continue
         remark += _where(definition, seed)
         picture = _picture(definition, coerced, right)
-        for mistake in exercise.mistakes:
-            if _makes(definition, mistake.answer, seeds, observed):
-                return Verdict(NOT_YET, f"{mistake.remark}\n{remark}", mistake.name, picture)
+        for name, wrong in definition.mistakes.items():
+            if _makes(definition, wrong, seeds, observed):
+                return Verdict(NOT_YET, f"{remarks[name]}\n{remark}", name, picture)
         return Verdict(NOT_YET, remark, None, picture)
     many = f"In {len(seeds)} random cases" if len(seeds) > 1 else ""
     return Verdict(RIGHT, f"{many}." if many else "", None, _picture(definition, observed[-1], expected[-1]))
