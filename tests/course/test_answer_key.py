@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import html
-import math
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
-import torch
-from sampling import every
-from torch import nn
 
 from gradlab.__main__ import main
 from gradlab.course import AnswerKey, exercise
@@ -80,15 +76,11 @@ def test_every_exercise_is_in_it_with_its_mistakes() -> None:
     assert key.count("### Exercise ") == len(EXERCISES) == 40
 
 
-@pytest.mark.parametrize("exercise_name", every(5, EXERCISES))
-def test_the_solution_that_is_printed_passes(exercise_name: str) -> None:
-    key = AnswerKey([EXERCISES[exercise_name][1]]).markdown()
-    text = key.partition(f"### Exercise `{exercise_name}`: ")[2].partition("```python\n")[2].partition("```")[0]
-    names: dict[str, object] = {"math": math, "torch": torch, "nn": nn}  # as the key says
-    exec(text, names)
-    it = exercise(exercise_name)
-    answer = next(value for name, value in reversed(names.items()) if name in it.stub)
-    assert it.check(answer)
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_solution_that_is_printed_is_the_one_that_is_tried(name: str) -> None:
+    key = AnswerKey([EXERCISES[name][1]]).markdown()
+    part = key.partition(f"### Exercise `{name}`: ")[2]
+    assert part.partition("```python\n")[2].partition("```")[0] == exercise(name).solution
 
 
 def test_the_command_prints_or_writes_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
