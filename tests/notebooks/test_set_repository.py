@@ -22,13 +22,11 @@ SCHOOL = "https://github.com/YOU/grad-course"
 OTHER = "https://github.com/OWNER/other.name"
 # What the address is in; of a file that has more, the tests that read it. Of the pages one is enough.
 BOTH = """
-    test_addresses.py test_distribution.py test_documents.py test_classroom.py test_workflows.py
-    notebooks/test_series.py doctor/test_doctor_rules.py doctor/test_lessons.py
+    test_addresses.py::test_no_address_is_of_somebody_else
+    test_distribution.py test_documents.py test_classroom.py test_workflows.py notebooks/test_series.py
     notebooks/test_set_repository.py::test_this_repository_says_what_its_setting_says
     notebooks/test_set_repository.py::test_without_an_address_nothing_follows_from_it
-    notebooks/test_set_repository.py::test_each_mark_has_a_text_and_each_text_a_mark
     commands/test_page.py::test_a_notebook_is_one_page_with_all_its_formulas_and_pictures[03_forgetting_zero_grad]
-    course/test_cheat_sheet.py::test_the_page_shows_the_loop_as_it_is_with_its_notes
 """
 FOLLOWS = re.compile(r"git\+http|mybinder\.org/v2|research\.google\.com/github|\[Open (?:on|in) |\[project\.urls\]")
 
