@@ -23,17 +23,13 @@ EXERCISES = {  # the name of each: what stands below its heading, and the number
 }
 
 
-def words_of(page: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<style.*?</style>|<[^>]+>", " ", page, flags=re.S)).replace("`", "").split())
-
-
 def letters(text: str) -> str:
-    """A text without spaces and the marks of code."""
-    return re.sub(r"[\s`]", "", text)
+    """A text without tags, spaces and the marks of code."""
+    return re.sub(r"[\s`]", "", html.unescape(re.sub(r"<style.*?</style>|</?[a-z][^>]*>", " ", text, flags=re.S)))
 
 
 def test_every_question_is_in_it_with_its_answer_reason_and_remarks() -> None:
-    key, page = AnswerKey().markdown(), letters(words_of(AnswerKey().page()))
+    key, page = AnswerKey().markdown(), letters(AnswerKey().page())
     asked = 0
     for path in QUESTIONS:
         for slug, entry in tomllib.loads(path.read_text(encoding="utf-8")).items():

@@ -143,10 +143,8 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_when_the_starter_is_killed_the_processes_end(tmp_path: Path) -> None:
     path, program = hanging(tmp_path), tmp_path / "starter.py"
-    program.write_text(
-        "from gradlab.course.processes import launch\n"
-        f"if __name__ == '__main__':\n    launch({str(path)!r}, seconds=600)\n"
-    )
+    start = f"launch({str(path)!r}, seconds=600)"
+    program.write_text(f"from gradlab.course.processes import launch\nif __name__ == '__main__':\n    {start}\n")
     temporary = Path(tempfile.mkdtemp(prefix="t"))  # in tmp_path the name of a socket would become too long
     environment = {**os.environ, "TMPDIR": str(temporary)}
     starter = subprocess.Popen([sys.executable, str(program)], cwd=Path(gradlab.__file__).parents[1], env=environment)

@@ -257,8 +257,6 @@ def test_twice_forward_and_backward_makes_one_double_gradient() -> None:
     tried = ran("zero_grad forward backward forward backward step")
     assert tried.verdict == "wrong"
     assert "60 of 60 steps apply 2 fresh gradients at once" in tried.why
-    weights = execute(ran(" ".join(CALLS)).code.replace("lr=0.3", "lr=0.6"))[0]
-    torch.testing.assert_close(tried.trial.weights, weights)
 
 
 def test_running_an_order_leaves_torch_as_it_was() -> None:
