@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import html
-import math
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
-import torch
-from sampling import every
-from torch import nn
 
 from gradlab.__main__ import main
 from gradlab.course import AnswerKey, exercise
@@ -27,17 +23,13 @@ EXERCISES = {  # the name of each: what stands below its heading, and the number
 }
 
 
-def words_of(page: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<style.*?</style>|<[^>]+>", " ", page, flags=re.S)).replace("`", "").split())
-
-
 def letters(text: str) -> str:
-    """A text without spaces and the marks of code."""
-    return re.sub(r"[\s`]", "", text)
+    """A text without tags, spaces and the marks of code."""
+    return re.sub(r"[\s`]", "", html.unescape(re.sub(r"<style.*?</style>|</?[a-z][^>]*>", " ", text, flags=re.S)))
 
 
 def test_every_question_is_in_it_with_its_answer_reason_and_remarks() -> None:
-    key, page = AnswerKey().markdown(), letters(words_of(AnswerKey().page()))
+    key, page = AnswerKey().markdown(), letters(AnswerKey().page())
     asked = 0
     for path in QUESTIONS:
         for slug, entry in tomllib.loads(path.read_text(encoding="utf-8")).items():
@@ -80,15 +72,11 @@ def test_every_exercise_is_in_it_with_its_mistakes() -> None:
     assert key.count("### Exercise ") == len(EXERCISES) == 40
 
 
-@pytest.mark.parametrize("exercise_name", every(5, EXERCISES))
-def test_the_solution_that_is_printed_passes(exercise_name: str) -> None:
-    key = AnswerKey([EXERCISES[exercise_name][1]]).markdown()
-    text = key.partition(f"### Exercise `{exercise_name}`: ")[2].partition("```python\n")[2].partition("```")[0]
-    names: dict[str, object] = {"math": math, "torch": torch, "nn": nn}  # as the key says
-    exec(text, names)
-    it = exercise(exercise_name)
-    answer = next(value for name, value in reversed(names.items()) if name in it.stub)
-    assert it.check(answer)
+@pytest.mark.parametrize("name", EXERCISES)
+def test_the_solution_that_is_printed_is_the_one_that_is_tried(name: str) -> None:
+    key = AnswerKey([EXERCISES[name][1]]).markdown()
+    part = key.partition(f"### Exercise `{name}`: ")[2]
+    assert part.partition("```python\n")[2].partition("```")[0] == exercise(name).solution
 
 
 def test_the_command_prints_or_writes_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

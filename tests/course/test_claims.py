@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import re
 from typing import Any
@@ -34,22 +33,10 @@ def test_every_claim_is_there_once() -> None:
     assert len({claim.says for claim in CLAIMS.values()}) == len({c.title for c in CLAIMS.values()}) == len(CLAIMS)
 
 
-def test_every_article_has_a_title_and_what_is_known_of_its_date() -> None:
-    assert ARTICLES["A"].date == datetime.date(2023, 11, 7)
-    assert ARTICLES["B"].dated == "2025-01-30"
-    assert ARTICLES["C"].dated == "undated, not before July 2024"
-    assert ARTICLES["D"].dated == "undated"
-    assert all(article.title for article in ARTICLES.values())
-
-
 def test_what_only_a_program_does_is_marked() -> None:
     assert {code for code, claim in CLAIMS.items() if claim.in_code} == {"A16", "A19", "D2", "D3"}
     assert CLAIMS["D2"].words.startswith("**Article D's program**, *Syntax*: ")
     assert CLAIMS["A6"].words.endswith(" **Its condition:** the optimizer has all parameters.")
-
-
-def test_no_claim_is_put_into_quotation_marks() -> None:
-    assert not [code for code, claim in CLAIMS.items() if re.search('["\u201c\u201d]', claim.says + claim.condition)]
 
 
 @pytest.mark.parametrize(
@@ -66,9 +53,9 @@ def test_no_claim_is_put_into_quotation_marks() -> None:
         (FREE, {"a": False, "b": None}, "does not hold"),
     ],
 )
-@pytest.mark.parametrize("beyond", [None, {"elsewhere": True}, {"elsewhere": False}, {"elsewhere": None}])
-def test_only_facts_inside_decide(code: str, facts: Any, verdict: str, beyond: Any) -> None:
-    assert ClaimLog().record(code, facts, beyond).verdict == verdict
+def test_only_facts_inside_decide(code: str, facts: Any, verdict: str) -> None:
+    for beyond in (None, {"elsewhere": True}, {"elsewhere": False}, {"elsewhere": None}):
+        assert ClaimLog().record(code, facts, beyond).verdict == verdict
 
 
 @pytest.mark.parametrize(
@@ -100,6 +87,9 @@ def test_evidence_says_where() -> None:
 
 def test_bad_input_is_named() -> None:
     log = ClaimLog()
+    assert "cited, not tried" in ClaimLog().cite("A24").evidence.lower()
+    with pytest.raises(ValueError, match="A1 needs"):
+        log.cite("A1")  # it is not about other software
     with pytest.raises(ValueError, match="A1 needs at least one fact"):
         log.record("A1", {"a GPU": None})
     with pytest.raises(KeyError, match="A27"):
@@ -107,14 +97,6 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(ValueError, match=r"until must be one of 2\.0, 2\.4, got '1\.7'"):
         log.record("A1", False, until="1.7")
     assert len(log) == 0
-
-
-def test_a_claim_about_other_software_is_cited() -> None:
-    judged = ClaimLog().cite("A24")
-    assert judged.inside == CLAIMS["A24"].cited
-    assert "cited, not tried" in judged.evidence.lower()
-    with pytest.raises(ValueError, match="A1 needs"):
-        ClaimLog().cite("A1")
 
 
 def test_the_table_has_all_links_to_the_experiments_and_counts() -> None:
@@ -141,15 +123,6 @@ def test_markdown_and_json_say_the_same() -> None:
         assert claim["experiment"] == f"12_fact_check.ipynb{CLAIMS[claim['code']].anchor}"
     assert data["claims"][1]["inside"] == {"here": True, "there": False}
     assert data["claims"][1]["beyond"] == {"far away": False}
-
-
-def test_judging_again_writes_over_it() -> None:
-    log = ClaimLog()
-    log.record("A1", True)
-    log.record("A1", False)
-    assert [judged.kind for judged in log] == ["does not hold"]
-    assert log["A1"].kind == "does not hold"
-    assert len(log.missing) == len(CLAIMS) - 1
 
 
 def test_pictures_of_a_full_and_of_an_empty_log() -> None:

@@ -41,10 +41,9 @@ def test_the_first_number_stands_at_update_0() -> None:
 
 
 def test_the_axis_says_what_is_counted() -> None:
-    assert "updates" in curves({"cleared": [4.0, 2.0, 1.0]}).drawings[0].texts()
-    texts = curves({"cleared": [4.0, 2.0, 1.0]}, counted="epochs").drawings[0].texts()
-    assert "epochs" in texts
-    assert "updates" not in texts
+    counted = {words: curves({"a": [4.0, 2.0]}, counted=words).drawings[0].texts() for words in ("updates", "epochs")}
+    assert all(words in texts for words, texts in counted.items())
+    assert "updates" not in counted["epochs"]
 
 
 def test_means_and_what_breaks() -> None:
@@ -67,11 +66,6 @@ def test_compare_writes_the_same_loss_in_picture_and_table() -> None:
     result = compare("line", {"cleared": Recipe(lr=0.005), "forgot": Recipe(lr=0.005, zero_grad=False)}, updates=77)
     drawn = ends(draw_comparison(result.curves))
     assert sorted(drawn) == sorted(f"{row.label} {short(row.last)}" for row in result.rows)
-
-
-def test_the_first_line_of_the_text_is_the_title_alone() -> None:
-    assert repr(curves({"a": [1.0, 0.25]}, "the weight")).splitlines()[0] == "the weight"
-    assert "0.25" in repr(curves({"a": [1.0, 0.25]}, "the weight"))
 
 
 def test_an_event_stands_at_its_update_with_its_words() -> None:
@@ -103,13 +97,10 @@ def test_old_arrows_are_as_long_as_was_kept_at_one_scale() -> None:
 
 
 def test_its_words_tell_the_length_and_the_share() -> None:
-    figure = head_to_tail(EIGHT, {"not cleared": 1.0})
-    assert repr(figure).splitlines() == [
+    assert repr(head_to_tail(EIGHT, {"not cleared": 1.0})).splitlines() == [
         "gradients head to tail",
         "not cleared: 8 gradients, a sum of length 5.66, the newest is 12% of it.",
     ]
-    data, _ = figure._repr_mimebundle_()
-    assert set(data) == {"image/png", "text/plain"}
 
 
 def test_bad_gradients_are_named() -> None:

@@ -45,7 +45,7 @@ def drawn(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> Figure:
     return figure
 
 
-GRAPHS = ["01", "01 01", "01 12 23 03 02", "01 02 13 14 25 26", "01 02 03 14 24 34 05 45"]
+GRAPHS = ["01 01", "01 12 23 03 02", "01 02 03 14 24 34 05 45"]
 
 
 @pytest.mark.parametrize("edges", GRAPHS)
@@ -90,7 +90,7 @@ def test_the_gradients_of_two_arrows_between_the_same_boxes_stand_on_both_sides(
 
 
 def test_a_drawing_is_a_picture_and_its_words() -> None:
-    graph = made(GRAPHS[2], seed="1")
+    graph = made(GRAPHS[1], seed="1")
     bundle, metadata = draw_graph(graph)._repr_mimebundle_()
     assert 0 < metadata["image/png"]["width"] < 1000
     assert bundle["text/plain"] == repr(graph) == repr(draw_graph(graph))
@@ -102,12 +102,9 @@ def test_a_drawing_is_a_picture_and_its_words() -> None:
 @pytest.mark.parametrize(
     ("node", "lines"),
     [
-        (Node("MulBackward0", keeps=("x",)), ["MulBackward0", "keeps x"]),
         (Node("MulBackward0", keeps=("x", "w")), ["MulBackward0", "keeps x, w"]),
         (Node("MulBackward0", keeps=("(5, 3)", "(3, 1)")), ["MulBackward0", "keeps 2"]),
         (Node("MulBackward0", freed=True, grad="2"), ["MulBackward0", "freed", ".grad 2"]),
-        (Node("AddBackward0"), ["AddBackward0"]),
-        (Node("AddBackward0", shape=()), ["AddBackward0"]),
         (Node("AccumulateGrad", ACCUMULATE, "", (3,), grad="None"), ["AccumulateGrad", "(3,)", ".grad None"]),
         # a single number with a name shows its value
         (Node("AddBackward0", name="y", shape=(), value="7"), ["y = 7", "AddBackward0"]),

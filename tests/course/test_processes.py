@@ -49,14 +49,9 @@ def test_each_process_knows_its_place_and_prints_for_itself(tmp_path: Path) -> N
     assert gone(list(run.pids))
 
 
-def test_one_process_alone(tmp_path: Path) -> None:
-    run = launch(script(tmp_path, "print(rank, size)"), processes=1)
-    assert repr(run) == "0 1"
-
-
-def test_what_is_registered_for_the_end_runs(tmp_path: Path) -> None:
-    run = launch(script(tmp_path, "import atexit\natexit.register(print, 'the end')", meet=False))
-    assert [run.lines(0), run.lines(1)] == [["the end"], ["the end"]]
+def test_one_process_alone_runs_what_is_registered_for_the_end(tmp_path: Path) -> None:
+    run = launch(script(tmp_path, "import atexit\natexit.register(print, 'the end')", meet=False), processes=1)
+    assert repr(run) == "the end"
 
 
 @pytest.mark.parametrize(
@@ -106,50 +101,37 @@ def test_what_the_processes_leave_among_the_temporary_files_goes(
     monkeypatch.setattr(workers, "GRACE", 0.5)
     run = launch(path)
     assert run.error.startswith("rank 1 was killed")
+    assert "rank 0 had not finished" in run.error  # it would never notice
     assert all(text.startswith(f"{temporary}{os.sep}gradlab-") for text in run.printed)
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.parametrize("does", ["time.sleep(3600)", "while True: pass"])
-def test_one_that_hangs_is_ended_and_both_say_where_they_stood(tmp_path: Path, does: str) -> None:
-    path = script(tmp_path, TURNS.format(does))
+def test_one_that_hangs_is_ended_and_both_say_where_they_stood(tmp_path: Path) -> None:
+    path = script(tmp_path, TURNS.format("while True: pass"))
     run = launch(path, seconds=1.5)
     assert run.error.splitlines() == [
         "Not done after 1.5 seconds: what was still running has been ended.",
         "rank 0 had not finished",
         "    at line 9 of script.py: dist.all_reduce(torch.ones(1))",
         "rank 1 had not finished",
-        f"    at line 8 of script.py: {does}",
+        "    at line 8 of script.py: while True: pass",
         "No process is left.",
     ]
     assert gone(list(run.pids))
 
 
-def test_one_that_would_never_notice_that_its_partner_failed_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(workers, "GRACE", 1.0)
-    run = launch(
-        script(tmp_path, "dist.all_reduce(torch.ones(1))\nif rank: raise OSError('disk full')\ntime.sleep(3600)"),
-        seconds=60,
-    )
-    assert run.error.splitlines()[0] == "rank 1 failed: OSError: disk full"
-    assert "rank 0 had not finished" in run.error
-
-
-@pytest.mark.parametrize("end", ["raise ValueError", "time.sleep(3600)", "pass"])
-def test_what_a_process_starts_ends_with_it(tmp_path: Path, end: str) -> None:
+def test_what_a_process_starts_ends_with_it(tmp_path: Path) -> None:
     path = script(
         tmp_path,
-        f"""
+        """
         import subprocess
         child = subprocess.Popen(["sleep", "3600"])
-        open(f"child{{rank}}", "w").write(str(child.pid))
-        dist.all_reduce(torch.ones(1))
-        {end}
+        open(f"child{os.environ['RANK']}", "w").write(str(child.pid))
         """,
+        meet=False,
     )
-    launch(path, seconds=1.5)
+    path.write_text("import os\n" + path.read_text())
+    assert launch(path)
     assert gone([int((tmp_path / f"child{rank}").read_text()) for rank in (0, 1)])
 
 
@@ -158,12 +140,11 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
     interrupt_when_begun(lambda: launch(path), tmp_path)
 
 
+@pytest.mark.slow
 def test_when_the_starter_is_killed_the_processes_end(tmp_path: Path) -> None:
     path, program = hanging(tmp_path), tmp_path / "starter.py"
-    program.write_text(
-        "from gradlab.course.processes import launch\n"
-        f"if __name__ == '__main__':\n    launch({str(path)!r}, seconds=600)\n"
-    )
+    start = f"launch({str(path)!r}, seconds=600)"
+    program.write_text(f"from gradlab.course.processes import launch\nif __name__ == '__main__':\n    {start}\n")
     temporary = Path(tempfile.mkdtemp(prefix="t"))  # in tmp_path the name of a socket would become too long
     environment = {**os.environ, "TMPDIR": str(temporary)}
     starter = subprocess.Popen([sys.executable, str(program)], cwd=Path(gradlab.__file__).parents[1], env=environment)
@@ -223,55 +204,7 @@ def test_where_they_cannot_meet_it_says_so_in_words(tmp_path: Path, monkeypatch:
     assert run.lines(0) == run.error.splitlines()
 
 
-def test_hook_and_profiler_count_the_same_all_reduces(tmp_path: Path) -> None:
-    path = script(
-        tmp_path,
-        """
-        from contextlib import nullcontext
-        from torch import nn
-        from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
-        from torch.nn.parallel import DistributedDataParallel as DDP
-        from torch.profiler import ProfilerActivity, profile
-
-        def run(no_sync, hooked, megabytes):
-            torch.manual_seed(0)
-            model, sent = DDP(nn.Sequential(nn.Linear(600, 600), nn.Linear(600, 600)), bucket_cap_mb=megabytes), []
-            def counting(state, bucket):
-                sent.append(bucket.buffer().nbytes)
-                return allreduce_hook(state, bucket)
-            if hooked:
-                model.register_comm_hook(None, counting)
-            torch.manual_seed(rank)
-            x = torch.randn(16, 4, 600)
-            with profile(activities=[ProfilerActivity.CPU]) as profiler:
-                for i in range(16):
-                    with model.no_sync() if no_sync and i % 4 != 3 else nullcontext():
-                        (model(x[i]).square().mean() / 16).backward()
-            names = [event.name for event in profiler.events()]
-            gradient = torch.cat([p.grad.flatten() for p in model.parameters()])
-            return len(sent), sum(sent), names.count("gloo:all_reduce"), gradient
-
-        bytes_ = 4 * 2 * (600 * 600 + 600)
-        for megabytes in (25, 1):
-            ends = []
-            for no_sync, backwards in ((False, 16), (True, 4)):
-                many, size, seen, hooked = run(no_sync, True, megabytes)
-                _, _, plain, gradient = run(no_sync, False, megabytes)
-                assert many == seen == plain, (many, seen, plain)
-                assert size == backwards * bytes_
-                assert torch.equal(hooked, gradient)
-                ends.append(gradient)
-                print(many)
-            assert torch.allclose(*ends, atol=1e-7)
-        """,
-    )
-    run = launch(path, seconds=60)
-    assert run, run
-    assert run.printed[0] == run.printed[1]
-    # Of the small buckets the first backward() fills one, the others two: DDP cuts them anew when it knows the order.
-    assert run.lines(0) == ["16", "4", "31", "7"]
-
-
+@pytest.mark.slow
 def test_where_nothing_is_copied_each_process_loads_torch_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,12 +88,9 @@ def test_a_notebook_is_done_when_all_is_answered_and_solved() -> None:
     ]
     shown = SeriesMap(RecordText(tuple(events)))._repr_mimebundle_()
     assert "\u2713 13 cheat_sheet" in shown["text/plain"]
-    tile = re.search(r'<li class="gl-map-done">.*?</li>', shown["text/html"])[0]
+    (tile,) = re.findall(r'<li class="gl-map-done">.*?</li>', shown["text/html"])
     assert "13 cheat_<wbr>sheet" in tile, "a name breaks at underscores only"
-    assert "done: " in tile
-    assert shown["text/html"].count('<li class="gl-map-done">') == 1
-    missing_one = SeriesMap(RecordText(tuple(events[1:])))._repr_mimebundle_()
-    assert "\u25d0 13 cheat_sheet" in missing_one["text/plain"]
+    assert "\u25d0 13 cheat_sheet" in repr(SeriesMap(RecordText(tuple(events[1:]))))
 
 
 def test_the_empty_map_says_what_there_is_and_nothing_else(record: Path) -> None:
@@ -101,11 +98,6 @@ def test_the_empty_map_says_what_there_is_and_nothing_else(record: Path) -> None
     assert "\u2713" not in shown["text/html"] + shown["text/plain"]
     assert str(record) not in shown["text/html"]
     assert not record.exists()
-    words = html.unescape(
-        re.sub(r"<style.*?</style>|<[^>]+>", " ", shown["text/html"].replace("<wbr>", ""), flags=re.S)
-    )
-    for notebook in series_notebooks():
-        assert f"{notebook.number} {notebook.name}" in words
     assert "<a href" not in shown["text/html"]  # there is no notebook beside this test
 
 
@@ -136,7 +128,7 @@ def test_where_the_record_cannot_be_written_one_sentence_says_so(record: Path) -
 
 
 def test_a_record_that_was_cut_off_is_told_where_the_learner_looks(record: Path) -> None:
-    append_to_record(record, [guess(in_notebook("03")[0], 0), guess(in_notebook("03")[1], 0)])
+    append_to_record(record, [guess(name, 0) for name in in_notebook("03")[:2]])
     record.write_bytes(record.read_bytes()[:-30])
     sentence = "Your record: Line 3 could not be read; it is skipped, and everything else is read."
     for shown in (series_map(), my_record()):
@@ -169,14 +161,7 @@ def test_the_csv_tells_questions_and_exercises() -> None:
 
 
 @pytest.mark.parametrize(
-    "content",
-    [
-        b"\0\xff\xfe,",
-        b"event;name\r\nguess;03/a\r\n",
-        b"event,name,at,answer,right\r\nguess,03/a,22.11.26 17:20,x,no\r\n",
-        b"event,name,at,answer,right\r\nguess,03/a\r\n",
-    ],
-    ids=["no text", "another separator", "another time", "cut off"],
+    "content", [b"\0\xff\xfe,", b"event;name\r\nguess;03/a\r\n", b"event,name,at,answer,right\r\nguess,03/a\r\n"]
 )
 def test_another_file_is_refused_as_a_csv(content: bytes) -> None:
     with pytest.raises(ValueError, match="not a CSV file as `gradlab guesses export` writes it"):

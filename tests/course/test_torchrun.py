@@ -42,22 +42,10 @@ def test_the_same_file_under_torchrun(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(temporary.iterdir()) == []
 
 
-def test_torchrun_that_fails_and_torchrun_that_is_late(tmp_path: Path) -> None:
-    run = torchrun(script(tmp_path, "raise KeyError('no such image')", meet=False))
-    assert run.error == "torchrun ended with an error: KeyError: 'no such image'"
+def test_torchrun_that_is_late(tmp_path: Path) -> None:
     run = torchrun(hanging(tmp_path), seconds=0.5)
     assert run.error == "torchrun was not done after 0.5 seconds, and was ended."
     assert gone(pids_in(tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("does", "why"), [("os.abort()", "rank 1 was killed: SIGABRT"), ("os._exit(3)", "rank 1 left with exit code 3")]
-)
-def test_torchrun_names_the_rank_that_ended_first(tmp_path: Path, does: str, why: str) -> None:
-    """Not the one that torchrun then ends by a signal, which it writes first."""
-    text = f"import os, time\nif os.environ['RANK'] == '1': {does}\ntime.sleep(3600)"
-    run = torchrun(script(tmp_path, text, meet=False))
-    assert run.error == f"torchrun ended with an error: {why}"
 
 
 def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -65,38 +53,28 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
     interrupt_when_begun(lambda: torchrun(path, seconds=200), tmp_path)
 
 
+NO_PORT = "code: -98, name: EADDRINUSE"
+AT_THE_END = "terminate called without an active exception"  # C++, when a thread of gloo needs Python then
+
+
 @pytest.mark.parametrize(
-    ("fails", "error"),
+    ("does", "error", "tries"),
     [
-        (
-            'print("terminate called without an active exception", file=sys.stderr, flush=True)\n    os.abort()',
-            "rank 0 was killed: SIGABRT",
-        ),
-        (
-            'raise DistNetworkError("The server socket has failed to listen. code: -98, name: EADDRINUSE")',
-            "DistNetworkError: The server socket has failed to listen",
-        ),
+        (f"if rank == 0 and tries == 'x': raise KeyError('{NO_PORT}')", "", "xx"),
+        (f"if rank == 0: os.write(2, b'{AT_THE_END}'); os.abort()", "rank 0 was killed: SIGABRT", "xx"),
+        # Not the rank that torchrun then ends by a signal, which it writes first.
+        ("if rank == 1: os._exit(3)\ntime.sleep(3600)", "rank 1 left with exit code 3", "x"),
+        ("raise KeyError('no such image')", "KeyError: 'no such image'", "x"),
     ],
-    ids=["an abort while Python is ending", "a port that another program has taken"],
+    ids=["a port that another program has taken", "an abort while Python is ending", "an exit", "an error"],
 )
-def test_what_will_have_passed_is_no_end(tmp_path: Path, fails: str, error: str) -> None:
-    """It is run a second time, which finds another port; any other abort is the script's own, and an error that stays
-    is told by its name. The words of the abort are what C++ writes when a thread of gloo needs Python then."""
-    text = f"""
-import os, sys
-from pathlib import Path
-from torch.distributed import DistNetworkError
-tries = Path(f"tries-{{os.environ['RANK']}}")
-tries.write_text(tries.read_text() + "x" if tries.exists() else "x")
-if os.environ["RANK"] == "0" and len(tries.read_text()) <= FAILS:
-    {fails}
-"""
-    once = torchrun(script(tmp_path, text.replace("FAILS", "1"), meet=False))
-    assert once, once
-    assert (tmp_path / "tries-0").read_text() == "xx"
-    for left in tmp_path.glob("tries-*"):
-        left.unlink()
-    always = torchrun(script(tmp_path, text.replace("FAILS", "9"), meet=False))
-    assert always.error.startswith("torchrun ended with an error: ")
-    assert error in always.error
-    assert (tmp_path / "tries-0").read_text() == "xx"
+def test_what_will_have_passed_is_run_once_more_and_any_other_end_is_told(
+    tmp_path: Path, does: str, error: str, tries: str
+) -> None:
+    text = (
+        "import os, time\nfrom pathlib import Path\nrank = int(os.environ['RANK'])\nlog = Path(f'tries-{rank}')\n"
+        "tries = log.read_text() + 'x' if log.exists() else 'x'\nlog.write_text(tries)\n"
+    )
+    run = torchrun(script(tmp_path, text + does, meet=False))
+    assert run.error == (error and f"torchrun ended with an error: {error}")
+    assert (tmp_path / "tries-0").read_text() == tries

@@ -1,55 +1,39 @@
-"""Notebook 10: it shows the patients that run, and what it says of them comes out."""
+"""Notebook 10: it shows the patients that run, and what it says of them comes out; nbval runs its cells."""
 
 from __future__ import annotations
 
-import json
-import linecache
+import re
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
-import pytest
+from test_series import NOTEBOOKS, stored
 
 from gradlab.course.patients.case import patient_case, patient_names
 from gradlab.course.patients.run_loop import run_loop
 from gradlab.formatting import short
+from gradlab.widgets import find_question
 
-pytestmark = pytest.mark.notebook  # it runs cells of the notebook
-NOTEBOOK = Path(__file__).resolve().parents[2] / "notebooks" / "10_loop_doctor.ipynb"
-SOURCES = {
-    cell["id"]: "".join(line for line in cell["source"] if not line.startswith("%"))
-    for cell in json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
-    if cell["cell_type"] == "code"
-}
+CELLS: dict[str, dict[str, Any]] = {cell["id"]: cell for cell in stored(NOTEBOOKS[10])}
 
 
-@pytest.fixture(scope="module")
-def names() -> dict[str, Any]:
-    """Return the names of the notebook."""
-    found: dict[str, Any] = {}
-    run(found, "setup", "torch", "look")
-    return found
-
-
-def run(names: dict[str, Any], *cells: str) -> None:
-    for cell in cells:
-        name, text = f"<{cell}>", SOURCES[cell]
-        linecache.cache[name] = len(text), None, text.splitlines(keepends=True), name  # as Jupyter does it
-        exec(compile(text, name, "exec"), names)
+def printed(cell: str) -> str:
+    """What a cell is stored to print."""
+    return "".join("".join(output.get("text", "")) for output in CELLS[cell]["outputs"])
 
 
 def test_each_patient_is_read_before_it_is_guessed_and_run() -> None:
     """The loop that the notebook prints is the one that the patient runs."""
-    cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
-    order = [cell["id"] for cell in cells]
+    order, places = list(CELLS), []
     patients = [name for name in patient_names() if name != "the-swinging-loss"]
     for number, name in enumerate(patients, 1):
-        assert SOURCES[f"p{number}-doctor"] in (f'Patient("{name}")', f'patient_card("{name}")')
-        text = "".join(cells[order.index(f"p{number}")]["source"])
-        assert f"```python\n{patient_case(name).sick}```" in text
+        assert CELLS[f"p{number}-doctor"]["source"] in (f'Patient("{name}")', f'patient_card("{name}")')
+        assert f"```python\n{patient_case(name).sick}```" in CELLS[f"p{number}"]["source"]
         assert order.index(f"p{number}") < order.index(f"p{number}-guess") < order.index(f"p{number}-doctor")
-    first = "".join(cells[order.index("first")]["source"])
-    assert patient_case("the-swinging-loss").sick in first
+        question = find_question(re.findall(r'predict\("([^"]+)"\)', CELLS[f"p{number}-guess"]["source"])[0])
+        assert len(question.options) == 4
+        places.append(question.answer)
+    assert len(set(places)) >= 3, "no place among the four options is always the right one"
+    assert patient_case("the-swinging-loss").sick in CELLS["first"]["source"]
 
 
 def test_numbers_that_the_words_name() -> None:
@@ -62,87 +46,17 @@ def test_numbers_that_the_words_name() -> None:
     assert {later - before for before, later in pairwise(nodes[1:])} == {11}
 
 
-def test_every_answer_is_wrong_somewhere_and_right_somewhere(names: dict[str, Any]) -> None:
-    # No position among the four options is always the right one, nor never.
-    places = []
-    for patient in range(1, 9):
-        run(names, f"p{patient}-guess")
-        guess = names[f"guess_{patient}"]
-        assert len(guess.options) == 4
-        places.append(guess.question.answer)
-    assert len(set(places)) >= 3
-
-
-def test_the_digits_say_how_often_a_batch_is_applied(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    """The sums of the second cell are those of the last row of the first."""
-    run(names, "how-digits")
-    last = [int(number) for number in capsys.readouterr().out.splitlines()[-1].split()[:4]]
-    run(names, "how-steps")
-    two, four = (int(line.split()[-1]) for line in capsys.readouterr().out.splitlines())
-    assert (two, four) == (last[1] + last[3], sum(last))
-
-
-def test_the_doctor_waits_for_a_second_time(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    run(names, "how-wait-run")
-    said = capsys.readouterr().out.splitlines()
-    assert "nothing yet" in said[0]
-    assert "missing-zero-grad" in said[-1]
-
-
-def test_naming_shows_an_optimizer_that_is_never_used(
-    names: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(names, "script-named")
-    said = capsys.readouterr().out.splitlines()
-    assert [line.split(": ")[1].strip() for line in said] == ["no findings", "never-steps"]
-
-
-def test_a_healthy_run_may_swing_or_freeze_a_layer(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    run(names, "healthy-swing")
-    assert names["report"].codes == []
-    assert max(names["rises"]) > 1
-    run(names, "frozen")
-    said = capsys.readouterr().out.splitlines()[-2:]
-    assert said == ["eval() on the BatchNorm: no findings", "eval() on the whole model: hint: eval-mode-left-on"]
-
-
-def test_training_on_changed_pictures_needs_time_to_pay(
-    names: dict[str, Any], capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(names, "p8-change", "p8-robust")
-    plain, robust, plain_later, robust_later = (
-        int(line.split()[-1].rstrip("%")) for line in capsys.readouterr().out.splitlines()
-    )
+def test_what_is_stored_is_what_the_words_around_it_say() -> None:
+    (*_, cleared_for_two), steps = printed("how-digits").splitlines(), printed("how-steps").splitlines()
+    last = [int(number) for number in cleared_for_two.split()[:4]]
+    assert [int(line.split()[-1]) for line in steps] == [last[1] + last[3], sum(last)]
+    assert float(printed("healthy-swing").removeprefix("largest rise ").partition(",")[0]) > 1
+    assert all("No findings." in printed(cell) for cell in ("healthy-swing", "cannot-labels"))
+    plain, robust, plain_later, robust_later = map(int, re.findall(r"right: (\d+)%", printed("p8-robust")))
     assert robust < plain
-    assert robust_later > plain_later + 5
+    assert robust_later > plain_later + 5, "it needs time to pay"
 
 
-def test_what_it_cannot_see(names: dict[str, Any]) -> None:
-    run(names, "cannot-labels")
-    assert names["report"].codes == []
-    run(names, "cannot-meant")
-    assert [finding.severity for finding in names["report"]] == ["hint"]
-
-
-def test_the_script(names: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    run(names, "script-folder")
-    done = eval(SOURCES["script-run"], names)
-    assert done.code == 1
-    assert [line.split()[1] for line in done.printed.splitlines() if "  at train.py:" in line] == [
-        "missing-zero-grad",
-        "scheduler-before-optimizer",
-    ]
-    run(names, "script-mended")
-    assert names["codes"] == {"train.py": 1, "mended.py": 0}
-    assert capsys.readouterr().out.rstrip().endswith("without a file: 2")
-
-
-def test_the_loop_of_ones_own(names: dict[str, Any]) -> None:
-    loop, _, shown = SOURCES["script-write"].rpartition("\n")
-    linecache.cache["<own>"] = len(loop), None, loop.splitlines(keepends=True), "<own>"
-    exec(compile(loop, "<own>", "exec"), names)
-    patient = eval(shown, names)
-    assert [finding.code for finding in patient.outcome().findings] == ["missing-zero-grad"]
-    rows = patient.outcome().history.rows
-    assert rows[-1].loss < 0.7 * rows[0].loss
-    assert "64% of it is from batches that a step had applied already" in patient.words
+def test_what_the_doctor_says_is_compared_whenever_the_notebook_runs() -> None:
+    for cell in ("how-wait-run", "frozen", "script-named", "script-mended"):
+        assert "nbval-check-output" in CELLS[cell]["metadata"]["tags"]

@@ -45,24 +45,17 @@ def texts(value: Any) -> Iterator[str]:
 
 
 @EACH
-def test_cells_ran_in_order(path: Path) -> None:
+def test_cells_ran_in_order_without_an_error_and_without_widget_state(path: Path) -> None:
     counts = [cell["execution_count"] for cell in cells(path)]
     assert counts == list(range(1, len(counts) + 1))
-
-
-@EACH
-def test_no_cell_failed(path: Path) -> None:
     for cell in cells(path):
         if "raises-exception" not in cell["metadata"].get("tags", []):
             assert [out["ename"] for out in cell["outputs"] if out["output_type"] == "error"] == []
-
-
-@EACH
-def test_no_widget_state(path: Path) -> None:
+    metadata = json.loads(path.read_text(encoding="utf-8"))["metadata"]
+    assert metadata["kernelspec"]["name"] == "python3"
     # A stored view without its model shows "Error displaying widget"; the picture beside it is what should be seen.
-    assert "widgets" not in json.loads(path.read_text(encoding="utf-8"))["metadata"]
-    kinds = {kind for cell in cells(path) for out in cell["outputs"] for kind in out.get("data", {})}
-    assert WIDGET_VIEW not in kinds
+    assert "widgets" not in metadata
+    assert WIDGET_VIEW not in {kind for cell in cells(path) for out in cell["outputs"] for kind in out.get("data", {})}
 
 
 @EACH
@@ -70,11 +63,6 @@ def test_no_path_of_the_machine(path: Path) -> None:
     notebook = json.loads(path.read_text(encoding="utf-8"))
     found = [text for part in (notebook["metadata"], cells(path)) for text in texts(part) if MACHINE_PATH.search(text)]
     assert found == []
-
-
-@EACH
-def test_kernel_is_the_plain_one(path: Path) -> None:
-    assert json.loads(path.read_text(encoding="utf-8"))["metadata"]["kernelspec"]["name"] == "python3"
 
 
 def test_only_binder_names_a_package_registry() -> None:

@@ -59,34 +59,23 @@ def test_each_question_is_asked_in_one_cell_and_each_cell_asks_one_that_there_is
     assert notebook_numbers() == tuple(path.stem[:2] for path in NOTEBOOKS)
     for path in NOTEBOOKS:
         for source in sources(path):
+            one = re.fullmatch(r'predict\("[^"]+"\)|(\w+) = predict\("[^"]+"\)\n\1', source)
+            assert one or "predict(" not in source, "a cell that asks does nothing else"
             assert all(name.startswith(f"{path.stem[:2]}/") for name in ASKED.findall(source))
 
 
-@EACH
-def test_a_cell_that_asks_does_nothing_else(path: Path) -> None:
-    for source in sources(path):
-        if "predict(" in source:
-            assert re.fullmatch(r'predict\("[^"]+"\)|(\w+) = predict\("[^"]+"\)\n\1', source), source
-
-
-@pytest.mark.parametrize("name", question_names())
-def test_a_question_is_complete_and_its_words_are_its_own(name: str) -> None:
-    question = find_question(name)  # which checks the number of options, the one answer, and that no text is empty
-    assert re.fullmatch(r"\d\d/[a-z0-9]+(-[a-z0-9]+){0,5}", name)
-    wrong = [option for place, option in enumerate(question.options) if place != question.answer]
-    assert len({option.remark for option in wrong}) == len(wrong)
-    for text in (question.why, *(option.remark for option in wrong)):
-        assert len(text.split()) >= 6, text
-        assert re.search(r"[.!?)]$", text), text
-        assert text.count("`") % 2 == 0, text
-        assert not re.search(r"\b(TODO|[Nn]obody|[Ss]omebody|shall|upon|comes to grief)\b", text), text
-
-
-def test_no_remark_is_used_twice() -> None:
-    remarks = Counter(
-        option.remark for name in question_names() for option in find_question(name).options if option.remark
-    )
-    assert [remark for remark, times in remarks.items() if times > 1] == []
+def test_questions_are_complete_and_their_words_are_their_own() -> None:
+    remarks: list[str] = []
+    for name in question_names():
+        question = find_question(name)  # which checks the number of options, the one answer, and that no text is empty
+        assert re.fullmatch(r"\d\d/[a-z0-9]+(-[a-z0-9]+){0,5}", name)
+        own = [option.remark for place, option in enumerate(question.options) if place != question.answer]
+        for text in (question.why, *own):
+            assert len(text.split()) >= 6, text
+            assert re.search(r"[.!?)]$", text), text
+            assert text.count("`") % 2 == 0, text
+        remarks += own
+    assert [remark for remark, times in Counter(remarks).items() if times > 1] == []
 
 
 @EACH
@@ -102,12 +91,11 @@ def test_no_page_made_of_a_notebook_holds_an_answer_in_clear(path: Path) -> None
     for cell in notebook.cells:
         if cell.cell_type == "code" and not ASKED.search(cell.source):
             cell.outputs = []  # long, and looked through above
-    page, _ = HTMLExporter().from_notebook_node(notebook)
-    text = nbformat.writes(notebook)
-    for question in questions_of(path):
-        assert inline_html(question.text) in page
-    assert answers_in(page, questions_of(path)) == []
-    assert answers_in(text, questions_of(path)) == []
+    assert answers_in(nbformat.writes(notebook), questions_of(path)) == []
+    if path in NOTEBOOKS[3:5]:  # all others are made in the same way
+        page, _ = HTMLExporter().from_notebook_node(notebook)
+        assert all(inline_html(question.text) in page for question in questions_of(path))
+        assert answers_in(page, questions_of(path)) == []
 
 
 def test_an_answer_in_clear_is_found() -> None:
@@ -182,20 +170,3 @@ def test_every_output_that_follows_a_question_is_folded(path: Path) -> None:
     runpy.run_path(str(ROOT / "tests" / "refresh_notebooks.py"))["fold_outcomes"](notebook)
     after = [cell.metadata.get("jupyter", {}).get("outputs_hidden", False) for cell in notebook.cells]
     assert before == after
-
-
-def test_what_is_folded_are_the_outputs_between_a_question_and_the_next_heading() -> None:
-    def code(source: str, outputs: int = 0) -> nbformat.NotebookNode:
-        cell = nbformat.v4.new_code_cell(source)
-        cell.outputs = [nbformat.v4.new_output("stream", text="1\n")] * outputs
-        return cell
-
-    asks = 'predict("03/a-quarter-of-lr")'
-    words, heading = nbformat.v4.new_markdown_cell("Now run it."), nbformat.v4.new_markdown_cell("Well\n\n## Next")
-    cells = [code("a", 1), code(asks, 1), words, code("def f(): ..."), code("f()", 1), code(asks, 1), code("g()", 1)]
-    cells += [heading, code("h()", 1)]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    cells[-1].metadata["jupyter"] = {"outputs_hidden": True, "source_hidden": True}
-    runpy.run_path(str(ROOT / "tests" / "refresh_notebooks.py"))["fold_outcomes"](notebook)
-    assert [cell.source for cell in cells if cell.metadata.get("jupyter", {}).get("outputs_hidden")] == ["f()", "g()"]
-    assert cells[-1].metadata["jupyter"] == {"source_hidden": True}

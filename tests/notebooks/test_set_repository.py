@@ -20,10 +20,13 @@ from set_repository import MARKED, PLACES, ROOT, WHERE, clear, marks, rewrite, s
 
 SCHOOL = "https://github.com/YOU/grad-course"
 OTHER = "https://github.com/OWNER/other.name"
+# What the address is in; of a file that has more, the tests that read it. Of the pages one is enough.
 BOTH = """
-    test_addresses test_distribution test_documents test_classroom test_workflows notebooks/test_series
-    notebooks/test_set_repository doctor/test_doctor_rules doctor/test_lessons commands/test_page
-    course/test_cheat_sheet course/test_claims
+    test_addresses.py::test_no_address_is_of_somebody_else
+    test_distribution.py test_documents.py test_classroom.py test_workflows.py notebooks/test_series.py
+    notebooks/test_set_repository.py::test_this_repository_says_what_its_setting_says
+    notebooks/test_set_repository.py::test_without_an_address_nothing_follows_from_it
+    commands/test_page.py::test_a_notebook_is_one_page_with_all_its_formulas_and_pictures[03_forgetting_zero_grad]
 """
 FOLLOWS = re.compile(r"git\+http|mybinder\.org/v2|research\.google\.com/github|\[Open (?:on|in) |\[project\.urls\]")
 
@@ -78,6 +81,9 @@ def test_every_place_that_changes_is_listed(copy: Path) -> None:
     before = contents(copy)
     listed = rewrite(SCHOOL, "main", copy)
     after = contents(copy)
+    for path in copy.glob("notebooks/*.ipynb"):
+        text = path.read_text(encoding="utf-8")
+        assert f"{nbformat.writes(nbformat.reads(text, as_version=4))}\n" == text
     assert {place.partition(": ")[0] for place in listed} == {name for name in after if after[name] != before[name]}
     notebooks = [f"notebooks/{path.name}" for path in sorted(copy.glob("notebooks/*.ipynb"))]
     wanted = [f"{name}: {mark}" for name, mark in marks(copy)] + [f"{name}: set-up cell" for name in notebooks]
@@ -152,13 +158,6 @@ def test_a_lesson_is_an_address_then(copy: Path) -> None:
     assert scope["project_address"]() == SCHOOL
 
 
-def test_notebooks_are_written_as_nbformat_writes_them(copy: Path) -> None:
-    rewrite(SCHOOL, "main", copy)
-    for path in copy.glob("notebooks/*.ipynb"):
-        text = path.read_text(encoding="utf-8")
-        assert f"{nbformat.writes(nbformat.reads(text, as_version=4))}\n" == text
-
-
 def test_without_a_tag_the_old_one_stays(copy: Path) -> None:
     rewrite(SCHOOL, root=copy)
     assert setting(copy) == (SCHOOL, "main")
@@ -167,30 +166,21 @@ def test_without_a_tag_the_old_one_stays(copy: Path) -> None:
     assert setting(copy) == (OTHER, "v1.0")
 
 
-def test_a_wrong_tag_changes_nothing(copy: Path) -> None:
-    before = contents(copy)
-    with pytest.raises(ValueError, match="tag or branch"):
-        rewrite(SCHOOL, "my branch", copy)
-    assert contents(copy) == before
-
-
 @pytest.mark.parametrize(
-    "address", ["", "gradlab", "https://gitlab.com/YOU/NAME", SCHOOL + "/c", "https://github.com/a"]
+    ("address", "tag", "words"),
+    [
+        (SCHOOL, "my branch", "tag or branch"),
+        ("", "", "OWNER/NAME"),
+        ("gradlab", "", "OWNER/NAME"),
+        ("https://gitlab.com/YOU/NAME", "", "OWNER/NAME"),
+        (SCHOOL + "/c", "", "OWNER/NAME"),
+        ("https://github.com/a", "", "OWNER/NAME"),
+    ],
 )
-def test_a_wrong_address_changes_nothing(copy: Path, address: str) -> None:
-    before = contents(copy)
-    with pytest.raises(ValueError, match="OWNER/NAME"):
-        rewrite(address, root=copy)
-    assert contents(copy) == before
-
-
-def test_the_command_says_what_it_wants() -> None:
-    done = subprocess.run(
-        [sys.executable, ROOT / "tests/set_repository.py", "x"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert "must look like https://github.com/OWNER/NAME, got 'x'" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_what_is_wrong_is_refused_before_anything_changes(tmp_path: Path, address: str, tag: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):  # before it reads a file: there is none
+        rewrite(address, tag, tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow
@@ -204,11 +194,9 @@ def test_the_whole_is_right_in_the_other_state(tmp_path: Path) -> None:
     command = [sys.executable, tmp_path / "tests/set_repository.py", *([address, "main"] if address else ["--clear"])]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert (setting(tmp_path)[0], bool(done.stdout.strip())) == (address, address != setting()[0])
-    tests = [f"tests/{name}.py" for name in BOTH.split()]
-    # Making a page takes seconds, and it is the same for all notebooks: 03 will do.
-    chosen = ["-q", "-n", "0", "-p", "no:cacheprovider", "-k", "not one_page or 03_"]
+    tests = [f"tests/{name}" for name in BOTH.split()]
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", *chosen, *tests],
+        [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *tests],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         capture_output=True,

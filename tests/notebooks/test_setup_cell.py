@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -115,10 +116,14 @@ def used(done: subprocess.CompletedProcess[str]) -> Path:
     return Path(done.stderr.splitlines()[-1]).parents[1]
 
 
-@pytest.mark.parametrize("clone", [".", "gradlab", "notebooks/gradlab"], ids=["around", "beside", "below"])
-@pytest.mark.parametrize("installed", ["nothing", "ours", "another"])
-def test_a_clone_is_used_whatever_is_installed(host: Host, clone: str, installed: str) -> None:
-    place = gradlab_in(host.notebooks.parent / clone)
+CLONES = {"around": ".", "beside": "gradlab", "below": "notebooks/gradlab"}
+
+
+@pytest.mark.parametrize(
+    ("clone", "installed"), [*product(CLONES, ("ours", "another")), ("", "ours")], ids=lambda word: word or "none"
+)
+def test_a_clone_is_used_whatever_is_installed_and_without_one_what_is(host: Host, clone: str, installed: str) -> None:
+    place = gradlab_in(host.notebooks.parent / CLONES[clone]) if clone else host.site
     if installed == "ours":
         gradlab_in(host.site)
     elif installed == "another":
@@ -129,22 +134,13 @@ def test_a_clone_is_used_whatever_is_installed(host: Host, clone: str, installed
     assert host.asked is None
 
 
-def test_an_installed_package_is_used_without_a_word(host: Host) -> None:
-    gradlab_in(host.site)
-    done = host.run()
-    assert used(done).samefile(host.site)
-    assert done.stdout.splitlines() == SILENT
-    assert host.asked is None
-
-
-@pytest.mark.parametrize("where", ["installed", "beside the notebook"])
-def test_another_package_of_this_name_is_told_and_stays(host: Host, where: str) -> None:
-    path = host.notebooks / "gradlab.py" if where == "beside the notebook" else host.site / "gradlab" / "__init__.py"
-    module(path, "of = 'another kind'")
+@pytest.mark.parametrize("path", ["site/gradlab/__init__.py", "home/notebooks/gradlab.py", "home/notebooks/gradlab/x"])
+def test_another_package_or_folder_of_this_name_is_told_and_stays(host: Host, path: str) -> None:
+    module(host.folder / path, "of = 'another kind'")
     done = host.run()
     assert (done.returncode, done.stdout, host.asked) == (1, "", None)
     assert done.stderr.splitlines()[-1] == SENTENCE
-    assert path.read_text(encoding="utf-8") == "of = 'another kind'"
+    assert (host.folder / path).read_text(encoding="utf-8") == "of = 'another kind'"
 
 
 def test_on_a_bare_host_the_release_is_installed_and_nothing_that_is_there(filled: Host) -> None:
@@ -168,12 +164,6 @@ def test_without_an_address_one_sentence_says_how_to_get_it_and_pip_is_not_calle
     assert (done.returncode, done.stdout, empty.asked) == (1, "", None)
     assert done.stderr.splitlines()[-1] == SENTENCE
     assert "During handling" not in done.stderr, "the sentence stands alone"
-
-
-def test_a_folder_of_this_name_is_no_gradlab(host: Host) -> None:
-    (host.notebooks / "gradlab").mkdir()
-    done = host.run()
-    assert (done.stderr.splitlines()[-1], host.asked) == (SENTENCE, None)
 
 
 def test_an_old_torch_is_told(host: Host) -> None:

@@ -4,29 +4,10 @@ import torch
 from torch import nn
 
 
-def spared_first(model, weight_decay):
-    groups = [{"params": [], "weight_decay": 0}, {"params": [], "weight_decay": weight_decay}]
-    for p in model.parameters():
-        groups[p.ndim > 1]["params"].append(p)
-    return groups
-
-
 def by_layer(model, weight_decay):
     matrices = {layer.weight for layer in model.modules() if isinstance(layer, nn.Linear)}
     others = set(model.parameters()) - matrices
     return ({"params": matrices, "weight_decay": weight_decay}, {"params": (p for p in others), "weight_decay": 0.0})
-
-
-def sgd_of_torch(w, grads, lrs, beta):
-    weight = torch.tensor(w)
-    optimizer = torch.optim.SGD([weight], lr=0.1, momentum=beta)
-    path = []
-    for g, lr in zip(grads, lrs, strict=True):
-        optimizer.param_groups[0]["lr"] = lr
-        weight.grad = torch.tensor(g)
-        optimizer.step()
-        path.append(weight.item())
-    return path
 
 
 def as_tensor(w, grads, lrs, beta):
@@ -46,8 +27,4 @@ def adamw_of_torch(w, grads, lr, weight_decay, beta1=0.9, beta2=0.999, eps=1e-8)
     return torch.stack(path)
 
 
-RIGHT = {
-    "decay_groups": [spared_first, by_layer],
-    "momentum_path": [sgd_of_torch, as_tensor],
-    "adamw_path": [adamw_of_torch],
-}
+RIGHT = {"decay_groups": [by_layer], "momentum_path": [as_tensor], "adamw_path": [adamw_of_torch]}

@@ -18,15 +18,6 @@ def weighted(model, window):
         (loss * count / sum(counts)).backward()
 
 
-def divided_afterwards(model, window):
-    total = 0
-    for (_, y), loss in zip(window, losses(model, window, "sum"), strict=True):
-        loss.backward()
-        total += (y != -100).sum().item()
-    for p in model.parameters():
-        p.grad /= total
-
-
 def by_stream(model, loss_fn, batches, lr, n):
     optimizer = torch.optim.SGD(model.parameters(), lr=lr)
     stream = iter(batches)
@@ -35,17 +26,6 @@ def by_stream(model, loss_fn, batches, lr, n):
             (loss_fn(model(x), y) / len(window)).backward()
         optimizer.step()
         optimizer.zero_grad()
-
-
-def by_counter(model, loss_fn, batches, lr, n):
-    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
-    whole = len(batches) // n * n
-    for i, (x, y) in enumerate(batches):
-        size = n if i < whole else len(batches) - whole
-        (loss_fn(model(x), y) / size).backward()
-        if (i + 1) % n == 0 or i + 1 == len(batches):
-            optimizer.step()
-            optimizer.zero_grad()
 
 
 def as_a_tensor(model, loss_fn, window, optimizer, max_norm):
@@ -57,8 +37,4 @@ def as_a_tensor(model, loss_fn, window, optimizer, max_norm):
     return mean.detach()
 
 
-RIGHT = {
-    "by_tokens": [weighted, divided_afterwards],
-    "accumulated": [by_stream, by_counter],
-    "one_update": [as_a_tensor],
-}
+RIGHT = {"by_tokens": [weighted], "accumulated": [by_stream], "one_update": [as_a_tensor]}

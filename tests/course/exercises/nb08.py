@@ -21,7 +21,7 @@ def looking_back(overflowed, scale, growth_interval):
 
 
 RIGHT = {
-    "amp_order": [[BACKWARD, UNSCALE, CLIP, STEP, UPDATE, ZERO], [BACKWARD, UNSCALE, CLIP, STEP, ZERO, UPDATE]],
+    "amp_order": [[BACKWARD, UNSCALE, CLIP, STEP, UPDATE, ZERO]],
     "smallest_scale": [by_the_limit],
     "scales_after": [looking_back],
 }

@@ -19,8 +19,7 @@ def by_counting(model, loss_fn, batches, lr, window, max_norm):
 
 RIGHT = {
     "calls_in_order": [
-        ["forward", "zero_grad", "backward", "unscale_", "clip", "scaler.step", "scheduler.step", "scaler.update"],
-        ("forward", "backward", "unscale_", "clip", "scaler.step", "zero_grad", "scaler.update", "scheduler.step"),
+        ["forward", "zero_grad", "backward", "unscale_", "clip", "scaler.step", "scheduler.step", "scaler.update"]
     ],
     "whole_loop": [by_counting],
 }

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -71,7 +69,7 @@ def tally(values: Tensor) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("name", list(SUBJECTS))
-@pytest.mark.parametrize("power", [0, 4, 16, 24])
+@pytest.mark.parametrize("power", [0, 16])
 def test_what_gradients_become_is_what_a_plain_backward_pass_makes_of_them(name: str, power: int) -> None:
     seen = subject(name)
     scale = 2.0**power
@@ -86,25 +84,10 @@ def test_what_gradients_become_is_what_a_plain_backward_pass_makes_of_them(name:
     assert found.error == pytest.approx(float(off), rel=1e-4, nan_ok=True)
 
 
-def test_bf16_loses_none_of_them() -> None:
-    for name in SUBJECTS:
-        for scale in (1.0, 2.0**24):
-            found = outcome(name, "bf16", scale)
-            assert found.count("normal") == found.total > 10_000
-
-
-def test_the_backward_pass_loses_more_than_a_conversion() -> None:
-    found = outcome("weighted", "fp16", 1.0)
-    assert found.count("zero") > found.by_conversion["zero"] + 500
-
-
-@pytest.mark.parametrize("power", [3, 10])
-def test_the_histogram_moves_with_the_scale(power: int) -> None:
-    seen = subject("digits")
-    exact = gradients_of(seen, None, 1.0)
-    one, other = (sum(outcome_of(exact, exact, "fp16", 2.0**k).counts.values()) for k in (0, power))
-    assert one.sum() == other.sum()  # type: ignore[union-attr]
-    assert (one[:-power] == other[power:]).all()  # type: ignore[index]
+def test_the_histogram_moves_with_the_scale() -> None:
+    exact = gradients_of(subject("digits"), None, 1.0)
+    one, other = (sum(outcome_of(exact, exact, "fp16", 2.0**power).counts.values()) for power in (0, 3))
+    assert (one[:-3] == other[3:]).all()  # type: ignore[index]
     sizes = exact.abs()
     inside = (sizes >= 2.0**-12) & (sizes < 2.0**-11)
     assert one[-12 - FIRST] == int(inside.sum())  # type: ignore[index]
@@ -128,12 +111,15 @@ def test_a_number_line_has_the_digits_that_nextafter_finds(format: str) -> None:
     assert 2.0 ** (line.inf_from - 1) <= torch.finfo(dtype).max < 2.0**line.inf_from
 
 
-@pytest.mark.parametrize(
-    ("name", "init", "interval"), [("digits", 65536.0, 5), ("digits", 2.0**24, 2000), ("weighted", 2.0**24, 2)]
-)
+@pytest.mark.parametrize(("name", "init", "interval"), [("digits", 65536.0, 5), ("weighted", 2.0**24, 2)])
 def test_the_scale_is_that_of_a_scaler_run_by_hand(name: str, init: float, interval: int) -> None:
-    seen = subject(name)
+    seen = make_subject(name)
+    before = [p.detach().clone() for p in seen.model.parameters()]
     ours = run_scaler(seen, "fp16", init, interval)
+    gradients_of(seen, "fp16", 1.0)
+    for was, parameter in zip(before, seen.model.parameters(), strict=True):  # it is left as it was
+        assert torch.equal(was, parameter)
+        assert parameter.grad is None
     model = TASK.build(seed=0)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     scaler = torch.amp.GradScaler("cpu", init_scale=init, growth_interval=interval)
@@ -154,16 +140,6 @@ def test_the_scale_is_that_of_a_scaler_run_by_hand(name: str, init: float, inter
     assert ours.scales == tuple(scales)
 
 
-def test_measuring_leaves_the_model_as_it_was() -> None:
-    seen = make_subject("digits")
-    before = [p.detach().clone() for p in seen.model.parameters()]
-    run_scaler(seen, "fp16", 65536.0, 5, updates=3)
-    gradients_of(seen, "fp16", 1.0)
-    for was, parameter in zip(before, seen.model.parameters(), strict=True):
-        assert torch.equal(was, parameter)
-        assert parameter.grad is None
-
-
 @pytest.mark.parametrize("settings", [{"model": "weighted"}, {"model": "digits", "scale": 65536, "dtype": "bf16"}])
 def test_the_shown_code_is_what_was_run(settings: dict[str, Any]) -> None:
     instrument = loss_scale(growth_interval=5, **settings)
@@ -182,8 +158,7 @@ def test_the_shown_code_is_what_was_run(settings: dict[str, Any]) -> None:
     assert f"after update 50: loss scale {scale_text(names['scaler'].get_scale())};" in view.state
 
 
-@pytest.mark.parametrize("size", [(300, 260), (900, 420)])
-@pytest.mark.parametrize("model", ["weighted", "sigmoids"])
+@pytest.mark.parametrize(("model", "size"), [("weighted", (300, 260)), ("sigmoids", (900, 420))])
 def test_words_and_picture_show_the_same_numbers(model: str, size: tuple[int, int]) -> None:
     instrument = loss_scale(model=model)
     view = instrument.look(instrument.values)
@@ -198,9 +173,6 @@ def test_words_and_picture_show_the_same_numbers(model: str, size: tuple[int, in
         if count and kind != "normal":
             assert f"{count:,} ({part_text(count, total)})" in view.state
     assert f"{total:,} gradients" in view.state
-    for id in ("title", "corner", "name fp16", "name bf16", "axes x", "axes y"):
-        assert drawing.find(id).text
-    assert len([mark for mark in drawing.marks if mark.id.startswith("zone word")]) == 4
 
 
 def test_the_mark_is_dragged_to_the_scale_below_the_pointer() -> None:
@@ -231,17 +203,6 @@ def test_a_conversion_is_told_where_it_differs() -> None:
     assert "Converting" not in same.look(same.values).state
 
 
-@pytest.mark.parametrize("model", ["weighted", "digits"])
-def test_the_outline_of_a_scale_of_1_stands_where_that_histogram_stands(model: str) -> None:
-    first, later = panel("gradients", model=model), panel("gradients", model=model, scale=65536)
-    assert not [mark for mark in first.marks if mark.id == "unscaled"], "it would lie on the histogram itself"
-    outline = later.find("unscaled").points.reshape(-1, 2)
-    bars = np.concatenate([mark.points.reshape(-1, 3) for mark in first.marks if mark.id.startswith("gradients ")])
-    assert (outline[:, 0].min(), outline[:, 0].max()) == (bars[:, 0].min(), bars[:, 0].max())
-    assert outline[:, 1].min() == pytest.approx(bars[:, 2].min())
-    assert later.find("unscaled words").text == "loss scale 1"
-
-
 def test_the_scaler_panel_shows_what_has_happened_by_an_update() -> None:
     instrument = loss_scale(model="digits", growth_interval=5)
     run = run_scaler(subject("digits"), "fp16", 65536.0, 5)
@@ -257,23 +218,13 @@ def test_the_scaler_panel_shows_what_has_happened_by_an_update() -> None:
         assert scale_text(run.scales[update]) in drawing.find("corner").text
 
 
-@pytest.mark.parametrize("width", [400, 460, 900])
-@pytest.mark.parametrize("interval", [2, 2000])
-def test_the_pictures_name_the_subject_and_the_growth_interval(width: int, interval: int) -> None:
-    left, right = (panel(name, width, model="trained", growth_interval=interval) for name in ("gradients", "scaler"))
+def test_the_pictures_name_the_subject_and_the_growth_interval() -> None:
+    left, right = (panel(name, model="trained", growth_interval=2000) for name in ("gradients", "scaler"))
     assert left.find("title").text == SUBJECTS["trained"]
-    assert right.find("title").text == f"GradScaler, growth_interval {interval:,}"
-    for drawing in (left, right):
-        assert drawing.find("corner").text
-    assert f"growth_interval {interval:,}" in right.words
+    assert right.find("title").text == "GradScaler, growth_interval 2,000"
+    assert "growth_interval 2,000" in right.words
 
 
 def test_shares_never_say_none_or_all_of_what_is_neither() -> None:
-    assert [part_text(count, 10_000) for count in (0, 1, 2, 9_999, 10_000)] == [
-        "0%",
-        "0.01%",
-        "0.02%",
-        "99.99%",
-        "100%",
-    ]
-    assert not re.search(r"\b(0|100)(\.0+)?%", part_text(1, 13_000) + part_text(12_999, 13_000))
+    assert [part_text(count, 10_000) for count in (0, 1, 9_999, 10_000)] == ["0%", "0.01%", "99.99%", "100%"]
+    assert not {part_text(1, 13_000), part_text(12_999, 13_000)} & {"0%", "0.0%", "0.00%", "100%", "100.0%", "100.00%"}

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import re
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -20,30 +17,20 @@ from torch.utils.checkpoint import checkpoint_sequential
 from gradlab.course import peak
 from gradlab.course.instruments.peak_numbers import PeakSettings, effects, measure_peak, peak_source
 from gradlab.drawing import Text
-from gradlab.drawing.labels import text_box
 from gradlab.formatting import bytes_text
 from gradlab.memory import CATEGORIES
 
 DTYPES = {"off": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 SLACK = 64
 """Bytes: numbers that a loop keeps for itself, as the loss before and the scale, which are nobody's category."""
-CASES = [
+CASES = [  # each value of each switch at least once, and what depends on two of them
     {},
-    {"optimizer": "sgd"},
     {"optimizer": "momentum", "batch": 1},
-    {"batch": 4},
     {"width": 128, "depth": 2, "batch": 256},
-    {"set_to_none": False},
-    {"place": "before backward"},
     {"place": "before backward", "set_to_none": False},
-    {"place": "after step"},
     {"place": "after step", "set_to_none": False, "optimizer": "sgd"},
-    {"accumulate": 4, "batch": 32},
-    {"accumulate": 2, "place": "before backward"},
-    {"amp": "bf16"},
-    {"amp": "fp16", "batch": 8},
-    {"amp": "bf16", "accumulate": 2, "optimizer": "sgd"},
-    {"checkpoint": True},
+    {"accumulate": 2, "place": "before backward", "amp": "bf16"},
+    {"amp": "fp16", "batch": 8, "accumulate": 4},
     {"checkpoint": True, "depth": 8, "batch": 256, "optimizer": "sgd"},
 ]
 
@@ -104,7 +91,7 @@ def test_the_peak_is_that_of_a_plain_loop(case: dict[str, Any]) -> None:
     assert abs(measure_peak(at).peak - plain_peak(at)) <= SLACK
 
 
-@pytest.mark.parametrize(("optimizer", "kept"), [("sgd", 0), ("momentum", 1), ("adam", 2)])
+@pytest.mark.parametrize(("optimizer", "kept"), [("sgd", 0), ("adam", 2)])
 def test_gradients_and_optimizer_state_are_counted_to_the_byte(optimizer: str, kept: int) -> None:
     at = PeakSettings(optimizer=optimizer, width=32, depth=4, batch=16)
     weights = 4 * (4 * (32 * 32 + 32) + 32 * 10 + 10)
@@ -113,13 +100,6 @@ def test_gradients_and_optimizer_state_are_counted_to_the_byte(optimizer: str, k
     counters = 4 * 10 if optimizer == "adam" else 0  # a step for each of the ten tensors
     assert last["optimizer"] == kept * weights + counters
     assert last["inputs"] == 16 * 32 * 4 + 16 * 8
-
-
-def test_activations_are_what_each_relu_and_the_loss_save() -> None:
-    at = PeakSettings(width=64, depth=6, batch=128)
-    forward = next(phase for phase in measure_peak(at).phases if phase.name == "forward")
-    outputs, log_softmax, total_weight = 6 * 128 * 64 * 4, 128 * 10 * 4, 4
-    assert abs(max(moment["activations"] for moment in forward.moments) - outputs - log_softmax) <= total_weight
 
 
 def test_the_parts_of_the_peak_add_up_and_its_place_is_a_line_of_the_text() -> None:
@@ -134,10 +114,10 @@ def test_the_parts_of_the_peak_add_up_and_its_place_is_a_line_of_the_text() -> N
         assert max(map(len, peak_source(at).splitlines())) <= 120
 
 
-@pytest.mark.parametrize("amp", ["bf16", "fp16"])
-def test_steps_are_taken_under_amp(amp: str) -> None:
+@pytest.mark.parametrize(("batch", "width"), [(1, 128), (256, 16)])
+def test_steps_are_taken_under_amp(batch: int, width: int) -> None:
     """A scaler that skipped the first step would leave the optimizer without state."""
-    for batch, width in itertools.product((1, 256), (16, 128)):
+    for amp in ("bf16", "fp16"):
         now = measure_peak(PeakSettings(amp=amp, batch=batch, width=width))
         assert now.phases[0].moments[0]["optimizer"] > 1.99 * now.phases[0].moments[0]["weights"]
 
@@ -158,12 +138,9 @@ def test_none_helps_by_where_zero_grad_stands() -> None:
 def test_an_effect_is_the_peak_against_the_same_with_one_switch_put_back() -> None:
     start = PeakSettings()
     now = replace(start, amp="bf16", batch=32, place="before backward")
+    there = {name: measure_peak(replace(now, **{name: getattr(start, name)})) for name in ("amp", "batch", "place")}
     found = {effect.name: effect.moved for effect in effects(now, start, measure_peak)}
-    here = plain_peak(now)
-    for name in ("amp", "batch", "place"):
-        there = plain_peak(replace(now, **{name: getattr(start, name)}))
-        assert abs(found[name] - (here - there)) <= 2 * SLACK
-    assert set(found) == {"amp", "batch", "place"}
+    assert found == {name: measure_peak(now).peak - one_back.peak for name, one_back in there.items()}
 
 
 def test_random_numbers_and_threads_are_left_as_they_were() -> None:
@@ -190,14 +167,13 @@ def heights(drawing: Any, prefix: str) -> dict[str, float]:
     return found
 
 
-@pytest.mark.parametrize(("width", "height"), [(300, 260), (400, 260), (900, 340)])
-def test_the_picture_is_as_high_as_the_bytes(width: int, height: int) -> None:
+def test_the_picture_is_as_high_as_the_bytes() -> None:
     instrument = peak(optimizer="sgd")
     instrument.turn("set_to_none", False)
     instrument.turn("accumulate", 4)
     now = measure_peak(PeakSettings(optimizer="sgd", set_to_none=False, accumulate=4))
     start = measure_peak(PeakSettings(optimizer="sgd"))
-    panel = instrument._now().panels["memory"](width, height)
+    panel = instrument._now().panels["memory"](400, 260)
     bars = heights(panel, "peak")
     per_byte = sum(bars.values()) / now.peak
     for name, size in now.at_peak.items():
@@ -230,8 +206,8 @@ def test_words_and_picture_tell_the_same_numbers() -> None:
         assert effect.text in instrument.text
         assert effect.words in moved.texts()
         assert effect.text.split(": ")[1] in moved.texts()
-    lit = instrument.frame()["lit"]
-    assert lit == list(now.lines)
+    assert instrument.frame()["lit"] == list(now.lines)
+    assert sum(instrument.at_peak.values()) == now.peak
 
 
 def test_nothing_is_compared_before_anything_is_changed() -> None:
@@ -241,7 +217,7 @@ def test_nothing_is_compared_before_anything_is_changed() -> None:
     assert re.search(r"AMP bf16 → off: \+[\d.]+ KiB", instrument.text)
 
 
-def test_a_still_has_the_loop_beside_the_panels_and_marks_what_has_changed(tmp_path: Path) -> None:
+def test_a_still_has_the_loop_beside_the_panels_and_marks_what_has_changed() -> None:
     instrument = peak(optimizer="sgd", set_to_none=False)
     panels, columns, loop = instrument._still(instrument._now())
     assert (len(panels), columns) == (1, 1), "nothing is compared yet"
@@ -258,29 +234,6 @@ def test_a_still_has_the_loop_beside_the_panels_and_marks_what_has_changed(tmp_p
     assert loop
     assert mountain.height + bars.height >= loop.height
     assert bars.height < 0.5 * mountain.height
-    for mark in bars.marks:
-        if isinstance(mark, Text):
-            box = text_box(mark.text, mark.x, mark.y, mark.anchor, mark.size, mark.bold, mark.angle)
-            assert box.bottom <= bars.height
-    for kind in ("png", "svg"):
-        assert instrument.save(tmp_path / f"peak.{kind}").stat().st_size > 1_000
-
-
-def test_one_pass_is_outlined_at_the_last_pass_of_a_window() -> None:
-    instrument = peak(optimizer="sgd", batch=32)
-    instrument.turn("accumulate", 4)
-    panel = instrument._now().panels["memory"](900, 340)
-    points = panel.find("start").points.reshape(-1, 2)
-    (gap,) = np.flatnonzero(np.isnan(points[:, 0]))  # between zero_grad and the last pass
-    weights = panel.find("weights").points[:, 0]
-    assert points[gap + 1, 0] - points[gap - 1, 0] > 0.4 * (np.nanmax(weights) - np.nanmin(weights))
-    assert points[gap + 1, 0] > panel.find("peak mark").points[0]
-
-
-def test_at_peak_follows_the_controls() -> None:
-    instrument = peak()
-    instrument.turn("batch", 8)
-    assert sum(instrument.at_peak.values()) == measure_peak(PeakSettings(batch=8)).peak
 
 
 def test_the_hint_comes_with_the_switches_of_clearing() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from itertools import permutations
+from itertools import cycle, permutations
 from typing import Any
 
 import pytest
@@ -118,20 +118,7 @@ def test_the_verdict_is_that_of_a_plain_exec(order: str, first_loss: bool, usual
         assert ("never move" in tried.judged.result) == torch.equal(weights, usual[0])
 
 
-@pytest.mark.parametrize("order", ALL_24)
-def test_the_rule_of_the_rings_tells_which_of_the_24_train(order: str) -> None:
-    def comes_first(start: str, wanted: str, other: str) -> bool:
-        calls = order.split()
-        at = calls.index(start)
-        turned = calls[at:] + calls[:at]
-        return turned.index(wanted) < turned.index(other)
-
-    rule = comes_first("backward", "step", "zero_grad") and comes_first("forward", "backward", "step")
-    assert ran(order, first_loss=True).judged.trains == rule
-
-
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
-@pytest.mark.parametrize("set_to_none", [True, False])
+@pytest.mark.parametrize(("optimizer", "set_to_none"), list(zip(OPTIMIZERS, cycle((False, True)))))
 def test_other_optimizers_run_as_their_text_says(optimizer: str, set_to_none: bool) -> None:
     expected = after_each_turn(OPTIMIZERS[optimizer])
     for order, turns in ((" ".join(CALLS), TURNS), (LATE, TURNS - 1)):
@@ -144,7 +131,6 @@ def test_other_optimizers_run_as_their_text_says(optimizer: str, set_to_none: bo
 @pytest.mark.parametrize(
     "order",
     [
-        " ".join(CALLS),
         LATE,
         "forward backward step",
         "zero_grad forward backward zero_grad step",
@@ -223,21 +209,22 @@ def test_a_single_layer_applies_gradients_that_are_one_update_old() -> None:
     assert "58 of 60 steps apply an outdated gradient" in tried.why  # the first finds None, the second one is in time
 
 
-@pytest.mark.parametrize("order", ORDERS)
-def test_a_gradient_is_outdated_if_a_step_moves_the_weights_between_its_forward_and_its_backward(order: str) -> None:
-    for layers in (1, 3):
-        moved = outdated = False  # a step since the newest forward; whether the newest gradient is from before it
-        for call in ran(order, first_loss=True, layers=layers).trial.calls:
-            if call.piece == "step":
-                assert bool(call.age) == bool(call.before.outdated)
-                moved, outdated = moved or call.moved, False
-            elif call.piece == "forward":
-                moved = False
-            elif call.piece == "backward":
-                outdated = moved and not call.failed
-            elif call.piece == "zero_grad":
-                outdated = False
-            assert bool(call.after.outdated) == outdated
+@pytest.mark.parametrize(("order", "layers"), list(zip(ORDERS[::2], cycle((1, 1, 3)))))
+def test_a_gradient_is_outdated_if_a_step_moves_the_weights_between_its_forward_and_its_backward(
+    order: str, layers: int
+) -> None:
+    moved = outdated = False  # a step since the newest forward; whether the newest gradient is from before it
+    for call in ran(order, first_loss=True, layers=layers).trial.calls:
+        if call.piece == "step":
+            assert bool(call.age) == bool(call.before.outdated)
+            moved, outdated = moved or call.moved, False
+        elif call.piece == "forward":
+            moved = False
+        elif call.piece == "backward":
+            outdated = moved and not call.failed
+        elif call.piece == "zero_grad":
+            outdated = False
+        assert bool(call.after.outdated) == outdated
 
 
 @pytest.mark.parametrize(
@@ -270,14 +257,6 @@ def test_twice_forward_and_backward_makes_one_double_gradient() -> None:
     tried = ran("zero_grad forward backward forward backward step")
     assert tried.verdict == "wrong"
     assert "60 of 60 steps apply 2 fresh gradients at once" in tried.why
-    weights = execute(ran(" ".join(CALLS)).code.replace("lr=0.3", "lr=0.6"))[0]
-    torch.testing.assert_close(tried.trial.weights, weights)
-
-
-def test_two_sound_updates_a_turn_are_harmless() -> None:
-    tried = ran("zero_grad forward backward step zero_grad forward backward step")
-    assert tried.verdict == "harmless"
-    assert "120 updates are made of 60 batches" in tried.why
 
 
 def test_running_an_order_leaves_torch_as_it_was() -> None:

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from functools import cache
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from PIL import Image
 
 from gradlab.course import draw_rings, ring_of_orders, run_order
 from gradlab.course.instruments.ring import RingOfOrders
@@ -27,7 +24,7 @@ FORGOTTEN = "forward backward step"
 STILL = "forward backward zero_grad step"
 LATE = "step zero_grad forward backward"
 CRASH = "forward step zero_grad backward"
-ORDERS = [USUAL, FORGOTTEN, STILL, LATE, CRASH, "step", "step step step step step step step step"]
+ORDERS = [USUAL, FORGOTTEN, CRASH, "step step step step step step step step"]
 
 
 @cache
@@ -110,7 +107,7 @@ def test_the_loss_curves_lie_where_the_losses_are() -> None:
 
 
 def test_a_call_is_lit_in_the_ring_in_the_columns_and_in_the_code() -> None:
-    for call in range(1, 13):
+    for call in (1, 6, 11, 12):
         piece = USUAL.split()[(call - 1) % 4]
         view, drawn = look(USUAL, call=call), panels(USUAL, call=call)
         assert [mark.id for mark in drawn["ring"].marks if mark.id.startswith("frame")] == [f"frame {(call - 1) % 4}"]
@@ -136,10 +133,9 @@ def test_in_the_ring_a_forgotten_step_tells_what_it_applies_again() -> None:
     assert "applies zeros and moves on" in coasting
 
 
-@pytest.mark.parametrize("order", [USUAL, "step", "step step step step step step step step"])
-@pytest.mark.parametrize("width", [340, 460])
-def test_the_turn_and_all_calls_have_room(order: str, width: int) -> None:
-    texts = panels(order, width, 230)["ring"].texts()
+@pytest.mark.parametrize("order", [USUAL, ORDERS[-1]])
+def test_the_turn_and_all_calls_have_room(order: str) -> None:
+    texts = panels(order, 340, 230)["ring"].texts()
     assert [text for text in texts if text in ("zero_grad", "forward", "backward", "step")] == order.split()
     assert any(text.startswith("turn ") for text in texts)
     assert ".grad" in texts
@@ -151,15 +147,6 @@ def test_the_forward_before_the_loop_is_off_where_it_changes_nothing() -> None:
     assert look(turned).off == ()
     assert look(turned).state.startswith("Error")
     assert look(turned, first_loss=True).state.startswith("Right")
-
-
-def test_a_still_has_no_empty_place(tmp_path: Path) -> None:
-    """The code that ran, with its words, stands where a fourth panel would."""
-    with Image.open(ring_of_orders(order=STILL).save(tmp_path / "ring.png")) as picture:
-        grey = np.asarray(picture.convert("L"))
-    rows, columns = grey.shape
-    assert (grey[: rows // 2, : columns // 2] < 200).mean() > 0.005
-    assert (grey[rows // 2 :, columns // 2 :] < 200).mean() > 0.005
 
 
 # All orders as rings ------------------------------------------------------------------------------------------------

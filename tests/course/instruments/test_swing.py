@@ -73,7 +73,7 @@ def test_the_limits_that_the_words_name(momentum: float) -> None:
     assert [numbers.run_swing(s, 1.0, 0.0, False).stability for s in (4.0, 4.01)] == ["runs away"] * 2
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_any_number_between_the_ends_gives_the_path_of_sgd_by_hand(seed: int) -> None:
     """A hand may stop anywhere: each weight is that of SGD by hand."""
     chance = random.Random(seed)
@@ -84,7 +84,7 @@ def test_any_number_between_the_ends_gives_the_path_of_sgd_by_hand(seed: int) ->
         control = page.control(name)
         steps = round((control["high"] - control["low"]) / control["step"])
         at[name] = round(control["low"] + chance.randint(0, steps) * control["step"], 10)
-        if name == "momentum" and seed < 4:
+        if name == "momentum" and seed < 2:
             at[name] = 0.0
         page.turn(name, at[name])
     page.turn("zero_grad", at["zero_grad"])
@@ -128,12 +128,6 @@ def test_the_start_is_dragged_and_the_axes_rest() -> None:
     assert page.values["start"] == 1.2
 
 
-def test_at_the_minimum_nothing_moves() -> None:
-    lab = swing(start=0.0, lr=1.0)
-    assert "the gradient is 0 there, and it stays" in lab.text
-    assert set(numbers.run_swing(1.0, 1.0, 0.0, False, 0.0).weights) == {0.0}
-
-
 def test_picture_and_words_show_the_same_numbers() -> None:
     page = Page(swing(lr=0.3))
     told = re.search(r"predicted ([\d.]+), measured ([\d.]+)", page.state)
@@ -171,15 +165,6 @@ def test_the_code_that_is_shown_is_what_was_run() -> None:
     names: dict[str, Any] = {"torch": torch, "path": []}
     exec(Page(lab).shown["code"]["source"], names)
     assert tuple(names["path"]) == numbers.run_swing(0.2, 1.0, 0.5, False).weights[1:][: len(names["path"])]
-
-
-def test_momentum_and_no_zero_grad_run_away_at_every_lr() -> None:
-    for lr in (0.01, 0.1, 1.0, 4.0):
-        for momentum in (0.3, 0.9, 0.99):
-            assert numbers.run_swing(lr, 1.0, momentum, False).stability == "runs away"
-            path = [abs(weight) for weight in by_hand(lr, 1.0, momentum, False, 4000)]
-            assert max(path[3000:]) > 10 * max(path[:100])
-    assert "it runs away at every lr" in swing(momentum=0.9).text
 
 
 def test_a_swing_that_stays_bounded_is_drawn_whole() -> None:

@@ -100,24 +100,6 @@ def test_every_combination_was_run_once() -> None:
     assert set(run_ranks()) == set(ALL)
 
 
-@pytest.mark.parametrize(("forgets", "beta"), [("none", 0.0), ("rank 1", 0.5), ("both", 1.0)])
-@pytest.mark.parametrize("accumulate", [1, 2, 3])
-def test_a_rank_that_forgets_makes_momentum(forgets: str, beta: float, accumulate: int) -> None:
-    inputs, targets = make_data()
-    w = torch.zeros(1, 2, requires_grad=True)
-    optimizer = torch.optim.SGD([w], lr=0.15, momentum=beta)
-    for window in range(6 if accumulate == 1 else 4 if accumulate == 2 else 3):
-        optimizer.zero_grad()
-        part = slice(window * accumulate, (window + 1) * accumulate)
-        mse_loss(inputs[part].flatten(0, 1) @ w.T, targets[part].flatten(0, 1)).backward()
-        optimizer.step()
-    last = moments(accumulate=accumulate, forgets=forgets)[-1]
-    assert last.ranks[0].path[-1] == last.ranks[1].path[-1]
-    assert last.ranks[0].path[-1] == pytest.approx(pair(w.detach()), abs=1e-5)
-    if forgets == "none":
-        assert last.alone[-1] == pytest.approx(pair(w.detach()), abs=1e-5)
-
-
 def test_what_is_stale_was_used_by_a_step() -> None:
     found = moments(forgets="rank 1")
     second = [moment for moment in found if moment.update == 2]
@@ -137,30 +119,26 @@ def test_what_is_stale_was_used_by_a_step() -> None:
 
 
 def test_unequal_shares_are_off_and_weights_mend_them() -> None:
-    complete = {
-        batches: [moment.ranks[0].off for moment in moments(batches=batches) if moment.complete]
-        for batches in ("8 and 8", "12 and 4", "12 and 4, weighted")
-    }
-    assert max(complete["8 and 8"] + complete["12 and 4, weighted"]) < 1e-3
-    assert min(complete["12 and 4"]) > 0.1
+    off = [
+        max(moment.ranks[0].off for moment in moments(batches=batches) if moment.complete)
+        for batches in ("8 and 8", "12 and 4, weighted", "12 and 4")
+    ]
+    assert max(off[:2]) < 1e-3
+    assert off[2] > 0.1
 
 
-def test_no_sync_saves_messages_and_its_mistake_lets_the_ranks_drift() -> None:
-    ends = {no_sync: moments(accumulate=3, no_sync=no_sync)[-1] for no_sync in ("off", "all but the last")}
-    assert [len(end.messages) for end in ends.values()] == [9, 3]
-    assert ends["off"].ranks[0].path[-1] == pytest.approx(ends["all but the last"].ranks[0].path[-1], abs=1e-5)
-    assert [end.apart for end in ends.values()] == [0.0, 0.0]
-    drifted = moments(accumulate=3, no_sync="all but the first")[-1]
-    assert len(drifted.messages) == 3
-    assert drifted.apart > 0.3
+def test_only_the_mistake_with_no_sync_lets_the_ranks_drift() -> None:
+    ends = [moments(accumulate=3, no_sync=when)[-1].apart for when in ("off", "all but the last", "all but the first")]
+    assert ends[:2] == [0.0, 0.0]
+    assert ends[2] > 0.3
+    last = moments()[-1]  # without a mistake they end where one process alone does
+    assert last.alone[-1] == pytest.approx(last.ranks[0].path[-1], abs=1e-5)
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        {},
         {"forgets": "rank 1"},
-        {"forgets": "both", "accumulate": 2},
         {"batches": "12 and 4"},
         {"accumulate": 3, "no_sync": "all but the first"},
     ],
@@ -188,35 +166,26 @@ def test_words_and_picture_tell_the_same_numbers(settings: dict[str, object]) ->
             assert weights.find("corner").text == said
 
 
-def test_the_arrows_end_where_the_sum_ends() -> None:
-    for moment in (3, 6, 15):
-        zero, one, *_ = two_ranks(forgets="rank 1", moment=moment).drawings()
-        for drawing in (zero, one):
-            arrows = [mark for mark in drawing.marks if re.fullmatch(r"arrow \d+", mark.id)]
-            tip = [3 * 2, 3 * 2 + 1]  # the fourth corner of an arrow is its tip
-            assert [arrows[-1].points[at] for at in tip] == pytest.approx(
-                [drawing.find("sum").points[at] for at in tip], abs=0.3
-            )
-
-
-def test_a_name_stands_beside_its_own_arrow() -> None:
+def test_a_name_stands_beside_its_own_arrow_and_the_last_one_ends_where_the_sum_ends() -> None:
     named = 0
-    for settings in ({"forgets": "rank 1"}, {"accumulate": 3, "no_sync": "off"}, {"batches": "12 and 4"}):
-        for moment in range(25):
+    for settings in ({"forgets": "rank 1"}, {"accumulate": 3, "no_sync": "off"}):
+        for moment in range(3, 25, 3):
             for drawing in two_ranks(**settings, moment=moment).drawings()[:2]:
-                shafts = {}
+                shafts, tip = {}, None
                 for mark in drawing.marks:
                     if re.fullmatch(r"arrow \d+", mark.id):
                         corners = torch.tensor(mark.points).view(7, 2)
                         tail, tip = (corners[0] + corners[6]) / 2, corners[3]
                         shafts[mark.id] = tail + torch.linspace(0, 1, 200).view(-1, 1) * (tip - tail)
+                if tip is not None and len(shafts) > 1:
+                    assert tip.tolist() == pytest.approx(drawing.find("sum").points[6:8], abs=0.3)
                 for mark in drawing.marks:
                     if mark.id.startswith("arrow name"):
                         label = torch.tensor([mark.x, mark.y])
                         far = {id: (points - label).norm(dim=1).min().item() for id, points in shafts.items()}
                         assert min(far, key=far.__getitem__) == mark.id.replace(" name", "")
                         named += 1
-    assert named > 100
+    assert named > 30
 
 
 def test_the_shown_loop_is_lit_where_it_is() -> None:
@@ -226,21 +195,15 @@ def test_the_shown_loop_is_lit_where_it_is() -> None:
     assert lit == ["", "optimizer.zero_grad()", *["loss.backward()"] * 4, "optimizer.step()"]
 
 
-@pytest.mark.parametrize("failure", ["refused", "no processes"])
-def test_where_processes_cannot_run_it_says_so(monkeypatch: pytest.MonkeyPatch, failure: str) -> None:
+def test_where_processes_cannot_run_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> LaunchResult:
-        if failure == "refused":
-            return LaunchResult((), "The processes could not meet.\nNo process is left.")
         raise PermissionError("Operation not permitted")
 
     run_ranks.cache_clear()
     shown._loop.cache_clear()
-    with monkeypatch.context() as patch:
-        patch.setattr(numbers, "launch", refuse)
-        instrument = two_ranks()
-        words = "could not meet. No process" if failure == "refused" else "could not be started here: Operation not"
-        assert words in instrument.text
-        (drawing,) = instrument.drawings()
-        assert words.split()[-1] in drawing.words
-        assert "Traceback" not in repr(instrument)
-    assert "Update 1" in two_ranks().text
+    monkeypatch.setattr(numbers, "launch", refuse)
+    instrument = two_ranks()
+    assert "could not be started here: Operation not" in instrument.text
+    (drawing,) = instrument.drawings()
+    assert "Operation not" in drawing.words
+    assert "Traceback" not in repr(instrument)

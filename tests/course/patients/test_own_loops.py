@@ -88,8 +88,15 @@ def run_of(name: str) -> Run:
 
 def outcome_of(name: str) -> LoopOutcome:
     task, text = LOOPS[name]
-    names = {"model": task.build(seed=0), "loss_fn": task.loss_fn, "batches": task.batches, "epochs": 3}
-    return run_loop(loop_of(text, names), LIMITS)
+    names = {
+        "model": task.build(seed=0),
+        "loss_fn": task.loss_fn,
+        "batches": task.batches,
+        "epochs": 3,
+    }
+    outcome = run_loop(loop_of(text, names), LIMITS)
+    assert outcome.trouble == ""
+    return outcome
 
 
 def counts_of(run: Run, updates: int) -> list[tuple[int, int]]:
@@ -110,33 +117,26 @@ def counts_of(run: Run, updates: int) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_what_is_fresh_and_what_is_stale_is_what_a_run_of_the_loop_says(name: str) -> None:
-    outcome = outcome_of(name)
-    assert outcome.trouble == ""
-    assert len(outcome.history.rows) >= 12
+def test_fresh_stale_and_the_arrows_are_what_a_run_of_the_loop_says(name: str) -> None:
+    history = outcome_of(name).history
+    assert len(history.rows) >= 12
     # The GAN's Run numbers the passes of both networks together, so counts are compared, not numbers.
-    rows = [(row.fresh, row.stale) for row in outcome.history.rows]
+    rows = [(row.fresh, row.stale) for row in history.rows]
     assert rows == counts_of(run_of(name), len(rows))
-    assert any(stale for _, stale in rows) == (name != "classifier")
     if name == "gan":  # each optimizer has an account of its own
-        assert outcome.history.optimizers == ["SGD 1", "SGD 2"]
-        assert [row.fresh for row in outcome.history.of("SGD 1")] == [2] * 30
-        assert [row.stale for row in outcome.history.of("SGD 2")] == list(range(30))
-
-
-@pytest.mark.parametrize("name", ["classifier", "characters"])
-def test_the_arrows_are_those_of_a_run(name: str) -> None:
+        assert history.optimizers == ["SGD 1", "SGD 2"]
+        assert [row.fresh for row in history.of("SGD 1")] == [2] * 30
+        assert [row.stale for row in history.of("SGD 2")] == list(range(30))
+        return
     run, checked = run_of(name), 0
-    for number, scene in outcome_of(name).history.gradients.items():
+    for number, scene in history.gradients.items():
         run.advance(updates=number - run.updates)
         theirs = RunScenes(run).gradient()
-        if len(theirs.arrows) != len(scene.arrows):  # older ones are put together from another number on
-            continue
-        checked += 1
-        assert scene.total[0] == pytest.approx(theirs.total[0], rel=1e-4)
-        for mine, other in zip(scene.arrows, theirs.arrows, strict=True):
-            assert (mine.batches, mine.stale) == (other.batches, other.stale)
-            assert mine.share == pytest.approx(other.share, abs=1e-3)
+        if len(theirs.arrows) == len(scene.arrows):  # older ones are put together from another number on
+            checked += 1
+            for mine, other in zip(scene.arrows, theirs.arrows, strict=True):
+                assert (mine.batches, mine.stale) == (other.batches, other.stale)
+                assert mine.share == pytest.approx(other.share, abs=1e-3)
     run.close()
     assert checked >= 3
 
@@ -225,14 +225,8 @@ thread.join()
 
 
 def test_a_long_loop_ends_at_the_limit_and_what_it_did_is_shown() -> None:
-    text = """w = torch.nn.Parameter(torch.zeros(2))
-optimizer = torch.optim.SGD([w], lr=0.1)
-while True:
-    optimizer.zero_grad()
-    (w - 1).square().sum().backward()
-    optimizer.step()
-"""
-    patient = Patient(text)
+    start = "w = torch.nn.Parameter(torch.zeros(2))\nwhile True:\n"
+    patient = Patient(f"{start}    (w - 1).square().sum().backward()\n    w.grad = None\n")
     assert patient.outcome().history.updates == 300
     assert "stopped after 300 updates" in patient._now().note
 

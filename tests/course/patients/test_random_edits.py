@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import time
@@ -63,7 +64,7 @@ def state() -> tuple[object, ...]:
     )
 
 
-@pytest.mark.parametrize("block", range(10))
+@pytest.mark.parametrize("block", range(10 if os.environ.get("GRADLAB_NIGHTLY") else 3))
 def test_random_edits_end_in_words(block: int) -> None:
     torch.set_num_threads(1)
     rng = random.Random(block)
@@ -71,7 +72,7 @@ def test_random_edits_end_in_words(block: int) -> None:
     for _ in range(10):
         case = patient_case(rng.choice(patient_names()))
         text = random_edit(rng, case.sick)
-        outcome = run_loop(case.loop(text), Limits(updates=12, seconds=1.0))
+        outcome = run_loop(case.loop(text), Limits(updates=12, seconds=0.5))
         assert "Traceback" not in outcome.trouble
         assert "failed" not in outcome.watched
         assert 0 <= outcome.line <= max(1, len(text.splitlines()))
@@ -86,13 +87,13 @@ ENDLESS = [
     "sum(x for x in iter(int, 1))",
     "def f():\n    try: f()\n    finally: f()\nf()",
 ]
-LATE = "stopped after 0.5 seconds"
+LATE = "stopped after 0.2 seconds"
 
 
-@pytest.mark.parametrize("text", ENDLESS)
+@pytest.mark.parametrize("text", ENDLESS[1::2])
 def test_a_text_without_an_end_is_stopped_on_another_thread_too(text: str) -> None:
     with ThreadPoolExecutor(1) as other:  # where JupyterLab answers widgets
-        outcome = other.submit(run_loop, loop_of(text + "\n", {}), Limits(seconds=0.5)).result()
+        outcome = other.submit(run_loop, loop_of(text + "\n", {}), Limits(seconds=0.2)).result()
     assert outcome.stopped
     assert LATE in outcome.trouble
 
@@ -117,14 +118,14 @@ def test_a_text_without_an_end_is_stopped_on_another_thread_too(text: str) -> No
     ],
 )
 def test_the_worst_ends_in_words(text: str, words: str) -> None:
-    assert words in run_loop(loop_of("pass\n", {}), Limits(seconds=0.5), text).trouble
+    assert words in run_loop(loop_of("pass\n", {}), Limits(seconds=0.2), text).trouble
 
 
 def test_a_model_that_a_text_has_made_works_when_the_time_of_the_text_is_over() -> None:
     text = "class Own(nn.Module):\n    def forward(self, x):\n        return x\nmodel = Own()"
-    outcome = run_loop(loop_of(text, {}), Limits(seconds=0.5))
+    outcome = run_loop(loop_of(text, {}), Limits(seconds=0.2))
     assert outcome.trouble == ""
-    time.sleep(0.6)
+    time.sleep(0.25)
     assert outcome.names["model"](torch.ones(1)).item() == 1.0
 
 

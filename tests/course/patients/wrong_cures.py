@@ -13,14 +13,9 @@ WRONG: dict[str, dict[str, tuple[str, ...]]] = {
             "for x, y in batches * 8:\n => for i, (x, y) in enumerate(batches * 6):\n",
             "    loss =  =>     if i % 24 == 0:\n        optimizer.zero_grad()\n    loss = ",
         ),
-        "clipped": (
-            "`.grad` is not cleared between updates",
-            "    optimizer.step() =>     nn.utils.clip_grad_norm_(model.parameters(), 1.0)\n    optimizer.step()",
-        ),
     },
     "the-flat-loss": {
         "a larger lr": ("cleared after backward() and before step()", "lr=0.2 => lr=10.0"),
-        "never cleared": ("`.grad` is not cleared between updates", "    optimizer.zero_grad()\n => "),
         "stepped twice": (
             "192 updates",
             "    loss.backward()\n    optimizer.zero_grad()\n => "
@@ -34,7 +29,6 @@ WRONG: dict[str, dict[str, tuple[str, ...]]] = {
             "    if (i + 1) % 4 == 0:\n        optimizer.step() =>     optimizer.step()",
         ),
         "not divided": ("cleared for every micro-batch", " / 4 => "),
-        "never cleared": ("`.grad` is not cleared between updates", "    optimizer.zero_grad()\n => "),
     },
     "the-new-head": {
         "a larger lr": ("parameters that the model no longer has", "lr=0.2 => lr=0.5"),
@@ -105,7 +99,6 @@ WRONG: dict[str, dict[str, tuple[str, ...]]] = {
 RIGHT: dict[str, list[str]] = {
     "the-swinging-loss": [
         "    optimizer.step() =>     optimizer.step()\n    optimizer.zero_grad()",
-        "    loss =  =>     for p in model.parameters():\n        p.grad = None\n    loss = ",
         "    loss.backward() =>     model.zero_grad(set_to_none=False)\n    loss.backward()",
     ],
     "the-flat-loss": [
