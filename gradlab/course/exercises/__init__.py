@@ -10,10 +10,10 @@ import importlib
 from functools import cache
 from pathlib import Path
 
-from .base import Exercise, ExerciseText, Mistake, read_texts
+from .base import Exercise, ExerciseText, read_texts
 from .definition import Definition, Verdict
 
-__all__ = ["Exercise", "Mistake", "Verdict", "exercise", "exercise_names", "exercise_notebooks", "exercise_texts"]
+__all__ = ["Exercise", "Verdict", "exercise", "exercise_names", "exercise_notebooks", "exercise_texts"]
 
 
 def exercise_names() -> tuple[str, ...]:

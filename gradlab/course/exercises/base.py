@@ -93,27 +93,12 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-@dataclass(frozen=True)
-class Mistake:
-    """A typical wrong answer: its name, the remark that fits, and an answer that makes it."""
-
-    name: str
-    remark: str
-    answer: object
-    """A function like the one that is asked for, or a value where a value is asked for."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Exercise(ExerciseText):
     """Something to write, and a check for it, as a notebook shows it."""
 
     name: str
     definition: Definition = field(repr=False)
-
-    @property
-    def mistakes(self) -> tuple[Mistake, ...]:
-        """Typical wrong answers; where several fit, the check names the first."""
-        return tuple(Mistake(name, self.remarks[name], wrong) for name, wrong in self.definition.mistakes.items())
 
     def check(self, answer: object) -> Verdict:
         """Try an answer on random cases and return the Verdict; a wrong one is a verdict, never an exception.

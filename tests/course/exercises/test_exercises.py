@@ -60,15 +60,15 @@ def test_it_shows_itself_and_its_stub_stands_in_the_notebook_not_attempted(name:
 @EACH
 def test_right_answers_pass_and_typical_wrong_ones_are_known_by_name(name: str) -> None:
     it = exercise(name)
-    assert len(it.mistakes) >= 3
+    assert len(it.definition.mistakes) >= 3
     for _ in range(TIMES):
         for answer in right_answers(it):
             verdict = it.check(answer)
             assert verdict, f"{answer}: {verdict}"
-        for mistake in it.mistakes:
-            verdict = it.check(mistake.answer)
-            assert (verdict.state, verdict.mistake) == ("not yet", mistake.name), str(verdict)
-            assert str(verdict).startswith(f"\u2717 Not yet. {mistake.remark}\n")
+        for mistake, wrong in it.definition.mistakes.items():
+            verdict = it.check(wrong)
+            assert (verdict.state, verdict.mistake) == ("not yet", mistake), str(verdict)
+            assert str(verdict).startswith(f"\u2717 Not yet. {it.remarks[mistake]}\n")
 
 
 def leaves(*args: Any, **kwargs: Any) -> Any:
