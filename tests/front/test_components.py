@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from browser.driving import chromium
 from playwright.sync_api import sync_playwright
 
-FRONT = Path(__file__).resolve().parents[2] / "gradlab" / "front"
+from gradlab.front import joined_module, style_sheet
+
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(
@@ -20,17 +20,20 @@ pytestmark = [
         reason="needs Chromium (Debian: apt-get install chromium)",
     ),
 ]
-PAGE = """<!doctype html><meta charset="utf-8"><title>parts</title><link rel="stylesheet" href="/lab.css">
-<body style="margin:0"><div id="host" style="width:400px"></div><script type="module">
-const parts = await Promise.all(NAMES.map((name) => import(`/${name}.js`)));
-Object.assign(window, ...parts);
+PAGE = """<!doctype html><meta charset="utf-8"><title>parts</title><style>STYLE</style>
+<body style="margin:0"><div id="host" style="width:400px"></div>
+<script type="module">PARTS
+Object.assign(window, { NAMES });
 window.root = addElement("div", document.querySelector("#host"), "gradlab");
 root.style.padding = 0;
-window.asked = [];
-window.said = [];
-window.ask = (request) => { asked.push(request); };
-window.ready = true;
+Object.assign(window, { asked: [], said: [], ask: (request) => { asked.push(request); } });
+window.wait = (ms) => new Promise((done) => setTimeout(done, ms));
+</script>
+<script type="module">INSTRUMENT
+Object.assign(window, { InstrumentScreen, ready: true });
 </script>"""
+NAMES = "addElement addButton applyPanel CodePane colourOf contrastBetween ControlBar dressIn followTheme keepKeys"
+NAMES += " mergeFrame nothingShown Panel PanelStrip RunScreen Slider themeOf Words"
 AXIS = {"start": 0, "per_pixel": 1}
 READOUT = {"words": "update {x}: loss {y}", "x": AXIS, "y": {"start": 200, "per_pixel": -1}}
 PANEL = {
@@ -67,32 +70,47 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    """A page with all modules in it and an empty root; the test fails on any error in the page."""
-    page = browser.new_page(viewport={"width": 900, "height": 900}, color_scheme="light", reduced_motion="reduce")
+@contextmanager
+def opened(browser: Any) -> Iterator[tuple[Any, list[str]]]:
+    """An empty page that knows no address but its own, and what goes wrong in it."""
+    page = browser.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(error.stack))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    names = [path.stem for path in FRONT.glob("*.js") if path.stem not in ("lab", "clock", "instrument")]
+    text = PAGE.replace("PARTS", joined_module("run_screen")).replace("INSTRUMENT", joined_module("instrument_screen"))
+    text = text.replace("STYLE", style_sheet()).replace("NAMES", NAMES.replace(" ", ", "))
+    page.route("**/*", lambda route: route.fulfill(body=text, content_type="text/html"))
+    yield page, errors
+    page.close()
 
-    def serve(route: Any) -> None:
-        name = route.request.url.removeprefix("http://parts.test/")
-        if not name:
-            route.fulfill(body=PAGE.replace("NAMES", json.dumps(names)), content_type="text/html")
-        elif name.startswith("drawing/"):
-            route.fulfill(path=FRONT.parent / name, content_type="application/json")
-        elif (FRONT / name).exists():
-            route.fulfill(path=FRONT / name, content_type="text/css" if name.endswith("css") else "text/javascript")
-        else:
-            route.fulfill(status=204)
 
-    page.route("**/*", serve)
+def begun(page: Any, errors: list[str]) -> Iterator[Any]:
+    """Load all parts anew, with an empty root; a test fails on any error in the page."""
+    page.set_viewport_size({"width": 900, "height": 900})
+    page.emulate_media(color_scheme="light", reduced_motion="reduce", contrast="no-preference")
+    page.mouse.move(899, 899)
     page.goto("http://parts.test/")
     page.wait_for_function("window.ready")
     yield page
-    page.close()
-    assert errors == []
+    assert [errors.pop() for _ in errors[:]] == []
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Any) -> Iterator[Any]:
+    with opened(browser) as page_and_errors:
+        yield page_and_errors
+
+
+@pytest.fixture
+def page(shared: tuple[Any, list[str]]) -> Iterator[Any]:
+    yield from begun(*shared)
+
+
+@pytest.fixture
+def timed(browser: Any) -> Iterator[Any]:
+    """A page of its own, whose clock a test may set."""
+    with opened(browser) as page_and_errors:
+        yield from begun(*page_and_errors)
 
 
 def asked(page: Any) -> list[dict[str, Any]]:
@@ -495,19 +513,19 @@ def test_a_slider_over_all_numbers(page: Any) -> None:
     assert page.locator("output, [aria-live]").count() == 0, "the range itself says its value"
 
 
-def test_a_slider_that_plays_is_named_for_what_its_button_does(page: Any) -> None:
-    page.clock.install()  # the page's own 50 ms would be over before a busy machine looks
-    page.evaluate("""() => {
+def test_a_slider_that_plays_is_named_for_what_its_button_does(timed: Any) -> None:
+    timed.clock.install()  # the page's own 50 ms would be over before a busy machine looks
+    timed.evaluate("""() => {
       const control = {name: 'at', label: 'call', kind: 'slider', every: 50, options: [['a', 1], ['b', 2], ['c', 3]]};
       window.slider = new Slider(control, (value) => { asked.push(value); });
       root.append(slider.element);
       slider.show(1);
     }""")
-    page.get_by_role("button", name="play call", exact=True).click()
-    page.get_by_role("button", name="pause call", exact=True).wait_for()
-    page.clock.run_for(1000)
-    page.get_by_role("button", name="play call", exact=True).wait_for()
-    assert asked(page) == [2, 3]
+    timed.get_by_role("button", name="play call", exact=True).click()
+    timed.get_by_role("button", name="pause call", exact=True).wait_for()
+    timed.clock.run_for(1000)
+    timed.get_by_role("button", name="play call", exact=True).wait_for()
+    assert asked(timed) == [2, 3]
 
 
 # The loop -------------------------------------------------------------------------------------------------------------
@@ -836,14 +854,14 @@ def count_on(page: Any) -> tuple[int, int, str]:
     return playing, len(paused), page.locator(".gl-chip").inner_text()
 
 
-def test_a_warning_that_counts_on_changes_its_numbers_twice_a_second(page: Any) -> None:
-    page.emulate_media(reduced_motion="no-preference")
+def test_a_warning_that_counts_on_changes_its_numbers_twice_a_second(timed: Any) -> None:
+    timed.emulate_media(reduced_motion="no-preference")
     # At once, after 500 ms and after 1,000 ms; and the newest when playing has ended.
-    assert count_on(page) == (3, 1, "⚠ Step 60 applied batches 1 to 59 again")
+    assert count_on(timed) == (3, 1, "⚠ Step 60 applied batches 1 to 59 again")
 
 
-def test_a_warning_stands_still_while_it_plays_where_less_motion_is_asked_for(page: Any) -> None:
-    assert count_on(page) == (1, 1, "⚠ Step 60 applied batches 1 to 59 again")
+def test_a_warning_stands_still_while_it_plays_where_less_motion_is_asked_for(timed: Any) -> None:
+    assert count_on(timed) == (1, 1, "⚠ Step 60 applied batches 1 to 59 again")
 
 
 @pytest.mark.parametrize(
