@@ -10,6 +10,7 @@ import pytest
 from test_components import browser as browser
 from test_components import page as page
 from test_components import pytestmark as pytestmark
+from test_components import shared as shared
 
 from gradlab import Lab, Recipe
 
