@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 from gradlab.drawing.marks import Axis, Band, Dots, Drawing, Image, Mark, Path, Readout, Text, told
 from gradlab.drawing.wire import Encoder
 from gradlab.formatting import short
-from gradlab.front import joined_module
 
 ROOT = File(__file__).resolve().parents[2]
 FRONT = ROOT / "gradlab" / "front"
@@ -88,23 +87,9 @@ def test_modules_can_be_joined_into_one() -> None:
 # Numbers --------------------------------------------------------------------------------------------------------------
 
 EDGES = [
-    0.0,
-    -0.0,
-    0.125,
-    0.0005,
-    0.00049999,
-    2.125,
-    2.135,
-    1.005,
-    1.015,
-    99.95,
-    999.4999,
-    999.5,
-    999.96,
-    1000.5,
-    1001.5,
-]
-EDGES += [9999.49, 9999.5, 10_050.0, 10_150.0, 12_345.0, 999_499.9, 999_500.0, 1e6, 1.25e7, 1.35e-9, 5e-324, 1.7e308]
+    0.0, -0.0, 0.125, 0.0005, 0.00049999, 2.125, 2.135, 1.005, 1.015, 99.95, 999.4999, 999.5, 999.96, 1000.5, 1001.5,
+    9999.49, 9999.5, 10_050.0, 10_150.0, 12_345.0, 999_499.9, 999_500.0, 1e6, 1.25e7, 1.35e-9, 5e-324, 1.7e308,
+]  # fmt: skip
 
 
 def test_numbers_are_written_as_python_writes_them() -> None:
@@ -184,7 +169,7 @@ def expected_points(mark: Any) -> list[float | None] | None:
     return out
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.lists(DRAWINGS, min_size=20, max_size=40))
 def test_what_is_sent_is_what_is_painted(drawings: list[Drawing]) -> None:
     encoder = Encoder()
@@ -201,11 +186,3 @@ def test_what_is_sent_is_what_is_painted(drawings: list[Drawing]) -> None:
                 assert fields.get("words", "") == mark.words
             if isinstance(mark, Image):
                 assert [ord(cell) - 48 for cell in fields["cells"]] == mark.cells
-
-
-@pytest.mark.parametrize("entry", ["lab", "instrument", "bet_live", "bet_page", "replay", "instrument_page"])
-def test_no_two_modules_that_are_joined_use_a_name_twice(entry: str) -> None:
-    declared = r"^(?:export )?(?:async )?(?:function|class|const|let) (\w+)"
-    named = re.findall(declared, joined_module(entry), re.MULTILINE)
-    assert len(named) > 5
-    assert [name for name in set(named) if named.count(name) > 1] == []
