@@ -107,30 +107,16 @@ def test_a_text_that_fails_after_some_updates_stays_with_its_line_marked() -> No
 
 
 def test_a_draft_outlives_switches_steps_and_reset_and_goes_when_it_is_taken() -> None:
-    lab = Lab("bowl", Recipe(lr=0.2)).run(3)
-    page = Page(lab)
+    page = Page(Lab("bowl", Recipe(lr=0.2)).run(3))
     text = AT_ONCE["syntax"][0]
     page.ask("edit", text=text)
-    for act in (
-        lambda: page.turn("zero_grad", False),
-        lambda: page.ask("statement"),
-        lambda: page.play(3),
-        lambda: page.turn("task", "line"),
-        lambda: page.ask("reset"),
-        lambda: page.ask("hello"),
-    ):
-        act()
-        assert page.shown["draft"] == text
-    page.ask("edit", text=SOURCE)
-    assert page.shown["draft"] == ""
-
-
-def test_the_line_of_a_mistake_is_not_marked_in_another_text() -> None:
-    page = Page(Lab("bowl", Recipe(lr=0.2)))
-    page.ask("edit", text=AT_ONCE["syntax"][0])
-    assert page.shown["wrong"] == 9
+    page.turn("zero_grad", False)
+    for request in ("statement", "update", "reset", "hello"):
+        assert page.ask(request).shown["draft"] == text
+    assert page.turn("task", "line").shown["draft"] == text
+    assert page.ask("edit", text=text).shown["wrong"] == 9
     page.ask("edit", text=SOURCE.replace("batches", "batchez"))
-    assert page.ask("update").shown["wrong"] == line_of(SOURCE, "batches")
+    assert page.ask("update").shown["wrong"] == line_of(SOURCE, "batches"), "the line of this mistake, not of the last"
     page.ask("edit", text=SOURCE + "\n# fine\n")
     assert (page.shown["wrong"], page.shown["draft"]) == (0, "")
 
@@ -141,7 +127,6 @@ MEAN: list[tuple[str, str]] = [
     ("raise SystemExit", "line 1: SystemExit"),
     ("for x, y in batches:\n    raise KeyError('<b>')", "line 2: KeyError"),
     ("def f(): return f()\nfor x in batches:\n    f()", "RecursionError"),
-    ("for x in batches:\n    x = 10 ** 10 ** 6 if False else x\n", "come to its end"),
     ("\x00", "line 0"),
     ("(" * 500, "line"),
 ]
