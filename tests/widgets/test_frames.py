@@ -1,85 +1,18 @@
-"""Frames: changes add up to the whole, two labs do not disturb each other, and long runs have no longer frames."""
+"""Frames: changes add up to the whole, nothing is told twice, and long runs have no longer frames."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
 from typing import Any
 
 import pytest
 import torch
 from page import Page
 
-from gradlab import Lab, Recipe, Run, tasks
+from gradlab import Lab, Recipe
 
 torch.set_num_threads(1)
-TURNS: dict[str, list[tuple[Any, Any]]] = {  # what is chosen or typed, and what it is worth
-    "zero_grad": [(True, True), (False, False)],
-    "set_to_none": [(True, True), (False, False)],
-    "accumulate": [("1", 1), ("3", 3), ("4", 4)],
-    "divide_loss": [(True, True), (False, False)],
-    "amp": [("off", "off"), ("bf16", "bf16"), ("fp16", "fp16")],
-    "clip": [("off", None), (0.5, 0.5), (5.0, 5.0)],
-    "optimizer": [("sgd", "sgd"), ("adam", "adam"), ("adamw", "adamw")],
-    "lr": [("0.01", 0.01), ("0.1", 0.1), ("1e-3", 0.001)],
-}
-
-
-class Pair:
-    """A Lab that is driven through its page, and a plain Run that is told the same."""
-
-    def __init__(self, task: str) -> None:
-        self.lab = Lab(task)
-        self.page = Page(self.lab)
-        self.run = Run(getattr(tasks, task)())
-
-    def act(self, chance: random.Random) -> None:
-        """Do one thing."""
-        page, run = self.page, self.run
-        kind = chance.choice(["turn", "turn", "play", "play", "statement", "update", "look", "bad", "reset"])
-        if kind == "turn":
-            name = chance.choice(list(TURNS))
-            typed, value = chance.choice(TURNS[name])
-            page.turn(name, typed)
-            if not run.at_boundary:
-                run.advance(updates=1)
-            run.switch(run.recipe.replace(**{name: value}))
-        elif kind == "play":
-            frames, updates = chance.randrange(1, 6), chance.randrange(1, 4)
-            page.play(frames, updates)
-            for _ in range(frames):
-                run.advance(updates=updates)
-        elif kind == "statement":
-            page.ask("statement")
-            run.step()
-        elif kind == "update":
-            page.ask("update")
-            run.advance(updates=1)
-        elif kind == "look":  # none of these may change anything
-            page.ask("zoom", low=1, high=6).ask("size", width=500, height=300).ask("press", what="batch 2").ask("pause")
-        elif kind == "bad":
-            page.turn("lr", "abc").ask("edit", text="for x in").ask("to_line", line=-1).ask("drag", name="lr", x=1, y=2)
-        elif chance.random() < 0.2:
-            page.ask("reset")
-            run.reset()
-
-    def check(self) -> None:
-        """The page tells of the same run."""
-        assert self.page.shown["updates"] == self.lab.runner.updates == self.run.updates
-        assert self.page.code() == self.run.source
-        for one, other in zip(self.lab.runner.model.parameters(), self.run.model.parameters(), strict=True):
-            assert torch.equal(one, other)
-
-
-@pytest.mark.parametrize("names", [("digits", "bowl"), ("spiral", "line")])
-def test_two_labs_at_once_train_as_plain_runs_do(names: tuple[str, str]) -> None:
-    chance = random.Random(10)
-    pairs = [Pair(name) for name in names]
-    for _ in range(80):
-        pair = chance.choice(pairs)
-        pair.act(chance)
-        pair.check()
 
 
 @pytest.mark.parametrize("task", ["bowl", "digits"])

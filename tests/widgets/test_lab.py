@@ -89,12 +89,6 @@ def test_what_a_change_brings_with_it_is_said() -> None:
     assert float(page.values["lr"]) == lab.runner.recipe.lr == tasks.spiral().lr
 
 
-def test_one_statement_lights_the_next_line() -> None:
-    page = Page(Lab("line"))
-    order = [page.ask("statement").shown["lit"] for _ in range(9)]
-    assert order == [[line, line] for line in (3, 4, 5, 6, 7, 8, 9, 10, 4)]
-
-
 def test_reset_shows_the_first_frame_again() -> None:
     lab = Lab("digits")
     page = Page(lab)

@@ -103,30 +103,6 @@ print(RECORD.kept)
     assert path.read_bytes().count(b"gradlab record") == 1
 
 
-def ask(question: str, which: int) -> str:
-    return f"""
-from gradlab import predict
-asked = predict({question!r})
-print(asked.guess, asked.earlier, sep="|")
-asked.choose(asked.options[{which}])
-print(asked.guess, asked.right, asked.widget.children[1].tally, sep="|")
-"""
-
-
-def test_three_kernels_of_two_notebooks_share_one_record(tmp_path: Path) -> None:
-    path = tmp_path / "record.jsonl"
-    first = started(ask("03/where-do-the-weights-go", 0), path)
-    other = started(ask("12/the-line-with-or", 1), path)  # at the same time: a tab of another notebook
-    assert said(first).splitlines()[0] == "None|None"
-    assert said(other).splitlines()[1].startswith("For those with one number|True|")
-    # A third kernel, the next day: the earlier guess is offered, she bets again, and the first one counts.
-    told = said(started(ask("03/where-do-the-weights-go", 3), path)).splitlines()
-    assert told[0] == "None|To the minimum, where they stop"
-    score = "Your guesses so far: 0 of 1 right in this notebook, 1 of 2 in the series."
-    assert told[1] == f"Past the minimum and back, equally far each time|True|{score}"
-    assert [event.kind for event in read_record_text(path.read_bytes()).events].count(GUESS) == 3
-
-
 def test_a_file_cut_at_any_byte_keeps_every_whole_line_and_takes_more(tmp_path: Path) -> None:
     whole = tmp_path / "whole.jsonl"
     append_to_record(whole, EVENTS)

@@ -8,6 +8,7 @@ import importlib
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -72,14 +73,17 @@ def test_a_click_in_the_browser_is_a_guess_and_the_first_one_counts() -> None:
     assert live(asked).guess == 0
 
 
-def test_one_can_bet_again_in_another_kernel_and_the_first_guess_counts() -> None:
-    record = LearnerRecord(lambda: None)
-    made_up(kept=learner_record.Guesses(record)).choose("none")
-    asked = made_up(kept=learner_record.Guesses(record))
+def test_one_can_bet_again_in_another_kernel_and_the_first_guess_counts(tmp_path: Path) -> None:
+    def kernel() -> learner_record.Guesses:
+        return learner_record.Guesses(LearnerRecord(lambda: tmp_path / "record.jsonl"))
+
+    made_up(kept=kernel()).choose("none")
+    made_up("98/of-another-notebook", kernel()).choose("the sum")
+    asked = made_up(kept=kernel())
     assert (asked.guess, asked.earlier) == (None, "none")
     asked.choose("the sum")
     assert asked.right is True
-    assert live(asked).tally == "Your guesses so far: 0 of 1 right."
+    assert live(asked).tally == "Your guesses so far: 0 of 1 right in this notebook, 1 of 2 in the series."
 
 
 def test_an_option_that_is_gone_can_be_chosen_anew() -> None:
