@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 import torch
 from page import Page
@@ -52,16 +49,6 @@ def same_as_without(lab: Lab, page: Page) -> None:
     page.play(4)
     other.advance(updates=lab.runner.updates)
     assert weights(lab.runner) == weights(other)
-
-
-def test_that_a_play_has_ended_is_said_once() -> None:
-    page = Page(Lab("bowl", Recipe(lr=0.2)))
-    page.ask("edit", text=SOURCE.replace("loss.backward()", "loss.bakward()"))
-    page.play(1)
-    assert page.stopped
-    for request in ("reset", "update", "pause"):
-        page.ask(request)
-        assert not page.stopped, "it would end a play that has begun by now"
 
 
 @pytest.mark.parametrize("how", ["update", "play", "statement"])
@@ -144,23 +131,3 @@ def test_a_text_that_does_not_train_is_told_and_harms_nothing(text: str, said: s
     page.turn("zero_grad", False)
     page.turn("zero_grad", True)
     assert page.play(2).shown["updates"] == 5
-
-
-@pytest.mark.parametrize("when", ["first", "later"])
-def test_memory_that_runs_out_is_explained_and_keeps_the_text(when: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab = Lab("bowl", Recipe(lr=0.2)).run(1)
-    page = Page(lab)
-
-    def full(*args: Any, **more: Any) -> None:
-        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
-
-    run: Callable[..., int] = lab.runner.advance
-    calls = iter([run] * (2 if when == "later" else 0) + [full] + [run] * 100)
-    monkeypatch.setattr(lab.runner, "advance", lambda *args, **more: next(calls)(*args, **more))
-    page.play(4)
-    assert page.stopped
-    assert "Out of memory" in page.note
-    assert page.note == lab.shown.oom_message
-    assert "Out of memory" in lab.text
-    page.play(2)
-    assert not page.stopped

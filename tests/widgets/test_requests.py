@@ -314,5 +314,6 @@ def test_what_was_asked_for_before_the_end_was_known_trains_no_further() -> None
     assert lab.runner.updates == 0
     assert "AttributeError" in page.note
     assert not page.stopped, "that would end what is played next"
+    assert not page.ask("pause").stopped
     page.ask("frames", **{**ask, "play": 2})
     assert lab.runner.updates == len(page.frames)
