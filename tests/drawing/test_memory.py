@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradlab.drawing import CATEGORY_STYLES, Drawing, draw, stacked
-from gradlab.drawing.statements import keep_recent, layout_statements
+from gradlab.drawing.statements import keep_recent, layout_statements, repeated
 from gradlab.formatting import bytes_text
 from gradlab.scenes import Memory
 
@@ -160,6 +160,17 @@ def test_two_thousand_points_show_their_peak() -> None:
     assert (ground - np.nanmin(band(drawing, "activations")[:, 2])) / per_byte(drawing) == pytest.approx(top, rel=0.05)
     assert drawing.find("cause").text.startswith(f"\u25bc peak {bytes_text(top)}")
     assert len(band(drawing, "weights")) < 4 * 400
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=14))
+def test_the_longest_repetition_is_found(words: list[str]) -> None:
+    best = 0
+    for at, length, count in itertools.product(range(len(words)), range(1, 6), range(3, 15)):
+        if at + length * count <= len(words) and words[at : at + length] * count == words[at : at + length * count]:
+            best = max(best, length * count)
+    at, length, count = repeated(words) or (0, 0, 0)
+    assert length * count == best
+    assert words[at : at + length] * count == words[at : at + length * count]
 
 
 @given(

@@ -601,6 +601,7 @@ def test_a_loop_that_is_taken_closes_the_field_and_plays(code: Any) -> None:
     press(code, "Run this loop")
     field.fill("mine = 12\n")
     show_code(code, code={"source": "mine = 11\n", "html": ["mine = 11"]}, draft="")
+    assert field.is_visible()
     assert field.input_value() == "mine = 12\n", "what is typed meanwhile stays"
 
 
