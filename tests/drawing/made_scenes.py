@@ -135,10 +135,10 @@ DEGENERATE: list[Any] = [
 
 
 def random_scene(seed: int) -> Any:
-    """A scene of any kind with numbers such as runs give, some of them odd."""
+    """A scene with many labels and numbers such as runs give, some of them odd."""
     chance = random.Random(seed)
-    number = [_curve, random_arrows, _landscape, _slice, _scaler, _boundary, _samples, _memory, _fit]
-    return number[seed % len(number)](chance)
+    kinds = [_curve, random_arrows, _memory, _fit]
+    return kinds[seed % len(kinds)](chance)
 
 
 def _curve(chance: random.Random) -> Curve:
@@ -173,36 +173,6 @@ def random_arrows(chance: random.Random) -> Arrows:
     if chance.random() < 0.5:
         return Arrows(some, total, holds)
     return Arrows(some, total, holds, BOWL, _points(chance, 1, chance.choice([1.0, 9.0]))[0])
-
-
-def _landscape(chance: random.Random) -> Landscape:
-    return Landscape(BOWL, _points(chance, chance.choice([0, 1, 2, 40, 900]), chance.choice([0.3, 1.0, 30.0])))
-
-
-def _slice(chance: random.Random) -> Slice:
-    lr, scale = 10 ** chance.uniform(-5, 2), 10 ** chance.uniform(-6, 6)
-    t = [4 * lr * at / 20 - lr for at in range(21)]
-    return Slice(t, [scale * (1 + (s / lr - chance.random()) ** 2) for s in t], lr)
-
-
-def _scaler(chance: random.Random) -> ScalerHistory:
-    count = chance.randint(0, 600)
-    scale = [2.0 ** (16 - at // 40) for at in range(count)]
-    return ScalerHistory(range(1, count + 1), scale, list(range(1, count, 40)), [chance.random()] * count)
-
-
-def _boundary(chance: random.Random) -> Boundary:
-    grid = np.linspace(-1, 1, chance.choice([2, 9, 40])).tolist()
-    labels = [[chance.randint(0, 9) for _ in grid] for _ in grid]
-    sure = [[chance.random() for _ in grid] for _ in grid]
-    points = _points(chance, 60, 0.4)
-    return Boundary(grid, grid, labels, sure, points, [chance.randint(0, 9) for _ in points], chance.random())
-
-
-def _samples(chance: random.Random) -> Samples:
-    count = chance.randint(0, 30)
-    said, true = ([chance.randint(0, 9) for _ in range(count)] for _ in range(2))
-    return Samples((DIGITS * 5)[:count], said, true, chance.random())
 
 
 def _memory(chance: random.Random) -> Memory:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 import random
 import re
 from typing import Any
@@ -34,7 +35,7 @@ from gradlab.memory import CATEGORIES
 from gradlab.scenes import Fit, Memory
 
 GIB = 2**30
-SIZES = [(260, 200), (400, 260), (340, 420), (900, 380), (1300, 420), (1300, 200)]
+SIZES = [(260, 200), (340, 420), (400, 260), (1300, 200)]
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
@@ -43,7 +44,7 @@ def test_no_label_overprints_or_leaves_the_panel(size: tuple[int, int]) -> None:
         check_labels(draw(scene, *size))
 
 
-@pytest.mark.parametrize("block", range(5))
+@pytest.mark.parametrize("block", range(20 if os.environ.get("GRADLAB_NIGHTLY") else 3))
 def test_no_label_of_random_scenes_does_either(block: int) -> None:
     for seed in range(40 * block, 40 * block + 40):
         chance = random.Random(seed)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from browser.driving import chromium
 from playwright.sync_api import sync_playwright
 
-FRONT = Path(__file__).resolve().parents[2] / "gradlab" / "front"
+from gradlab.front import joined_module, style_sheet
+
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(
@@ -20,17 +20,20 @@ pytestmark = [
         reason="needs Chromium (Debian: apt-get install chromium)",
     ),
 ]
-PAGE = """<!doctype html><meta charset="utf-8"><title>parts</title><link rel="stylesheet" href="/lab.css">
-<body style="margin:0"><div id="host" style="width:400px"></div><script type="module">
-const parts = await Promise.all(NAMES.map((name) => import(`/${name}.js`)));
-Object.assign(window, ...parts);
+PAGE = """<!doctype html><meta charset="utf-8"><title>parts</title><style>STYLE</style>
+<body style="margin:0"><div id="host" style="width:400px"></div>
+<script type="module">PARTS
+Object.assign(window, { NAMES });
 window.root = addElement("div", document.querySelector("#host"), "gradlab");
 root.style.padding = 0;
-window.asked = [];
-window.said = [];
-window.ask = (request) => { asked.push(request); };
-window.ready = true;
+Object.assign(window, { asked: [], said: [], ask: (request) => { asked.push(request); } });
+window.wait = (ms) => new Promise((done) => setTimeout(done, ms));
+</script>
+<script type="module">INSTRUMENT
+Object.assign(window, { InstrumentScreen, ready: true });
 </script>"""
+NAMES = "addElement addButton applyPanel CodePane colourOf contrastBetween ControlBar dressIn followTheme keepKeys"
+NAMES += " mergeFrame nothingShown Panel PanelStrip RunScreen Slider themeOf Words"
 AXIS = {"start": 0, "per_pixel": 1}
 READOUT = {"words": "update {x}: loss {y}", "x": AXIS, "y": {"start": 200, "per_pixel": -1}}
 PANEL = {
@@ -67,32 +70,47 @@ def browser() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture
-def page(browser: Any) -> Iterator[Any]:
-    """A page with all modules in it and an empty root; the test fails on any error in the page."""
-    page = browser.new_page(viewport={"width": 900, "height": 900}, color_scheme="light", reduced_motion="reduce")
+@contextmanager
+def opened(browser: Any) -> Iterator[tuple[Any, list[str]]]:
+    """An empty page that knows no address but its own, and what goes wrong in it."""
+    page = browser.new_page()
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(error.stack))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    names = [path.stem for path in FRONT.glob("*.js") if path.stem not in ("lab", "clock", "instrument")]
+    text = PAGE.replace("PARTS", joined_module("run_screen")).replace("INSTRUMENT", joined_module("instrument_screen"))
+    text = text.replace("STYLE", style_sheet()).replace("NAMES", NAMES.replace(" ", ", "))
+    page.route("**/*", lambda route: route.fulfill(body=text, content_type="text/html"))
+    yield page, errors
+    page.close()
 
-    def serve(route: Any) -> None:
-        name = route.request.url.removeprefix("http://parts.test/")
-        if not name:
-            route.fulfill(body=PAGE.replace("NAMES", json.dumps(names)), content_type="text/html")
-        elif name.startswith("drawing/"):
-            route.fulfill(path=FRONT.parent / name, content_type="application/json")
-        elif (FRONT / name).exists():
-            route.fulfill(path=FRONT / name, content_type="text/css" if name.endswith("css") else "text/javascript")
-        else:
-            route.fulfill(status=204)
 
-    page.route("**/*", serve)
+def begun(page: Any, errors: list[str]) -> Iterator[Any]:
+    """Load all parts anew, with an empty root; a test fails on any error in the page."""
+    page.set_viewport_size({"width": 900, "height": 900})
+    page.emulate_media(color_scheme="light", reduced_motion="reduce", contrast="no-preference")
+    page.mouse.move(899, 899)
     page.goto("http://parts.test/")
     page.wait_for_function("window.ready")
     yield page
-    page.close()
-    assert errors == []
+    assert [errors.pop() for _ in errors[:]] == []
+
+
+@pytest.fixture(scope="module")
+def shared(browser: Any) -> Iterator[Any]:
+    with opened(browser) as page_and_errors:
+        yield page_and_errors
+
+
+@pytest.fixture
+def page(shared: tuple[Any, list[str]]) -> Iterator[Any]:
+    yield from begun(*shared)
+
+
+@pytest.fixture
+def timed(browser: Any) -> Iterator[Any]:
+    """A page of its own, whose clock a test may set."""
+    with opened(browser) as page_and_errors:
+        yield from begun(*page_and_errors)
 
 
 def asked(page: Any) -> list[dict[str, Any]]:
@@ -112,8 +130,12 @@ def panel(page: Any) -> Any:
           window.cleared = 0;
           const clear = CanvasRenderingContext2D.prototype.clearRect;
           CanvasRenderingContext2D.prototype.clearRect = function (...box) { cleared++; clear.apply(this, box); };
-          window.panel = new Panel(root, {name: 'loss', say: text => said.push(text), ask});
+          window.make = (more) => new Panel(root, {name: 'loss', say: text => said.push(text), ask, ...more});
+          window.panel = make();
           window.state = state;
+          window.moving = () => panel.figure.hasAttribute('data-moving');
+          window.still = async () => { for (let at = 0; moving() && at < 250; at++) await wait(20); };
+          window.pixels = () => panel.canvas.toDataURL();
           panel.show(state);
         }""",
         PANEL,
@@ -131,37 +153,28 @@ def test_a_state_is_painted_once_and_at_the_density_of_the_screen(panel: Any) ->
     assert panel.evaluate("() => { cleared = 0; panel.show(state); return cleared; }") == 1
     assert panel.evaluate("() => [panel.canvas.width, panel.canvas.height]") == [400, 200]
     panel.evaluate("() => { document.querySelector('#host').style.width = '800px'; }")
-    panel.wait_for_timeout(60)
-    assert panel.evaluate("() => [panel.canvas.width, panel.canvas.clientHeight]") == [800, 400]
+    panel.wait_for_function("() => panel.canvas.width === 800 && panel.canvas.clientHeight === 400")
     assert panel.get_by_role("img", name="loss. It falls.").is_visible()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_marks_have_the_colours_of_the_theme(panel: Any, theme: str) -> None:
-    cells = {
-        "k": "i",
-        "x": 0,
-        "y": 100,
-        "width": 40,
-        "height": 20,
-        "columns": 2,
-        "cells": "01",
-        "palette": ["stale", "ink"],
-    }
+def test_marks_have_the_colours_of_the_theme(panel: Any) -> None:
+    cells = {"k": "i", "x": 0, "y": 100, "width": 40, "height": 20, "columns": 2, "cells": "01"}
     band = {"k": "b", "p": [0, 720, 760, 160, 0, 0], "fill": "scale/50"}
     found = panel.evaluate(
-        """([theme, more]) => {
+        """(more) => {
           panel.show({...state, ids: [...state.ids, 'cells', 'band'], marks: [...state.marks, ...more]});
-          panel.picture.setTheme(theme);
-          const at = (x, y) => '#' + [...panel.picture.context.getImageData(x, y, 1, 1).data].slice(0, 3)
+          const at = ([x, y]) => '#' + [...panel.picture.context.getImageData(x, y, 1, 1).data].slice(0, 3)
             .map((part) => part.toString(16).padStart(2, '0')).join('').toUpperCase();
           const places = [[5, 5], [310, 30], [200, 160], [10, 110], [30, 110], [20, 185]];
           const roles = ['paper', 'weights', 'fresh', 'stale', 'ink', 'scale/50'];
-          return [places.map(([x, y]) => at(x, y)), roles.map((role) => colourOf(role, theme))];
+          return ['light', 'dark'].map((theme) => {
+            panel.picture.setTheme(theme);
+            return [places.map(at), roles.map((role) => colourOf(role, theme))];
+          });
         }""",
-        [theme, [cells, band]],
+        [{**cells, "palette": ["stale", "ink"]}, band],
     )
-    assert found[0] == found[1]
+    assert all(painted == wanted for painted, wanted in found)
 
 
 def test_a_hatch_leaves_the_area_between_its_lines(panel: Any) -> None:
@@ -169,9 +182,7 @@ def test_a_hatch_leaves_the_area_between_its_lines(panel: Any) -> None:
       const mark = {k: 'p', p: [0, 0, 640, 0, 0, 640, -640, 0], fill: 'fresh', stroke: 'ink', width: 0, hatch};
       panel.show({...state, ids: ['x'], marks: [mark]});
       const {data} = panel.picture.context.getImageData(16, 16, 128, 128);
-      let dark = 0;
-      for (let at = 0; at < data.length; at += 4) dark += data[at] < 0x90;
-      return dark / (128 * 128);
+      return data.filter((part, at) => at % 4 === 0 && part < 0x90).length / (128 * 128);
     })""")
     assert all(0.05 < share < 0.4 for share in shares), shares
 
@@ -182,35 +193,25 @@ def test_the_pointer_is_told_what_is_there(panel: Any) -> None:
     assert tip(panel) == "update 80: loss 50"
     panel.mouse.move(310, 30)
     assert tip(panel) == "batch 3"
+    assert not panel.locator(".gl-cross").is_visible(), "an area has no line"
     panel.mouse.click(310, 30)
     assert asked(panel) == [{"do": "press", "what": "batch 3"}]
+    panel.evaluate("() => panel.show(applyPanel(state, {set: [[1, {words: 'batch 4'}]]}))")
+    assert tip(panel) == "batch 4", "it follows what is painted"
     panel.mouse.move(250, 100)
     assert tip(panel) == "update 160: loss 70", "the nearest point of the curve"
     panel.mouse.move(250, 10)
     assert tip(panel) is None, "at the title"
-
-
-def test_the_line_at_the_pointer_is_that_of_the_words(panel: Any) -> None:
     panel.mouse.move(118, 100)
     assert tip(panel) == "update 120: loss 60"
     line = panel.locator(".gl-cross").bounding_box()
-    assert (round(line["x"]), round(line["width"])) == (120, 1)
-    assert panel.evaluate("() => getComputedStyle(document.querySelector('.gl-tip'), '::after').content") == (
-        '"drag to zoom"'
-    )
-    panel.mouse.move(310, 30)
-    assert not panel.locator(".gl-cross").is_visible(), "an area has no line"
+    assert (round(line["x"]), round(line["width"])) == (120, 1), "the line is at the point of the words"
+    hint = panel.evaluate("() => getComputedStyle(document.querySelector('.gl-tip'), '::after').content")
+    assert hint == '"drag to zoom"'
 
 
 def test_a_recording_offers_no_zoom(panel: Any) -> None:
-    panel.evaluate(
-        """state => {
-      panel.close();
-      window.panel = new Panel(root, {name: 'loss', say: text => said.push(text), ask, zooms: false});
-      panel.show(state);
-    }""",
-        PANEL,
-    )
+    panel.evaluate("() => { panel.close(); window.panel = make({zooms: false}); panel.show(state); }")
     panel.mouse.move(118, 100)
     assert tip(panel) == "update 120: loss 60"
     assert panel.locator(".gl-tip").get_attribute("data-hint") == ""
@@ -237,53 +238,39 @@ def test_a_part_of_a_curve_is_left_by_a_button(panel: Any) -> None:
 
 # Motion: two states, in the second of which an arrow has come.
 ARROW = {"k": "p", "p": [80, 480, 480, 24, 0, -48], "fill": "fresh", "stroke": "ink", "words": "batch 1", "moves": True}
-MOVED = [
-    {**PANEL, "ids": ["arrow 0"], "marks": [ARROW]},
-    {
-        **PANEL,
-        "ids": ["arrow 0", "arrow 1"],
-        "marks": [ARROW, {**ARROW, "p": [560, 480, 480, 24, 0, -48], "words": "batch 2"}],
-    },
-]
-# Shows the first state, and 400 ms later the second; tells what is painted and said at once, and when it is over.
-MOVE = """async ([from, to]) => {
-  const wait = ms => new Promise(done => setTimeout(done, ms)), pixels = () => panel.canvas.toDataURL();
-  panel.show(to);
-  panel.picture.finish();
-  const end = pixels();
-  panel.show(from);
-  panel.picture.finish();
-  await wait(400);
-  panel.show(to);
-  panel.describe();
-  const said = document.querySelector('.gl-panel').innerText;
-  const moving = panel.figure.hasAttribute('data-moving'), first = pixels() === end;
-  for (let waited = 0; panel.figure.hasAttribute('data-moving') && waited < 5000; waited += 20) await wait(20);
-  return {moving, first, said, last: pixels() === end};
-}"""
+NEXT = {**ARROW, "p": [560, 480, 480, 24, 0, -48], "words": "batch 2"}
+MOVED = [{**PANEL, "ids": ["arrow 0", "arrow 1"][:count], "marks": [ARROW, NEXT][:count]} for count in (1, 2)]
 
 
-def test_an_arrow_slides_in_and_is_there_for_readers_at_once(panel: Any) -> None:
-    panel.emulate_media(reduced_motion="no-preference")
-    found = panel.evaluate(MOVE, MOVED)
-    assert (found["moving"], found["first"], found["last"]) == (True, False, True)
-    assert "batch 2" in found["said"]
-
-
-def test_nothing_moves_for_those_who_do_not_want_it(panel: Any) -> None:
-    found = panel.evaluate(MOVE, MOVED)
-    assert (found["moving"], found["first"], found["last"]) == (False, True, True)
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_an_arrow_slides_in_for_those_who_want_it_and_is_there_for_readers_at_once(panel: Any, motion: str) -> None:
+    panel.emulate_media(reduced_motion=motion)
+    script = """async ([from, to]) => {
+      panel.show(to);
+      panel.picture.finish();
+      const end = pixels();
+      panel.show(from);
+      panel.picture.finish();
+      await wait(400);
+      panel.show(to);
+      panel.describe();
+      const said = document.querySelector('.gl-panel').innerText;
+      const found = [moving(), pixels() === end, said.includes('batch 2')];
+      await still();
+      return [...found, pixels() === end];
+    }"""
+    slides = motion == "no-preference"
+    assert panel.evaluate(script, MOVED) == [slides, not slides, True, True]
 
 
 @pytest.mark.parametrize(("wait", "way"), [(0, "steps"), (400, "none")], ids=["states that follow fast", "a film"])
 def test_what_is_played_fast_is_painted_at_once(panel: Any, wait: int, way: str) -> None:
     panel.emulate_media(reduced_motion="no-preference")
-    script = """async ([[from, to], wait, way]) => {
+    script = """async ([[from, to], ms, way]) => {
       panel.show(from);
       panel.picture.finish();
-      if (wait) await new Promise(done => setTimeout(done, wait));
-      const shown = way === 'none' ? [to] : [to, from, to];
-      return shown.some(state => { panel.show(state, way); return panel.figure.hasAttribute('data-moving'); });
+      if (ms) await wait(ms);
+      return (ms ? [to] : [to, from, to]).some(state => { panel.show(state, way); return moving(); });
     }"""
     assert panel.evaluate(script, [MOVED, wait, way]) is False
 
@@ -294,14 +281,12 @@ def test_what_glides_goes_on_from_where_it_is(panel: Any) -> None:
       const place = () => panel.picture._motion?.at(performance.now()).marks[0].x;
       panel.show(from, 'glide');
       panel.show(to, 'glide');
-      await new Promise(done => setTimeout(done, 60));
+      await wait(60);
       const before = place();
       panel.show(other, 'glide');
       const after = place();
-      for (let waited = 0; panel.figure.hasAttribute('data-moving') && waited < 5000; waited += 20) {
-        await new Promise(done => setTimeout(done, 20));
-      }
-      return [before, after, panel.figure.hasAttribute('data-moving')];
+      await still();
+      return [before, after, moving()];
     }"""
     states = [{**PANEL, "ids": ["a"], "marks": [{"k": "t", "x": x, "y": 9, "text": "w"}]} for x in (0, 400, 0)]
     before, after, moving = panel.evaluate(script, states)
@@ -315,12 +300,12 @@ def test_a_state_that_comes_meanwhile_ends_the_motion(panel: Any) -> None:
     script = """async ([from, to]) => {
       panel.show(from);
       panel.picture.finish();
-      const before = panel.canvas.toDataURL();
-      await new Promise(done => setTimeout(done, 400));
+      const before = pixels();
+      await wait(400);
       panel.show(to);
-      const moving = panel.figure.hasAttribute('data-moving');
+      const began = moving();
       panel.show(from);
-      return [moving, panel.figure.hasAttribute('data-moving'), panel.canvas.toDataURL() === before];
+      return [began, moving(), pixels() === before];
     }"""
     assert panel.evaluate(script, MOVED) == [True, False, True]
 
@@ -337,12 +322,13 @@ def words(page: Any) -> Any:
           document.querySelector('#host').insertAdjacentHTML('afterend', word('weights') +
             '<div style="height: 300px"></div><div class="gradlab" id="other"></div>' + word('fresh'));
           const labs = [root, document.querySelector('#other')];
-          window.strips = labs.map((lab) => {
+          const strips = labs.map((lab) => {
             const strip = new PanelStrip(addElement('div', lab), {ask, say: () => {}});
             strip.show({order: ['loss'], panels: {loss: state}}, new Set(['order']), ['loss']);
             return strip;
           });
           window.lit = () => strips.map((strip) => [...strip.panels.get('loss').picture._lit ?? []]);
+          window.pixels = () => strips.map((strip) => strip.panels.get('loss').canvas.toDataURL());
         }""",
         PANEL,
     )
@@ -351,29 +337,24 @@ def words(page: Any) -> Any:
 
 
 def test_a_marked_word_lights_the_marks_of_the_nearest_lab(words: Any) -> None:
-    plain = words.evaluate("() => strips.map((strip) => strip.panels.get('loss').canvas.toDataURL())")
+    plain = words.evaluate("pixels")
     words.locator(".gradlab-word-weights").dispatch_event("pointerover")
-    assert words.evaluate("() => lit()") == [[], []], "the page has scrolled under a pointer at rest"
+    assert words.evaluate("lit") == [[], []], "the page has scrolled under a pointer at rest"
     words.locator(".gradlab-word-weights").hover()
-    assert words.evaluate("() => lit()") == [["weights"], []]
-    now = words.evaluate("() => strips.map((strip) => strip.panels.get('loss').canvas.toDataURL())")
-    assert [old != new for old, new in zip(plain, now, strict=True)] == [True, False]
+    assert words.evaluate("lit") == [["weights"], []]
+    assert [old != new for old, new in zip(plain, words.evaluate("pixels"), strict=True)] == [True, False]
     words.locator(".gradlab-word-fresh").hover()
-    assert words.evaluate("() => lit()") == [[], ["fresh"]]
+    assert words.evaluate("lit") == [[], ["fresh"]]
     words.locator(".gradlab-word-stale").hover()
-    assert words.evaluate("() => lit()") == [[], []], "no mark is stale: nothing is dim"
+    assert words.evaluate("lit") == [[], []], "no mark is stale: nothing is dim"
     words.mouse.move(899, 899)
-    assert words.evaluate("() => strips.map((strip) => strip.panels.get('loss').canvas.toDataURL())") == plain
-
-
-def test_a_marked_word_can_be_reached_by_keys(words: Any) -> None:
-    words.keyboard.press("Tab")
-    words.keyboard.press("Tab")
-    words.keyboard.press("Tab")
+    assert words.evaluate("pixels") == plain
+    for _ in range(3):
+        words.keyboard.press("Tab")
     assert words.evaluate("() => document.activeElement.textContent") == "weights"
-    assert words.evaluate("() => lit()") == [["weights"], []]
+    assert words.evaluate("lit") == [["weights"], []], "by keys, too"
     words.keyboard.press("Tab")
-    assert words.evaluate("() => lit()") == [[], []]
+    assert words.evaluate("lit") == [[], []]
 
 
 def test_a_mark_at_the_pointer_lights_its_word(words: Any) -> None:
@@ -383,12 +364,6 @@ def test_a_mark_at_the_pointer_lights_its_word(words: Any) -> None:
     assert words.evaluate(lit) == ["weights"]
     words.mouse.move(899, 899)
     assert words.evaluate(lit) == []
-
-
-def test_the_tooltip_follows_what_is_painted(panel: Any) -> None:
-    panel.mouse.move(310, 30)
-    panel.evaluate("() => panel.show(applyPanel(state, {set: [[1, {words: 'batch 4'}]]}))")
-    assert tip(panel) == "batch 4"
 
 
 def test_keys_go_from_mark_to_mark_and_along_a_curve(panel: Any) -> None:
@@ -409,10 +384,19 @@ def test_keys_go_from_mark_to_mark_and_along_a_curve(panel: Any) -> None:
     assert asked(panel) == [{"do": "press", "what": "batch 3"}]
     panel.keyboard.press("Escape")
     assert tip(panel) is None
-    assert panel.evaluate("() => [...document.querySelectorAll('.gl-panel li')].map((item) => item.textContent)") == [
-        "It falls.",
-        "batch 3",
-        "update 160: loss 70",
+    items = panel.evaluate("() => [...document.querySelectorAll('.gl-panel li')].map((item) => item.textContent)")
+    assert items == ["It falls.", "batch 3", "update 160: loss 70"]
+
+
+def test_keys_move_the_weights_and_choose_a_range(panel: Any) -> None:
+    panel.keyboard.press("Tab")
+    for key in ("+", "-", "0", "Shift+ArrowRight"):
+        panel.keyboard.press(key)
+    assert asked(panel) == [
+        {"do": "zoom", "low": 200, "high": 380},
+        {"do": "zoom", "low": -340, "high": 380},
+        {"do": "zoom"},
+        {"do": "drag", "name": "weights", "x": 208, "y": 160},
     ]
 
 
@@ -444,12 +428,6 @@ def test_weights_are_grabbed_from_beside_them(panel: Any, kind: str, away: int, 
     assert ({"do": "drag", "name": "weights", "x": 250, "y": 160} in asked(panel)) == grabbed
 
 
-def test_weights_are_moved_by_keys(panel: Any) -> None:
-    panel.keyboard.press("Tab")
-    panel.keyboard.press("Shift+ArrowRight")
-    assert asked(panel) == [{"do": "drag", "name": "weights", "x": 208, "y": 160}]
-
-
 def test_a_range_is_chosen_and_left_again(panel: Any) -> None:
     panel.mouse.move(250, 100)
     panel.mouse.down()
@@ -464,27 +442,20 @@ def test_a_range_is_chosen_and_left_again(panel: Any) -> None:
     assert asked(panel) == [{"do": "zoom"}]
 
 
-def test_a_range_is_chosen_by_keys(panel: Any) -> None:
-    panel.keyboard.press("Tab")
-    for key in ("+", "-", "0"):
-        panel.keyboard.press(key)
-    assert asked(panel) == [
-        {"do": "zoom", "low": 200, "high": 380},
-        {"do": "zoom", "low": -340, "high": 380},
-        {"do": "zoom"},
-    ]
-
-
 # The slider ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_slider_over_all_numbers(page: Any) -> None:
-    page.evaluate("""() => {
-      const control = {name: 'lr', label: 'lr', kind: 'slider', low: 0.01, high: 4.5, step: 0.01};
-      window.slider = new Slider(control, (value) => { asked.push(value); });
+def show_slider(page: Any, value: float, **control: Any) -> None:
+    script = """([control, value]) => {
+      const slider = new Slider({kind: 'slider', ...control}, (value) => { asked.push(value); });
       root.append(slider.element);
-      slider.show(0.123);
-    }""")
+      slider.show(value);
+    }"""
+    page.evaluate(script, [control, value])
+
+
+def test_a_slider_over_all_numbers(page: Any) -> None:
+    show_slider(page, 0.123, name="lr", label="lr", low=0.01, high=4.5, step=0.01)
     value = page.locator(".gl-value")
     assert value.inner_text() == "0.123", "a value between two steps is written as it is"
     field = page.locator("[name=lr]")
@@ -495,19 +466,14 @@ def test_a_slider_over_all_numbers(page: Any) -> None:
     assert page.locator("output, [aria-live]").count() == 0, "the range itself says its value"
 
 
-def test_a_slider_that_plays_is_named_for_what_its_button_does(page: Any) -> None:
-    page.clock.install()  # the page's own 50 ms would be over before a busy machine looks
-    page.evaluate("""() => {
-      const control = {name: 'at', label: 'call', kind: 'slider', every: 50, options: [['a', 1], ['b', 2], ['c', 3]]};
-      window.slider = new Slider(control, (value) => { asked.push(value); });
-      root.append(slider.element);
-      slider.show(1);
-    }""")
-    page.get_by_role("button", name="play call", exact=True).click()
-    page.get_by_role("button", name="pause call", exact=True).wait_for()
-    page.clock.run_for(1000)
-    page.get_by_role("button", name="play call", exact=True).wait_for()
-    assert asked(page) == [2, 3]
+def test_a_slider_that_plays_is_named_for_what_its_button_does(timed: Any) -> None:
+    timed.clock.install()  # the page's own 50 ms would be over before a busy machine looks
+    show_slider(timed, 1, name="at", label="call", every=50, options=[["a", 1], ["b", 2], ["c", 3]])
+    timed.get_by_role("button", name="play call", exact=True).click()
+    timed.get_by_role("button", name="pause call", exact=True).wait_for()
+    timed.clock.run_for(1000)
+    timed.get_by_role("button", name="play call", exact=True).wait_for()
+    assert asked(timed) == [2, 3]
 
 
 # The loop -------------------------------------------------------------------------------------------------------------
@@ -533,19 +499,21 @@ def press(page: Any, words: str) -> None:
     page.get_by_role("button", name=words).click()
 
 
+def write(page: Any, text: str) -> Any:
+    """Open the field if it is closed, and write a loop of one's own in it."""
+    field = page.get_by_label("your own loop")
+    if not field.is_visible():
+        press(page, "Edit the loop")
+    field.fill(text)
+    return field
+
+
 def test_lines_carry_their_marks(code: Any) -> None:
     lines = code.locator("pre.gl .line")
     assert [text.split(" ")[0] for text in lines.locator(".gutter").all_inner_texts()] == ["", "▶", "∗"]
     assert lines.nth(1).get_attribute("aria-current") == "step"
     show_code(code, wrong=1, lit=[3, 3], changed=[])
     assert [text.strip() for text in lines.locator(".gutter").all_inner_texts()] == ["✗ 1", "2", "▶ 3"]
-
-
-def test_a_line_is_pressed(code: Any) -> None:
-    code.locator("pre.gl .line").nth(2).click()
-    code.keyboard.press("ArrowUp")
-    code.keyboard.press("Enter")
-    assert asked(code) == [{"do": "to_line", "line": 3}, {"do": "to_line", "line": 2}]
 
 
 def test_a_line_lights_what_it_touches(code: Any) -> None:
@@ -574,7 +542,11 @@ def test_a_line_lights_what_it_touches(code: Any) -> None:
     assert code.evaluate("() => lights.at(-1)") is None
 
 
-def test_a_blank_line_is_no_button(code: Any) -> None:
+def test_a_line_is_pressed_and_a_blank_one_is_no_button(code: Any) -> None:
+    code.locator("pre.gl .line").nth(2).click()
+    code.keyboard.press("ArrowUp")
+    code.keyboard.press("Enter")
+    assert asked(code) == [{"do": "to_line", "line": 3}, {"do": "to_line", "line": 2}]
     show_code(code, code={"source": "a\n\nb\n", "html": ["a", "", "b"]})
     assert code.get_by_role("button", name="a").count() == 1
     assert code.locator("pre.gl [role=button]").count() == 2
@@ -602,56 +574,52 @@ def test_the_focus_stays_on_a_line_when_the_loop_becomes_another(code: Any) -> N
     assert code.evaluate("() => document.activeElement.textContent.trim().at(-1)") == "b"
 
 
-def test_a_draft_survives_cancel_and_switches(code: Any) -> None:
-    press(code, "Edit the loop")
-    code.get_by_label("your own loop").fill("mine = 1")
+def test_a_draft_survives_cancel_switches_and_a_whole_frame(code: Any) -> None:
+    field = write(code, "mine = 1")
+    code.evaluate("state => pane.show({...state, draft: ''})", CODE)
+    assert field.input_value() == "mine = 1"
     press(code, "Cancel")
     show_code(code, code={"source": "other\n", "html": ["other"]}, draft="")
     press(code, "Edit the loop")
-    assert code.get_by_label("your own loop").input_value() == "mine = 1"
+    assert field.input_value() == "mine = 1"
     press(code, "Start from the loop as it runs")
-    assert code.get_by_label("your own loop").input_value() == "other\n"
+    assert field.input_value() == "other\n"
 
 
 def test_a_loop_that_is_taken_closes_the_field_and_plays(code: Any) -> None:
-    press(code, "Edit the loop")
-    code.get_by_label("your own loop").fill("mine = 1\n")
+    field = write(code, "mine = 1\n")
     press(code, "Run this loop")
     assert asked(code) == [{"do": "edit", "text": "mine = 1\n"}]
     show_code(code, lit=[1, 1])  # a frame that was on its way already
-    assert code.get_by_label("your own loop").is_visible()
+    assert field.is_visible()
     show_code(code, code={"source": "mine = 1\n", "html": ["mine = 1"]}, draft="")
     assert asked(code) == [{"do": "play"}], "once it is known that it can begin"
-    assert not code.get_by_label("your own loop").is_visible()
+    assert not field.is_visible()
     press(code, "Edit the loop")
-    assert code.get_by_label("your own loop").input_value() == "mine = 1\n"
+    assert field.input_value() == "mine = 1\n"
+    field.fill("mine = 11\n")
+    press(code, "Run this loop")
+    field.fill("mine = 12\n")
+    show_code(code, code={"source": "mine = 11\n", "html": ["mine = 11"]}, draft="")
+    assert field.is_visible()
+    assert field.input_value() == "mine = 12\n", "what is typed meanwhile stays"
 
 
 def test_a_loop_that_fails_stays_open_with_its_own_line_marked(code: Any) -> None:
     text = "".join(f"line_{number} = 1\n" for number in range(60))
-    press(code, "Edit the loop")
-    code.get_by_label("your own loop").fill(text)
+    field = write(code, text)
     press(code, "Run this loop")
     show_code(code, draft=text, wrong=50)
-    field = code.get_by_label("your own loop")
     assert field.input_value() == text
-    assert code.locator(".gl-numbers .wrong").inner_text() == "✗ 50"
-    assert code.locator(".gl-numbers").bounding_box()["height"] == field.bounding_box()["height"]
-    seen, inside = code.locator(".gl-numbers .wrong").bounding_box(), field.bounding_box()
+    wrong = code.locator(".gl-numbers .wrong")
+    assert wrong.inner_text() == "✗ 50"
+    seen, inside = wrong.bounding_box(), field.bounding_box()
+    assert code.locator(".gl-numbers").bounding_box()["height"] == inside["height"]
     assert inside["y"] < seen["y"] < inside["y"] + inside["height"] - 10
     field.fill("mended = 1\n")
     press(code, "Run this loop")
     show_code(code, draft="", wrong=0, code={"source": "mended = 1\n", "html": ["mended = 1"]})
     assert not field.is_visible()
-
-
-def test_what_is_typed_while_a_loop_is_handed_in_stays(code: Any) -> None:
-    press(code, "Edit the loop")
-    code.get_by_label("your own loop").fill("mine = 1\n")
-    press(code, "Run this loop")
-    code.get_by_label("your own loop").fill("mine = 12\n")
-    show_code(code, code={"source": "mine = 1\n", "html": ["mine = 1"]}, draft="")
-    assert code.get_by_label("your own loop").input_value() == "mine = 12\n"
 
 
 def test_a_draft_that_the_kernel_kept_is_opened_again_with_its_mark(code: Any) -> None:
@@ -662,13 +630,6 @@ def test_a_draft_that_the_kernel_kept_is_opened_again_with_its_mark(code: Any) -
     assert [text.strip() for text in code.locator("pre.gl .gutter").all_inner_texts()] == ["1", "▶ 2", "∗ 3"]
     press(code, "Edit the loop")
     assert code.locator(".gl-numbers .wrong").inner_text() == "✗ 1"
-
-
-def test_a_whole_frame_does_not_close_the_field(code: Any) -> None:
-    press(code, "Edit the loop")
-    code.get_by_label("your own loop").fill("half wri")
-    code.evaluate("state => pane.show({...state, draft: ''})", CODE)
-    assert code.get_by_label("your own loop").input_value() == "half wri"
 
 
 # The switches ---------------------------------------------------------------------------------------------------------
@@ -765,7 +726,7 @@ def test_a_tick_stands_until_the_newest_click_is_answered(bar: Any) -> None:
     assert box.is_checked()
 
 
-def test_numbers_are_turned(bar: Any) -> None:
+def test_numbers_are_turned_by_keys_buttons_wheel_and_label(bar: Any) -> None:
     lr, accumulate = bar.get_by_label("lr", exact=True), bar.get_by_label("accumulate", exact=True)
     lr.press("ArrowUp")
     assert turned(bar) == [("lr", "0.11")]
@@ -778,9 +739,6 @@ def test_numbers_are_turned(bar: Any) -> None:
     bar.mouse.move(*centre(lr))
     bar.mouse.wheel(0, 100)
     assert turned(bar) == [("lr", "0.1")]
-
-
-def test_a_label_is_dragged(bar: Any) -> None:
     x, y = centre(bar.locator(".gl-number .gl-label").nth(1))
     bar.mouse.move(x, y)
     bar.mouse.down()
@@ -816,34 +774,25 @@ def test_only_a_new_kind_of_warning_is_read_out(page: Any) -> None:
     assert len(set(heights)) == 1, heights
 
 
-def count_on(page: Any) -> tuple[int, int, str]:
-    """Show sixty warnings in a second, then pause; return how often the text changed before and after, and the last."""
-    page.clock.install(time=0)
-    page.clock.pause_at(1000)
-    page.evaluate("""() => {
+@pytest.mark.parametrize(("motion", "changes"), [("no-preference", 3), ("reduce", 1)])
+def test_a_warning_that_counts_on_changes_its_numbers_twice_a_second(timed: Any, motion: str, changes: int) -> None:
+    """At once, after 500 ms and after 1,000 ms; at once only, for who wants no motion; and the newest at the end."""
+    timed.emulate_media(reduced_motion=motion)
+    timed.clock.install(time=0)
+    timed.clock.pause_at(1000)
+    timed.evaluate("""() => {
       window.words = new Words(root, root);
       words.playing = true;
       window.seen = [];
-      new MutationObserver(() => seen.push(root.querySelector('.gl-chip').textContent))
-        .observe(root.querySelector('.gl-chip'), {childList: true});
+      const chip = root.querySelector('.gl-chip');
+      new MutationObserver(() => seen.push(chip.textContent)).observe(chip, {childList: true});
     }""")
-    for step in range(1, 61):
-        page.evaluate("alarm => words.show({alarm})", f"Step {step} applied batches 1 to {step - 1} again")
-        page.clock.run_for(17)
-    playing = page.evaluate("() => seen.splice(0).length")
-    page.evaluate("() => { words.playing = false; words.write(); }")
-    paused = page.evaluate("() => seen")
-    return playing, len(paused), page.locator(".gl-chip").inner_text()
-
-
-def test_a_warning_that_counts_on_changes_its_numbers_twice_a_second(page: Any) -> None:
-    page.emulate_media(reduced_motion="no-preference")
-    # At once, after 500 ms and after 1,000 ms; and the newest when playing has ended.
-    assert count_on(page) == (3, 1, "⚠ Step 60 applied batches 1 to 59 again")
-
-
-def test_a_warning_stands_still_while_it_plays_where_less_motion_is_asked_for(page: Any) -> None:
-    assert count_on(page) == (1, 1, "⚠ Step 60 applied batches 1 to 59 again")
+    for step in range(1, 61):  # sixty warnings in a second
+        timed.evaluate("alarm => words.show({alarm})", f"Step {step} applied batches 1 to {step - 1} again")
+        timed.clock.run_for(17)
+    assert timed.evaluate("() => seen.splice(0).length") == changes
+    timed.evaluate("() => { words.playing = false; words.write(); }")
+    assert timed.evaluate("() => seen") == ["⚠ Step 60 applied batches 1 to 59 again"]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,11 @@ import pytest
 from test_components import browser as browser
 from test_components import page as page
 from test_components import pytestmark as pytestmark
+from test_components import shared as shared
 
 from gradlab import Lab, Recipe
 
-FRAMES = 125
+FRAMES = 75
 RECIPES = {
     "as it should be": Recipe(lr=0.05),
     "never cleared": Recipe(lr=0.01, zero_grad=False),
@@ -85,7 +86,7 @@ class Account:
 
 def recorded(recipe: Recipe) -> list[dict[str, Any]]:
     """The frames of a lab that plays statement by statement, from its beginning."""
-    lab = Lab("digits", recipe)
+    lab = Lab("digits", recipe, panels=["gradient"])
     frames = lab.handle({"do": "hello", "n": 0, "client": "test"})["frames"]
     while len(frames) < FRAMES:
         request = {"do": "frames", "count": FRAMES - len(frames), "every": 350, "n": 1, "client": "test"}

@@ -28,6 +28,8 @@ from gradlab.widgets.forecast_lab import ForecastLab
 
 torch.set_num_threads(1)
 GIB = 2**30
+RECIPE = Recipe(optimizer="adamw", amp="bf16", lr=1e-4)
+ASKED = ("llama-8b", RECIPE, 1, 1024, False)
 
 
 def amounts(*gib: float) -> dict[str, int]:
@@ -88,7 +90,7 @@ def test_the_browser_asks_by_itself_and_the_answer_comes_first(stand_in: StandIn
     assert page.shown["then"] == "forecast"
     assert page.state.startswith("Being worked out: llama-8b with batch 4")
     page.ask(page.shown["then"])
-    assert stand_in.calls == [("llama-8b", Recipe(optimizer="adamw", amp="bf16", lr=1e-4), 4, 1024, False)]
+    assert stand_in.calls == [("llama-8b", RECIPE, 4, 1024, False)]
     assert page.shown["then"] == ""
     assert page.state.startswith(
         "Fits an H100 (79.1 GiB), of which it takes 51 %: "
@@ -121,31 +123,27 @@ def test_nothing_more_is_asked_once_a_question_is_answered_or_went_wrong(stand_i
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "asked"),
+    ("name", "value", "place", "asked"),
     [
-        ("model", "llama-70b", lambda call: call[0] == "llama-70b"),
-        ("batch", "3", lambda call: call[2] == 3),
-        ("context", 512, lambda call: call[3] == 512),
-        ("accumulate", "4", lambda call: call[1].accumulate == 4),
-        ("set_to_none", False, lambda call: call[1].set_to_none is False),
-        ("amp", "fp16", lambda call: call[1].amp == "fp16"),
-        ("optimizer", "sgd", lambda call: call[1].optimizer == "sgd"),
-        ("checkpoint", True, lambda call: call[4] is True),
+        ("model", "llama-70b", 0, "llama-70b"),
+        ("batch", "3", 2, 3),
+        ("context", 512, 3, 512),
+        ("accumulate", "4", 1, RECIPE.replace(accumulate=4)),
+        ("set_to_none", False, 1, RECIPE.replace(set_to_none=False)),
+        ("amp", "fp16", 1, RECIPE.replace(amp="fp16")),
+        ("optimizer", "sgd", 1, RECIPE.replace(optimizer="sgd")),
+        ("checkpoint", True, 4, True),
     ],
 )
-def test_every_control_changes_what_is_asked_once(stand_in: StandIn, name: str, value: Any, asked: Any) -> None:
-    lab = ForecastLab("llama-8b").run()
-    page = Page(lab)
-    first = lab.text
-    page.turn(name, value)
+def test_every_control_changes_what_is_asked_once(
+    stand_in: StandIn, name: str, value: Any, place: int, asked: Any
+) -> None:
+    page = Page(ForecastLab("llama-8b").run()).turn(name, value)
     assert page.values[name] == value
     assert page.state.startswith("Being worked out")
-    assert page.state != first
-    assert len(stand_in.calls) == 1
+    assert stand_in.calls == [ASKED]
     page.ask("forecast")
-    assert len(stand_in.calls) == 2
-    assert asked(stand_in.calls[1])
-    assert not asked(stand_in.calls[0])
+    assert stand_in.calls[1:] == [(*ASKED[:place], asked, *ASKED[place + 1 :])]
     assert len(stand_in.bars()) == 2
 
 
@@ -176,32 +174,15 @@ def strength(role: str) -> float:
     return float(role.partition("/")[2] or 100)
 
 
-def test_the_window_is_called_what_the_lab_calls_it(stand_in: StandIn) -> None:
-    lab = ForecastLab("llama-8b", Recipe(optimizer="adamw", accumulate=4, lr=1e-4), batch=8, card="T4").run()
-    labels = {control["name"]: control["label"] for control in lab.frame()["controls"]}
-    assert labels["accumulate"] == "accumulate"
-    assert "accumulate 4" in lab.text
-    assert "window" not in lab.text
-
-
 def test_a_known_answer_shows_at_once_and_the_one_before_stays_beside_it(stand_in: StandIn) -> None:
-    lab = ForecastLab("llama-8b").run().run(batch=2).run(batch=8)
-    page = Page(lab)
+    page = Page(ForecastLab("llama-8b").run().run(batch=2).run(batch=8))
     assert stand_in.bars() == ["before 30 GiB", "now 60 GiB"]
-    page.turn("batch", "1")
-    assert stand_in.bars() == ["before 60 GiB", "now 25 GiB"]
-    assert page.state.startswith("Fits")
-    assert len(stand_in.calls) == 3
+    assert page.turn("batch", "1").state.startswith("Fits")
     page.ask("forecast")  # the same again is no change
     assert stand_in.bars() == ["before 60 GiB", "now 25 GiB"]
-    assert len(stand_in.calls) == 3
-
-
-def test_another_card_needs_no_forecast(stand_in: StandIn) -> None:
-    page = Page(ForecastLab("llama-8b").run())
     assert "Does not fit a T4 (14.6 GiB)" in page.turn("card", "T4").state
     assert "Fits A100-40, A100-80 and H100, not T4 or L4" in page.turn("card", "every card").state
-    assert len(stand_in.calls) == 1
+    assert len(stand_in.calls) == 3
 
 
 def test_the_largest_batch_is_told_until_something_changes(stand_in: StandIn) -> None:
@@ -239,35 +220,36 @@ def test_what_goes_wrong_is_a_sentence_and_the_lab_lives_on(stand_in: StandIn, e
     assert stand_in.bars() == ["before 25 GiB", "now 30 GiB"]
 
 
-def test_progress_is_told_to_the_browser_alone(
-    stand_in: StandIn, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lab = ForecastLab("llama-8b")
+@pytest.fixture
+def told(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> tuple[ForecastLab, list[dict[str, Any]]]:
+    """A lab that a cell shows, and what it sends without being asked."""
+    lab, told = ForecastLab("llama-8b"), []
     lab._repr_mimebundle_()
-    assert lab._front is not None
-    told: list[dict[str, Any]] = []
     monkeypatch.setattr(lab._front, "send", lambda message, buffers=None: told.append(message))
+    return lab, told
+
+
+def test_progress_is_told_to_the_browser_alone(
+    stand_in: StandIn, told: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab, sent = told
     monkeypatch.setattr(fit_widget, "_TOLD_EVERY", 0.0)
     threads = threading.active_count()
     capfd.readouterr()
     page = Page(lab).turn("batch", "5").ask("forecast")
-    assert told == [{"progress": share} for share in (0.0, *(at / 5 for at in range(5)), None)]
+    assert sent == [{"progress": share} for share in (0.0, *(at / 5 for at in range(5)), None)]
     stand_in.error = RuntimeError("no")
     page.turn("batch", "2").ask("forecast")
-    assert told[-1] == {"progress": None}, "the bar goes and the buttons are free again"
+    assert sent[-1] == {"progress": None}, "the bar goes and the buttons are free again"
     assert threading.active_count() == threads
     assert capfd.readouterr().err == ""
 
 
-def test_a_cell_that_drives_the_lab_is_seen_in_the_browser(stand_in: StandIn, monkeypatch: pytest.MonkeyPatch) -> None:
-    lab = ForecastLab("llama-8b")
+def test_a_cell_that_drives_the_lab_is_seen_in_the_browser(told: Any) -> None:
+    lab, sent = told
     page = Page(lab)
-    lab._repr_mimebundle_()
-    assert lab._front is not None
-    told: list[dict[str, Any]] = []
-    monkeypatch.setattr(lab._front, "send", lambda message, buffers=None: told.append(message))
     lab.run(batch=2)
-    frames = [frame for message in told for frame in message.get("frames", ())]
+    frames = [frame for message in sent for frame in message.get("frames", ())]
     assert [frame["state"] for frame in frames] == [lab.text]
     page.take({"n": page.asked, "frames": frames})
     assert page.values["batch"] == "2"
@@ -283,7 +265,7 @@ def test_no_more_context_is_offered_than_the_model_reads(stand_in: StandIn) -> N
     assert Page(ForecastLab("llama-8b", context=3000)).values["context"] == 3000
 
 
-@pytest.mark.parametrize("typed", ["0", "-1", "2.5", "", "abc", "1e400", "1_0", "١", "65537", None, 2.5, [1]])
+@pytest.mark.parametrize("typed", ["0", "2.5", "abc", "65537", None, [1]])
 def test_a_batch_typed_badly_is_told_and_taken_back(stand_in: StandIn, typed: Any) -> None:
     lab = ForecastLab("llama-8b", batch=3)
     page = Page(lab).turn("batch", typed)
@@ -305,20 +287,14 @@ def test_random_requests_never_raise(stand_in: StandIn) -> None:
     assert "needs" in page.state
 
 
-def test_what_a_cell_shows_is_answered(stand_in: StandIn) -> None:
-    """A notebook that is stored without a browser holds a picture of the answer."""
-    data, _ = ForecastLab("llama-8b")._repr_mimebundle_()
-    assert data["text/plain"].startswith("Fits an H100")
-    assert len(stand_in.calls) == 1
-
-
-def test_the_saved_output_has_a_picture_and_words(stand_in: StandIn, tmp_path: Path) -> None:
-    lab = ForecastLab("llama-8b").run()
+def test_the_saved_output_is_answered_with_a_picture_and_words(stand_in: StandIn, tmp_path: Path) -> None:
+    lab = ForecastLab("llama-8b")
     data, shown = lab._repr_mimebundle_()
+    assert len(stand_in.calls) == 1
+    assert data["text/plain"].startswith("Fits an H100")
     picture = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
     assert shown["image/png"]["width"] * 2 == picture.size[0] >= 1200
     assert shown["image/png"]["alt"] == data["text/plain"] == lab.text
-    assert lab._front is not None
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == lab._widget.model_id
     assert lab.save(tmp_path / "fit.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in lab.save(tmp_path / "fit.svg").read_text()
@@ -337,47 +313,25 @@ def test_answers_are_kept_within_bounds(stand_in: StandIn, monkeypatch: pytest.M
     assert len(stand_in.calls) == 5
 
 
-RECIPE = Recipe(optimizer="adamw", lr=1e-4)
+ADAMW = Recipe(optimizer="adamw", lr=1e-4)
+ZEROS = Recipe(set_to_none=False, amp="bf16")
+HELPS: list[tuple[dict[str, int], Recipe, dict[str, Any], str]] = [
+    (amounts(100, 0, 0, 9), ADAMW, {}, r"The weights alone are 100 GiB"),
+    (amounts(50, 50, 0, 9), ADAMW, {}, r"Weights and gradients alone are 100 GiB, more than"),
+    (
+        amounts(20, 20, 40, 60), ADAMW, {},
+        r"help: checkpointing, AMP or a shorter context \(activations: 60 GiB\); sgd, .*\(optimizer: 40 GiB\)\.$",
+    ),
+    (amounts(20, 20, 0, 60), Recipe(amp="bf16"), {"checkpoint": True, "batch": 8}, "a smaller batch and a larger acc"),
+    (amounts(20, 20, 0, 60), ZEROS, {"statement": "autocast"}, r"set_to_none, so that .*\(gradients: 20 GiB\)"),
+    (amounts(20, 20, 40, 0, 0, 20), ADAMW, {"statement": "step"}, r"help: sgd.*; foreach=False.*\(other: 20 GiB\)"),
+    # in step there are gradients whatever was done to the old ones
+    (amounts(20, 20, 40, 0, 0, 9), ZEROS.replace(optimizer="sgd"), {"statement": "step"}, r"^Nearly all of it"),
+    (amounts(40, 39, 1, 1), ADAMW, {}, r"Nearly all of it is weights, gradients and optimizer state: 80 GiB"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("at_peak", "recipe", "more", "said"),
-    [
-        (amounts(100, 0, 0, 9), RECIPE, {}, r"The weights alone are 100 GiB"),
-        (amounts(50, 50, 0, 9), RECIPE, {}, r"Weights and gradients alone are 100 GiB, more than"),
-        (
-            amounts(20, 20, 40, 60),
-            RECIPE,
-            {},
-            r"help: checkpointing, AMP or a shorter context \(activations: 60 GiB\); sgd, .*\(optimizer: 40 GiB\)\.$",
-        ),
-        (
-            amounts(20, 20, 0, 60),
-            Recipe(amp="bf16"),
-            {"checkpoint": True, "batch": 8},
-            r"help: a smaller batch and a larger accumulate",
-        ),
-        (
-            amounts(20, 20, 0, 60),
-            Recipe(set_to_none=False, amp="bf16"),
-            {"statement": "autocast"},
-            r"set_to_none, so that .*\(gradients: 20 GiB\)",
-        ),
-        (
-            amounts(20, 20, 40, 0, 0, 20),
-            RECIPE,
-            {"statement": "step"},
-            r"help: sgd.*; foreach=False.*\(other: 20 GiB\)",
-        ),
-        (
-            amounts(20, 20, 40, 0, 0, 9),
-            Recipe(set_to_none=False, optimizer="sgd"),
-            {"statement": "step"},  # where there are gradients whatever was done to the old ones
-            r"^Nearly all of it",
-        ),
-        (amounts(40, 39, 1, 1), RECIPE, {}, r"Nearly all of it is weights, gradients and optimizer state: 80 GiB"),
-    ],
-)
+@pytest.mark.parametrize(("at_peak", "recipe", "more", "said"), HELPS)
 def test_only_what_can_help_is_proposed(at_peak: Any, recipe: Recipe, more: Any, said: str) -> None:
     told = suggestions(at_peak, 79 * GIB, recipe, **{"statement": "backward", "checkpoint": False, "batch": 1, **more})
     assert re.search(said, told), told

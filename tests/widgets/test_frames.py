@@ -1,91 +1,21 @@
-"""Frames: changes add up to the whole, two labs do not disturb each other, and long runs have no longer frames."""
+"""Frames: changes add up to the whole, nothing is told twice, and long runs have no longer frames."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
 from typing import Any
 
 import pytest
 import torch
 from page import Page
 
-from gradlab import Lab, Recipe, Run, tasks
+from gradlab import Lab, Recipe
 
 torch.set_num_threads(1)
-TURNS: dict[str, list[tuple[Any, Any]]] = {  # what is chosen or typed, and what it is worth
-    "zero_grad": [(True, True), (False, False)],
-    "set_to_none": [(True, True), (False, False)],
-    "accumulate": [("1", 1), ("3", 3), ("4", 4)],
-    "divide_loss": [(True, True), (False, False)],
-    "amp": [("off", "off"), ("bf16", "bf16"), ("fp16", "fp16")],
-    "clip": [("off", None), (0.5, 0.5), (5.0, 5.0)],
-    "optimizer": [("sgd", "sgd"), ("adam", "adam"), ("adamw", "adamw")],
-    "lr": [("0.01", 0.01), ("0.1", 0.1), ("1e-3", 0.001)],
-}
 
 
-class Pair:
-    """A Lab that is driven through its page, and a plain Run that is told the same."""
-
-    def __init__(self, task: str) -> None:
-        self.lab = Lab(task)
-        self.page = Page(self.lab)
-        self.run = Run(getattr(tasks, task)())
-
-    def act(self, chance: random.Random) -> None:
-        """Do one thing."""
-        page, run = self.page, self.run
-        kind = chance.choice(["turn", "turn", "play", "play", "statement", "update", "look", "bad", "reset"])
-        if kind == "turn":
-            name = chance.choice(list(TURNS))
-            typed, value = chance.choice(TURNS[name])
-            page.turn(name, typed)
-            if not run.at_boundary:
-                run.advance(updates=1)
-            run.switch(run.recipe.replace(**{name: value}))
-        elif kind == "play":
-            frames, updates = chance.randrange(1, 6), chance.randrange(1, 4)
-            page.play(frames, updates)
-            for _ in range(frames):
-                run.advance(updates=updates)
-        elif kind == "statement":
-            page.ask("statement")
-            run.step()
-        elif kind == "update":
-            page.ask("update")
-            run.advance(updates=1)
-        elif kind == "look":  # none of these may change anything
-            page.ask("zoom", low=1, high=6).ask("size", width=500, height=300).ask("press", what="batch 2").ask("pause")
-        elif kind == "bad":
-            page.turn("lr", "abc").ask("edit", text="for x in").ask("to_line", line=-1).ask("drag", name="lr", x=1, y=2)
-        elif chance.random() < 0.2:
-            page.ask("reset")
-            run.reset()
-
-    def check(self) -> None:
-        """The page tells of the same run."""
-        assert self.page.shown["updates"] == self.lab.runner.updates == self.run.updates
-        assert self.page.code() == self.run.source
-        for one, other in zip(self.lab.runner.model.parameters(), self.run.model.parameters(), strict=True):
-            assert torch.equal(one, other)
-
-
-@pytest.mark.parametrize("names", [("digits", "bowl"), ("spiral", "line")])
-def test_two_labs_at_once_train_as_plain_runs_do(names: tuple[str, str]) -> None:
-    chance = random.Random(10)
-    pairs = [Pair(name) for name in names]
-    for _ in range(120):
-        pair = chance.choice(pairs)
-        pair.act(chance)
-        pair.check()
-    for pair in pairs:
-        shown = pair.page.ask("pause").seen()
-        assert pair.page.ask("hello").seen() == shown
-
-
-@pytest.mark.parametrize("task", ["bowl", "line", "spiral", "digits"])
+@pytest.mark.parametrize("task", ["bowl", "digits"])
 def test_a_whole_frame_is_all_the_changes_before_it(task: str) -> None:
     page = Page(Lab(task))
     play = {"count": 8, "every": 16}
@@ -98,7 +28,7 @@ def test_a_whole_frame_is_all_the_changes_before_it(task: str) -> None:
     ]  # fmt: skip
     for do, more in steps:
         page.ask(do, **more)
-        shown, number = page.seen(), page.shown["f"]
+        number = page.shown["f"]
         page.ask("pause")  # what was not due while playing
         shown = page.seen()
         page.ask("hello")
@@ -133,15 +63,15 @@ def frame_bytes(page: Page, count: int) -> list[int]:
     return sorted(found)
 
 
-LATER = 100_000 if os.environ.get("GRADLAB_NIGHTLY") else 10_000  # updates
+LATER = 100_000 if os.environ.get("GRADLAB_NIGHTLY") else 5_000  # updates
 
 
 def test_a_frame_after_many_updates_is_no_longer_than_one_after_few() -> None:
     lab = Lab("bowl", Recipe(lr=0.05), panels=["loss", "gradient", "landscape"])
     lab.runner.advance(updates=1000)
-    early, whole = frame_bytes(Page(lab), 60), Page(lab).bytes
+    early, whole = frame_bytes(Page(lab), 40), Page(lab).bytes
     lab.runner.advance(updates=LATER - lab.runner.updates)
-    late = frame_bytes(Page(lab), 60)
+    late = frame_bytes(Page(lab), 40)
     assert sum(late) <= 1.2 * sum(early)
     assert late[-1] <= 1.2 * early[-1]
     assert Page(lab).bytes <= 1.2 * whole

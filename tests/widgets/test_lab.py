@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from page import Page
-from PIL import Image
 
 from gradlab import Lab, Recipe, Run, tasks
 from gradlab.widgets.frames import Pace
@@ -27,19 +24,10 @@ def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
     return all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-SWITCHES = [
-    ("zero_grad", False),
-    ("set_to_none", False),
-    ("accumulate", 4),
-    ("amp", "bf16"),
-    ("amp", "fp16"),
-    ("clip", 0.5),
-    ("optimizer", "adam"),
-    ("lr", 0.02),
-]
+SWITCHES = {"zero_grad": False, "set_to_none": False, "accumulate": 4, "amp": "fp16", "clip": 0.5, "lr": 0.02}
 
 
-@pytest.mark.parametrize(("name", "value"), SWITCHES)
+@pytest.mark.parametrize(("name", "value"), [*SWITCHES.items(), ("optimizer", "adam"), ("amp", "bf16")])
 def test_a_switch_changes_the_code_and_the_run_and_keeps_the_weights(name: str, value: Any) -> None:
     lab = Lab("line").run(3)
     page, before = Page(lab), weights(lab.runner)
@@ -85,37 +73,17 @@ def test_the_lab_trains_as_the_plain_loop_does() -> None:
     assert same(weights(lab.runner), [param.detach() for param in names["model"].parameters()])
 
 
-def test_a_switch_in_mid_update_completes_the_update_first() -> None:
-    lab = Lab("line").run(1).step(4)
+def test_what_a_change_brings_with_it_is_said() -> None:
+    lab = Lab("line", Recipe(optimizer="adam", lr=0.01)).run(1).step(4)
     page = Page(lab).turn("zero_grad", False)
     assert lab.runner.updates == 2
     assert "completed first" in page.note
-    assert page.code() == lab.runner.source == Recipe(lr=0.01, zero_grad=False).source()
-
-
-def test_a_new_optimizer_says_that_its_state_is_empty_and_keeps_the_weights() -> None:
-    lab = Lab("line", Recipe(optimizer="adam", lr=0.01)).run(5)
-    before = weights(lab.runner)
-    page = Page(lab).turn("optimizer", "adamw")
-    assert "its state starts empty" in page.note
-    assert same(weights(lab.runner), before)
-    assert lab.runner.updates == 5
-    assert "its state starts empty" not in page.turn("zero_grad", False).note
-
-
-def test_another_task_is_a_new_run_and_says_so() -> None:
-    lab = Lab("line").run(5)
-    page = Page(lab).turn("task", "spiral")
+    assert "its state starts empty" in page.turn("optimizer", "adamw").note
+    assert "its state starts empty" not in page.turn("zero_grad", True).note
+    assert "A new run" in page.turn("task", "spiral").note
     assert lab.runner.updates == page.shown["updates"] == 0
     assert lab.runner.task.name == page.values["task"] == "spiral"
-    assert "A new run" in page.note
     assert float(page.values["lr"]) == lab.runner.recipe.lr == tasks.spiral().lr
-
-
-def test_one_statement_lights_the_next_line() -> None:
-    page = Page(Lab("line"))
-    order = [page.ask("statement").shown["lit"] for _ in range(9)]
-    assert order == [[line, line] for line in (3, 4, 5, 6, 7, 8, 9, 10, 4)]
 
 
 def test_reset_shows_the_first_frame_again() -> None:
@@ -130,14 +98,13 @@ def test_reset_shows_the_first_frame_again() -> None:
 
 
 def test_the_warning_comes_with_a_reused_batch_and_goes_with_the_repair() -> None:
-    lab = Lab("digits")
-    assert lab.run(3).warning == ""
+    lab = Lab("digits").run(3)
     page = Page(lab)
-    assert page.alarm == ""
-    assert lab.switch(zero_grad=False).run(2).warning == "Step 5 applied batches 3 to 4 again: .grad was not cleared."
-    assert page.ask("pause").alarm == lab.warning
-    lab.switch(zero_grad=True).run(1)
-    assert lab.warning == page.ask("pause").alarm == ""
+    assert page.alarm == lab.warning == ""
+    page.turn("zero_grad", False).play(2).ask("pause")
+    assert page.alarm == lab.warning == "Step 5 applied batches 3 to 4 again: .grad was not cleared."
+    page.turn("zero_grad", True).play(1).ask("pause")
+    assert page.alarm == lab.warning == ""
 
 
 def test_an_edit_runs_and_a_switch_brings_the_recipe_back() -> None:
@@ -169,13 +136,11 @@ def test_a_loop_that_ends_says_so_and_stops_playing() -> None:
 
 
 def test_a_divergent_run_is_drawn_and_named() -> None:
-    lab = Lab("line", Recipe(lr=50.0)).run(60)
-    assert "diverged" in lab.warning
+    lab = Lab("digits", Recipe(lr=1e30), panels=["loss", "gradient", "picture", "landscape", "memory"]).run(20)
     page = Page(lab)
     assert page.alarm == lab.warning
-    assert list(page.panels) == ["loss", "gradient", "landscape", "memory"]
-    digits = Lab("digits", Recipe(lr=1e30), panels=["loss", "gradient", "picture", "landscape", "memory"]).run(20)
-    assert "diverged" in Page(digits).alarm
+    assert "diverged" in lab.warning
+    assert len(page.panels) == 5
 
 
 def test_fp16_brings_the_scaler_panel_and_takes_it_away() -> None:
@@ -200,9 +165,6 @@ def test_the_saved_output_has_a_picture_and_words_beside_the_widget() -> None:
     lab = Lab("line").run(5)
     bundle, shown = lab._repr_mimebundle_()
     assert set(bundle) == {"application/vnd.jupyter.widget-view+json", "image/png", "text/plain"}
-    width, _ = Image.open(io.BytesIO(base64.b64decode(bundle["image/png"]))).size
-    assert width >= 1200
-    assert shown["image/png"]["width"] * 2 == width  # drawn at double density
     assert bundle["text/plain"].startswith("line: update 5 · loss ")
     assert bundle["text/plain"].endswith(lab.runner.source), "the loop is kept, too"
     assert shown["image/png"]["alt"] == lab.text, "for who cannot see the picture"
@@ -216,9 +178,6 @@ def test_save_writes_a_picture_or_a_page(tmp_path: Path) -> None:
     assert page.startswith("<!doctype html>")
     assert "update 2" in page
     assert "startReplay" in page
-    assert len(page) < 500_000
-    with pytest.raises(ValueError, match=r"path must end in .png, .svg or .html, got 'x.gif'"):
-        lab.save("x.gif")
 
 
 @pytest.mark.parametrize("name", PRESETS)
@@ -228,6 +187,7 @@ def test_every_preset_runs(name: str) -> None:
     page = Page(lab)
     assert {*page.names(), "speed"} == {*PRESETS[name].controls, "unswitched"}
     assert page.note == PRESETS[name].say
+    assert (lab.runner.record.skips > 0) == (name == "fp16 overflow")
     assert [page.shown["speed"]] == [rate for words, rate in page.shown["speeds"] if words == PRESETS[name].speed]
 
 
@@ -240,28 +200,15 @@ def test_a_preset_plays_as_slowly_as_its_name_can_be_seen() -> None:
     assert speeds["fp16 overflow"] == 1  # the scale is halved at each update
 
 
-def test_a_speed_is_told_with_the_choice_of_speeds_and_without() -> None:
-    assert Page(Lab("line", speed="full speed")).shown["speed"] is None
-    assert Page(Lab("line", controls=["zero_grad"], speed="1 update/s")).shown["speed"] == 1
-    first = Lab("line", speed="10 updates/s").run(3).record(3).tracks[0].frames[0]
-    assert first["speed"] == 10
-
-
-def test_the_overflow_preset_shows_an_overflow() -> None:
-    lab = Lab.preset("fp16 overflow").run(20)
-    assert lab.runner.record.skips > 0
-    assert lab.runner.loss_scale < 65536
-
-
-def test_controls_show_only_what_is_asked_for() -> None:
-    page = Page(Lab("line", controls=["zero_grad"], panels=["loss"]))
+def test_controls_show_only_what_is_asked_for_and_a_speed_is_told_all_the_same() -> None:
+    page = Page(Lab("line", controls=["zero_grad"], panels=["loss"], speed="1 update/s"))
     assert page.names() == ["zero_grad", "unswitched"]
-    assert (
-        Page(Lab("line", controls=["speed"])).names() == Page(Lab("line", panels=["memory"], controls=[])).names() == []
-    )
+    for none in (["speed"], []):
+        assert Page(Lab("line", controls=none, panels=["memory"])).names() == []
     assert list(page.panels) == page.shown["order"] == ["loss"]
-    assert page.shown["speeds"] == []
-    assert page.shown["editable"] is False
+    assert (page.shown["speeds"], page.shown["speed"], page.shown["editable"]) == ([], 1, False)
+    assert Page(Lab("line", speed="full speed")).shown["speed"] is None
+    assert Lab("line", speed="10 updates/s").record(3).tracks[0].frames[0]["speed"] == 10
 
 
 @pytest.mark.parametrize("change", ["switch", "edit"])

@@ -7,6 +7,8 @@ import html
 import importlib
 import json
 import re
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -14,7 +16,7 @@ from gradlab import predict
 from gradlab.widgets import learner_record
 from gradlab.widgets.learner_record import LearnerRecord
 from gradlab.widgets.predict import Prediction
-from gradlab.widgets.question import Question, find_question, read_question
+from gradlab.widgets.question import read_question
 
 ENTRY = {
     "question": "What is in `.grad` if a < b?",
@@ -50,21 +52,20 @@ def opened(page: str) -> dict[str, object]:
     return json.loads(bytes(sealed[at] ^ name[at % len(name)] for at in range(len(sealed))))
 
 
-def test_the_first_guess_counts() -> None:
+def test_the_first_guess_counts_also_when_its_cell_is_run_again() -> None:
     asked = predict(NAME)
-    assert asked.guess is None
-    assert asked.right is None
-    wrong, other = asked.options[0], asked.options[1]
-    asked.choose(wrong)
-    asked.choose(other)
-    assert asked.guess == wrong
-    assert asked.right is False
-    assert live(asked).guess == 0
-    assert live(asked).tally == "Your guesses so far: 0 of 1 right."
+    assert (asked.guess, asked.right) == (None, None)
+    asked.choose(asked.options[0])
+    asked.choose(asked.options[1])
+    for shown in (asked, predict(NAME)):
+        assert (shown.guess, shown.right) == (asked.options[0], False)
+        assert (live(shown).guess, live(shown).tally) == (0, "Your guesses so far: 0 of 1 right.")
 
 
 def test_a_click_in_the_browser_is_a_guess_and_the_first_one_counts() -> None:
     asked = made_up()
+    live(asked).guess = 7  # none of the options
+    assert asked.guess is None
     live(asked).guess = 0
     assert asked.right is True
     live(asked).guess = 2  # another view of the same question, late
@@ -72,29 +73,17 @@ def test_a_click_in_the_browser_is_a_guess_and_the_first_one_counts() -> None:
     assert live(asked).guess == 0
 
 
-def test_one_can_bet_again_in_another_kernel_and_the_first_guess_counts() -> None:
-    record = LearnerRecord(lambda: None)
-    made_up(kept=learner_record.Guesses(record)).choose("none")
-    asked = made_up(kept=learner_record.Guesses(record))
+def test_one_can_bet_again_in_another_kernel_and_the_first_guess_counts(tmp_path: Path) -> None:
+    def kernel() -> learner_record.Guesses:
+        return learner_record.Guesses(LearnerRecord(lambda: tmp_path / "record.jsonl"))
+
+    made_up(kept=kernel()).choose("none")
+    made_up("98/of-another-notebook", kernel()).choose("the sum")
+    asked = made_up(kept=kernel())
     assert (asked.guess, asked.earlier) == (None, "none")
     asked.choose("the sum")
     assert asked.right is True
-    assert live(asked).tally == "Your guesses so far: 0 of 1 right."
-
-
-def test_a_choice_that_is_none_is_ignored() -> None:
-    asked = made_up()
-    live(asked).guess = 7
-    assert asked.guess is None
-
-
-def test_a_guess_is_kept_when_its_cell_is_run_again() -> None:
-    first = predict(NAME)
-    first.choose(first.options[-1])
-    again = predict(NAME)
-    assert again.guess == first.guess
-    assert live(again).guess == live(first).guess
-    assert "1 of 1 right" in live(again).tally
+    assert live(asked).tally == "Your guesses so far: 0 of 1 right in this notebook, 1 of 2 in the series."
 
 
 def test_an_option_that_is_gone_can_be_chosen_anew() -> None:
@@ -140,58 +129,35 @@ def test_without_scripts_the_words_stay() -> None:
     )
 
 
-def test_a_guess_that_is_no_option_is_refused() -> None:
-    with pytest.raises(ValueError, match="guess must be one of 'the sum', 'the last', 'none', got 'both'"):
-        made_up().choose("both")
+def entry(**wrong: object) -> object:
+    return read_question("99/made-up", ENTRY | wrong)
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        (
-            "03/where-do-weights-go",
-            r"no question '03/where-do-weights-go'; near names are '03/where-do-the-weights-go'",
-        ),
-        ("where-do-the-weights-go", r"near names are '03/where-do-the-weights-go'"),
-        ("04/where-do-the-weights-go", r"near names are '03/where-do-the-weights-go'"),
-        ("03/q", r"notebook 03 has 03/where-do-the-weights-go, "),
-        ("", r"begins with the number of a notebook: 00, 01"),
-        ("../../x", r"there is no question '\.\./\.\./x'"),
-    ],
-)
-def test_an_unknown_name_is_answered_with_near_ones(name: str, words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        predict(name)
+RIGHT, *WRONG = ENTRY["options"]
+MANY = [{"text": str(number), "remark": "No."} for number in range(7)]
+NEAR = "near names are '03/where-do-the-weights-go'"
+BAD = [
+    (lambda: made_up().choose("both"), "guess must be one of 'the sum', 'the last', 'none', got 'both'"),
+    (lambda: predict("03/where-do-weights-go"), f"no question '03/where-do-weights-go'; {NEAR}"),
+    (lambda: predict("where-do-the-weights-go"), NEAR),
+    (lambda: predict("04/where-do-the-weights-go"), NEAR),
+    (lambda: predict("03/q"), "notebook 03 has 03/where-do-the-weights-go, "),
+    (lambda: predict(""), "begins with the number of a notebook: 00, 01"),
+    (lambda: predict("../../x"), r"there is no question '\.\./\.\./x'"),
+    (lambda: predict(None), "the name must be a text such as"),
+    (lambda: entry(why=" "), "question 99/made-up: no text may be empty, got ' '"),
+    (lambda: entry(answer="the sum"), "99/made-up: it must have options, question, why, got answer"),
+    (lambda: entry(options=[RIGHT]), "it must have 2 to 6 options, got 1"),
+    (lambda: entry(options=MANY), "it must have 2 to 6 options, got 7"),
+    (lambda: entry(options=WRONG), "exactly one option must have right = true, got 0"),
+    (lambda: entry(options=[RIGHT, {"text": "b", "right": True}]), "exactly one .* got 2"),
+    (lambda: entry(options=[RIGHT, {"text": "b"}]), "an option has a text, and a remark or right = true"),
+    (lambda: entry(options=[RIGHT, {"text": "b", "remark": ""}]), "no text may be empty"),
+    (lambda: entry(options=[RIGHT, {"text": "the sum", "remark": "No."}]), "its options must differ"),
+]
 
 
-@pytest.mark.parametrize("name", [1, None, ["03/x"]])
-def test_a_name_is_a_text(name: object) -> None:
-    with pytest.raises(TypeError, match="the name must be a text such as"):
-        predict(name)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"why": " "}, "no text may be empty, got ' '"),
-        ({"question": ""}, "no text may be empty"),
-        ({"answer": "the sum"}, "it must have options, question, why, got answer"),
-        ({"options": ENTRY["options"][:1]}, "it must have 2 to 6 options, got 1"),
-        ({"options": [{"text": str(i), "remark": "No."} for i in range(7)]}, "it must have 2 to 6 options, got 7"),
-        ({"options": ENTRY["options"][1:]}, "exactly one option must have right = true, got 0"),
-        ({"options": [ENTRY["options"][0], {"text": "b", "right": True}]}, "exactly one .* got 2"),
-        ({"options": [ENTRY["options"][0], {"text": "b"}]}, "an option has a text, and a remark or right = true"),
-        ({"options": [ENTRY["options"][0], {"text": "b", "remark": ""}]}, "no text may be empty"),
-        ({"options": [ENTRY["options"][0], {"text": "the sum", "remark": "No."}]}, "its options must differ"),
-    ],
-)
-def test_an_entry_that_is_not_complete_is_named(wrong: dict[str, object], words: str) -> None:
-    with pytest.raises(ValueError, match=f"question 99/made-up: {words}"):
-        read_question("99/made-up", ENTRY | wrong)
-
-
-def test_a_question_is_read_as_it_is_written() -> None:
-    question = find_question(NAME)
-    assert isinstance(question, Question)
-    assert question.name == NAME
-    assert question.options[question.answer].remark == ""
+@pytest.mark.parametrize(("call", "words"), BAD)
+def test_bad_input_is_named(call: Callable[[], object], words: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=words):
+        call()

@@ -15,26 +15,22 @@ def compare_with(**wrong: Any) -> object:
     return compare(**{"task": "line", "recipes": {"a": Recipe(lr=0.01)}, "updates": 3, **wrong})
 
 
-def record(**wrong: Any) -> object:
+def record(**wrong: Any) -> Any:
     return Lab("bowl").record(**wrong)
 
 
 BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: Lab("digitz"), r"'bowl', 'line', .*'digits', .*got 'digitz'"),
     (lambda: Lab(3), r"task must be a Task or one of .*got 3"),
-    (lambda: Lab(float("nan")), r"task must be .*got nan"),
     (lambda: Lab("line", recipe="fast"), r"recipe must be a gradlab.Recipe, got 'fast'"),
     (lambda: Lab("line", controls="zero_grad"), r"controls must be a list of names .*got 'zero_grad'"),
     (lambda: Lab("line", controls=["zerograd"]), r"controls must be names out of .*got 'zerograd'"),
-    (lambda: Lab("line", controls=7), r"controls must be a list .*got 7"),
     (lambda: Lab("line", panels=["los"]), r"panels must be names out of loss, .*got 'los'"),
     (lambda: Lab("line", speed="fast"), r"speed must be one of statements, 1 update/s, .*got 'fast'"),
-    (lambda: Lab("line", speed=[60]), r"speed must be one of .*got \[60\]"),
     (lambda: Lab("line", panels=[]), r"panels must .*got \[\]"),
     (lambda: Lab("line", panels=[float("inf")]), r"panels must be names out of .*got inf"),
     (lambda: Lab("line", panels=["picture"]), r"panels .*line.*picture"),
     (lambda: Lab("line").run(-1), r"updates must be a whole number from 0, got -1"),
-    (lambda: Lab("line").run(float("nan")), r"updates must be .*got nan"),
     (lambda: Lab("line").run(True), r"updates must be .*got True"),
     (lambda: Lab("line").step(-1), r"statements must be a whole number from 0, got -1"),
     (lambda: Lab("line").step(2.0), r"statements must be .*got 2.0"),  # type: ignore[arg-type]
@@ -43,10 +39,8 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: Lab("line").switch(lr=-1), r"lr must be a finite number above 0, got -1"),
     (lambda: Lab("line").switch(learning_rate=1), r"must be one of .*'lr', got 'learning_rate'"),
     (lambda: Lab.preset("no such"), r"name must be one of 'healthy', .*got 'no such'"),
-    (lambda: Lab.preset(None), r"name must be one of .*got None"),
     (lambda: ForecastLab("llama-9b"), r"must be one of 'gpt2-1.5b', .*got 'llama-9b'"),
     (lambda: ForecastLab(batch=0), r"batch must be a whole number, 1 to .*got 0"),
-    (lambda: ForecastLab(batch=True), r"batch must be .*got True"),
     (lambda: ForecastLab(context=1.5), r"context must be a whole number.*got 1.5"),  # type: ignore[arg-type]
     (lambda: ForecastLab(checkpoint="yes"), r"checkpoint must be True or False, got 'yes'"),  # type: ignore[arg-type]
     (lambda: ForecastLab(recipe="fast"), r"recipe must be a gradlab.Recipe, got 'fast'"),  # type: ignore[arg-type]
@@ -54,44 +48,24 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: ForecastLab().run(optimiser="sgd"), r"must be one of .*got 'optimiser'"),
     (lambda: ForecastLab().run(amp="on"), r"amp must be one of .*got 'on'"),
     (lambda: ForecastLab().save("x.gif"), r"path must end in .png or .svg, got 'x.gif'"),
-    (lambda: record(**{"updates": 0}), "updates must be a whole number, 1 to 1,000, got 0"),
-    (lambda: record(**{"updates": 2.5}), "got 2.5"),
-    (lambda: record(**{"updates": 10, "switches": "zero_grad"}), "switches must be names"),
-    (lambda: record(**{"updates": 10, "switches": ["zero"]}), "switches must be among zero_grad"),
-    (lambda: record(**{"updates": 10, "switches": ["lr"]}), "must give lr its values"),
-    (
-        lambda: record(**{"updates": 10, "switches": {"lr": [-1]}}),
-        "lr must be a finite number above 0, got -1",
-    ),
-    (
-        lambda: record(updates=10, switches=["zero_grad"], marks=[10]),
-        "marks must be whole numbers, 1 to 9",
-    ),
-    (
-        lambda: record(updates=200, switches=["zero_grad"], marks=range(1, 100)),
-        "at most 64 runs",
-    ),
-    (lambda: Lab("bowl").record(2).save("x.pdf"), r"must end in \.html, got"),
-    (lambda: compare_with(**{"task": 5}), r"task must be a Task or one of .*got 5"),
-    (lambda: compare_with(**{"task": "lines"}), r"got 'lines'"),
-    (lambda: compare_with(**{"recipes": [Recipe()]}), r"recipes must be a mapping .*got \["),
-    (lambda: compare_with(**{"recipes": {}}), r"recipes must be 1 to 7 of them, got 0"),
-    (
-        lambda: compare_with(**{"recipes": {f"{i}": Recipe() for i in range(9)}}),
-        r"recipes must be 1 to 7 of them, got 9",
-    ),
-    (lambda: compare_with(**{"recipes": {"a": "sgd"}}), r"recipes\['a'\] must be a gradlab.Recipe, got 'sgd'"),
-    (lambda: compare_with(**{"recipes": {1: Recipe()}}), r"labels that are texts, got 1"),
-    (lambda: compare_with(**{"recipes": {" ": Recipe()}}), r"labels that are texts, got ' '"),
-    (lambda: compare_with(**{"updates": 0}), r"updates must be a whole number from 1, got 0"),
-    (lambda: compare_with(**{"updates": -3}), r"updates must be .*got -3"),
-    (lambda: compare_with(**{"updates": 2.5}), r"updates must be .*got 2.5"),
-    (lambda: compare_with(**{"updates": True}), r"updates must be .*got True"),
-    (lambda: compare_with(**{"updates": float("nan")}), r"updates must be .*got nan"),
-    (lambda: compare_with(**{"updates": float("inf")}), r"updates must be .*got inf"),
-    (lambda: compare_with(**{"updates": "10"}), r"updates must be .*got '10'"),
-    (lambda: compare_with(**{"seed": -1}), r"seed must be a whole number, 0 to .*got -1"),
-    (lambda: compare_with(**{"seed": None}), r"seed must be .*got None"),
+    (lambda: record(updates=0), "updates must be a whole number, 1 to 1,000, got 0"),
+    (lambda: record(updates=10, switches="zero_grad"), "switches must be names"),
+    (lambda: record(updates=10, switches=["zero"]), "switches must be among zero_grad"),
+    (lambda: record(updates=10, switches=["lr"]), "must give lr its values"),
+    (lambda: record(updates=10, switches={"lr": [-1]}), "lr must be a finite number above 0, got -1"),
+    (lambda: record(updates=10, switches=["zero_grad"], marks=[10]), "marks must be whole numbers, 1 to 9"),
+    (lambda: record(updates=200, switches=["zero_grad"], marks=range(1, 100)), "at most 64 runs"),
+    (lambda: record(updates=2).save("x.pdf"), r"must end in \.html, got"),
+    (lambda: compare_with(task=5), r"task must be a Task or one of .*got 5"),
+    (lambda: compare_with(task="lines"), r"got 'lines'"),
+    (lambda: compare_with(recipes=[Recipe()]), r"recipes must be a mapping .*got \["),
+    (lambda: compare_with(recipes={}), r"recipes must be 1 to 7 of them, got 0"),
+    (lambda: compare_with(recipes={f"{i}": Recipe() for i in range(9)}), r"recipes must be 1 to 7 of them, got 9"),
+    (lambda: compare_with(recipes={"a": "sgd"}), r"recipes\['a'\] must be a gradlab.Recipe, got 'sgd'"),
+    (lambda: compare_with(recipes={1: Recipe()}), r"labels that are texts, got 1"),
+    (lambda: compare_with(updates=0), r"updates must be a whole number from 1, got 0"),
+    (lambda: compare_with(seed=-1), r"seed must be a whole number, 0 to .*got -1"),
+    (lambda: Lab("line").save("x.gif"), r"path must end in .png, .svg or .html, got 'x.gif'"),
 ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 from typing import Any
@@ -25,13 +26,11 @@ def weights(run: Run) -> list[list[float]]:
 WINDOW = r"accumulate must be (a whole number, )?1 to 16, got "
 POSITIVE = " must be (None or )?a finite number above 0, got "
 TYPED: list[tuple[str, Any, str]] = [
-    *(("accumulate", typed, WINDOW) for typed in ("2.5", "1e400", "", "abc", "-1", "0", "17", "1_0", "١", "4 5")),
-    *(("accumulate", typed, WINDOW) for typed in ("1e1", "0x4")),
+    *(("accumulate", typed, WINDOW) for typed in ("2.5", "1e400", "", "17", "1_0", "١", "4 5", "1e1", "0x4")),
     *(("accumulate", typed, WINDOW) for typed in (2.5, True, None, [4], 10**400)),
-    *(("lr", typed, "lr" + POSITIVE) for typed in ("1e400", "", "abc", "-1", "0", "1_0", "١", "0,1")),
-    *(("lr", typed, "lr" + POSITIVE) for typed in ("nan", "inf", "-inf", "1e-400")),
+    *(("lr", typed, "lr" + POSITIVE) for typed in ("1e400", "", "abc", "-1", "0", "1_0", "١", "0,1", "nan", "1e-400")),
     *(("lr", typed, "lr" + POSITIVE) for typed in (True, None, {}, 10**400, -0.5)),
-    *(("clip", typed, "clip" + POSITIVE) for typed in ("1e400", "", "abc", "-1", "1_0", "١", "of", [], False)),
+    *(("clip", typed, "clip" + POSITIVE) for typed in ("", "-1", "of", [], False)),
 ]  # fmt: skip
 
 
@@ -112,45 +111,52 @@ def test_a_line_that_cannot_be_run_to_is_told(line: int, said: str) -> None:
 def test_dragged_weights_begin_a_run_from_there() -> None:
     lab = Lab("bowl", Recipe(lr=0.2)).run(5)
     page = Page(lab)
-    page.ask("drag", name="weights", x=-0.5, y=1.25)
-    assert weights(lab.runner) == [[-0.5, 1.25]]
+    page.ask("drag", name="weights", x=0.75, y=-0.5)
+    assert weights(lab.runner) == [[0.75, -0.5]]
     assert page.shown["updates"] == 0
     assert "where you put the weights" in page.note
+    panel = page.panels["landscape"]
+    mark = panel.draggable("weights")
+    ((x, y),) = panel.points(panel.ids[panel.marks.index(mark)])
+    for place, axis, weight in zip((x, y), (mark["drag"]["x"], mark["drag"]["y"]), (0.75, -0.5), strict=True):
+        assert axis["start"] + axis["per_pixel"] * place == pytest.approx(weight, abs=abs(axis["per_pixel"]))
     page.play(7)
-    model = tasks.bowl().build(0)  # a loop of our own from there
-    with torch.no_grad():
-        next(iter(model.parameters())).copy_(torch.tensor([-0.5, 1.25]).view_as(next(iter(model.parameters()))))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
     task = tasks.bowl()
+    model = task.build(0)  # a loop of our own from there
+    (weight,) = model.parameters()
+    weight.data = torch.tensor([0.75, -0.5]).view_as(weight)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.2)
     for at in range(7):
         x, y = task.batches[at % len(task.batches)]
         optimizer.zero_grad()
         task.loss_fn(model(x), y).backward()
         optimizer.step()
-    assert weights(lab.runner) == [param.flatten().tolist() for param in model.parameters()]
+    assert weights(lab.runner) == [weight.flatten().tolist()]
     page.ask("reset")
-    assert weights(lab.runner) == [[-0.5, 1.25]], "reset goes back to where they were put"
+    assert weights(lab.runner) == [[0.75, -0.5]], "reset goes back to where they were put"
     page.turn("task", "line")
     assert lab.runner.start_weights is None
 
 
-def test_the_mark_of_the_weights_is_where_they_are_and_reads_as_what_they_are() -> None:
-    lab = Lab("bowl")
-    page = Page(lab).ask("drag", name="weights", x=0.75, y=-0.5)
-    panel = page.panels["landscape"]
-    mark = panel.draggable("weights")
-    ((x, y),) = panel.points(panel.ids[panel.marks.index(mark)])
-    axes = mark["drag"]["x"], mark["drag"]["y"]
-    read = [axis["start"] + axis["per_pixel"] * place for axis, place in zip(axes, (x, y), strict=True)]
-    assert read == pytest.approx([0.75, -0.5], abs=max(abs(axis["per_pixel"]) for axis in axes))
+NO_BATCHES = ["", "batch", "batch ", "batch -1", "batch ١", "batch 1.5", "weights 3", "batch 1 2"]
+NO_RANGES: list[Any] = [(5, 6.5), (-9, -3), ("a", 3), (True, 40), (10**400, 3), ([], {})]
+REFUSED: list[tuple[str, str, dict[str, Any], str]] = [
+    *(("bowl", "drag", {"name": name, "x": 0, "y": 0}, "can be dragged are the weights") for name in ("lr", "")),
+    ("digits", "drag", {"name": "weights", "x": 0, "y": 0}, "can be dragged are the weights"),
+    *(("line", "press", {"what": what}, "what can be pressed is a batch") for what in NO_BATCHES),
+    *(
+        ("line", "zoom", {"low": low, "high": high}, "at least two updates|must be a finite number")
+        for low, high in NO_RANGES
+    ),
+]
 
 
-@pytest.mark.parametrize(("task", "name"), [("digits", "weights"), ("bowl", "lr"), ("bowl", "")])
-def test_what_cannot_be_dragged_is_told(task: str, name: str) -> None:
-    lab = Lab(task).run(2)
-    page, before = Page(lab), weights(lab.runner)
-    assert "what can be dragged are the weights" in page.ask("drag", name=name, x=0, y=0).note
-    assert weights(lab.runner) == before
+@pytest.mark.parametrize(("task", "do", "more", "said"), REFUSED)
+def test_what_cannot_be_dragged_pressed_or_shown_is_told(task: str, do: str, more: dict[str, Any], said: str) -> None:
+    page = Page(Lab(task).run(20))
+    before = page.seen()
+    assert re.search(said, page.ask(do, **more).note)
+    assert {**page.seen(), "note": ""} == {**before, "note": ""}
 
 
 def test_zoom_shows_some_of_the_updates_and_changes_nothing_else() -> None:
@@ -171,15 +177,6 @@ def test_zoom_shows_some_of_the_updates_and_changes_nothing_else() -> None:
     assert page.ask("reset").shown["zoomed"] is False
 
 
-@pytest.mark.parametrize(("low", "high"), [(5, 6.5), (-9, -3), ("a", 3), (True, 40), (10**400, 3), ([], {})])
-def test_a_range_that_cannot_be_shown_is_told(low: Any, high: Any) -> None:
-    page = Page(Lab("line").run(20))
-    before = vars(page.panels["loss"])
-    assert re.search("at least two updates|must be a finite number", page.ask("zoom", low=low, high=high).note)
-    assert page.shown["zoomed"] is False
-    assert vars(page.panels["loss"]) == before
-
-
 def test_a_batch_that_is_pressed_is_explained() -> None:
     lab = Lab("line", Recipe(lr=0.01, accumulate=2, zero_grad=False)).run(2)
     page = Page(lab)
@@ -198,11 +195,6 @@ def test_a_batch_that_is_pressed_is_explained() -> None:
     assert "It is no longer in .grad" in page.ask("press", what="batch 1").note
     newest = lab.runner.provenance.backwards
     assert f"in epoch {1 + (newest - 1) // batches}." in page.ask("press", what=f"batch {newest}").note
-
-
-@pytest.mark.parametrize("what", ["", "batch", "batch ", "batch -1", "batch ١", "batch 1.5", "weights 3", "batch 1 2"])
-def test_what_cannot_be_pressed_is_told(what: str) -> None:
-    assert "what can be pressed is a batch" in Page(Lab("line").run(2)).ask("press", what=what).note
 
 
 def test_panels_are_laid_out_for_the_room_there_is() -> None:
@@ -232,14 +224,9 @@ def test_an_interrupt_ends_the_playing_and_says_so() -> None:
     page.play(2)
     assert lab.runner.updates == 5
     assert not page.stopped
-
-
-def test_an_interrupt_that_came_before_a_pause_does_not_stop_the_next_play() -> None:
-    lab = Lab("line")
-    page = Page(lab).play(3)
     lab.controller.interrupted = True
     page.ask("pause").play(2)
-    assert lab.runner.updates == 5
+    assert lab.runner.updates == 7, "what came before a pause does not stop the next play"
 
 
 def test_an_interrupt_while_the_loop_runs_is_said_and_the_lab_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -301,7 +288,7 @@ VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(8 if os.environ.get("GRADLAB_NIGHTLY") else 1))
 def test_random_requests_never_raise(seed: int) -> None:
     chance = random.Random(seed)
     lab = Lab("bowl", controls=["task", "zero_grad", "lr", "card", "edit", "speed"])
@@ -327,5 +314,6 @@ def test_what_was_asked_for_before_the_end_was_known_trains_no_further() -> None
     assert lab.runner.updates == 0
     assert "AttributeError" in page.note
     assert not page.stopped, "that would end what is played next"
+    assert not page.ask("pause").stopped
     page.ask("frames", **{**ask, "play": 2})
     assert lab.runner.updates == len(page.frames)

@@ -67,14 +67,10 @@ def test_the_line_that_ran_is_lit_and_what_a_switch_changed_is_marked() -> None:
     assert sorted(filter(None, marked.values())) == ["\u2217", "\u25b6"]
 
 
-def rows(still: Still) -> list[int]:
-    """The width of each row."""
-    return [sum(each.width for each in still.panels[at : at + 2]) for at in range(0, len(still.panels), 2)]
-
-
 def test_every_row_is_full_and_nothing_is_cut(lab: Lab) -> None:
     still = lab.shown.still()
-    assert len(set(rows(still))) == 1, "no holes"
+    rows = [sum(each.width for each in still.panels[at : at + 2]) for at in range(0, len(still.panels), 2)]
+    assert len(set(rows)) == 1, "no holes"
     assert all("\u2026" not in text for each in still.panels for text in each.texts())
     for each in still.panels:
         if each is not loop_in(still):
@@ -84,8 +80,9 @@ def test_every_row_is_full_and_nothing_is_cut(lab: Lab) -> None:
             assert mark.x + wide(mark.text, mark.size, False) <= loop_in(still).width, "on its side of the panels"
 
 
-def test_it_is_as_wide_as_a_lab_and_its_png_tells_so(lab: Lab) -> None:
-    data, more = lab._repr_mimebundle_()
+@pytest.mark.parametrize("name", ["one panel", "all switches"])
+def test_it_is_as_wide_as_a_lab_and_its_png_tells_so(name: str) -> None:
+    data, more = LABS[name]()._repr_mimebundle_()
     wide, tall = Image.open(io.BytesIO(base64.b64decode(data["image/png"]))).size
     assert more["image/png"]["width"] == wide // 2 == 930
     assert tall // 2 <= 660
