@@ -166,15 +166,11 @@ def test_a_part_that_points_backwards_has_a_negative_share(model: nn.Linear, boo
     assert measured(book).parts[-1].across >= 0
 
 
-def test_a_single_batch_is_the_whole_sum(model: nn.Linear, book: Provenance) -> None:
+def test_nothing_inside_is_no_part_and_a_single_batch_is_the_whole_sum(model: nn.Linear, book: Provenance) -> None:
+    assert measured(book) == Contributions((), 0.0)
     add(model, 3, 4)
     (part,) = measured(book).parts
     assert (part.batches, part.stale, part.share, part.along, part.across) == ((1, 1), False, 1.0, 5.0, 0.0)
-
-
-def test_nothing_inside_is_no_part(model: nn.Linear, book: Provenance) -> None:
-    assert measured(book) == Contributions((), 0.0)
-    add(model, 1, 1)
     model.zero_grad(set_to_none=False)
     assert measured(book) == Contributions((), 0.0)
 
@@ -213,24 +209,6 @@ def test_keeping_may_begin_late(model: nn.Linear) -> None:
     book.keeps_contributions = True
     add(model, 0, 1)
     assert places(book) == [((1, 2), [3.0, 0.0]), ((3, 3), [0.0, 1.0])]
-
-
-def test_a_gradient_that_is_only_asked_for_is_no_contribution(model: nn.Linear, book: Provenance) -> None:
-    add(model, 1, 0)
-    torch.autograd.grad(model(torch.ones(1, 2)).sum(), model.parameters())
-    add(model, 0, 1)
-    assert places(book) == [((1, 1), [1.0, 0.0]), ((2, 2), [0.0, 1.0])]
-
-
-def test_parameters_may_be_cleared_one_by_one() -> None:
-    model = nn.Linear(1, 1)
-    book = Provenance(model.named_parameters())
-    book.keeps_contributions = True
-    for number in (1.0, 2.0):
-        model(torch.tensor([[number]])).sum().backward()
-        if number == 1:
-            model.bias.grad = None
-    assert places(book) == [((1, 1), [1.0, 0.0]), ((2, 2), [2.0, 1.0])]
 
 
 def test_a_pass_that_misses_a_parameter_leaves_nothing_of_an_earlier_one_there() -> None:

@@ -42,38 +42,6 @@ def small() -> tuple[nn.Sequential, Tensor]:
     return nn.Sequential(nn.Linear(64, 128), nn.Tanh(), nn.Linear(128, 64)), torch.randn(32, 64)
 
 
-@story
-def a_small_view_keeps_a_large_storage():
-    def run():
-        big = torch.randn(1000, 100)
-        view = big[0]
-        del big
-        mark()
-        copied = view.clone()
-        del view
-        mark()
-        return copied
-
-    return run
-
-
-@story
-def tied_weights():
-    token, head = nn.Embedding(500, 32), nn.Linear(32, 500, bias=False)
-    head.weight = token.weight
-    words, optimizer = torch.randint(0, 500, (16,)), torch.optim.Adam(token.parameters())
-
-    def run():
-        for _ in range(2):
-            optimizer.zero_grad()
-            head(token(words)).sum().backward()
-            mark()
-            optimizer.step()
-            mark()
-
-    return run
-
-
 def stepping(name: str, make: Callable[..., torch.optim.Optimizer], to_none: bool = True, **options: Any) -> None:
     def built():
         model, x = small()
@@ -147,45 +115,23 @@ def gradients_handed_over_expanded_transposed_accumulated():
 
 
 @story
-def the_copies_that_autocast_keeps():
+def a_reentrant_checkpoint():
     model, x = small()
+    model.append(nn.Dropout(0.1))
+    x.requires_grad_()
 
     def run():
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            first = model(x)
+        for _ in range(2):
+            h = checkpoint(model, x, use_reentrant=True)
             mark()
-            second = model(x)
+            h = checkpoint(model, h, use_reentrant=True)
             mark()
-        mark()
-        (first + second).sum().backward()
-        mark()
-        del first, second
-        mark()
+            h.sum().backward()
+            mark()
+            del h
+            mark()
 
     return run
-
-
-@pytest.mark.parametrize("reentrant", [True, False])
-def test_checkpointing(reentrant: bool) -> None:
-    def make():
-        model, x = small()
-        model.append(nn.Dropout(0.1))
-        x.requires_grad_()
-
-        def run():
-            for _ in range(2):
-                h = checkpoint(model, x, use_reentrant=reentrant)
-                mark()
-                h = checkpoint(model, h, use_reentrant=reentrant)
-                mark()
-                h.sum().backward()
-                mark()
-                del h
-                mark()
-
-        return run
-
-    compare(make)
 
 
 @story
@@ -242,21 +188,6 @@ def resized_and_set_storages():
         mark()
         a.untyped_storage().resize_(0)
         a.detach()  # the Ledger hears of it with the next operation
-        mark()
-
-    return run
-
-
-@story
-def a_parameter_gets_other_data():
-    p = nn.Parameter(torch.randn(100, 100))
-
-    def run():
-        p.data = torch.randn(200, 200)
-        mark()
-        p.data = p.data.to(torch.bfloat16)
-        mark()
-        p.data = torch.empty(0)
         mark()
 
     return run
@@ -374,47 +305,6 @@ def hooks_of_the_users_own():
 
 
 @story
-def recurrent():
-    lstm, gru = nn.LSTM(32, 64, 2, batch_first=True, dropout=0.1), nn.GRU(64, 32, bidirectional=True)
-    x, optimizer = torch.randn(8, 12, 32), torch.optim.SGD([*lstm.parameters(), *gru.parameters()], lr=0.1)
-
-    def run():
-        for _ in range(2):
-            optimizer.zero_grad()
-            h, _ = lstm(x)
-            mark()
-            h, _ = gru(h)
-            mark()
-            h.sum().backward()
-            mark()
-            optimizer.step()
-            mark()
-
-    return run
-
-
-@story
-def gradients_set_kept_and_taken_away_by_hand():
-    model, x = small()
-    p = model[0].weight
-
-    def run():
-        model(x).sum().backward()
-        mark()
-        kept = p.grad
-        model.zero_grad()
-        mark()
-        p.grad = torch.zeros_like(p)
-        mark()
-        del kept
-        mark()
-        p.grad = None
-        mark()
-
-    return run
-
-
-@story
 def copies_and_pickles():
     model, x = small()
 
@@ -499,22 +389,6 @@ def a_model_made_inside_and_moved():
 
 
 @story
-def attention_in_training_and_in_evaluation():
-    layer, x = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True), torch.randn(4, 16, 32)
-
-    def run():
-        layer(x).sum().backward()
-        mark()
-        layer.eval()
-        with torch.no_grad():
-            y = layer(x)
-        mark()
-        return y
-
-    return run
-
-
-@story
 def scaled_and_clipped():
     model, x = small()
     optimizer, scaler = torch.optim.SGD(model.parameters(), lr=0.1), torch.amp.GradScaler("cpu")
@@ -581,20 +455,16 @@ class Numbers(torch.utils.data.Dataset):
         return torch.full((64,), float(i)), i % 3
 
 
-@story
-def batches_from_a_data_loader():
-    model, _ = small()
-
-    def run():
-        for x, _ in torch.utils.data.DataLoader(Numbers(), batch_size=8):
-            model(x).sum().backward()
-            mark()
-
-    return run
-
-
-def compare(make: Callable[[], Callable[[], Any]]) -> None:
-    """Run a story twice: under the allocator's eyes, then under the Ledger's."""
+@pytest.mark.filterwarnings("ignore:Using `torch.compile")  # of any global module hook, such as the Ledger's
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(make, id=name, marks=[pytest.mark.slow] if name == "a_compiled_model" else [])
+        for name, make in STORIES.items()
+    ],
+)
+def test_every_moment_is_the_allocators(make: Callable[[], Callable[[], Any]]) -> None:
+    """A story runs twice: under the allocator's eyes, then under the Ledger's."""
     torch.manual_seed(0)
     where["mark"] = ledger_cases.mark
     truth = events(make)
@@ -622,18 +492,6 @@ def compare(make: Callable[[], Callable[[], Any]]) -> None:
     assert sum(ledger.at_peak.values()) == ledger.peak
     assert min(ledger.at_peak.values()) >= 0
     assert max(point.top for point in ledger.timeline) == ledger.peak
-
-
-@pytest.mark.filterwarnings("ignore:Using `torch.compile")  # of any global module hook, such as the Ledger's
-@pytest.mark.parametrize(
-    "make",
-    [
-        pytest.param(make, id=name, marks=[pytest.mark.slow] if name == "a_compiled_model" else [])
-        for name, make in STORIES.items()
-    ],
-)
-def test_every_moment_is_the_allocators(make: Callable[[], Callable[[], Any]]) -> None:
-    compare(make)
 
 
 def test_a_sparse_gradient_is_counted_with_its_indices() -> None:
