@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from covering import covering
-from ledger_cases import MODELS, NEAR, Case, Loop, events, mark
+from ledger_cases import MODELS, NEAR, Case, Loop, case, events, mark
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gradlab import Ledger, Recipe
+from gradlab import Ledger
 from gradlab.memory.timeline import CATEGORIES
 
 FACTORS = {
@@ -27,10 +27,6 @@ FACTORS = {
     "amp": ("off", "bf16"),
     "optimizer": ("sgd", "adamw"),
 }
-
-
-def case(name: str, again: bool, **switches: Any) -> Case:
-    return Case(name, Recipe(**switches, lr=0.01), again)
 
 
 EACH = pytest.mark.parametrize("case", [case(**row) for row in covering(FACTORS, threes=[*FACTORS])], ids=str)
