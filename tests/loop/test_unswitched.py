@@ -23,7 +23,6 @@ from torch import Tensor, nn
 
 from gradlab import Recipe, Run, tasks
 from gradlab.loop import UnswitchedRun
-from gradlab.loop.history import MOST_ROWS
 from gradlab.tasks import Task
 
 torch.set_num_threads(1)
@@ -197,11 +196,12 @@ def test_a_loss_that_is_lost_ends_it() -> None:
     assert f"inf or NaN from update {copy.record.broken}" in copy.ended
 
 
-def test_its_record_is_bounded_and_it_lets_go_of_what_training_needs() -> None:
+def test_its_record_is_bounded_and_it_lets_go_of_what_training_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradlab.loop.history.MOST_ROWS", 64)
     _, copy = copied(Recipe(lr=0.01), "line")
     model = weakref.ref(copy.model)
-    copy.follow(3 + 3 * MOST_ROWS, FREE)
-    assert len(copy.record.rows) <= MOST_ROWS
+    copy.follow(3 + 3 * 64, FREE)
+    assert len(copy.record.rows) <= 64
     copy.end("enough")
     gc.collect()
     assert model() is None
