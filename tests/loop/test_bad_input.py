@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -66,24 +65,20 @@ def refusal(call: Callable[[], Any]) -> str:
     return str(caught.value)
 
 
-def name_of(value: Any) -> str:
-    return repr(value).split(" at 0x")[0][:24]  # no address: two workers must collect the same names
-
-
-@pytest.mark.parametrize("value", EVERYTHING, ids=name_of)
 @pytest.mark.parametrize("field", ALLOWED)
-def test_every_field_of_a_recipe_takes_what_it_says_and_nothing_else(field: str, value: Any) -> None:
+def test_every_field_of_a_recipe_takes_what_it_says_and_nothing_else(field: str) -> None:
     allowed, words = ALLOWED[field]
-    if allowed(value):
-        recipe = Recipe(**{field: value})
-        assert getattr(recipe, field) == value
-        compile(recipe.source(), "<recipe>", "exec")
-        return
-    message = refusal(lambda: Recipe(**{field: value}))
-    assert field in message
-    assert repr(value) in message
-    assert all(word in message for word in words)
-    assert refusal(lambda: Recipe().replace(**{field: value})) == message
+    for value in EVERYTHING:
+        if allowed(value):
+            recipe = Recipe(**{field: value})
+            assert getattr(recipe, field) == value
+            compile(recipe.source(), "<recipe>", "exec")
+            continue
+        message = refusal(lambda value=value: Recipe(**{field: value}))
+        assert field in message
+        assert repr(value) in message
+        assert all(word in message for word in words)
+        assert refusal(lambda value=value: Recipe().replace(**{field: value})) == message
 
 
 def test_a_whole_number_of_numpy_is_one() -> None:
@@ -108,87 +103,52 @@ def test_a_recipe_is_frozen(field: str) -> None:
         setattr(Recipe(), field, getattr(Recipe(), field))
 
 
-@pytest.mark.parametrize("value", [v for v in EVERYTHING if not (type(v) is int and 0 <= v < 2**32)], ids=name_of)
-def test_the_seed_of_a_run(value: Any) -> None:
-    message = refusal(lambda: Run(TASK, Recipe(), seed=value))
-    assert "seed" in message
-    assert repr(value) in message
-    assert "0 to 2**32 - 1" in message
-
-
-@pytest.mark.parametrize("seed", [0, 1, 2**31, 2**32 - 1])
+@pytest.mark.parametrize("seed", [0, 2**32 - 1])
 def test_the_seeds_that_a_run_takes(seed: int) -> None:
     Run(TASK, Recipe(), seed=seed).close()
 
 
-@pytest.mark.parametrize("seed", [2**32, 2**63, -1])
-def test_a_seed_out_of_range(seed: int) -> None:
-    message = refusal(lambda: Run(TASK, seed=seed))
-    assert repr(seed) in message
-    assert "0 to 2**32 - 1" in message
+def is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
 
 
-@pytest.mark.parametrize("value", [*EVERYTHING, tasks.line, SimpleNamespace(name="x", build=print)], ids=name_of)
-def test_the_task_of_a_run(value: Any) -> None:
-    message = refusal(lambda: Run(value))
-    assert "task" in message
-    assert repr(value) in message
-    assert "gradlab.tasks" in message
+def is_amount(value: Any) -> bool:
+    return is_positive(value) or (type(value) in (int, float) and not value)
 
 
-@pytest.mark.parametrize("value", [v for v in EVERYTHING if v is not None], ids=name_of)
-def test_the_recipe_of_a_run(value: Any) -> None:
-    message = refusal(lambda: Run(TASK, value))
-    assert "recipe" in message
-    assert repr(value) in message
-    assert "gradlab.Recipe" in message
+RUN = Run(TASK)
+REFUSED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], bool], list[str]]] = {
+    # what is called with the value, which values it takes, and the words with which it refuses all others
+    "seed": (lambda v: Run(TASK, seed=v), lambda v: is_count(v) and v < 2**32, ["seed", "0 to 2**32 - 1"]),
+    "task": (Run, lambda v: False, ["task", "gradlab.tasks"]),
+    "recipe": (lambda v: Run(TASK, v), lambda v: v is None, ["recipe", "gradlab.Recipe"]),
+    "switch": (RUN.switch, lambda v: False, ["recipe", "gradlab.Recipe"]),
+    "edit": (RUN.edit, lambda v: isinstance(v, str), ["text", "string"]),
+    "updates": (
+        lambda v: RUN.advance(updates=v),
+        lambda v: v is None or is_count(v),
+        ["updates", "whole number from 0"],
+    ),
+    "seconds": (
+        lambda v: RUN.advance(seconds=v),
+        lambda v: v is None or is_amount(v),
+        ["seconds", "finite number from 0"],
+    ),
+}
 
 
-@pytest.mark.parametrize("value", [*EVERYTHING, Recipe], ids=name_of)
-def test_the_recipe_of_a_switch(value: Any) -> None:
-    run = Run(TASK)
-    before = run.source
-    message = refusal(lambda: run.switch(value))
-    assert "recipe" in message
-    assert repr(value) in message
-    assert "gradlab.Recipe" in message
-    assert run.source == before
-    assert run.advance(updates=1) == 1
-
-
-@pytest.mark.parametrize("value", [v for v in EVERYTHING if not isinstance(v, str)], ids=name_of)
-def test_the_text_of_an_edit(value: Any) -> None:
-    run = Run(TASK)
-    message = refusal(lambda: run.edit(value))
-    assert "text" in message
-    assert repr(value) in message
-    assert "string" in message
-    assert run.advance(updates=1) == 1
-
-
-NOT_UPDATES = [v for v in EVERYTHING if v is not None and not (type(v) is int and v >= 0)]
-ZERO = [v for v in EVERYTHING if type(v) in (int, float) and not v]
-NOT_SECONDS = [v for v in EVERYTHING if not (v is None or is_positive(v) or any(v is zero for zero in ZERO))]
-
-
-@pytest.mark.parametrize("value", NOT_UPDATES, ids=name_of)
-def test_the_updates_of_advance(value: Any) -> None:
-    run = Run(TASK)
-    message = refusal(lambda: run.advance(updates=value))
-    assert "updates" in message
-    assert repr(value) in message
-    assert "whole number from 0" in message
-    assert run.updates == 0
-
-
-@pytest.mark.parametrize("value", NOT_SECONDS, ids=name_of)
-def test_the_seconds_of_advance(value: Any) -> None:
-    run = Run(TASK)
-    message = refusal(lambda: run.advance(seconds=value))
-    assert "seconds" in message
-    assert repr(value) in message
-    assert "finite number from 0" in message
-    assert run.updates == 0
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_run_refuses_what_it_does_not_take_and_goes_on(name: str) -> None:
+    call, allowed, words = REFUSED[name]
+    source, updates = RUN.source, RUN.updates
+    more = [tasks.line, SimpleNamespace(name="x", build=print), Recipe, 2**32, 2**63]
+    for value in EVERYTHING + (more if name != "updates" else []):
+        if not allowed(value):
+            message = refusal(lambda value=value: call(value))
+            assert repr(value) in message
+            assert all(word in message for word in words)
+    assert (RUN.source, RUN.updates) == (source, updates)
+    assert RUN.advance(updates=1) == 1
 
 
 @pytest.mark.parametrize("amounts", [{}, {"updates": 1, "seconds": 1.0}, {"updates": None, "seconds": None}])
@@ -197,11 +157,3 @@ def test_advance_wants_one_amount(amounts: dict[str, Any]) -> None:
     assert "either updates or seconds" in message
     assert f"updates={amounts.get('updates')!r}" in message
     assert f"seconds={amounts.get('seconds')!r}" in message
-
-
-def test_true_is_no_number_and_one_is_no_flag() -> None:
-    """The two that Python would let pass: True == 1."""
-    swapped: list[dict[str, Any]] = [{name: True} for name in ("accumulate", "clip", "lr")]
-    swapped += [{name: 1} for name in ("zero_grad", "set_to_none", "divide_loss")]
-    for fields in swapped:
-        refusal(functools.partial(Recipe, **fields))

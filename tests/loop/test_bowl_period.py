@@ -7,35 +7,18 @@ a swing of half-period pi / omega up to lr * lambda = 4; above, it grows without
 
 from __future__ import annotations
 
-import functools
 import itertools
 import math
 
 import pytest
-from sampling import every
 
 from gradlab import Recipe, Run, tasks
 
 # (lr, lambda): from a slow swing to one that almost changes sign at each update
-PAIRS = [
-    (0.1, 1.0),
-    (0.01, 1.0),
-    (0.05, 0.5),
-    (0.1, 3.0),
-    (0.2, 2.0),
-    (0.5, 1.0),
-    (0.25, 4.0),
-    (1.0, 1.5),
-    (0.02, 100.0),
-    (0.7, 4.0),
-    (3.0, 1.1),
-    (0.001, 3900.0),
-    (1.98, 2.0),
-]
-ABOVE = [(1.0, 4.04), (0.5, 8.4), (4.1, 1.0), (0.01, 500.0)]
+PAIRS = [(0.01, 1.0), (0.1, 3.0), (1.0, 1.5), (0.7, 4.0), (1.98, 2.0)]
+ABOVE = [(1.0, 4.04), (0.01, 500.0)]
 
 
-@functools.cache
 def swing(lr: float, curvature: float, updates: int, zero_grad: bool = False) -> list[float]:
     """The first weight after 0, 1, 2, ... updates; the minimum is at 0."""
     task = tasks.bowl(curvatures=(curvature, curvature), start=(1.0, 0.5), device="cpu")
@@ -54,21 +37,16 @@ def crossings(values: list[float]) -> list[float]:
     return [i + a / (a - b) for i, (a, b) in pairs if a * b < 0 or (a == 0 != b)]
 
 
-@pytest.mark.parametrize("pair", every(3, PAIRS))
-def test_the_half_period_is_the_predicted_one(pair: tuple[float, float]) -> None:
-    lr, curvature = pair
+@pytest.mark.parametrize(("lr", "curvature"), PAIRS)
+def test_the_half_period_is_the_predicted_one_and_the_swing_neither_settles_nor_grows(
+    lr: float, curvature: float
+) -> None:
     predicted = math.pi / math.acos(1 - lr * curvature / 2)
-    zeros = crossings(swing(lr, curvature, 600))
+    values = swing(lr, curvature, 600)
+    zeros = crossings(values)
     swings = len(zeros) - 1
     assert swings >= 18
-    measured = (zeros[-1] - zeros[0]) / swings
-    assert measured == pytest.approx(predicted, rel=0.01)
-
-
-@pytest.mark.parametrize("pair", every(3, PAIRS))
-def test_the_swing_neither_settles_nor_grows(pair: tuple[float, float]) -> None:
-    lr, curvature = pair
-    values = swing(lr, curvature, 600)
+    assert (zeros[-1] - zeros[0]) / swings == pytest.approx(predicted, rel=0.01)
     early, late = (max(map(abs, part)) for part in (values[:200], values[-200:]))
     assert late == pytest.approx(early, rel=0.05)
     assert late < 21  # the amplitude is 1 / cos of half a step of phase: large, but finite, near the limit
@@ -89,26 +67,26 @@ def largest(values: list[float]) -> float:
 def test_a_diverged_run_is_named_and_goes_on() -> None:
     task = tasks.bowl(curvatures=(5.0, 5.0), device="cpu")
     run = Run(task, Recipe(lr=1.0, zero_grad=False))
-    run.advance(updates=2000)
-    assert run.updates == 2000
+    run.advance(updates=300)
+    assert run.updates == 300
     assert run.record.broken is not None
     assert run.record.broken < 200
 
 
-@pytest.mark.parametrize("product", every(3, [0.1, 0.5, 1.0, 1.5, 1.9, 1.99]))
+@pytest.mark.parametrize("product", [0.1, 1.0, 1.9])
 def test_plain_sgd_settles_below_2(product: float) -> None:
-    values = swing(product / 4, 4.0, 1500, zero_grad=True)
+    values = swing(product / 4, 4.0, 100, zero_grad=True)
     assert abs(values[-1]) < 1e-3
     assert abs(values[1]) == pytest.approx(abs(1 - product), rel=1e-5)
 
 
-@pytest.mark.parametrize("product", every(4, [2.01, 2.1, 3.0, 3.9, 5.0]))
+@pytest.mark.parametrize("product", [2.1, 5.0])
 def test_plain_sgd_diverges_above_2(product: float) -> None:
-    values = swing(product / 4, 4.0, 600, zero_grad=True)
-    assert largest(values[300:301]) > 15
+    values = swing(product / 4, 4.0, 100, zero_grad=True)
+    assert largest(values[50:51]) > 15
     assert largest(values[-1:]) > 5 * 15
 
 
 def test_between_2_and_4_only_the_loop_that_clears_diverges() -> None:
     assert largest(swing(0.75, 4.0, 200, zero_grad=True)) > 1e20
-    assert largest(swing(0.75, 4.0, 2000, zero_grad=False)) < 5
+    assert largest(swing(0.75, 4.0, 600, zero_grad=False)) < 5

@@ -13,7 +13,6 @@ from gradlab.loop.program import LoopError, Program, Statement
 
 PROGRAMS = {
     "nothing": "",
-    "comment": "# only a comment\n",
     "assignments": "a = 1\nb, (c, *d) = 2, (3, 4, 5)\na += 10\ne = f = [a]\ne[0] = 7\n",
     "nested loops": """
 out = []
@@ -50,13 +49,6 @@ for k in range(4):
     else:
         seen.append('more')
 """,
-    "if without else": "x = 1\nif x > 2:\n    x = 5\nif x == 1: x = 6\n",
-    "walrus": """
-first = [y := 3, y**2]
-squares = [last := n * n for n in range(5)]
-if (size := len(squares)) > 3:
-    big = size
-""",
     "functions": """
 scale = 2
 def times(v, *, by=None):
@@ -75,27 +67,6 @@ count()
 square = lambda v: v * scale
 value = square(2)
 """,
-    "class": """
-class Counter:
-    start: int = 5
-    def __init__(self):
-        self.n: int = Counter.start
-    def up(self):
-        self.n += 1
-        return self.n
-c = Counter()
-for _ in range(2):
-    n = c.up()
-""",
-    "imports": """
-import math
-import os.path
-from math import pi as circle, tau
-import collections.abc as abc
-for i in range(2):
-    import json
-r = math.cos(circle)
-""",
     "annotated": "a: int = 1\nb: float\nfor i in range(2):\n    c: int = i\nclass P: pass\np = P()\np.q: int = 4\n",
     "annotated in blocks": """
 import contextlib
@@ -111,17 +82,6 @@ try:
 finally:
     done: bool = True
 result = (f(), K.field, K.__annotations__ == {'field': int} or K.__annotations__ == {'field': 'int'})
-""",
-    "del": """
-a = b = 3
-del a
-for i in range(3):
-    c = i
-    del c
-try:
-    a
-except NameError as error:
-    missing = str(error)
 """,
     "try": """
 log = []
@@ -159,24 +119,8 @@ for item in (1, 'a', (2, 3)):
         case other:
             out.append(other)
 """,
-    "comprehensions": """
-k = 3
-rows = [[i * j * k for i in range(3)] for j in range(3)]
-pairs = {a: b for a, b in enumerate('xyz') if a}
-gen = sum(v for row in rows for v in row)
-""",
-    "scopes": """
-x = 'module'
-def f():
-    return x, sorted(k for k in globals() if k == 'x')
-for x in range(2):
-    y = f()
-z = [x for x in range(9)]
-""",
-    "semicolons": "a = 1; b = 2\nfor i in range(2): a += i; b *= 2\n",
     "docstring": '"""What this loop does."""\nfor i in range(3):\n    """each"""\n    n = i\n',
     "global at the top": "global g\ng = 1\nfor i in range(2):\n    g += i\n",
-    "second loop": "a = []\nfor i in range(2):\n    a.append(i)\nb = len(a)\nfor j in range(2):\n    a.append(b + j)\n",
 }
 
 
@@ -211,15 +155,6 @@ def test_same_names_as_exec(name: str) -> None:
     _, got = run(PROGRAMS[name])
     assert names_of(got) == names_of(expected)
     assert list(names_of(got)) == list(names_of(expected))  # bound in the same order
-
-
-def test_setup_ends_before_the_first_loop() -> None:
-    program = Program("a = 1\nb = 2\nwhile a < 9:\n    a += b\nc = a\n")
-    names: dict[str, Any] = {}
-    assert [program.statements[i].line for i in program.setup(names)] == [1, 2]
-    assert "c" not in names
-    assert [program.statements[i].line for i in program.loop(names)] == [3, 4, 3, 4, 3, 4, 3, 4, 5]
-    assert names["c"] == 9
 
 
 def test_each_statement_stops_once_after_it_ran() -> None:
@@ -310,17 +245,11 @@ def test_autocast_and_grad_mode_are_as_outside_at_every_pause(amp: str) -> None:
 # Mistakes
 
 SYNTAX = {
-    "not closed": ("a = 1\nb = (2\n", 2),
-    "indented": ("a = 1\n    b = 2\n", 2),
     "no colon": ("a = 1\n\nfor i in range(2)\n    pass\n", 3),
     "return outside": ("for i in range(2):\n    return 1\n", 2),
-    "yield outside": ("a = 1\nyield a\n", 2),
     "break outside": ("a = 1\nbreak\n", 2),
-    "bad target": ("1 = a\n", 1),
     "import star": ("a = 1\nfrom math import *\n", 2),
-    "await outside": ("a = 1\nb = 2\nawait a\n", 3),
     "tabs and spaces": ("for i in range(2):\n        a = 1\n\tb = 2\n", 3),
-    "open text": ("a = 1\nb = 'x\n", 2),
 }
 
 
@@ -339,18 +268,8 @@ def test_a_text_that_no_parser_takes_is_a_loop_error(text: str) -> None:
         Program(text)
 
 
-@pytest.mark.parametrize("text", [None, 3, b"a = 1", ["a = 1"]])
-def test_a_text_must_be_a_string(text: Any) -> None:
-    with pytest.raises(TypeError, match="text must be a string, got "):
-        Program(text)
-
-
 FAILING = {
-    "top": ("a = 1\nb = 1 / 0\n", 2, "ZeroDivisionError: division by zero"),
     "loop": ("for i in range(9):\n    a = 1\n    b = 1 / (3 - i)\n", 3, "ZeroDivisionError: division by zero"),
-    "header": ("a = 1\nfor i in nothing:\n    pass\n", 2, "NameError: name 'nothing' is not defined"),
-    "while": ("a = 1\nwhile 1 // a:\n    a -= 1\n", 2, "ZeroDivisionError: "),
-    "if": ("for i in range(2):\n    if [][0]:\n        pass\n", 2, "IndexError: list index out of range"),
     "within a with": ("with memoryview(b'x'):\n    a = 1\n    {}['k']\n", 3, "KeyError: 'k'"),
     "called": ("def f():\n    return 1 / 0\nfor i in range(2):\n    f()\n", 4, "ZeroDivisionError"),
     "no words": ("a = 1\nassert a == 2\n", 2, "AssertionError"),
@@ -375,12 +294,3 @@ def test_a_run_time_error_names_its_line(name: str) -> None:
 
 def test_an_error_from_elsewhere_has_line_0() -> None:
     assert Program("a = 1").explain(ValueError("outside")).line == 0
-
-
-def test_a_program_runs_again_from_the_start() -> None:
-    program = Program("a = []\nfor i in range(3):\n    a.append(i)\n")
-    names: dict[str, Any] = {}
-    for _ in range(2):
-        assert len([*program.setup(names), *program.loop(names)]) == 7
-    assert names["a"] == [0, 1, 2]
-    assert "__gradlab_loop__" not in names

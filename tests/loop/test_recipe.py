@@ -22,17 +22,10 @@ OTHERS = {
 
 
 def test_the_switches_and_their_defaults() -> None:
-    assert dataclasses.asdict(Recipe()) == {
-        "zero_grad": True,
-        "set_to_none": True,
-        "accumulate": 1,
-        "divide_loss": True,
-        "amp": "off",
-        "clip": None,
-        "optimizer": "sgd",
-        "lr": 0.1,
-    }
-    assert set(OTHERS) == set(dataclasses.asdict(Recipe()))
+    clearing, window = {"zero_grad": True, "set_to_none": True}, {"accumulate": 1, "divide_loss": True}
+    others = {"amp": "off", "clip": None, "optimizer": "sgd", "lr": 0.1}
+    assert dataclasses.asdict(Recipe()) == clearing | window | others
+    assert OTHERS.keys() == dataclasses.asdict(Recipe()).keys()
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -46,11 +39,6 @@ def test_one_changed_switch_is_another_recipe_and_is_told(name: str) -> None:
     assert len(back) == 1
     assert back[0] != words
     assert changed.replace(**{name: getattr(Recipe(), name)}) == Recipe()
-
-
-@pytest.mark.parametrize("name", [name for name in OTHERS if name not in ("set_to_none", "divide_loss")])
-def test_one_changed_switch_is_another_text(name: str) -> None:
-    assert Recipe().replace(**{name: OTHERS[name][0]}).source() != Recipe().source()
 
 
 def test_several_changes_are_told_in_the_order_of_the_switches() -> None:
@@ -74,7 +62,7 @@ def test_a_recipe_survives_pickle_and_its_own_repr() -> None:
     assert eval(repr(recipe)) == recipe
 
 
-@pytest.mark.parametrize("lr", [1e-300, 5e-324, 1e-7, 0.1, 1 / 3, 1e22, 1.7976931348623157e308])
+@pytest.mark.parametrize("lr", [5e-324, 1 / 3, 1e22])
 def test_the_text_carries_the_very_number(lr: float) -> None:
     found = Recipe(lr=lr, clip=lr).source()
     assert f"lr={lr!r})" in found

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import gc
 import math
-import warnings
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -14,7 +13,6 @@ from typing import Any
 
 import pytest
 import torch
-from sampling import every
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run, tasks
@@ -140,22 +138,16 @@ def test_step_and_advance_agree_on_where_an_update_ends() -> None:
     assert run.source.splitlines()[run.line - 1].strip() == "scaler.update()"
 
 
-def test_advance_finishes_an_update_that_was_begun() -> None:
-    run = Run(SPIRAL)
-    run.step()
-    run.step()
-    assert run.advance(updates=1) == 1
-    assert run.updates == 1
-    assert run.at_boundary
-
-
-def test_advance_of_none_does_nothing() -> None:
+def test_advance_finishes_an_update_that_was_begun_and_of_none_does_nothing() -> None:
     run = Run(SPIRAL)
     run.step()
     before = state(run)
     assert run.advance(updates=0) == 0
     assert state(run) == before
     assert not run.at_boundary
+    assert run.advance(updates=1) == 1
+    assert run.updates == 1
+    assert run.at_boundary
 
 
 def test_advance_by_time_runs_at_least_one_update() -> None:
@@ -163,14 +155,6 @@ def test_advance_by_time_runs_at_least_one_update() -> None:
     assert run.advance(seconds=0) == 1
     assert run.advance(seconds=0.05) > 1
     assert run.updates == run.provenance.steps
-
-
-def test_slices_add_up() -> None:
-    whole, parts = Run(SPIRAL), Run(SPIRAL)
-    whole.advance(updates=25)
-    for n in (1, 4, 0, 13, 7):
-        assert parts.advance(updates=n) == n
-    assert state(whole) == state(parts)
 
 
 def ends(run: Run) -> list[tuple[str, dict[str, int]]]:
@@ -258,7 +242,9 @@ def test_what_gradlab_itself_computes_is_in_nobodys_bytes(recipe: Recipe) -> Non
 def test_the_same_seed_gives_the_same_run() -> None:
     def trained(seed: int) -> Any:
         run = Run(DROPOUT, Recipe(), seed=seed)
+        before = generator_state(run)
         run.advance(updates=25)
+        assert not torch.equal(before, generator_state(run)), "or neither seed nor random numbers would matter"
         return state(run), bits(list(run.record.rows["loss"]))
 
     assert trained(4) == trained(4)
@@ -281,14 +267,6 @@ def test_the_global_random_numbers_are_left_alone_and_do_not_matter() -> None:
     assert state(other) == state(run)
 
 
-def test_dropout_does_draw() -> None:
-    """Without this, the two tests above would hold of a model without random numbers as well."""
-    run = Run(DROPOUT)
-    before = generator_state(run)
-    run.advance(updates=1)
-    assert not torch.equal(before, generator_state(run))
-
-
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(optimizer="adam", amp="fp16", accumulate=4, zero_grad=False)])
 def test_reset_brings_back_the_first_state(recipe: Recipe) -> None:
     run = Run(DROPOUT, recipe, seed=6)
@@ -304,27 +282,23 @@ def test_reset_brings_back_the_first_state(recipe: Recipe) -> None:
     assert state(run) == after
 
 
-def test_reset_takes_the_hooks_off_the_old_model() -> None:
-    run = Run(SPIRAL)
-    old, optimizer = run.model, run.optimizer
-    assert optimizer is not None
-    assert hooks(old) > 0
-    run.reset()
-    assert hooks(old) == 0
-    assert not optimizer._optimizer_step_pre_hooks
-    assert not optimizer._optimizer_step_post_hooks
-    assert hooks(run.model) == 2 * len(list(run.model.parameters()))
-
-
-def test_resets_keep_no_old_model_alive() -> None:
+def test_resets_take_the_hooks_off_the_old_model_and_let_it_go() -> None:
     run = Run(SPIRAL, Recipe(optimizer="adam"))
     seen = []
-    for _ in range(3):
+    for _ in range(2):
         run.advance(updates=2)
-        seen.append(weakref.ref(run.model))
+        old, optimizer = run.model, run.optimizer
+        assert optimizer is not None
+        assert hooks(old) > 0
         run.reset()
+        assert hooks(old) == 0
+        assert not optimizer._optimizer_step_pre_hooks
+        assert not optimizer._optimizer_step_post_hooks
+        assert hooks(run.model) == 2 * len(list(run.model.parameters()))
+        seen.append(weakref.ref(old))
+        del old, optimizer
     gc.collect()
-    assert [ref() for ref in seen] == [None] * 3
+    assert [ref() for ref in seen] == [None] * 2
 
 
 def test_close_takes_everything_off_and_a_dropped_run_is_freed() -> None:
@@ -342,7 +316,7 @@ def test_close_takes_everything_off_and_a_dropped_run_is_freed() -> None:
 
 
 @pytest.mark.parametrize("loop", [Recipe(accumulate=4), Recipe(optimizer="momentum", lr=0.02).source()])
-def test_reset_begins_with_another_loop(loop: Recipe | str) -> None:
+def test_reset_begins_with_another_loop_and_keeps_it(loop: Recipe | str) -> None:
     run, fresh = Run(SPIRAL), Run(SPIRAL, loop if isinstance(loop, Recipe) else None)
     run.advance(updates=1)
     run.step()
@@ -351,9 +325,12 @@ def test_reset_begins_with_another_loop(loop: Recipe | str) -> None:
         fresh.edit(loop)
     assert run.loops == [(0, loop)]
     assert (run.source, run.edited, run.updates) == (fresh.source, fresh.edited, 0)
-    for each in (run, fresh):
-        each.advance(updates=3)
-    assert weights(run.model) == weights(fresh.model)
+    fresh.advance(updates=3)
+    for _ in range(2):
+        assert run.edited == isinstance(loop, str)
+        run.advance(updates=3)
+        assert weights(run.model) == weights(fresh.model)
+        run.reset()  # and one that names no loop keeps it
 
 
 # Switches in the record
@@ -369,12 +346,11 @@ def test_switches_are_marked_in_words() -> None:
     assert run.record.switches == [(3, "zero_grad off"), (5, "lr 0.05, zero_grad on")]
 
 
-@pytest.mark.parametrize("change", [lambda run: run.switch(Recipe(lr=0.5)), lambda run: run.edit(EDIT)])
-def test_a_change_inside_an_update_completes_it_with_the_loop_before(change: Callable[[Run], None]) -> None:
+def test_an_edit_inside_an_update_completes_it_with_the_loop_before() -> None:
     run, other = Run(SPIRAL), Run(SPIRAL)
     for _ in range(3):
         run.step()
-    change(run)
+    run.edit(EDIT)
     other.advance(updates=1)
     assert (run.updates, run.at_boundary, run.loops[-1][0]) == (1, True, 1)
     assert weights(run.model) == weights(other.model)
@@ -393,14 +369,9 @@ def started(task: Task = DROPOUT) -> Run:
     return run
 
 
-def body(*lines: str, setup: str = "") -> str:
-    """The momentum loop with more lines at the end of its body."""
-    return setup + EDIT + "".join(f"        {line}\n" for line in lines)
-
-
 def test_an_edit_runs_and_says_so() -> None:
     run = started()
-    run.edit(body("double = 2 * loss.item()"))
+    run.edit(EDIT + "        double = 2 * loss.item()\n")
     assert run.edited
     assert run.advance(updates=3) == 3
     assert run.namespace["double"] > 0
@@ -429,7 +400,6 @@ def test_an_edit_equals_the_same_edit_by_hand() -> None:
 
 AT_ONCE = {
     "syntax": (EDIT.replace("range(epochs):", "range(epochs)"), 3),
-    "a name in the set-up": ("wrong = nonsense\n" + EDIT, 1),
     "set-up that has changed things": (
         "for_later = [torch.nn.init.zeros_(p) for p in model.parameters()]\n"
         "for_later += [setattr(p, 'grad', None) for p in model.parameters()]\n"
@@ -442,7 +412,6 @@ UNDER_WAY = {
     "first statement of the loop": (EDIT.replace("range(epochs)", "range(nothing)"), 3),
     "before backward": (EDIT.replace("loss.backward()", "loss.backwards()"), 9),
     "after backward": (EDIT.replace("optimizer.step()", "optimizer.stepp()"), 10),
-    "wrong shape": (EDIT.replace("model(x)", "model(x.T)"), 7),
     "after doing harm": (
         EDIT.replace(
             "optimizer.step()",
@@ -450,7 +419,6 @@ UNDER_WAY = {
         ),
         10,
     ),
-    "in a with block": (EDIT.replace("loss.backward()", "with torch.no_grad():\n            loss.forward()"), 10),
 }
 
 
@@ -530,71 +498,43 @@ def test_an_edited_loop_goes_on_after_a_passing_error() -> None:
     assert run.advance(updates=5) == 5
 
 
+INDENTED = "".join(f"    {line}\n" for line in EDIT.splitlines())
+NO_STEP, ONE_STATEMENT = "no optimizer took a step", "RuntimeError: one statement read 200 batches"
 ENDLESS = {
-    "while": ("while True:\n    pass\n", (1, 2)),
-    "no step": (EDIT.replace("        optimizer.step()\n", ""), tuple(range(3, 11))),
-    "no batch": ("for epoch in range(epochs):\n    n = epoch\n", (1, 2)),
+    "while": ("while True:\n    pass\n", (1, 2), NO_STEP),
+    "no step": (EDIT.replace("        optimizer.step()\n", ""), tuple(range(3, 11)), NO_STEP),
+    "no batch": ("for epoch in range(epochs):\n    n = epoch\n", (1, 2), NO_STEP),
+    # Within one statement there is no pause, and it plays for a thousand million epochs.
+    "function": (f"def train():\n{INDENTED}train()\n", (12,), ONE_STATEMENT),
+    "with": (f"with torch.enable_grad():\n{INDENTED}", (5,), ONE_STATEMENT),
+    "comprehension": (
+        EDIT.replace("x, y = x", "all = [x for i in range(epochs) for x, y in batches]; x, y = x"),
+        (5,),
+        ONE_STATEMENT,
+    ),
 }
 
 
-@pytest.mark.parametrize("watch_memory", every(2, [False, True]))
 @pytest.mark.parametrize("name", ENDLESS)
-def test_an_endless_loop_without_a_step_is_stopped_and_named(
-    name: str, watch_memory: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("gradlab.loop.engine.MOST_STATEMENTS", 3000)
-    monkeypatch.setattr("gradlab.loop.run.MOST_STATEMENTS", 3000)
-    text, lines = ENDLESS[name]
+def test_an_endless_loop_is_stopped_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradlab.loop.engine.MOST_STATEMENTS", 1000)
+    monkeypatch.setattr("gradlab.loop.run.MOST_STATEMENTS", 1000)
+    monkeypatch.setattr("gradlab.loop.bound_program.MOST_BATCHES", 200)
+    text, lines, words = ENDLESS[name]
     run, untouched = started(), started()
-    run.watch_memory = watch_memory
+    run.watch_memory = words == NO_STEP
     before = state(run)
-    run.edit(text)
-    with pytest.raises(LoopError, match=r"no optimizer took a step") as caught:
-        run.advance(updates=1)
+    with pytest.raises(LoopError, match=words) as caught:
+        edit_and_advance(run, text)
     assert caught.value.line in lines
     assert state(run) == before
     assert len(run.timeline) <= 2000
     goes_on_like(run, untouched)
 
 
-SWALLOWED = {
-    "function": ("def train():\n" + "".join(f"    {line}\n" for line in EDIT.splitlines()) + "train()\n", 12),
-    "with": ("with torch.enable_grad():\n" + "".join(f"    {line}\n" for line in EDIT.splitlines()), 5),
-    "comprehension": (EDIT.replace("x, y = x", "all = [x for i in range(epochs) for x, y in batches]; x, y = x"), 5),
-}
-
-
-@pytest.mark.parametrize("name", SWALLOWED)
-def test_a_loop_inside_one_statement_is_stopped_and_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a pause nobody could stop it, and it plays for a thousand million epochs."""
-    monkeypatch.setattr("gradlab.loop.bound_program.MOST_BATCHES", 200)
-    text, line = SWALLOWED[name]
-    run, untouched = started(), started()
-    before = state(run)
-    with pytest.raises(LoopError, match=rf"^line {line}: RuntimeError: one statement read 200 batches"):
-        edit_and_advance(run, text)
-    assert state(run) == before
-    goes_on_like(run, untouched)
-
-
 def edit_and_advance(run: Run, text: str) -> None:
     run.edit(text)
     run.advance(updates=1)
-
-
-def test_create_graph_in_an_edit_is_recorded_like_any_other_backward() -> None:
-    run, plain = started(SPIRAL), started(SPIRAL)
-    run.edit(EDIT.replace("loss.backward()", "loss.backward(create_graph=True)"))
-    plain.edit(EDIT)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", "Using backward.. with create_graph=True")
-        run.advance(updates=5)
-        run.provenance.contents()
-    plain.advance(updates=5)
-    assert weights(run.model) == weights(plain.model)
-    assert list(run.record.rows["norm"]) == pytest.approx(list(plain.record.rows["norm"]), nan_ok=True)
-    assert math.isfinite(run.record.norm)
 
 
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(zero_grad=False), Recipe(amp="fp16"), Recipe(set_to_none=False)])
@@ -613,18 +553,6 @@ def test_sparse_gradients_are_recorded(recipe: Recipe) -> None:
     assert run.footprint()["weights"] == 4 * (6 * 4 + 4 * 3 + 3)
 
 
-def test_the_limit_is_high_enough_for_any_honest_window() -> None:
-    from gradlab.loop.engine import MOST_STATEMENTS
-
-    window = Recipe(accumulate=16, amp="fp16", clip=1.0)
-    run = Run(SPIRAL, window)
-    steps = 0
-    while not run.updates:
-        run.step()
-        steps += 1
-    assert steps * 100 < MOST_STATEMENTS
-
-
 def test_a_loop_that_ends_is_done() -> None:
     run = started()
     run.edit(EDIT.replace("range(epochs)", "range(1)") + "total = len(batches)\n")
@@ -641,20 +569,20 @@ def test_a_loop_that_ends_is_done() -> None:
     assert (run.advance(updates=3), run.done) == (3, False)
 
 
-def test_a_loop_without_a_loop_is_done_at_once() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)\nx, y = batches[0]\n",
+        EDIT.replace("optimizer.zero_grad", "break; optimizer.zero_grad") + "    break\n",
+    ],
+)
+def test_a_loop_without_an_update_is_done_at_once(text: str) -> None:
     run = started()
     before = state(run)
-    run.edit("optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)\nx, y = batches[0]\n")
+    run.edit(text)
     assert run.advance(updates=3) == 0
     assert run.done
     assert {**state(run), "optimizer": 0} == {**before, "optimizer": 0}
-
-
-def test_an_edited_loop_may_end_inside_an_update() -> None:
-    run = started()
-    run.edit(EDIT.replace("optimizer.step()", "break") + "    break\n")
-    assert run.advance(updates=3) == 0
-    assert run.done
 
 
 @pytest.mark.parametrize("bad", ["optimizer = nonsense\n", "for epoch in range(1)\n"])
@@ -670,21 +598,7 @@ def test_reset_to_a_bad_loop_leaves_the_run_usable(bad: str) -> None:
     goes_on_like(run, untouched)
 
 
-def test_reset_of_an_edited_run_keeps_the_text() -> None:
-    run = started()
-    run.edit(EDIT)
-    first = Run(DROPOUT, seed=2)
-    first.edit(EDIT)
-    run.advance(updates=2)
-    run.reset()
-    assert run.edited
-    assert run.source == EDIT
-    for r in (run, first):
-        r.advance(updates=4)
-    assert weights(run.model) == weights(first.model)
-
-
-@pytest.mark.parametrize("other", ["bf16", "fp16", "off"])
+@pytest.mark.parametrize("other", ["fp16", "off"])
 def test_a_disabled_scaler_in_an_edit_can_be_switched_away_from(other: str) -> None:
     run = Run(SPIRAL)
     run.edit(Recipe(amp="fp16").source().replace("GradScaler(device)", "GradScaler(device, enabled=False)"))
@@ -758,8 +672,7 @@ def test_an_interrupt_in_the_set_up_of_an_edit_changes_nothing() -> None:
 # Divergence
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam", "adamw"])
-@pytest.mark.parametrize("amp", ["off", "bf16", "fp16"])
+@pytest.mark.parametrize(("optimizer", "amp"), [("sgd", "off"), ("adam", "fp16"), ("adamw", "bf16")])
 def test_a_run_that_diverges_goes_on_and_is_named(optimizer: str, amp: str) -> None:
     run = Run(LINE, Recipe(optimizer=optimizer, amp=amp, lr=1e37))
     run.watch_memory = True

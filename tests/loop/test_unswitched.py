@@ -10,23 +10,19 @@ from typing import Any
 
 import pytest
 import torch
-from sampling import every
 from test_exec_equality import (
-    PAIRS,
     SEED,
     TASKS,
     End,
     assert_same,
+    each_switched,
     keeping_losses,
-    updates_after,
     updates_of,
-    written_by_hand,
 )
 from torch import Tensor, nn
 
 from gradlab import Recipe, Run, tasks
 from gradlab.loop import UnswitchedRun
-from gradlab.loop.history import MOST_ROWS
 from gradlab.tasks import Task
 
 torch.set_num_threads(1)
@@ -77,9 +73,7 @@ def means(losses: list[Tensor], batches: int, window: int) -> list[float]:
     return [sum(float(loss) / len(each) for loss in each) for each in windows]
 
 
-@pytest.mark.parametrize("pair", PAIRS.values(), ids=list(PAIRS))
-@pytest.mark.parametrize("name", every(2, [*EACH_TASK][::-1]))
-@pytest.mark.parametrize("after", every(2, [9, 1, 4, 0]))
+@pytest.mark.parametrize(("pair", "name", "after"), each_switched([*EACH_TASK], [0, 1, 4, 9]))
 def test_it_is_the_loop_that_was_never_switched_and_the_run_is_the_one_that_was(
     pair: tuple[Recipe, Recipe], name: str, after: int
 ) -> None:
@@ -109,22 +103,6 @@ def test_it_is_the_loop_that_was_never_switched_and_the_run_is_the_one_that_was(
     assert [repr(value) for value in copy.record.rows["loss"]] == [repr(value) for value in told]
     if not copy.ended:
         assert_same(End.of(copy.model, []), End(never.weights, never.grads, []))
-
-
-@pytest.mark.parametrize("pair", PAIRS.values(), ids=list(PAIRS))
-def test_the_run_beside_it_is_the_bare_loop_with_the_switch(pair: tuple[Recipe, Recipe]) -> None:
-    first, second = pair
-    task = TASKS["spiral"]
-    run = Run(task, first, seed=SEED)
-    run.watch_gradients = run.watch_memory = True
-    run.advance(updates=2)
-    copy = run.unswitched()
-    run.switch(second)
-    for _ in range(updates_after(task, first, second, 2, 1)):
-        run.advance(updates=1)
-        copy.follow(run.updates, FREE)
-    hand = written_by_hand(task, first, second, 2, 1).end()
-    assert_same(End(hand.weights, hand.grads, []), End.of(run.model, []))
 
 
 def copied(recipe: Recipe | None = None, name: str = "spiral") -> tuple[Run, UnswitchedRun]:
@@ -218,11 +196,12 @@ def test_a_loss_that_is_lost_ends_it() -> None:
     assert f"inf or NaN from update {copy.record.broken}" in copy.ended
 
 
-def test_its_record_is_bounded_and_it_lets_go_of_what_training_needs() -> None:
+def test_its_record_is_bounded_and_it_lets_go_of_what_training_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradlab.loop.history.MOST_ROWS", 64)
     _, copy = copied(Recipe(lr=0.01), "line")
     model = weakref.ref(copy.model)
-    copy.follow(3 + 3 * MOST_ROWS, FREE)
-    assert len(copy.record.rows) <= MOST_ROWS
+    copy.follow(3 + 3 * 64, FREE)
+    assert len(copy.record.rows) <= 64
     copy.end("enough")
     gc.collect()
     assert model() is None

@@ -82,6 +82,11 @@ class Case:
         return Loop(*MODELS[self.name](self.again), self.recipe, sample)
 
 
+def case(name: str, again: bool = False, **switches: Any) -> Case:
+    """Return the case of a row of ``covering``."""
+    return Case(name, Recipe(**switches, lr=0.01), again)
+
+
 class Loop:
     """The loop of a recipe, ready to run; ``sample()`` is called after every statement of its text."""
 

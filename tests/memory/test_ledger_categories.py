@@ -8,30 +8,29 @@ by what PyTorch's checkpointing itself holds.
 from __future__ import annotations
 
 import gc
-import itertools
 import weakref
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from ledger_cases import MODELS, Case, Loop
+from covering import covering
+from ledger_cases import MODELS, Case, Loop, case
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import _CheckpointFrame
 
-from gradlab import Ledger, Recipe
+from gradlab import Ledger
 
-CASES = [
-    Case(name, Recipe(accumulate=window, set_to_none=none, amp=amp, optimizer=optimizer, lr=0.01), again)
-    for (name, amp, again), (window, none, optimizer) in zip(
-        itertools.product(MODELS, ("off", "bf16"), (False, True)),
-        itertools.cycle(
-            [(1, True, "adamw"), (2, False, "momentum"), (3, True, "sgd"), (1, False, "adam"), (2, True, "adamw")]
-        ),
-        strict=False,
-    )
-]
-EACH = pytest.mark.parametrize("case", CASES, ids=str)
+ROWS = covering(
+    {
+        "name": tuple(MODELS),
+        "again": (False, True),
+        "amp": ("off", "bf16"),
+        "accumulate": (1, 2),
+        "set_to_none": (True, False),
+        "optimizer": ("sgd", "momentum", "adamw"),
+    }
+)
 
 
 def sizes(tensors: Iterable[Tensor]) -> dict[int, int]:
@@ -94,7 +93,7 @@ class Pencil:
         self.found.append(sum(size for key, size in held.items() if key not in known))
 
 
-@EACH
+@pytest.mark.parametrize("case", [case(**row) for row in ROWS], ids=str)
 def test_each_category_is_what_a_count_by_hand_gives(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     pencil = Pencil()
     loop = run_with(case, pencil.look)

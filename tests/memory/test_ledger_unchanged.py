@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import itertools
 import sys
 import weakref
 from collections.abc import Callable
@@ -12,25 +11,19 @@ from typing import Any
 
 import pytest
 import torch
-from ledger_cases import Case
+from ledger_cases import Case, case
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils._python_dispatch import _get_current_dispatch_mode_stack
 
-from gradlab import Ledger, Recipe
+from gradlab import Ledger
 from gradlab.memory.storages import StorageEntry
 
-RECIPES = [
-    Case(name, Recipe(accumulate=window, set_to_none=none, amp=amp, optimizer=optimizer, clip=clip, lr=0.01), again)
-    for name, (window, none, amp, optimizer, clip, again) in itertools.product(
-        ("mlp", "conv", "transformer"),
-        (
-            (1, True, "off", "sgd", None, False),
-            (2, False, "bf16", "adamw", 0.5, True),
-            (2, True, "fp16", "momentum", 0.5, False),
-            (1, False, "off", "adam", None, True),
-        ),
-    )
+CASES = [
+    case("mlp"),
+    case("conv", again=True, accumulate=2, set_to_none=False, amp="bf16", optimizer="adamw", clip=0.5),
+    case("transformer", accumulate=2, amp="fp16", optimizer="momentum", clip=0.5),
+    case("mlp", again=True, set_to_none=False, optimizer="adam"),
 ]
 
 
@@ -47,17 +40,9 @@ def left_by(case: Case, watch: Callable[[], Any]) -> list[bytes]:
     return [t.contiguous().numpy().tobytes() for t in tensors]
 
 
-class Nothing:
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-
-@pytest.mark.parametrize("case", RECIPES, ids=str)
+@pytest.mark.parametrize("case", CASES, ids=str)
 def test_weights_gradients_losses_and_randomness_are_the_same_bits(case: Case) -> None:
-    alone = left_by(case, Nothing)
+    alone = left_by(case, nullcontext)
     assert left_by(case, Ledger) == alone
     assert left_by(case, lambda: Ledger(kernels=True)) == alone
 
@@ -78,21 +63,21 @@ def model_and_batch() -> tuple[nn.Sequential, Tensor]:
     return nn.Sequential(nn.Linear(32, 64), nn.Tanh(), nn.Linear(64, 8)), torch.randn(16, 32)
 
 
-class Failing(nn.Module):
-    def __init__(self, error: type[BaseException]) -> None:
-        super().__init__()
-        self.error = error
-
-    def forward(self, x: Tensor) -> Tensor:
-        raise self.error("stop")
-
-
-@pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt, GeneratorExit])
-def test_every_hook_and_patch_is_gone_afterwards_also_after_an_error(error: type[BaseException] | None) -> None:
+@pytest.mark.parametrize("where", ["forward", "backward"])
+@pytest.mark.parametrize("error", [None, ValueError, KeyboardInterrupt])
+def test_every_hook_and_patch_is_gone_afterwards_also_after_an_error(
+    error: type[BaseException] | None, where: str
+) -> None:
     before = patched()
     model, x = model_and_batch()
+
+    def fail(*_: Any) -> None:
+        raise error("stop")
+
     if error:
-        model.append(nn.Sequential(Failing(error)))
+        layer = model.append(nn.Sequential(nn.Tanh()))[-1]
+        hook_into = layer.register_forward_hook if where == "forward" else model[0].weight.register_hook
+        hook_into(fail)
     outer = Ledger()
     with pytest.raises(error) if error else nullcontext(), outer, Ledger(kernels=True), outer:
         assert patched() != before
@@ -104,19 +89,6 @@ def test_every_hook_and_patch_is_gone_afterwards_also_after_an_error(error: type
     assert patched() == before
 
 
-def test_every_hook_and_patch_is_gone_after_an_error_inside_backward() -> None:
-    before = patched()
-    model, x = model_and_batch()
-
-    def fail(_: Tensor) -> None:
-        raise ValueError("stop")
-
-    model[0].weight.register_hook(fail)
-    with pytest.raises(ValueError, match="stop"), Ledger(kernels=True):
-        model(x).sum().backward()
-    assert patched() == before
-
-
 def test_torch_func_fails_as_ever_under_hooks_of_the_users_own() -> None:
     model, x = model_and_batch()
 
@@ -124,7 +96,7 @@ def test_torch_func_fails_as_ever_under_hooks_of_the_users_own() -> None:
         return model(x).sum()
 
     messages = []
-    for watch in (Nothing, Ledger):
+    for watch in (nullcontext, Ledger):
         with watch(), saved_tensors_hooks(lambda t: t, lambda t: t), pytest.raises(RuntimeError) as caught:
             torch.func.grad(loss)(x)
         messages.append(str(caught.value))
@@ -135,7 +107,7 @@ def test_torch_func_fails_as_ever_under_hooks_of_the_users_own() -> None:
 def test_a_saved_tensor_changed_in_place_is_still_an_error(spoil: str) -> None:
     w = nn.Parameter(torch.randn(20))
     messages = []
-    for watch in (Nothing, Ledger):
+    for watch in (nullcontext, Ledger):
         with watch():
             h = w.exp()
             loss = h.pow(2).sum()
@@ -145,15 +117,6 @@ def test_a_saved_tensor_changed_in_place_is_still_an_error(spoil: str) -> None:
                 loss.backward()
         messages.append(str(caught.value).partition("]")[0])
     assert messages[0] == messages[1]
-
-
-def test_using_a_graph_twice_is_still_an_error() -> None:
-    model, x = model_and_batch()
-    with Ledger():
-        loss = model(x).pow(2).sum()
-        loss.backward()
-        with pytest.raises(RuntimeError, match="second time"):
-            loss.backward()
 
 
 def test_nothing_is_kept_alive() -> None:
@@ -181,25 +144,12 @@ def test_nothing_is_kept_alive() -> None:
     assert given.current == 0
 
 
-def test_an_output_that_its_own_node_has_saved_dies_at_once() -> None:
-    gc.collect()
-    gc.disable()
-    try:
-        with Ledger() as ledger:
-            before = ledger.current
-            y = nn.Parameter(torch.randn(100, 100)).exp().tanh().sigmoid()
-            del y
-            assert ledger.current == before
-    finally:
-        gc.enable()
-
-
 def count(kind: type) -> int:
     """How many objects of a kind are alive."""
     return sum(type(thing) is kind for thing in gc.get_objects())
 
 
-def test_2000_updates_leave_no_more_behind_than_20() -> None:
+def test_800_updates_leave_no_more_behind_than_20() -> None:
     model, x = nn.Sequential(nn.Linear(4, 4)), torch.randn(2, 4)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
@@ -217,7 +167,7 @@ def test_2000_updates_leave_no_more_behind_than_20() -> None:
         train(400)
         gc.collect()
         objects, blocks = len(gc.get_objects()), sys.getallocatedblocks()
-        train(1580)
+        train(380)
         gc.collect()
         assert count(StorageEntry) == entries
         assert count(weakref.ref) == references
@@ -244,7 +194,7 @@ def test_a_ledger_outlives_a_model() -> None:
 
 def test_a_graph_outlives_its_ledger() -> None:
     grads = []
-    for watch in (Nothing, Ledger):
+    for watch in (nullcontext, Ledger):
         torch.manual_seed(0)
         model, x = model_and_batch()
         with watch() as ledger:

@@ -85,9 +85,10 @@ def test_fp16_names_the_scale_and_the_skipped_steps() -> None:
     assert "still times the loss scale" in status_line(run)
 
 
-def test_skipped_steps_are_counted_while_their_bucket_is_filling() -> None:
+def test_skipped_steps_are_counted_while_their_bucket_is_filling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradlab.loop.history.MOST_ROWS", 64)
     run = Run(tasks.bowl(), Recipe(lr=0.01))
-    run.advance(updates=1031)  # from 1,024 on a bucket holds two updates
+    run.advance(updates=65)  # from 64 on a bucket holds two updates
     assert run.record.rows.stride == 2
     run.switch(Recipe(lr=0.01, amp="fp16"))
     run.advance(updates=1)
