@@ -104,8 +104,9 @@ def test_help_needs_no_torch() -> None:
     assert result.stdout.splitlines()[-1] == "False"
 
 
-def test_the_version_comes_with_those_that_a_report_needs(capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = run(capfd, "--version")
+@pytest.mark.parametrize("command", ["", "doctor"])
+def test_the_version_comes_with_those_that_a_report_needs(command: str, capfd: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capfd, *command.split(), "--version")
     assert code == 0
     # What is installed says the version with its build, such as 2.13.0+cpu, or without, as PyPI's wheels do.
     versions = {torch.__version__, torch.__version__.partition("+")[0]}

@@ -37,14 +37,6 @@ def test_a_module_of_a_package(folder: Path, capfd: pytest.CaptureFixture[str], 
     assert doctor(capfd, "-m", "pack")[0] == FINDINGS  # python -m pack runs pack/__main__.py
 
 
-@pytest.mark.parametrize("name", ["nothing.like.this", "sys", "json.nothing"])
-def test_a_module_that_cannot_be_run(name: str, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, err = doctor(capfd, "-m", name)
-    assert (code, out) == (NOT_RUN, "")
-    assert name.partition(".")[0] in err
-    assert len(err.splitlines()) == 1
-
-
 def notebook(path: Path, *cells: str) -> str:
     made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     made.cells.insert(1, nbformat.v4.new_markdown_cell("Text is no cell that runs."))

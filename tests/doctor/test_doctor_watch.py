@@ -303,29 +303,21 @@ def test_tracing_scripting_and_exporting_work_inside():
             assert torch.equal(made(x), model(x))
 
 
-def test_a_report_keeps_neither_model_nor_optimizer_alive():
-    model = build()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    gone = weakref.ref(model), weakref.ref(optimizer), weakref.ref(model[0].weight)
-    with watch(model, optimizer) as report:
-        model(batch()[0]).sum().backward()
-        optimizer.step()
-    del model, optimizer
-    gc.collect()
-    assert [one() for one in gone] == [None] * 3
-    assert report.watched
-
-
-def test_a_watch_keeps_nothing_alive_while_it_watches():
-    with watch():
+def test_neither_a_watch_nor_its_report_keeps_anything_alive():
+    with watch() as report:
         model = build()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         x, y = batch()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
         for _ in range(4):
             nn.functional.mse_loss(model(x), y).backward()
-        gone = weakref.ref(model), weakref.ref(model[0].weight.grad), weakref.ref(x)
-        del model, x
+        kept = (model, optimizer, model[0].weight, model[0].weight.grad, x)
+        gone = [weakref.ref(one) for one in kept]
+        del model, optimizer, x, kept
         gc.collect()
-        assert [one() for one in gone] == [None] * 3
+        assert [one() for one in gone] == [None] * 5
+    assert report.watched
 
 
 IN_THREADS = """
@@ -468,27 +460,20 @@ def test_a_failure_of_the_doctor_never_reaches_the_loop(monkeypatch, untouched):
 def test_tensors_of_all_kinds(device):
     from torch._subclasses.fake_tensor import FakeTensorMode
 
+    made = {"meta": {"device": "meta"}, "double": {"dtype": torch.float64}}.get(device, {})
     with watch() as report, FakeTensorMode() if device == "fake" else contextlib.nullcontext():
-        if device == "inference":
-            with torch.inference_mode():
-                build()(batch()[0])
+        with torch.inference_mode(device == "inference"):
+            build()(batch()[0])
+        x = torch.ones(6, 4, **made)
+        model = nn.LazyLinear(1) if device == "lazy" else nn.Linear(4, 1, **made)
+        kind = torch.optim.SGD
         if device == "sparse":
-            table = nn.Embedding(9, 1, sparse=True)
-            optimizer = torch.optim.SparseAdam(table.parameters())
-            for number in range(30):
-                optimizer.zero_grad()
-                table(torch.tensor([number % 9])).sum().backward()
-                optimizer.step()
-        else:
-            model = nn.LazyLinear(1) if device == "lazy" else nn.Linear(4, 1)
-            model = model.to(device="meta") if device == "meta" else model.double() if device == "double" else model
-            x = torch.ones(6, 4, device="meta" if device == "meta" else "cpu", dtype=torch.float64)
-            x = x if device == "double" else x.float()
-            model(x)
-            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-            for _ in range(30):
-                optimizer.zero_grad(set_to_none=False)
-                model(x).sum().backward()
-                optimizer.step()
+            x, model, kind = torch.arange(6), nn.Embedding(9, 1, sparse=True), torch.optim.SparseAdam
+        model(x)
+        optimizer = kind(model.parameters(), lr=0.1)
+        for _ in range(30):
+            optimizer.zero_grad(set_to_none=device == "sparse")
+            model(x).sum().backward()
+            optimizer.step()
     assert report.findings == []
     assert "failed" not in report.watched

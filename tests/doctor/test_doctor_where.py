@@ -187,14 +187,10 @@ def test_a_closure_has_its_whole_update() -> None:
 
 
 @pytest.mark.parametrize("limit", [{"updates": 0}, {"seconds": -1.0}])
-def test_a_limit_must_be_positive(limit: dict[str, float], folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_limit_must_be_positive(limit: dict[str, float]) -> None:
     ((name, value),) = limit.items()
     with pytest.raises(ValueError, match=f"{name} must be positive, got {value}"):
         watch(**limit)
-    (folder / "train.py").write_text(HEALTHY)
-    code, out, err = doctor(capfd, f"--{name}={value}", "train.py")
-    assert (code, out) == (NOT_RUN, "")
-    assert f"--{name}" in err
 
 
 def test_the_report_is_printed_at_once_and_only_once(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -372,10 +368,6 @@ def test_torchrun_without_a_script_is_told(folder: Path, capfd: pytest.CaptureFi
     with pytest.raises(NotRunnableError, match="torchrun"):
         watched_command(["--nproc-per-node", "2"], WatchLimits(folder))
     assert "torchrun: error: " in capfd.readouterr().err
-    assert doctor(capfd, "-m", "torch.distributed.launch", "train.py")[0] == NOT_RUN
-    code, _, err = doctor(capfd, "ls")
-    assert code == NOT_RUN
-    assert "-m gradlab doctor train.py" in err
 
 
 # One report of several.
@@ -439,25 +431,3 @@ def test_the_norm_is_that_of_the_wrapped_model() -> None:
     finally:
         torch.distributed.destroy_process_group()
     assert gradients.norms == {"1": 5.0, "2": 5.0}  # 3 and 4 are the gradients of the weights
-
-
-# The end.
-
-
-def test_the_exit_code_of_the_program_is_named(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (folder / "train.py").write_text(HEALTHY + "raise SystemExit(7)")
-    code, out, _ = doctor(capfd, "train.py")
-    assert code == NOT_RUN
-    assert "exit code 7" in out
-
-
-def test_the_doctor_has_a_version(capfd: pytest.CaptureFixture[str]) -> None:
-    from gradlab.__main__ import main
-
-    said = []
-    for arguments in (["--version"], ["doctor", "--version"]):
-        with pytest.raises(SystemExit) as ended:
-            main(arguments)
-        assert ended.value.code == 0
-        said.append(capfd.readouterr().out)
-    assert said[0] == said[1] != ""
