@@ -23,14 +23,6 @@ def test_the_examples_run_as_they_are_printed(tmp_path: Path, capsys: pytest.Cap
     assert "at the peak" in printed
 
 
-@pytest.mark.parametrize("target", sorted(set(re.findall(r"\]\(([^)#\s]+)\)", README))))
-def test_links_into_the_repository_lead_somewhere(target: str) -> None:
-    if target.startswith("http"):
-        assert re.fullmatch(r"https://[\w.-]+(/\S*)?", target)
-    else:
-        assert (ROOT / target).exists()
-
-
 @pytest.mark.parametrize("marker", ["open", "test"])
 def test_each_command_is_one_line_behind_its_marker(marker: str) -> None:
     (block,) = re.findall(rf"<!-- ci: {marker} -->\n```bash\n(.*?)```", README, re.S)
