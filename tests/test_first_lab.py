@@ -39,22 +39,19 @@ model = nn.Sequential(nn.Linear(2, 3), nn.Tanh(), nn.Linear(3, 1))
 for weights in model.parameters():
     nn.init.constant_(weights, 0.25)
 x = torch.linspace(-1, 1, 8).reshape(4, 2)
-optimizers = [torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), torch.optim.AdamW(model.parameters(), lr=0.1)]
+optimizer = torch.optim.AdamW(model.parameters(), lr=0.1)
 
 def update():
-    for optimizer in optimizers:
-        optimizer.zero_grad()
-        model(x).square().mean().backward()
-        optimizer.step()
+    optimizer.zero_grad()
+    model(x).square().mean().backward()
+    optimizer.step()
 
 update()
 assert ("torch._dynamo" in sys.modules) != delayed
-for backend in ("eager", "aot_eager"):
-    torch.compile(update, backend=backend)()
-    torch._dynamo.reset()
+torch.compile(update, backend="eager")()
 from torch._dynamo.utils import counters
 print({kind: dict(counted) for kind, counted in counters.items() if kind in ("frames", "stats", "graph_break")})
-print([type(optimizer).step.__wrapped__.__code__.co_names for optimizer in optimizers])
+print(type(optimizer).step.__wrapped__.__code__.co_names)
 print(sorted(vars(torch.optim.Optimizer.zero_grad.__wrapped__)))
 print([weights.tolist() for weights in model.parameters()])
 """

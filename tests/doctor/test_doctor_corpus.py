@@ -8,6 +8,7 @@ same). Lines and codes are read from there, so a new file is a new test.
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import runpy
@@ -27,7 +28,8 @@ LOOPS = Path(__file__).parents[1] / "corpus"
 BAD = sorted((LOOPS / "bad").rglob("*.py"))
 GOOD = sorted((LOOPS / "good").rglob("*.py"))
 PROGRAMS = sorted((LOOPS / "programs").rglob("*.py"))
-SAMPLE = 3  # of each kind through the command line
+SAMPLE = 2  # of each kind through the command line
+STEP = 1 if os.environ.get("GRADLAB_NIGHTLY") else 2  # by day one of two, at least one for each code; by night all
 
 
 def name(path: Path) -> str:
@@ -138,7 +140,7 @@ def test_the_corpus_is_there():
     assert len(PROGRAMS) >= 5
 
 
-@pytest.mark.parametrize("path", every(4, BAD), ids=name)
+@pytest.mark.parametrize("path", every(4, BAD[::STEP]), ids=name)
 def test_a_broken_loop_gets_its_code_at_its_line_and_nothing_else(path, fresh):
     code, line = marked(path)
     assert header(path, "expect") == code == path.parent.name
@@ -152,6 +154,9 @@ def test_a_broken_loop_gets_its_code_at_its_line_and_nothing_else(path, fresh):
     assert (code, path.name, line) in found, report.text
     assert set(grave(report)) == (set() if hinted(path) else {(code, path.name, line)}), report.text
     (finding,) = (one for one in report.findings if (one.code, one.line) == (code, line))
+    for said in (finding.message, finding.evidence, finding.fix, finding.lesson, f"{path.name}:{line}"):
+        assert said
+        assert said in report.text
     edited = (Path(finding.cause.file).name, finding.cause.line) if finding.cause is not None else None
     right = {(path.name, number) for number in causes(path)}
     if header(path, "cause").startswith("another line"):
@@ -162,23 +167,11 @@ def test_a_broken_loop_gets_its_code_at_its_line_and_nothing_else(path, fresh):
         assert edited in right, report.text
 
 
-@pytest.mark.parametrize("path", every(6, GOOD), ids=name)
+@pytest.mark.parametrize("path", every(4, GOOD[::STEP]), ids=name)
 def test_an_unusual_loop_that_is_right_gets_no_word(path, fresh):
     report, ended = watched(path, fresh)
     assert ended is None
     assert grave(report) == [], report.text
-
-
-def test_a_finding_says_what_was_seen_what_to_write_and_where_to_read_on(fresh):
-    for path in evenly(BAD, 3):
-        report, _ = watched(path, fresh)
-        for finding in report.findings:
-            assert finding.message
-            assert finding.evidence
-            assert finding.fix
-            assert finding.lesson in report.text
-            assert finding.code in report.text
-            assert f"{path.name}:{finding.line}" in report.text
 
 
 @pytest.mark.parametrize("path", evenly(BAD) + evenly(GOOD), ids=name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-import tracemalloc
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -95,67 +95,56 @@ def steps_that_fail() -> Iterator[None]:
         yield
 
 
-def growth(loop: Callable[[], Iterator[None]], updates: int) -> tuple[int, int]:
-    """Return the bytes in use after a half and after all of the updates, those of the loop itself included."""
-    at = []
-    with watch():  # what PyTorch and the doctor load when they are first used belongs to nobody
-        warm = loop()
-        for _ in range(50):
-            next(warm)
-    tracemalloc.start()
-    try:
-        with watch() as report:
-            steps = loop()
-            for _ in range(2):
-                for _ in range(updates // 2):
-                    next(steps)
-                gc.collect()
-                at.append(tracemalloc.get_traced_memory()[0])
-    finally:
-        tracemalloc.stop()
-    assert "failed" not in report.watched
-    return at[0], at[1]
+def many_parameters() -> Iterator[None]:
+    params = [nn.Parameter(torch.ones(1)) for _ in range(1000)]
+    optimizer = torch.optim.SGD(params, lr=1e-6)
+    while True:
+        torch.stack(params).sum().backward()
+        optimizer.step()
+        yield
 
 
 @pytest.mark.parametrize(
     ("loop", "updates"),
     [
-        (healthy, 3_000),
-        (never_cleared, 3_000),
-        (never_stepped, 4_000),
-        (only_called, 8_000),
-        (edited_by_hand, 2_000),
+        (healthy, 1_000),
+        (never_cleared, 1_000),
+        (never_stepped, 1_200),
+        (only_called, 2_400),
+        (edited_by_hand, 800),
         (a_new_optimizer_each_time, 1_000),
-        (a_new_model_each_time, 1_200),
-        (steps_that_fail, 3_000),
+        (a_new_model_each_time, 1_000),
+        (steps_that_fail, 2_000),
+        (many_parameters, 16),
     ],
 )
-def test_memory_is_bounded(loop, updates):
-    half, full = growth(loop, updates)
-    # One event is about 200 bytes, an update has about five: unbounded, half of the updates would add 500 kB or more.
-    assert full - half < 400_000, (half, full)
-    assert full < 4_000_000
-
-
-def test_memory_is_bounded_with_thousands_of_parameters():
-    def many() -> Iterator[None]:
-        params = [nn.Parameter(torch.ones(1)) for _ in range(3000)]
-        optimizer = torch.optim.SGD(params, lr=1e-6)
-        while True:
-            torch.stack(params).sum().backward()
-            optimizer.step()
-            yield
-
-    half, full = growth(many, 24)
-    assert full < 12_000_000
-    assert full - half < 1_500_000
+def test_memory_is_bounded(loop: Callable[[], Iterator[None]], updates: int) -> None:
+    """By Python's count of small objects: an update has about five events, and each is more than one of them."""
+    with watch():  # what PyTorch and the doctor load when they are first used belongs to nobody
+        warm = loop()
+        for _ in range(50 if updates > 50 else 1):
+            next(warm)
+    del warm
+    gc.collect()
+    before, after = sys.getallocatedblocks(), []
+    with watch() as report:
+        steps = loop()
+        for _ in range(2):
+            for _ in range(updates // 2):
+                next(steps)
+            gc.collect()
+            after.append(sys.getallocatedblocks() - before)
+    half, full = after
+    assert "failed" not in report.watched
+    assert full - half < 2_000, after
+    assert full < 25_000
 
 
 def waits(loop: Callable[[], Iterator[None]], updates: int) -> int:
     """Return how often a number is taken from a tensor: on a GPU, each time the program waits for it."""
     with watch():
         steps = loop()
-        for _ in range(100):  # at first, gradients are looked at now and then
+        for _ in range(60):  # at first, gradients are looked at now and then
             next(steps)
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
             for _ in range(updates):
@@ -176,12 +165,11 @@ def test_a_healthy_loop_never_waits_for_its_device():
             optimizer.zero_grad(set_to_none=False)
             yield
 
-    assert waits(healthy, 300) == 0
-    assert waits(with_all, 300) == 0
+    assert waits(with_all, 100) == 0
 
 
 def test_a_loop_that_edits_its_gradients_waits_once_a_batch_of_events():
-    assert waits(edited_by_hand, 300) <= 8  # not once an update and a parameter: that would be 600
+    assert waits(edited_by_hand, 150) <= 5  # not once an update and a parameter: that would be 300
 
 
 def test_the_counter_of_waits_counts():

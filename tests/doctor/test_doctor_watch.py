@@ -38,7 +38,8 @@ def owners() -> list[object]:
     """Return all modules and classes of PyTorch's in which a name could have been exchanged."""
     modules = [module for name, module in sorted(sys.modules.items()) if name.split(".")[0] == "torch"]
     classes = kinds(nn.Module, Optimizer, LRScheduler, ReduceLROnPlateau, torch.amp.GradScaler)
-    return [*modules, *(kind for kind in classes if kind.__module__.startswith("torch")), torch.Tensor]
+    lasting = (kind for kind in classes if "<locals>" not in kind.__qualname__)  # but for those that a tracer makes
+    return [*modules, *(kind for kind in lasting if kind.__module__.startswith("torch")), torch.Tensor]
 
 
 def names() -> dict[tuple[int, str], int]:
@@ -47,7 +48,7 @@ def names() -> dict[tuple[int, str], int]:
         (id(owner), name): id(value)
         for owner in owners()
         for name, value in list(vars(owner).items())
-        if callable(value) and not name.startswith("__path")
+        if callable(value) and not name.startswith(("__path", "__compiled"))
     }
     found[0, "hooks"] = len(sys.modules["torch.optim.optimizer"]._global_optimizer_pre_hooks)
     found[0, "post hooks"] = len(sys.modules["torch.optim.optimizer"]._global_optimizer_post_hooks)
@@ -55,16 +56,20 @@ def names() -> dict[tuple[int, str], int]:
     return found
 
 
-@pytest.fixture
-def untouched():
-    """Compare all of PyTorch's names before and after."""
-    for loop in (LOOPS["sgd"], LOOPS["compile"]):  # what PyTorch loads when it is first used is not ours
+@pytest.fixture(scope="module")
+def at_first() -> dict[tuple[int, str], int]:
+    """All of PyTorch's names before anything was watched; what PyTorch loads when it is first used is there."""
+    for loop in (LOOPS["sgd"], LOOPS["compile"]):
         loop()
-    gc.collect()  # and classes that a tracer makes go before or after
-    before = names()
+    return names()
+
+
+@pytest.fixture
+def untouched(at_first):
+    """Compare all of PyTorch's names before and after."""
     yield
     after = names()
-    assert {key: after.get(key) for key in before} == before
+    assert {key: after.get(key) for key in at_first} == at_first
 
 
 def train(updates: int = 5, model: nn.Module | None = None) -> None:
@@ -82,40 +87,33 @@ def same(one: list[torch.Tensor], two: list[torch.Tensor]) -> bool:
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_what_is_computed_is_the_same_bit_for_bit(name):
+def test_what_is_computed_is_the_same_bit_for_bit_and_what_is_right_gets_no_word(name):
     torch.manual_seed(5)
     bare = LOOPS[name]()
     torch.manual_seed(5)
     with watch() as report:
         watched = LOOPS[name]()
     assert same(bare, watched)
+    assert report.watched.startswith("Watched")
     assert "failed" not in report.watched
+    assert not report.wrong or name in ("forgotten", "second order"), report.text
     torch.manual_seed(6)
     assert not same(bare, LOOPS[name]()), "these tensors would not tell"
 
 
-@pytest.mark.parametrize("name", sorted(set(LOOPS) - {"forgotten", "second order"}))
-def test_these_loops_are_right_and_nothing_is_said(name):
-    with watch() as report:
-        LOOPS[name]()
-    assert not report.wrong, report.text
-    assert report.watched.startswith("Watched")
-
-
-def test_something_is_exchanged_while_it_watches(untouched):
-    before = names()
+def test_something_is_exchanged_while_it_watches(at_first, untouched):
     with watch():
-        assert names() != before
+        assert names() != at_first
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, GeneratorExit, RecursionError])
-def test_all_is_put_back_after_an_exception(error, untouched):
-    def ends() -> None:
+def test_all_is_put_back_after_an_exception(untouched):
+    def ends(error: type[BaseException]) -> None:
         train()
         raise error
 
-    with pytest.raises(error), watch():
-        ends()
+    for error in (ValueError, KeyboardInterrupt, GeneratorExit):
+        with pytest.raises(error), watch():
+            ends(error)
 
 
 def test_all_is_put_back_after_an_exception_in_the_middle_of_everything(untouched):
@@ -132,16 +130,15 @@ def test_all_is_put_back_after_an_exception_in_the_middle_of_everything(untouche
         optimizer.step(lambda: 1 / 0)
 
 
-@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
-def test_watches_may_end_in_any_order(order, untouched):
-    watches = [watch() for _ in range(3)]
-    for one in watches:
-        one.__enter__()
-    train()
-    for index in order:
-        watches[index].__exit__(None, None, None)
-        train()
-    assert all(one.watched.startswith("Watched") for one in watches)
+def test_watches_may_end_in_any_order(untouched):
+    for order in itertools.permutations(range(3)):
+        watches = [watch() for _ in range(3)]
+        for one in watches:
+            one.__enter__()
+        for index in order:
+            train(1)
+            watches[index].__exit__(None, None, None)
+        assert all(one.watched.startswith("Watched") for one in watches)
 
 
 def test_a_watch_inside_a_watch_sees_the_same(untouched):
@@ -232,13 +229,9 @@ def test_nothing_of_the_watch_is_in_what_is_saved(tmp_path):
     assert bare.getvalue() == inside.getvalue()
     assert b"gradlab" not in pickle.dumps((model, twin, optimizer))
     train(3, copy.deepcopy(twin))
-    path = tmp_path / "model.pt"
-    torch.save(twin, path)
-    code = (
-        "import sys, torch; sys.modules['gradlab'] = None; "
-        f"model = torch.load({str(path)!r}, weights_only=False); model(torch.ones(3, 4)).sum().backward()"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=120)
+    torch.save(twin, tmp_path / "model.pt")
+    assert b"Sequential" in (tmp_path / "model.pt").read_bytes()
+    assert b"gradlab" not in (tmp_path / "model.pt").read_bytes()
 
 
 def test_an_optimizer_that_keeps_gradients_itself_may_clear_them_for_every_micro_batch():
@@ -310,41 +303,34 @@ def test_tracing_scripting_and_exporting_work_inside():
             assert torch.equal(made(x), model(x))
 
 
-def test_a_report_keeps_neither_model_nor_optimizer_alive():
-    model = build()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-    gone = weakref.ref(model), weakref.ref(optimizer), weakref.ref(model[0].weight)
-    with watch(model, optimizer) as report:
-        model(batch()[0]).sum().backward()
-        optimizer.step()
-    del model, optimizer
-    gc.collect()
-    assert [one() for one in gone] == [None] * 3
-    assert report.watched
-
-
-def test_a_watch_keeps_nothing_alive_while_it_watches():
-    with watch():
+def test_neither_a_watch_nor_its_report_keeps_anything_alive():
+    with watch() as report:
         model = build()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         x, y = batch()
+        nn.functional.mse_loss(model(x), y).backward()
+        optimizer.step()
         for _ in range(4):
             nn.functional.mse_loss(model(x), y).backward()
-        gone = weakref.ref(model), weakref.ref(model[0].weight.grad), weakref.ref(x)
-        del model, x
+        kept = (model, optimizer, model[0].weight, model[0].weight.grad, x)
+        gone = [weakref.ref(one) for one in kept]
+        del model, optimizer, x, kept
         gc.collect()
-        assert [one() for one in gone] == [None] * 3
+        assert [one() for one in gone] == [None] * 5
+    assert report.watched
 
 
 IN_THREADS = """
 import runpy, sys
 from gradlab import watch
 sys.setswitchinterval(1e-5)  # threads take turns 500 times as often
-for _ in range(5):
+for _ in range(3):
     with watch():
         runpy.run_path(sys.argv[1])
 """
 
 
+@pytest.mark.slow
 def test_threads_that_train_at_the_same_time_do_not_crash():
     """What another thread trains is not looked at: its ``.grad`` may be written just then."""
     path = Path(__file__).parents[1] / "corpus" / "good" / "ensemble_in_threads.py"
@@ -404,7 +390,7 @@ def test_workers_of_a_loader(untouched):
     model = build()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     with watch() as report:
-        for x, y in DataLoader(data, batch_size=6, num_workers=2):
+        for x, y in DataLoader(data, batch_size=6, num_workers=1):
             optimizer.zero_grad()
             nn.functional.mse_loss(model(x), y).backward()
             optimizer.step()
@@ -474,27 +460,20 @@ def test_a_failure_of_the_doctor_never_reaches_the_loop(monkeypatch, untouched):
 def test_tensors_of_all_kinds(device):
     from torch._subclasses.fake_tensor import FakeTensorMode
 
+    made = {"meta": {"device": "meta"}, "double": {"dtype": torch.float64}}.get(device, {})
     with watch() as report, FakeTensorMode() if device == "fake" else contextlib.nullcontext():
-        if device == "inference":
-            with torch.inference_mode():
-                build()(batch()[0])
+        with torch.inference_mode(device == "inference"):
+            build()(batch()[0])
+        x = torch.ones(6, 4, **made)
+        model = nn.LazyLinear(1) if device == "lazy" else nn.Linear(4, 1, **made)
+        kind = torch.optim.SGD
         if device == "sparse":
-            table = nn.Embedding(9, 1, sparse=True)
-            optimizer = torch.optim.SparseAdam(table.parameters())
-            for number in range(30):
-                optimizer.zero_grad()
-                table(torch.tensor([number % 9])).sum().backward()
-                optimizer.step()
-        else:
-            model = nn.LazyLinear(1) if device == "lazy" else nn.Linear(4, 1)
-            model = model.to(device="meta") if device == "meta" else model.double() if device == "double" else model
-            x = torch.ones(6, 4, device="meta" if device == "meta" else "cpu", dtype=torch.float64)
-            x = x if device == "double" else x.float()
-            model(x)
-            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-            for _ in range(30):
-                optimizer.zero_grad(set_to_none=False)
-                model(x).sum().backward()
-                optimizer.step()
+            x, model, kind = torch.arange(6), nn.Embedding(9, 1, sparse=True), torch.optim.SparseAdam
+        model(x)
+        optimizer = kind(model.parameters(), lr=0.1)
+        for _ in range(30):
+            optimizer.zero_grad(set_to_none=device == "sparse")
+            model(x).sum().backward()
+            optimizer.step()
     assert report.findings == []
     assert "failed" not in report.watched

@@ -19,7 +19,7 @@ def build(width: int = 8) -> nn.Module:
 
 def batch() -> tuple[torch.Tensor, torch.Tensor]:
     x = torch.randn(6, 4)
-    return x, x.sum(1, keepdim=True)
+    return x, x.sum(1, keepdim=True)  # before x may want a gradient
 
 
 def told(losses: list[Any], *models: nn.Module, optimizers: tuple[Any, ...] = ()) -> list[torch.Tensor]:
@@ -34,20 +34,34 @@ def told(losses: list[Any], *models: nn.Module, optimizers: tuple[Any, ...] = ()
     return [*tensors, torch.get_rng_state()]
 
 
-def plain(make: Callable[..., Any], **options: Any) -> list[torch.Tensor]:
-    model, losses = build(), []
-    optimizer = make(model.parameters(), lr=0.01, **options)
-    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=UPDATES)
+def fit(
+    model: nn.Module,
+    call: Callable[..., torch.Tensor],
+    optimizer: torch.optim.Optimizer,
+    *,
+    after_backward: Callable[[], None] = lambda: None,
+    after_step: Callable[[], None] = lambda: None,
+) -> list[torch.Tensor]:
+    """Train with a loop as most are."""
+    losses = []
     for _ in range(UPDATES):
         x, y = batch()
         optimizer.zero_grad()
-        loss = nn.functional.mse_loss(model(x), y)
+        loss = nn.functional.mse_loss(call(x), y)
         loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+        after_backward()
         optimizer.step()
-        scheduler.step()
+        after_step()
         losses.append(loss.detach())
     return told(losses, model, optimizers=(optimizer,))
+
+
+def plain(make: Callable[..., Any], **options: Any) -> list[torch.Tensor]:
+    model = build()
+    optimizer = make(model.parameters(), lr=0.01, **options)
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=UPDATES)
+    clip = functools.partial(nn.utils.clip_grad_norm_, list(model.parameters()), 0.5)
+    return fit(model, model, optimizer, after_backward=clip, after_step=scheduler.step)
 
 
 def phases() -> list[torch.Tensor]:
@@ -155,16 +169,12 @@ def amp() -> list[torch.Tensor]:
 
 
 def checkpointing(reentrant: bool) -> list[torch.Tensor]:
-    model, losses = build(), []
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for _ in range(UPDATES):
-        x, y = batch()
-        optimizer.zero_grad()
-        loss = nn.functional.mse_loss(checkpoint(model, x.requires_grad_(), use_reentrant=reentrant), y.detach())
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.detach())
-    return told(losses, model)
+    model = build()
+
+    def call(x: torch.Tensor) -> torch.Tensor:
+        return checkpoint(model, x.requires_grad_(), use_reentrant=reentrant)
+
+    return fit(model, call, torch.optim.SGD(model.parameters(), lr=0.01))
 
 
 def in_backward() -> list[torch.Tensor]:
@@ -202,32 +212,16 @@ def second_order() -> list[torch.Tensor]:
 
 
 def parallel() -> list[torch.Tensor]:
-    model, losses = build(), []
+    model = build()
     spread = nn.DataParallel(model)
-    optimizer = torch.optim.SGD(spread.parameters(), lr=0.01)
-    for _ in range(UPDATES):
-        x, y = batch()
-        spread.zero_grad()
-        loss = nn.functional.mse_loss(spread(x), y)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.detach())
-    return told(losses, model)
+    return fit(model, spread, torch.optim.SGD(spread.parameters(), lr=0.01))
 
 
 def compiled() -> list[torch.Tensor]:
-    model, losses = build(), []
+    model = build()
     torch._dynamo.reset()
     fast = torch.compile(model, backend="eager", fullgraph=True)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for _ in range(UPDATES):
-        x, y = batch()
-        optimizer.zero_grad()
-        loss = nn.functional.mse_loss(fast(x), y)
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.detach())
-    return told(losses, model)
+    return fit(model, fast, torch.optim.SGD(model.parameters(), lr=0.01))
 
 
 LOOPS: dict[str, Callable[[], list[torch.Tensor]]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import importlib
 import itertools
 from collections.abc import Callable
@@ -88,23 +89,23 @@ SWITCHES = {
 }
 
 
+@functools.cache
+def covering() -> list[tuple[Recipe, bool, str]]:
+    """Recipe, checkpointing and device, few of them: any two values meet in one."""
+    every = list(itertools.product(*SWITCHES.values(), (True, False), ("cpu", "cuda")))
+    pairs = [set(itertools.combinations(enumerate(values), 2)) for values in every]
+    unmet, chosen = set().union(*pairs), []
+    while unmet:
+        best = max(range(len(every)), key=lambda at: len(pairs[at] & unmet))
+        unmet -= pairs[best]
+        *values, checkpoint, device = every[best]
+        chosen.append((Recipe(lr=1e-3, **dict(zip(SWITCHES, values, strict=True))), checkpoint, device))
+    return chosen
+
+
 def recipes(deal: int, deals: int, *, checkpoint: bool = True) -> list[tuple[Recipe, bool, str]]:
-    """One of several hands of recipe, checkpointing and device; in all of them any two values of switches meet."""
-    every = [
-        (Recipe(lr=1e-3, **dict(zip(SWITCHES, values, strict=True))), again, device)
-        for values in itertools.product(*SWITCHES.values())
-        for again in (True, False)
-        for device in ("cpu", "cuda")
-    ]
-    torch.manual_seed(0)
-    chosen, met = [], set()
-    for at in torch.randperm(len(every)).tolist():
-        recipe, *rest = every[at]
-        pairs = set(itertools.combinations(enumerate([*dataclasses.astuple(recipe), *rest]), 2))
-        if len(pairs - met) >= 1:
-            met |= pairs
-            chosen.append(every[at])
-    return [(recipe, again and checkpoint, device) for recipe, again, device in chosen[deal::deals]]
+    """One of several hands of them."""
+    return [(recipe, again and checkpoint, device) for recipe, again, device in covering()[deal::deals]]
 
 
 def batches_of(what: Any, sample: Any, window: int) -> tuple[list[Any], int]:
@@ -176,12 +177,17 @@ def test_a_forecast_is_a_real_run_byte_for_byte(name: str) -> None:
             assert_equal(forecast_scene, ledger)
 
 
+def published(size: ModelSize) -> Workload:
+    """A workload as those of the published sizes, which are too large to be run in full."""
+    about = as_workload(Decoder(size), tokens(), None, next_token_loss)
+    return dataclasses.replace(about, size=size, batch=2)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [LLAMA, GPT2], ids=lambda s: s.name)
 def test_putting_the_state_of_a_first_update_in_place_is_running_it(size: ModelSize) -> None:
-    """The published sizes are too large to run two updates; these two are not."""
-    about = as_workload(Decoder(size), tokens(), None, next_token_loss)
-    about = dataclasses.replace(about, size=size, batch=2)
-    for recipe, checkpoint, device in recipes(size is GPT2, 6):
+    about = published(size)
+    for recipe, checkpoint, device in recipes(size is GPT2, 4):
         options: dict[str, Any] = {"checkpoint": checkpoint, "device": device}
         whole, primed = (simulate(about, recipe, skip_first_update=skip, **options) for skip in (False, True))
         assert primed == whole
@@ -189,36 +195,37 @@ def test_putting_the_state_of_a_first_update_in_place_is_running_it(size: ModelS
 
 @pytest.mark.slow
 @pytest.mark.parametrize("size", [LLAMA, GPT2], ids=lambda s: s.name)
-def test_three_and_four_blocks_tell_how_any_number_of_them_would_do(
-    size: ModelSize, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    about = as_workload(Decoder(size), tokens(), None, next_token_loss)
-    deep = dataclasses.replace(about, size=size, batch=2).with_layers(6)
-    for recipe, checkpoint, device in recipes(size is GPT2, 6):
+def test_three_and_four_blocks_tell_how_any_number_of_them_would_do(size: ModelSize) -> None:
+    deep = published(size).with_layers(6)
+    for recipe, checkpoint, device in recipes(size is GPT2, 5):
         whole = simulate(deep, recipe, checkpoint=checkpoint, device=device)
         assert simulate_blocks(deep, recipe, checkpoint=checkpoint, device=device) == whole
-    # A ledger merges neighbours when there are too many points, 2,000; so does the extrapolation.
+
+
+def test_neighbours_are_merged_as_a_ledger_does_where_there_are_too_many_points(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    deep = published(GPT2).with_layers(6)
     monkeypatch.setattr(timeline, "MOST_POINTS", 200)
     monkeypatch.setattr(extrapolate, "MOST_POINTS", 200)
-    for recipe in (Recipe(), Recipe(optimizer="adamw", amp="bf16")):
-        whole = simulate(deep, recipe, checkpoint=False, device="cuda")
-        assert 100 <= len(whole.timeline) < 200
-        assert simulate_blocks(deep, recipe, checkpoint=False, device="cuda") == whole
+    whole = simulate(deep, Recipe(), checkpoint=False, device="cuda")
+    assert 100 <= len(whole.timeline) < 200
+    assert simulate_blocks(deep, Recipe(), checkpoint=False, device="cuda") == whole
 
 
-@pytest.mark.slow
-def test_only_the_window_of_a_large_model_is_cut_and_the_peak_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    about = as_workload(Decoder(LLAMA), tokens(), None, next_token_loss)
-    for zero_grad, set_to_none in itertools.product((True, False), repeat=2):
-        recipe = Recipe(accumulate=5, optimizer="adamw", amp="bf16", zero_grad=zero_grad, set_to_none=set_to_none)
-        whole = simulate(about, recipe, checkpoint=False, device="cuda")
-        assert whole.micro_batches == 5
-        monkeypatch.setattr(simulate_module, "LARGE", 1)
-        cut = simulate(about, recipe, checkpoint=False, device="cuda")
-        monkeypatch.undo()
-        assert cut.micro_batches == 3
-        assert (cut.peak, cut.at_peak) == (whole.peak, whole.at_peak)
-        assert max(p.top for p in cut.timeline if p.number > 1) <= whole.peak
+@pytest.mark.parametrize(("zero_grad", "set_to_none"), [(True, True), (True, False), (False, True)])
+def test_only_the_window_of_a_large_model_is_cut_and_the_peak_stays(
+    zero_grad: bool, set_to_none: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = published(LLAMA).with_layers(1)
+    recipe = Recipe(accumulate=5, optimizer="adamw", amp="bf16", zero_grad=zero_grad, set_to_none=set_to_none)
+    whole = simulate(about, recipe, checkpoint=False, device="cuda")
+    assert whole.micro_batches == 5
+    monkeypatch.setattr(simulate_module, "LARGE", 1)
+    cut = simulate(about, recipe, checkpoint=False, device="cuda")
+    assert cut.micro_batches == 3
+    assert (cut.peak, cut.at_peak) == (whole.peak, whole.at_peak)
+    assert max(p.top for p in cut.timeline if p.number > 1) <= whole.peak
 
 
 def test_a_billion_parameters_under_amp_take_sixteen_bytes_each() -> None:
@@ -230,17 +237,10 @@ def test_a_billion_parameters_under_amp_take_sixteen_bytes_each() -> None:
     assert states == 16 * found.parameters + 4 * tensors  # Adam counts its steps in 4 bytes a tensor
     assert round(states / 1e9) == 25
     assert states / found.parameters * 1.5e9 == pytest.approx(24e9, rel=1e-4)
-
-
-def test_logits_and_checkpointing_of_a_large_model() -> None:
-    recipe = Recipe(amp="bf16", optimizer="sgd")
-    plain, less = (forecast("gpt2-1.5b", recipe, batch=4, checkpoint=checkpoint) for checkpoint in (False, True))
-    logits = 4 * 1024 * 50_257
-    saved = max(point.high["activations"] for point in plain.timeline)
-    assert saved > 4 * logits  # their logarithms are kept in float32
-    assert less.peak < 0.6 * plain.peak
-    assert {p.statement for p in plain.timeline} == {"for", "x, y", "zero_grad", "autocast", "backward", "step"}
-    assert any(p.module == "blocks.47.mlp.up" for p in plain.timeline if p.statement == "backward")
+    logits = 1024 * 50_257
+    assert max(point.high["activations"] for point in found.timeline) > 4 * logits  # their logarithms are in float32
+    assert {p.statement for p in found.timeline} == {"for", "x, y", "zero_grad", "autocast", "backward", "step"}
+    assert any(p.module == "blocks.47.mlp.up" for p in found.timeline if p.statement == "backward")
 
 
 def test_a_card_has_room_for_exactly_what_it_holds() -> None:
@@ -254,15 +254,15 @@ def test_a_card_has_room_for_exactly_what_it_holds() -> None:
         assert word in repr(found)
 
 
-@pytest.mark.parametrize("recipe", [Recipe(), Recipe(accumulate=4, optimizer="adamw", amp="bf16")])
+@pytest.mark.parametrize("recipe", [Recipe(), Recipe(accumulate=2, optimizer="adamw", amp="bf16")])
 def test_the_largest_batch_fits_and_the_next_does_not(recipe: Recipe) -> None:
     found = forecast("digits", recipe, batch=8)
-    for card in (found.peak, found.peak + 1_000_000, 50_000_000):
+    for card in (found.peak, 50_000_000):
         best = found.largest("batch", on=card)
         assert forecast("digits", recipe, batch=best).fits(card)
         assert not forecast("digits", recipe, batch=best + 1).fits(card)
     assert found.largest("batch", on=1000) == 0
-    assert len(found._variants.known) <= 16  # for four searches
+    assert len(found._variants.known) <= 12  # for three searches
 
 
 def test_the_largest_window_is_one_or_all_of_them() -> None:
@@ -276,14 +276,8 @@ def test_the_largest_window_is_one_or_all_of_them() -> None:
 
 
 def test_a_bar_is_full_at_the_end_and_stays_short_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    bars: list[tqdm[Any]] = []
-
-    def made(**options: Any) -> tqdm[Any]:
-        bars.append(tqdm(**options))
-        return bars[-1]
-
-    estimate = importlib.import_module("gradlab.forecast.estimate")
-    monkeypatch.setattr(estimate, "tqdm", made)
+    estimate, bars = importlib.import_module("gradlab.forecast.estimate"), []
+    monkeypatch.setattr(estimate, "tqdm", lambda **options: bars.append(tqdm(**options)) or bars[-1])
     with estimate.progress("short") as on_calls:
         on_calls(30, 100)
     with pytest.raises(ZeroDivisionError), estimate.progress("stopped") as on_calls:
@@ -320,10 +314,3 @@ def test_a_model_without_memory_is_as_good_as_one_with() -> None:
     recipe = Recipe(optimizer="adamw", amp="bf16")
     real = forecast(Decoder(LLAMA), recipe, batch=tokens(), loss_fn=next_token_loss)
     assert forecast(model, recipe, batch=(x, x), loss_fn=next_token_loss) == real
-
-
-def test_a_subject_stays_what_it_is_when_its_batch_is_resized() -> None:
-    about: Workload = as_workload("digits", None, None, None)
-    assert about.rows == 64
-    assert about.resized(7).rows == 7
-    assert forecast("digits", batch=64).peak == forecast(tasks.digits(device="cpu"), batch=64).peak

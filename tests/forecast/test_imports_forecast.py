@@ -17,9 +17,7 @@ import sys, types
 for first in (
     "",
     "import gradlab.forecast",
-    "import gradlab.forecast.sizes",
     "import gradlab.forecast.estimate",
-    "from gradlab.forecast import GPUS",
     "from gradlab.forecast import forecast",
     "import gradlab.widgets.forecast_lab",
 ):
@@ -45,8 +43,8 @@ def test_gradlab_forecast_is_the_function_whatever_was_imported_before() -> None
 
 
 def test_gpus_and_model_sizes_need_no_torch() -> None:
-    run(f"from gradlab.forecast import GPUS, model_sizes, usable_bytes, model_size; model_size('llama-8b'); {TORCH}")
-    run(f"import gradlab.forecast, gradlab.__main__; {TORCH}")
+    names = "GPUS, model_sizes, usable_bytes, model_size"
+    run(f"from gradlab.forecast import {names}; import gradlab.__main__; model_size('llama-8b'); {TORCH}")
 
 
 def test_every_public_name_is_there() -> None:
