@@ -67,6 +67,21 @@ def following(cells: list[Any]) -> tuple[set[int], set[int]]:
     return inside, last
 
 
+def level(cell: Any) -> int:
+    """How deep a section is that a cell begins, 4 if it begins none."""
+    heading = cell.cell_type == "markdown" and HEADING.search(cell.source)
+    return len(heading[0].strip()) if heading else 4
+
+
+def around_questions(notebook: Any) -> Any:
+    """The notebook without what follows no question, but for its headings."""
+    cells = notebook.cells
+    inside, last = following(cells)
+    kept = inside | last | set(questions(cells))
+    notebook.cells = [cell for at, cell in enumerate(cells) if at in kept or level(cell) < 4]
+    return notebook
+
+
 def seen(page: Any) -> list[tuple[Seen, Seen]]:
     """What is seen of each cell, its code left out, above its first heading and from there on."""
     page.add_style_tag(content=".jp-Cell { content-visibility: visible !important; }")  # those far from the screen, too

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -70,6 +71,8 @@ _ASK = """async expression => {
   const reply = (await future.done).content;
   return reply.user_expressions ? reply.user_expressions.asked : reply;
 }"""
+_LEND = """path => jupyterapp.serviceManager.sessions.startNew({path, name: path, type: 'notebook',
+  kernel: {id: jupyterapp.shell.currentWidget.sessionContext.session.kernel.id}})"""
 # Whether a lab waits for an answer, such as a picture of another size; one that takes long is lost.
 _WAITS = "() => [...window.onTheirWay?.values() ?? []].some(sent => performance.now() - sent < 5000)"
 # The words that are to be seen; what is only read out is left out.
@@ -191,6 +194,15 @@ def write_notebook(path: Path, *cells: str) -> None:
     nbformat.write(notebook, path)
 
 
+def violations(page: Any, *inside: str) -> list[str]:
+    """What axe-core finds inside of what these select, or in the whole page."""
+    found: Any = Axe().run(page, context={"include": [[each] for each in inside]} if inside else None).response
+    return [
+        f"{each['id']} ({each['impact']}): {[node['html'][:120] for node in each['nodes']]}"
+        for each in found["violations"]
+    ]
+
+
 class Notebook:
     """A notebook open in JupyterLab, and one of the labs in it: the first, unless ``lab`` chooses another."""
 
@@ -238,6 +250,10 @@ class Notebook:
         reply = self.page.evaluate(_ASK, expression)
         assert reply["status"] == "ok", reply
         return ast.literal_eval(reply["data"]["text/plain"])
+
+    def lend_kernel(self, name: str) -> None:
+        """Let a notebook that is not open yet have the same kernel."""
+        self.page.evaluate(_LEND, name)
 
     def problems(self) -> list[str]:
         """Return what went wrong in the page or in the kernel since it was asked last."""
@@ -347,7 +363,7 @@ class Notebook:
         before, end = None, time.monotonic() + 10
         while ((now := self.pictures()) != before or self.page.evaluate(_WAITS)) and time.monotonic() < end:
             before = now
-            self.page.wait_for_timeout(150)
+            self.page.wait_for_timeout(75)
 
     def wait_for_words(self, pattern: str) -> None:
         """Wait until the words match a regular expression."""
@@ -368,7 +384,7 @@ class Notebook:
             self.page.wait_for_timeout(20)
         assert self.code() == source
 
-    def wait_until_still(self, seconds: float = 0.5) -> float:
+    def wait_until_still(self, seconds: float = 0.3) -> float:
         """Wait until the words have not changed for so long; return the seconds after which they did so last.
 
         An instrument that waits for an answer says so; what is dragged is told 50 ms later.

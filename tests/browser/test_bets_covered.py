@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from gradlab.commands.page import notebook_page
 from gradlab.widgets.question import question_names
 
-from .bets import NOTEBOOKS, expect_covered_until_the_choice, questions, stored
+from .bets import NOTEBOOKS, around_questions, expect_covered_until_the_choice, level, questions, stored
 from .driving import Notebook
 
 # In pages every bet is looked at. With a kernel, these take a second each: 12, in which the next heading stands below
@@ -25,8 +26,6 @@ OPEN = """async ([path, id]) => {
   await panel.context.ready;
 }"""
 LIVE_BETS = "count => document.querySelectorAll('.gl-bet[data-live]:not(.lm-mod-hidden *)').length === count"
-SESSION = """([path, id]) => jupyterapp.serviceManager.sessions.startNew(
-  {path, name: path, type: 'notebook', kernel: {id}})"""
 CLOSE = """async () => {
   const panel = jupyterapp.shell.currentWidget;
   await panel.context.save();
@@ -66,7 +65,7 @@ def in_jupyterlab(notebook: Notebook, name: str, kernel: str) -> tuple[Any, Call
 
 
 def in_notebook_7(notebook: Notebook, name: str, kernel: str) -> tuple[Any, Callable[[], object]]:
-    notebook.page.evaluate(SESSION, [name, kernel])
+    notebook.lend_kernel(name)
     page = notebook.page.context.new_page()
     page.goto(f"{notebook.jupyter.url}/notebooks/{name}")
     return page, page.close
@@ -80,14 +79,18 @@ def test_what_follows_a_bet_is_covered_in_a_notebook(
         pytest.skip("needs Notebook 7 (pip install notebook)")
     some = ("12", "13") if opened is in_jupyterlab else ("13",)
     for path in [path for path in NOTEBOOKS if ALL or path.stem.startswith(some)]:
-        kept = stored(path)
+        kept = around_questions(stored(path))
         name = f"{opened.__name__}_{path.name}"
         nbformat.write(kept, notebook.jupyter.folder / name)
         page, close = opened(notebook, name, kernel)
         try:
             page.wait_for_function(RENDERED, arg=len(kept.cells), timeout=60_000)
             asked = questions(kept.cells)
-            folded = [cell for cell in kept.cells if cell.metadata.get("jp-MarkdownHeadingCollapsed")]
+            folded = [
+                cell
+                for cell, after in pairwise(kept.cells)
+                if cell.metadata.get("jp-MarkdownHeadingCollapsed") and level(after) > level(cell)
+            ]
             assert page.locator(".jp-Cell .jp-showHiddenCellsButton").count() == len(folded), "what is deeper is folded"
             page.evaluate("() => jupyterapp.commands.execute('notebook:expand-all-headings')")
             page.evaluate(RUN, asked)
@@ -100,7 +103,7 @@ def test_what_follows_a_bet_is_covered_in_a_notebook(
 def test_what_follows_a_bet_is_covered_in_a_page(notebook: Notebook, tmp_path: Path) -> None:
     page, asked = notebook.page.context.new_page(), 0
     for path in NOTEBOOKS:
-        kept = stored(path)
+        kept = around_questions(stored(path))
         nbformat.write(kept, tmp_path / path.name)
         (tmp_path / "page.html").write_text(notebook_page(tmp_path / path.name), encoding="utf-8")
         page.goto((tmp_path / "page.html").as_uri())

@@ -1,14 +1,22 @@
-"""What a lesson asks, in a browser: an exercise answers in words."""
+"""What is no widget, in a browser: an exercise answers in words, a wide table is moved, the record is downloaded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from .driving import Notebook
 
 LAB = """from gradlab import Lab
 lab = Lab('bowl', controls=['zero_grad'], panels=['loss'])
 lab"""
+COMPARED = """from gradlab import Recipe, compare
+compare('line', {'right': Recipe(lr=0.01), 'forgot': Recipe(lr=0.01, zero_grad=False)}, updates=9)"""
+RECORDED = """from gradlab.course import my_record
+from gradlab.widgets import RECORD, find_question, question_names
+RECORD.__init__(lambda: None)
+for name in question_names()[:20]:
+    RECORD.add('guess', name, find_question(name).options[0].text, False)"""
 
 
 def test_an_exercise_shows_hints_one_by_one_and_a_verdict_with_a_picture(lab_page: Callable[..., Notebook]) -> None:
@@ -30,3 +38,31 @@ def test_an_exercise_shows_hints_one_by_one_and_a_verdict_with_a_picture(lab_pag
     picture.wait_for()
     assert "The weights do not move" in (picture.get_attribute("alt") or "")
     page.get_by_text("It did not end within 0.5 seconds").wait_for()
+
+
+def test_a_table_that_is_wider_than_a_phone_is_moved_by_itself(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB, COMPARED, width=390)
+    page.side_bar(False)
+    try:
+        box = page.page.get_by_role("group", name="line: table")
+        box.wait_for()
+        wide, room, right = box.evaluate("b => [b.scrollWidth, b.clientWidth, b.getBoundingClientRect().right]")
+        assert wide > room
+        assert right <= 390
+        box.press("ArrowRight")
+        page.page.wait_for_function(
+            "() => document.querySelector('[role=group][aria-label=\"line: table\"]').scrollLeft"
+        )
+        assert all(head.strip() for head in box.locator("th").all_inner_texts())
+    finally:
+        page.side_bar(True)
+
+
+def test_the_record_can_be_downloaded(lab_page: Callable[..., Notebook]) -> None:
+    page = lab_page(LAB, RECORDED, "my_record()").page
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download it as CSV").click()
+    assert download.value.suggested_filename == "gradlab_guesses.csv"
+    text = Path(download.value.path()).read_text(encoding="utf-8-sig")
+    assert text.startswith("event,notebook,name,asked,answer,right,at\n")
+    assert text.count("\nguess,") == 20

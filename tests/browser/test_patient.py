@@ -7,12 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gradlab.course import Patient
 
 from .driving import Notebook
-from .test_layout import contrast
 
 CELL = "import torch\ntorch.set_num_threads(1)\nfrom gradlab.course import Patient\nlab = Patient('the-flat-loss')\nlab"
 
@@ -66,21 +63,6 @@ def test_by_keys_with_a_mistake_on_the_way(lab_page: Callable[..., Notebook]) ->
     page.control("update").focus()
     page.page.keyboard.press("End")
     page.wait_for_words(r"At update \d+ .grad holds batch")
-
-
-@pytest.mark.parametrize(("width", "theme"), [(1366, "Dark"), (390, "Light")])
-def test_it_fits_and_can_be_read(lab_page: Callable[..., Notebook], width: int, theme: str) -> None:
-    page = lab_page(CELL, width=width)
-    page.theme(theme)
-    page.side_bar(False)
-    try:
-        for what in (".gl-state", ".gl-note", ".gl-label"):
-            assert contrast(page, f".gradlab {what}") >= 4.5, what
-        wide = page.evaluate("lab => [lab.scrollWidth, lab.clientWidth]")
-        assert wide[0] <= wide[1]
-    finally:
-        page.theme("Light")
-        page.side_bar(True)
 
 
 def test_a_page_without_a_kernel(notebook: Notebook, tmp_path: Path) -> None:

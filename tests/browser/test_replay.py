@@ -132,6 +132,9 @@ def test_it_opens_where_a_switch_can_be_turned_and_says_what_it_is(replay: Any, 
     for _ in range(4):
         press(replay, "1 update")
     assert state(replay) == state_of(MARK, MARK + 3), "it can be turned right there"
+    press(replay, "Reset")
+    replay.locator(".gl-scrub input").fill("37")
+    assert updates(replay) == 37
 
 
 def test_without_marks_it_opens_at_its_end(notebook: Notebook, tmp_path: Path) -> None:
@@ -143,13 +146,6 @@ def test_without_marks_it_opens_at_its_end(notebook: Notebook, tmp_path: Path) -
         assert page.locator(".gl-controls").is_hidden()
     finally:
         page.close()
-
-
-def test_scrubbing(replay: Any) -> None:
-    replay.locator(".gl-scrub input").fill("37")
-    assert state(replay) == state_of(None, 37)
-    replay.locator(".gl-scrub input").fill("4")
-    assert state(replay) == state_of(None, 4)
 
 
 def test_a_moment_can_be_linked_to(replay: Any) -> None:

@@ -12,6 +12,7 @@ from .driving import Notebook
 LAB = "from gradlab import Lab, Recipe\nlab = Lab({})\nlab"
 KERNEL = "jupyterapp.shell.currentWidget.sessionContext.session.kernel"
 SAVE = "async () => { await jupyterapp.commands.execute('docmanager:save'); }"
+SCROLL = "to => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = to; }"
 STYLES = "() => [...document.querySelectorAll('style')].filter(each => each.textContent.includes('.gradlab')).length"
 BROKEN = "() => [...document.images].filter(image => image.complete && !image.naturalWidth).length"
 
@@ -58,27 +59,23 @@ def test_a_page_reloaded_while_playing_shows_the_same_run_and_plays_on(lab_page:
     assert page.updates() == page.ask("lab.runner.updates")
 
 
-@pytest.mark.parametrize("how", ["restart", "death"])
-def test_a_kernel_that_is_gone_is_told_in_words(
-    troubled_page: Callable[..., Notebook], how: str, notebook: Notebook
-) -> None:
+def test_a_kernel_that_is_gone_is_told_in_words(troubled_page: Callable[..., Notebook]) -> None:
     page = troubled_page(LAB.format("'digits'"))
     play(page)
-    if how == "restart":
-        page.page.evaluate(f"() => {KERNEL}.restart()")
-    else:
-        page.page.evaluate(f"() => {{ {KERNEL}.requestExecute({{code: 'import os; os.kill(os.getpid(), 9)'}}); }}")
-    if how == "restart":
-        again = page.button("Run this cell again")
-        again.wait_for()
-        assert page.page.locator(".gradlab .gl-main:visible").count() == 0, "no blue Play"
-        assert page.button("Play").is_disabled()
-        assert page.control("zero_grad").is_disabled()
-        page.page.wait_for_function(f"() => {KERNEL}.status === 'idle'", timeout=60_000)
-        again.click()
-        page.page.wait_for_selector(".gradlab .gl-button.gl-main")
-        assert page.page.locator(".gradlab .gl-gone").count() == 0
-        return
+    page.page.evaluate(f"() => {KERNEL}.restart()")
+    again = page.button("Run this cell again")
+    again.wait_for()
+    assert page.page.locator(".gradlab .gl-main:visible").count() == 0, "no blue Play"
+    assert page.button("Play").is_disabled()
+    assert page.control("zero_grad").is_disabled()
+    page.page.wait_for_function(f"() => {KERNEL}.status === 'idle'", timeout=60_000)
+    again.click()
+    page.page.wait_for_selector(".gradlab .gl-button.gl-main")
+    assert page.page.locator(".gradlab .gl-gone").count() == 0
+
+    page.wait_until_painted()
+    play(page)
+    page.page.evaluate(f"() => {{ {KERNEL}.requestExecute({{code: 'import os; os.kill(os.getpid(), 9)'}}); }}")
     page.page.get_by_text(re.compile("[Rr]un this cell again")).first.wait_for()
     assert page.page.evaluate(BROKEN) == 0
     dialog = page.page.locator(".jp-Dialog button.jp-mod-accept")
@@ -91,14 +88,14 @@ def test_a_kernel_that_is_gone_is_told_in_words(
     page.wait_until_still()
 
 
-def test_a_connection_lost_for_five_seconds_is_told_and_the_lab_goes_on(troubled_page: Callable[..., Notebook]) -> None:
+def test_a_connection_that_is_lost_is_told_and_the_lab_goes_on(troubled_page: Callable[..., Notebook]) -> None:
     page = troubled_page(LAB.format("'digits'"))
     play(page)
     page.page.context.set_offline(True)
     page.page.evaluate(f"() => {KERNEL}._ws.close()")
     page.wait_for_words("The kernel is busy|No answer from the kernel")
-    page.page.wait_for_timeout(3_000)
     page.page.context.set_offline(False)
+    page.page.evaluate(f"() => {{ {KERNEL}.reconnect(); }}")  # JupyterLab tries by itself, less and less often
     page.page.wait_for_function(f"() => {KERNEL}.connectionStatus === 'connected'", timeout=30_000)
     dialog = page.page.locator(".jp-Dialog button")
     if dialog.count():
@@ -129,7 +126,7 @@ def test_another_cell_that_runs_is_told_and_the_lab_goes_on_after_it(lab_page: C
     page = lab_page(LAB.format("'digits'"))
     play(page)
     # JupyterLab has widgets answered on a thread of their own: a cell that merely sleeps is not in the way.
-    code = "import time, gradlab._process as process\nwith process.lock:\n    time.sleep(5)"
+    code = "import time, gradlab._process as process\nwith process.lock:\n    time.sleep(3.5)"
     page.page.evaluate(f"code => {{ {KERNEL}.requestExecute({{code}}); }}", code)
     page.wait_for_words("The kernel is busy, perhaps with another cell")
     at = page.updates()
@@ -142,21 +139,23 @@ def test_another_cell_that_runs_is_told_and_the_lab_goes_on_after_it(lab_page: C
 
 def test_out_of_sight_it_pauses_and_plays_on_when_it_is_back(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(LAB.format("'digits'"), "print('\\n' * 400)")
+
+    def go_away_and_back() -> int:
+        """Return how many updates there were while it was out of sight and had stopped."""
+        page.page.evaluate(SCROLL, 5000)
+        page.page.wait_for_timeout(400)
+        at = int(page.ask("lab.runner.updates"))
+        page.page.wait_for_timeout(300)
+        assert page.ask("lab.runner.updates") == at
+        page.page.evaluate(SCROLL, 0)
+        return at
+
     play(page)
-    page.page.evaluate("() => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = 5000; }")
-    page.page.wait_for_timeout(600)
-    at = page.ask("lab.runner.updates")
-    page.page.wait_for_timeout(600)
-    assert page.ask("lab.runner.updates") == at
-    page.page.evaluate("() => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = 0; }")
-    page.wait_for_updates(at + 10)
+    page.wait_for_updates(go_away_and_back() + 10)
     assert "Paused" not in page.words()
     page.button("Pause").click()
     page.wait_until_still()
-    page.page.evaluate("() => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = 5000; }")
-    page.page.wait_for_timeout(300)
-    at = page.ask("lab.runner.updates")
-    page.page.evaluate("() => { document.querySelector('.jp-WindowedPanel-outer').scrollTop = 0; }")
+    at = go_away_and_back()
     page.page.wait_for_timeout(300)
     assert page.ask("lab.runner.updates") == at, "who has paused it stays paused"
 

@@ -72,7 +72,9 @@ def test_a_lab_that_runs_far_from_the_active_cell_scrolls_nothing(lab_page: Call
     page.page.evaluate("() => { jupyterapp.commands.execute('notebook:run-all-cells'); }")
     page.page.wait_for_timeout(200)
     page.page.evaluate(ACTIVATE, 0)
-    page.page.wait_for_timeout(3000)
+    page.page.wait_for_function("() => document.querySelectorAll('.gradlab').length === 2")
+    page.lab(1).wait_for("lab => lab.querySelector('canvas')")
+    page.page.wait_for_timeout(1000)  # until it would have scrolled
     assert page.page.evaluate(TOP) < 300
     assert page.button("Play").is_visible()
 

@@ -1,0 +1,171 @@
+"""All that is shown in a notebook, on one page: axe-core finds nothing in it, and it fits each screen."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from .driving import Notebook, violations
+
+START = (
+    "import torch\ntorch.set_num_threads(1)\nfrom gradlab import Lab, Recipe, compare, course, exercise, predict\n"
+    "from gradlab.course import ForecastLab"
+)
+WRONG = "Recipe(zero_grad=False, amp='fp16', accumulate=2, clip=1.0, lr=0.01)"
+FORECAST = "ForecastLab('llama-8b', context=128).run().run(checkpoint=True, batch=2)"
+LABS = (
+    f"Lab('digits', {WRONG}).run(5)",
+    f"Lab('bowl', {WRONG}).run(5)",
+    "Lab('digits', panels=['loss', 'gradient', 'memory']).run(3)",
+    FORECAST,
+    "course.swing(lr=0.3)",
+    "course.loss_scale()",
+    "course.peak()",
+    "course.ring_of_orders()",
+    *(["course.two_ranks()"] if os.name == "posix" else []),  # it starts processes as Linux and macOS do
+    "course.Patient('the-flat-loss')",
+)
+OTHERS = (
+    "compare('line', {'right': Recipe(lr=0.01), 'forgot': Recipe(lr=0.01, zero_grad=False)}, updates=5)",
+    "def answer(overflowed, scale, growth_interval):\n    return [scale] * len(overflowed)\n"
+    "exercise('scales_after').check(answer)",
+    "asked = predict('03/a-quarter-of-lr')\nasked.choose(asked.options[0])\nasked",
+    "course.series_map()",
+)
+SHOWN = (".gradlab", ".gl-bet[data-settled]", ".gl-map", *(f".jp-OutputArea-output:has({part})" for part in (
+    ".gl-themed", "[role=status]")))  # fmt: skip
+TALL = 20_000  # pixels; what is out of the window would not be painted
+BOXES = """() => {
+  const seen = element => element.getClientRects().length > 0;
+  const parts = '.gl-controls > *, .gl-player > *, .gl-bar > .gl-button, .gl-buttons > *, pre.gl, canvas, '
+    + '.gl-alarm, .gl-words';
+  return [...document.querySelectorAll(`.gradlab :is(${parts})`)].filter(seen).map(one => {
+    const {left, top, right, bottom} = one.getBoundingClientRect();
+    return [one.tagName + ' ' + one.innerText.slice(0, 20), [left, top, right, bottom]];
+  });
+}"""
+PANELS = """lab => [...lab.querySelectorAll('.gl-panel')].map(panel => {
+  const {left, right, top, bottom} = panel.getBoundingClientRect();
+  return [left, right, top, bottom];
+})"""
+PAPER = """() => [...document.querySelectorAll('.gradlab canvas')].map(canvas =>
+  canvas.getContext('2d').getImageData(2, canvas.height - 3, 1, 1).data[1])"""
+VIEWPORT = """() => {
+  const {left, top, right, bottom} = document.querySelector('.gradlab').closest('.jp-WindowedPanel-outer')
+    .getBoundingClientRect();
+  return [left, top, right, bottom];
+}"""
+# What is wider than its place: labs, lines of their loops, the map and its tiles.
+CUT = """() => ['.gradlab', '.gradlab pre.gl .line', '.gl-map', '.gl-map li'].flatMap(what =>
+  [...document.querySelectorAll(what)].filter(one => one.scrollWidth > one.clientWidth).map(one => one.outerHTML))"""
+
+
+# The contrast of texts with the paper of their lab, as WCAG 2 defines it, where it is below 4.5.
+PALE = """() => {
+  const luminance = (element, what) => {
+    const linear = getComputedStyle(element)[what].match(/[0-9.]+/g).slice(0, 3).map(Number).map(c => c / 255)
+      .map(c => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+  };
+  return [...document.querySelectorAll('.gradlab')].flatMap(lab => {
+    const paper = luminance(lab, 'backgroundColor');
+    return ['.gl-state', '.gl-note', '.gl-label', '.gl-value', 'pre.gl .line', 'pre.gl .gutter', '.gl-chip-call']
+      .map(what => [what, lab.querySelector(what)]).filter(([, text]) => text)
+      .map(([what, text]) => [what, luminance(text, 'color')])
+      .map(([what, ink]) => [what, (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05)])
+      .filter(([, contrast]) => !(contrast >= 4.5));
+  });
+}"""
+
+
+@pytest.fixture(scope="module")
+def gallery(notebook: Notebook) -> Iterator[Notebook]:
+    """A page with all of it; nothing goes wrong on it."""
+    notebook.problems()
+    logged = len(notebook.jupyter.errors())
+    notebook.show(START, *LABS, *OTHERS, height=TALL)
+    for number in range(len(LABS)):
+        notebook.lab(number).wait_until_painted()
+    yield notebook
+    notebook.page.emulate_media(forced_colors="none", contrast="no-preference")
+    notebook.theme("Light")
+    notebook.side_bar(True)
+    assert notebook.problems() == []
+    assert notebook.jupyter.errors()[logged:] == []
+
+
+def fit_into(page: Notebook, width: int) -> None:
+    """Show the notebook in a window of this width, and wait until all is painted again."""
+    page.page.set_viewport_size({"width": width, "height": TALL})
+    page.side_bar(width in (1024, 1366))  # as JupyterLab begins
+    page.page.wait_for_timeout(300)  # until the side bar has moved
+    for number in range(len(LABS)):
+        page.lab(number).wait_until_painted()
+
+
+def paper(page: Notebook) -> list[float]:
+    """The lightness of a corner of each panel and of each figure, as they are painted, 0 to 255."""
+    painted: list[float] = page.page.evaluate(PAPER)
+    for figure in page.page.locator("img.gl-themed").all():
+        picture = Image.open(io.BytesIO(figure.screenshot())).convert("L")
+        painted.append(float(picture.getpixel((4, picture.height - 4))))
+    return painted
+
+
+@pytest.mark.parametrize(
+    ("width", "theme", "media"),
+    [
+        (1366, "Light", {}),
+        (390, "Dark", {}),
+        (1366, "Light", {"forced_colors": "active"}),
+        (1366, "Dark", {"contrast": "more"}),
+    ],
+)
+def test_it_can_be_read_and_axe_finds_nothing(gallery: Notebook, width: int, theme: str, media: dict[str, Any]) -> None:
+    fit_into(gallery, width)
+    gallery.theme(theme)
+    gallery.page.emulate_media(**{"forced_colors": "none", "contrast": "no-preference", **media})
+    gallery.wait_for("(lab, dark) => lab.classList.contains('gradlab-dark') === dark", theme == "Dark")
+    gallery.page.wait_for_timeout(300)  # until its colours have changed
+    assert violations(gallery.page, *SHOWN) == []
+    if not media:
+        assert gallery.page.evaluate(PALE) == []  # axe-core leaves out what it is not sure of
+        assert all((light > 128) == (theme == "Light") for light in paper(gallery))
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1366, 1920])
+def test_it_fits_and_nothing_covers_anything(gallery: Notebook, width: int) -> None:
+    fit_into(gallery, width)
+    boxes = gallery.page.evaluate(BOXES)
+    assert len(boxes) > 10 * len(LABS)
+    for (one, a), (other, b) in combinations(boxes, 2):
+        across, down = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+        assert across <= 1 or down <= 1, f"{one} and {other} overlap by {across:.0f} x {down:.0f} px"
+    _, _, right, _ = gallery.page.evaluate(VIEWPORT)
+    assert max(box[2] for _, box in boxes) <= right <= width
+    assert gallery.page.evaluate(CUT) == []
+    for number, lab in enumerate(LABS):
+        panels = gallery.lab(number).evaluate(PANELS)
+        left, right = min(box[0] for box in panels), max(box[1] for box in panels)
+        for top in {round(box[2]) for box in panels}:
+            row = [box for box in panels if round(box[2]) == top]
+            assert sum(box[1] - box[0] for box in row) >= right - left - 8 * len(row), f"{lab}: each row is full"
+        assert min(box[1] - box[0] for box in panels) >= (255 if width == 390 else 275), lab
+
+
+@pytest.mark.parametrize("lab", ["Lab('bowl', Recipe(lr=0.01)).run(3)", *LABS[:1], FORECAST])
+def test_a_small_laptop_shows_all_of_a_lab(lab_page: Callable[..., Notebook], lab: str) -> None:
+    page = lab_page(f"{START}\n{lab}")  # 1366 x 768
+    page.side_bar(True)
+    page.page.wait_for_timeout(300)  # until the side bar has moved
+    _, top, right, bottom = page.page.evaluate(VIEWPORT)
+    for name, (_, its_top, its_right, its_bottom) in page.page.evaluate(BOXES):
+        assert its_top >= top - 1, name
+        assert its_right <= right, name
+        assert its_bottom <= bottom, f"{name} ends {its_bottom - bottom:.0f} px below the window"
