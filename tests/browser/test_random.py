@@ -125,7 +125,7 @@ def edit(page: Notebook, chance: random.Random) -> str:
     return f"{words} {text!r}"
 
 
-ACTIONS = 1_000 if os.environ.get("GRADLAB_NIGHTLY") else 60
+ACTIONS = 1_000 if os.environ.get("GRADLAB_NIGHTLY") else 200
 
 
 def test_random_actions_over_two_labs(lab_page: Callable[..., Notebook]) -> None:

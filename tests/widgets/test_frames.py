@@ -63,7 +63,7 @@ def frame_bytes(page: Page, count: int) -> list[int]:
     return sorted(found)
 
 
-LATER = 100_000 if os.environ.get("GRADLAB_NIGHTLY") else 5_000  # updates
+LATER = 100_000 if os.environ.get("GRADLAB_NIGHTLY") else 10_000  # updates
 
 
 def test_a_frame_after_many_updates_is_no_longer_than_one_after_few() -> None:

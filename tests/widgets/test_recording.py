@@ -73,6 +73,8 @@ def test_recording_leaves_the_lab_alone() -> None:
 
 def test_the_page_holds_the_recording_with_its_first_updates_statement_by_statement(tmp_path: Path) -> None:
     page = Lab("bowl").record(20, switches=["zero_grad"], marks=[5]).save(tmp_path / "x.html").read_text("utf-8")
+    assert "https://" not in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
     packed = re.search(r'id="recording">([^<]*)<', page)
     assert packed
     left, turned = json.loads(gzip.decompress(base64.b64decode(packed[1])))["tracks"]
