@@ -56,11 +56,12 @@ def load_lazily(package: str, needs_torch: bool = True) -> None:
     # Not the loader's get_source: pytest's has none, and pytest imports us with it where our plugin is installed.
     tree = ast.parse(pkgutil.get_data(package, "__init__.py") or b"")
     homes = {
-        alias.name: "." * node.level + (node.module or "")
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.level
-        for alias in node.names
-        if alias.asname == alias.name
+        alias.name: "." * line.level + (line.module or "")
+        for block in tree.body
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
+        for line in block.body
+        if isinstance(line, ast.ImportFrom)
+        for alias in line.names
     }
     module.__dict__.update(_homes=homes, _needs_torch=needs_torch, __all__=sorted(homes))
     module.__class__ = LazyPackage
