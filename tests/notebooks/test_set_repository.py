@@ -22,7 +22,7 @@ SCHOOL = "https://github.com/YOU/grad-course"
 OTHER = "https://github.com/OWNER/other.name"
 # What the address is in; of a file that has more, the tests that read it. Of the pages one is enough.
 BOTH = """
-    test_addresses.py::test_no_address_is_of_somebody_else
+    test_addresses.py::test_every_address_is_ours_or_a_cited_source_s_and_every_source_is_cited
     test_distribution.py test_documents.py test_classroom.py test_workflows.py notebooks/test_series.py
     notebooks/test_set_repository.py::test_this_repository_says_what_its_setting_says
     notebooks/test_set_repository.py::test_without_an_address_nothing_follows_from_it
