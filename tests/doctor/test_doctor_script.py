@@ -53,6 +53,7 @@ OURS = str(Path(gradlab.__file__).parent) + os.sep  # a checkout may well lie in
 def script(tmp_path, monkeypatch):
     """Write a script of some text and return its path."""
     monkeypatch.chdir(tmp_path)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have jobs in the background ignore it
     state = [*sys.argv], [*sys.path]
 
     def write(text: str, name: str = "train.py") -> str:
@@ -60,6 +61,7 @@ def script(tmp_path, monkeypatch):
         return name
 
     yield write
+    signal.signal(signal.SIGINT, before)
     assert ([*sys.argv], [*sys.path]) == state
 
 
