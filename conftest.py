@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-# One thread a process: the models are small, and two workers share the cores (addopts in pyproject.toml). Set before
+# One thread a process: the models are small, and the workers share the cores (addopts in pyproject.toml). Set before
 # torch is imported, and for the kernels that are started from here.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Nor do tests, and kernels that are started from here, read or write the record of the person who runs them.
@@ -17,7 +17,8 @@ os.environ["GRADLAB_RECORD"] = "off"
 
 _LATER = ("slow", "browser", "notebook")
 """Markers of the tests that wait for ``--all``."""
-_FIRST = ("tests/browser", "notebooks", "tests/course", "tests/commands")
+_BROWSER = "tests/browser"
+_FIRST = (_BROWSER, "notebooks", "tests/course", "tests/commands")
 """Folders whose files take longest: begun last, one would keep one worker busy while the other has nothing to do."""
 
 
@@ -37,18 +38,23 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args.append("notebooks")
 
 
-@pytest.hookimpl(trylast=True)  # after tests/browser/conftest.py, which marks its tests
+@pytest.hookimpl(tryfirst=True)  # before xdist, which reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what only ``--all`` runs, unless the command line names it: a test, its file or folder, or a marker."""
+    """Leave out what only ``--all`` or the night runs, unless it is named: a test, its file or folder, or a marker."""
     for item in items:
         if item.path.suffix == ".ipynb":
             item.add_marker(pytest.mark.notebook)
+        if _below(item, _BROWSER):
+            item.add_marker(pytest.mark.browser)
+        # One worker has the browser, for a second JupyterLab would be dear; any other file is whole in one, too.
+        group = _BROWSER if _below(item, _BROWSER) else str(item.path.relative_to(config.rootpath))
+        item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: next((at for at, folder in enumerate(_FIRST) if _below(item, folder)), len(_FIRST)))
-    if config.getoption("--all") or config.getoption("markexpr"):
-        return
     paths = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
     tests = [argument for argument in config.args if "::" in argument]
-    kept = [item for item in items if not _waits(item, [path.resolve() for path in paths], tests)]
+    later = () if config.getoption("--all") or config.getoption("markexpr") else _LATER
+    later = later if os.environ.get("GRADLAB_NIGHTLY") else (*later, "nightly")
+    kept = [item for item in items if not _waits(item, later, [path.resolve() for path in paths], tests)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
     items[:] = kept
 
@@ -57,11 +63,11 @@ def _below(item: pytest.Item, folder: str) -> bool:
     return item.path.is_relative_to(item.config.rootpath / folder)
 
 
-def _waits(item: pytest.Item, paths: list[Path], tests: list[str]) -> bool:
-    markers = {marker for marker in _LATER if item.get_closest_marker(marker)}
+def _waits(item: pytest.Item, later: tuple[str, ...], paths: list[Path], tests: list[str]) -> bool:
+    markers = {marker for marker in later if item.get_closest_marker(marker)}
     if not markers or any(item.nodeid.startswith(test) for test in tests):
         return False
-    return "slow" in markers or not {item.path, item.path.parent} & set(paths)
+    return bool({"slow", "nightly"} & markers) or not {item.path, item.path.parent} & set(paths)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

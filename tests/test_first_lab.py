@@ -68,6 +68,6 @@ def test_the_way_to_the_first_picture_loads_neither_a_compiler_nor_pyplot() -> N
     assert printed_by(FIRST_LAB).split() == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_torch_compile_makes_the_same_graphs_after_updates_without_dynamo() -> None:
     assert printed_by(COMPILED, "delayed") == printed_by(COMPILED, "at once")

@@ -71,7 +71,7 @@ def in_notebook_7(notebook: Notebook, name: str, kernel: str) -> tuple[Any, Call
     return page, page.close
 
 
-@pytest.mark.parametrize("opened", [in_jupyterlab, in_notebook_7])
+@pytest.mark.parametrize("opened", [in_jupyterlab, pytest.param(in_notebook_7, marks=pytest.mark.nightly)])
 def test_what_follows_a_bet_is_covered_in_a_notebook(
     notebook: Notebook, kernel: str, opened: Callable[..., tuple[Any, Callable[[], object]]]
 ) -> None:

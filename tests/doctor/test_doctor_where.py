@@ -323,7 +323,7 @@ def test_ranks_of_torchrun_give_one_report(folder: Path, capfd: pytest.CaptureFi
     assert "only in rank 1 of 2 processes" in out
 
 
-@pytest.mark.skipif(not os.environ.get("GRADLAB_NIGHTLY"), reason="test_ranks_meet_in_a_folder has it in one process")
+@pytest.mark.nightly
 def test_torchrun_may_start_the_doctor(folder: Path) -> None:
     (folder / "train.py").write_text(LOOP + "import os\ntrain(forget=os.environ['RANK'] == '0')")
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "-m", "gradlab", "doctor"]

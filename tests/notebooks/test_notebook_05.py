@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import shutil
@@ -67,7 +66,7 @@ def test_nothing_that_is_compiled_needs_a_compiler() -> None:
     assert '"aot_eager"' in network
 
 
-@pytest.mark.skipif(not os.environ.get("GRADLAB_NIGHTLY"), reason="takes a compiler half a minute")
+@pytest.mark.nightly
 def test_inductor_does_as_the_backend_of_the_notebook_does(tmp_path: Path) -> None:
     """The section's words speak of it; its kernels need a few KiB less or more at the peak."""
     texts: dict[str, str] = {}

@@ -183,7 +183,7 @@ def test_what_is_wrong_is_refused_before_anything_changes(tmp_path: Path, addres
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_whole_is_right_in_the_other_state(tmp_path: Path) -> None:
     """The tests of documents, notebooks, lessons and reports pass in a copy with an address; here, they have none."""
     address = "" if setting()[0] else SCHOOL
