@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from html.parser import HTMLParser
 
@@ -9,7 +10,7 @@ import pytest
 
 from gradlab import formatting
 from gradlab.course.cheat_sheet import cheat_sheet
-from gradlab.doctor.finding import Code, Finding, Report
+from gradlab.doctor.finding import Cause, Code, Finding, Report
 from gradlab.doctor.reports import format_report
 from gradlab.formatting import lesson_address
 
@@ -69,6 +70,15 @@ def test_a_lesson_is_told_to_other_tools(filled: bool) -> None:
     assert driver.get("informationUri") == (SCHOOL if filled else None)
     assert rule.get("helpUri") == (ADDRESS if filled else None)
     assert rule["help"] == {"text": f"Lesson: {wanted}"}
+
+
+def test_the_place_to_edit_is_told_as_sarif_counts_from_one() -> None:
+    """Columns of ``re`` and ``ast`` count from 0, those of SARIF 2.1.0 from 1, and the end is the one after the last."""
+    (finding,) = report().findings
+    here = dataclasses.replace(finding, cause=Cause(finding.file, 3, 4, 9))
+    told = json.loads(format_report(Report([here], "1 update of SGD"), "sarif"))
+    (related,) = told["runs"][0]["results"][0]["relatedLocations"]
+    assert related["physicalLocation"]["region"] == {"startLine": 3, "startColumn": 5, "endColumn": 10}
 
 
 def test_the_cheat_sheet_has_links_only_where_they_lead_somewhere(filled: bool) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
+from gradlab.gradients import union
 from gradlab.gradients.provenance import Provenance
 
 NAMES = ("0.weight", "0.bias", "2.weight", "2.bias")
@@ -23,6 +24,10 @@ def spans(numbers: set[int]) -> list[tuple[int, int]]:
     """{1, 2, 3, 7} as [(1, 3), (7, 7)]."""
     starts = [n for n in sorted(numbers) if n - 1 not in numbers]
     return [(n, max(m for m in numbers if set(range(n, m + 1)) <= numbers)) for n in starts]
+
+
+def test_batches_that_touch_become_one_span() -> None:
+    assert union([(4, 5), (1, 2), (3, 3), (7, 9), (8, 8)]) == [(1, 5), (7, 9)]
 
 
 @dataclass

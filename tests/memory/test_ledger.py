@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Ledger, Run, tasks
-from gradlab.memory.timeline import CATEGORIES, MemoryPoint
+from gradlab.memory.timeline import CATEGORIES, MOST_POINTS, OTHER, CategoryTotals, MemoryPoint
 
 
 class Twice(nn.Module):
@@ -186,6 +186,20 @@ def test_entered_inside_and_after_itself_and_beside_another(parts: Any) -> None:
         assert ledger.by_category["other"] == 4200
     del kept
     assert ledger.by_category["other"] == 200
+
+
+@pytest.mark.parametrize("grows", [True, False])
+def test_a_long_timeline_is_halved_and_keeps_its_highest_moments(grows: bool) -> None:
+    totals = CategoryTotals()
+    sizes = range(1, 3 * MOST_POINTS)
+    for number, size in enumerate(sizes if grows else reversed(sizes)):
+        totals.begin_interval(("line", "", number))
+        totals.add(OTHER, size, number)
+        totals.change(OTHER, -size)
+    points = totals.points()
+    assert MOST_POINTS / 2 <= len(points) <= MOST_POINTS
+    assert max(point.top for point in points) == totals.peak == totals.peak_at.top == max(sizes)
+    assert all(point.total == 0 for point in points)
 
 
 def test_a_new_start_of_timeline_and_peak(parts: Any) -> None:
