@@ -73,7 +73,7 @@ def test_a_lesson_is_told_to_other_tools(filled: bool) -> None:
 
 
 def test_the_place_to_edit_is_told_as_sarif_counts_from_one() -> None:
-    """Columns of ``re`` and ``ast`` count from 0, those of SARIF 2.1.0 from 1, and the end is the one after the last."""
+    """Columns of ``re`` and ``ast`` count from 0, those of SARIF 2.1.0 from 1; the end is the one after the last."""
     (finding,) = report().findings
     here = dataclasses.replace(finding, cause=Cause(finding.file, 3, 4, 9))
     told = json.loads(format_report(Report([here], "1 update of SGD"), "sarif"))
