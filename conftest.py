@@ -6,6 +6,7 @@ import atexit
 import os
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,18 @@ def pytest_configure(config: pytest.Config) -> None:
         config.args.append("notebooks")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist, which reads the groups
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each worker a file at a time, and one of them the browser, for a second JupyterLab would be dear."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return _BROWSER if nodeid.startswith(f"{_BROWSER}/") else super()._split_scope(nodeid)
+
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what only ``--all`` or the night runs, unless it is named: a test, its file or folder, or a marker."""
     for item in items:
@@ -46,9 +58,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.notebook)
         if _below(item, _BROWSER):
             item.add_marker(pytest.mark.browser)
-        # One worker has the browser, for a second JupyterLab would be dear; any other file is whole in one, too.
-        group = _BROWSER if _below(item, _BROWSER) else str(item.path.relative_to(config.rootpath))
-        item.add_marker(pytest.mark.xdist_group(group))
     items.sort(key=lambda item: next((at for at, folder in enumerate(_FIRST) if _below(item, folder)), len(_FIRST)))
     paths = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
     tests = [argument for argument in config.args if "::" in argument]
