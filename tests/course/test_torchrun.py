@@ -77,4 +77,4 @@ def test_what_will_have_passed_is_run_once_more_and_any_other_end_is_told(
     )
     run = torchrun(script(tmp_path, text + does, meet=False))
     assert run.error == (error and f"torchrun ended with an error: {error}")
-    assert (tmp_path / "tries-0").read_text() == tries
+    assert max(log.read_text() for log in tmp_path.glob("tries-*")) == tries  # torchrun may end one before it begins
