@@ -57,6 +57,7 @@ NO_PORT = "code: -98, name: EADDRINUSE"
 AT_THE_END = "terminate called without an active exception"  # C++, when a thread of gloo needs Python then
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("does", "error", "tries"),
     [
