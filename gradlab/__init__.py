@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ._lazy import load_lazily
-from ._torch import check_torch as check_torch
 
 __version__ = "0.2.0"
 
@@ -26,6 +25,14 @@ if TYPE_CHECKING:
     from .widgets import predict as predict
 
 load_lazily(__name__)
+
+
+def check_torch() -> None:
+    """Print one sentence if PyTorch is missing or too old for gradlab; print nothing otherwise."""
+    from ._torch import complaint
+
+    if wrong := complaint():
+        print(wrong)
 
 
 def load_ipython_extension(shell: Any) -> None:

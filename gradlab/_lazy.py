@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from ._torch import require_torch
-
 
 class LazyPackage(ModuleType):
     """A package that finds a public name in its module when somebody asks for it.
@@ -27,6 +25,8 @@ class LazyPackage(ModuleType):
         if name not in self._homes:
             raise AttributeError(f"{self.__name__} has no name {name!r}; it has {', '.join(sorted(self._homes))}")
         if self._needs_torch:
+            from ._torch import require_torch  # here, so that a bare import stays quick
+
             require_torch()
         home = self._homes[name]
         if home == ".":  # a module of the package itself

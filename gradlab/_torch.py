@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from importlib import import_module, metadata, util
+from importlib import import_module, util
 from types import FunctionType
 from typing import Any, cast
 
@@ -50,18 +50,13 @@ def require_torch() -> None:
         raise UnsupportedTorchError(wrong)
 
 
-def check_torch() -> None:
-    """Print one sentence if PyTorch is missing or too old for gradlab; print nothing otherwise."""
-    wrong = complaint()
-    if wrong is not None:
-        print(wrong)
-
-
 def _installed() -> str | None:
     """Return PyTorch's version, of what runs if it is imported already; None if there is no PyTorch."""
     running = getattr(sys.modules.get("torch"), "__version__", None)
     if running is not None:
         return str(running)
+    from importlib import metadata  # takes 20 ms, more than all of ``import gradlab``
+
     try:
         return metadata.version("torch")
     except metadata.PackageNotFoundError:  # a build of somebody's own may come without the package's description

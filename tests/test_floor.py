@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import gradlab
 from gradlab import _torch
 
 ROOT = Path(__file__).parents[1]
@@ -97,7 +98,7 @@ def test_no_torch_at_all(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     monkeypatch.setattr(metadata, "version", none)
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    _torch.check_torch()
+    gradlab.check_torch()
     assert capsys.readouterr().out.startswith(f"gradlab needs PyTorch {OLDEST} or newer, and none is installed. ")
     with pytest.raises(ImportError, match="none is installed"):
         _torch.require_torch()
