@@ -15,7 +15,7 @@ from set_repository import ROOT, setting
 import gradlab
 from gradlab.course.cheat_sheet import cheat_sheet
 from gradlab.course.claims import CLAIMS
-from gradlab.doctor.known_errors import KnownErrors
+from gradlab.doctor.rules.known_errors import KnownErrors
 from gradlab.doctor.rules import RULES
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -8,11 +8,11 @@ from .._lazy import load_lazily
 
 if TYPE_CHECKING:
     from . import events as events
-    from .cell_magic import add_doctor_magic as add_doctor_magic
     from .finding import Finding as Finding
     from .finding import Report as Report
     from .graphs.autograd_graph import nodes as nodes
-    from .monkeypatch import Listener as Listener
+    from .integrations.cell_magic import add_doctor_magic as add_doctor_magic
+    from .listeners.monkeypatch import Listener as Listener
     from .programs.script import run_script as run_script
     from .reports import FindingFilter as FindingFilter
     from .reports import read_settings as read_settings

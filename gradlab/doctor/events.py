@@ -6,7 +6,7 @@ and combined at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .finding import Cause
@@ -16,6 +16,16 @@ Site = tuple[str, int]
 NO_SITE: Site = ("", 0)
 MANUAL_UPDATE = 1_000_000
 """Stands for an optimizer where the learner's own lines move the weights."""
+
+
+def bit_positions(params: int) -> list[int]:
+    """Return the numbers of the parameters in a set, lowest first."""
+    found = []
+    while params:
+        low = params & -params
+        found.append(low.bit_length() - 1)
+        params ^= low
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +91,10 @@ class Backward:
     """Autograd's number for the first node made after the last pass of the same call path began; -1 if none did."""
     carried: bool = False
     """Only known when it fails: does its graph go back into that of its call path's last pass, and an update?"""
+    nonzero: int = 0
+    """Of ``found``, those that were seen not to be zeros; this and what follows is filled in by GradState."""
     added: int = 0
-    """Parameters that it added to; this and what follows is filled in by GradState."""
+    """Parameters that it added to."""
     zeros: int = 0
     """Those whose gradient was all zeros when it ended."""
     used: int = 0
@@ -103,6 +115,8 @@ class Added:
     params: int
     norms: Any = None
     """Norms of those gradients when it had ended, taken now and then: zeros found later may be its own."""
+    groups: list[Any] = field(default_factory=list)
+    """The ParamGroupStates of these parameters as they were before it; filled in by GradState."""
 
 
 @dataclass(slots=True, eq=False)
@@ -168,6 +182,8 @@ class ScalerStep:
     taken: bool
     scaler: int
     """Which scaler it is."""
+    refused: bool = False
+    """Did it skip gradients that no step had used? Filled in by GradState."""
 
 
 @dataclass(slots=True, eq=False)
@@ -192,6 +208,8 @@ class Clip:
     params: int
     measures: bool
     """True if its bound is infinite: then it only measures."""
+    groups: list[Any] = field(default_factory=list)
+    """The ParamGroupStates of these parameters; filled in by GradState."""
 
 
 @dataclass(slots=True, eq=False)

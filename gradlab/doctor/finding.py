@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -21,12 +21,23 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 
 @dataclass(frozen=True)
 class Code:
-    """A kind of finding: its short stable name, and the notebook and section of the series that explain it."""
+    """A kind of finding: its short stable name, how grave it is, its words, and the lesson that explains it."""
 
     name: str
     notebook: str = "10_loop_doctor"
     section: str = ""
     """A heading of the notebook; "" where no section is about this alone."""
+    severity: Severity = "error"
+    message: str = ""
+    """What happens, in one sentence; may have {fields} for what a rule saw."""
+    fix: str = ""
+    """What to do, as a sentence, where no single line of Python at a known place does it; may have {fields}."""
+    asked: bool = False
+    """Is it reported only where it is asked for by its name?"""
+
+    def but(self, **changes: Any) -> Code:
+        """Return the same code with other words or another severity, for another way to see it."""
+        return replace(self, **changes)
 
     @property
     def lesson(self) -> str:
@@ -36,7 +47,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Cause:
-    """The place to edit, as far as it is known: a line of the learner's own code, and the words in it."""
+    """The place to edit, where it is sure: words of the learner's own code to change, or where a line is missing."""
 
     file: str
     line: int
@@ -44,6 +55,21 @@ class Cause:
     """Where the words begin, counted from 0 in characters."""
     end_column: int = 0
     """Where they end; 0 for the whole line."""
+    insert: Literal["", "above", "below"] = ""
+    """Where a line is missing: beside this one; "" where the words themselves are to change."""
+
+    @property
+    def what(self) -> str:
+        """What to do there: "edit here", or "insert below line 36"."""
+        return f"insert {self.insert} line {self.line}" if self.insert else "edit here"
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A place, and the line of Python that is missing there, or that takes the place of the line."""
+
+    cause: Cause
+    line: str
 
 
 @dataclass(frozen=True)
@@ -61,11 +87,12 @@ class Finding:
     line: int
     """Where, in the learner's own code; "" and 0 if there is no place."""
     fix: str
-    """The fix as a line of code."""
+    """What to do: a line of Python for the place of ``cause`` if ``fix_is_line``, else a sentence."""
     lesson: str
     """Where it is explained: an address or, as long as the project has none, a notebook and its section."""
     cause: Cause | None = None
-    """The place to edit; None where it is not known."""
+    """The place to edit; None where it is not sure."""
+    fix_is_line: bool = False
     excerpt: str = ""
     """The line where it shows and the place to edit, from the source, with a mark under the words to change."""
 
@@ -77,7 +104,7 @@ class Finding:
     @property
     def where(self) -> str:
         """File and line, as an editor takes them."""
-        return f"{_short(self.file)}:{self.line}" if self.line else ""
+        return f"{short_path(self.file)}:{self.line}" if self.line else ""
 
 
 @dataclass
@@ -178,7 +205,8 @@ def _excerpt_html(finding: Finding) -> str:
     return f'<pre style="{style}">{html.escape(finding.excerpt)}</pre>' if finding.excerpt else ""
 
 
-def _short(file: str) -> str:
+def short_path(file: str) -> str:
+    """Return what to call a file: its path from here if it is in this folder, "cell" for a cell of a notebook."""
     if "ipykernel" in file or file.startswith("<"):  # a cell of a notebook: its file name says nothing
         return "cell"
     try:

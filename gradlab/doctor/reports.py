@@ -73,8 +73,8 @@ def check_code(code: str, where: str) -> None:
 
 def known_codes() -> set[str]:
     """Return the names of all codes."""
-    from .known_errors import KnownErrors
     from .rules import RULES, Rule
+    from .rules.known_errors import KnownErrors
 
     kinds: tuple[type[Rule], ...] = (*RULES, KnownErrors)
     return {code.name for kind in kinds for code in kind.codes}

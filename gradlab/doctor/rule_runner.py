@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Concatenate, ParamSpec
+from collections.abc import Callable
+from typing import Any
 
-from .events import (
-    Added,
-    Backward,
-    Clear,
-    Clip,
-    Event,
-    Forward,
-    GradEdited,
-    Mode,
-    OptimizerMade,
-    ParamSlotReused,
-    ScalerStep,
-    ScalerUpdate,
-    Schedule,
-    Step,
-    Unscale,
-)
+from .events import Event
 from .finding import SEVERITIES, Finding
-from .rules import RULES, Rule, RuleContext
+from .listeners.torch_listener import TorchListener
+from .rules import RULES, RuleContext
+from .rules.base import HEARD
+from .rules.step_history import StepHistory
 from .state.grad_state import GradState
 from .state.repeats import RepeatFilter
-from .state.step_history import StepHistory
-from .torch_listener import TorchListener
-
-_P = ParamSpec("_P")
 
 
 class RuleRunner:
@@ -40,37 +23,12 @@ class RuleRunner:
         self.context = RuleContext(self.listener.log)
         self.history = StepHistory(self.context)
         rules = [*(rule(self.context) for rule in RULES), self.history]
-        self.backward = _each(rules, Rule.backward)
-        self.on_nonzero_grad = _each(rules, Rule.on_nonzero_grad)
-        self.on_maybe_cleared = _each(rules, Rule.on_maybe_cleared)
-        self.on_accumulate = _each(rules, Rule.on_accumulate)
-        self.step = _each(rules, Rule.step)
-        self.scaler_step = _each(rules, Rule.scaler_step)
-        self.scaler_update = _each(rules, Rule.scaler_update)
-        self.clip = _each(rules, Rule.clip)
-        self.made = _each(rules, Rule.made)
-        self.schedule = _each(rules, Rule.schedule)
-        self.mode = _each(rules, Rule.mode)
-        self.forward = _each(rules, Rule.forward)
-        self._end = _each(rules, Rule.end)
-        self._repeats = RepeatFilter(self._tell, self._repeated, self._size)
-        state = self.context.state = GradState(self)
-        self._handlers: dict[type[Event], Callable[[Any], None]] = {
-            Added: state.added,
-            Backward: state.backward,
-            Clear: state.clear,
-            Clip: state.clip,
-            GradEdited: state.edit,
-            Forward: state.called,
-            OptimizerMade: state.made,
-            Mode: self.mode,
-            ParamSlotReused: state.reused,
-            ScalerStep: state.scaler_step,
-            ScalerUpdate: self.scaler_update,
-            Schedule: self.schedule,
-            Step: state.step,
-            Unscale: state.unscale,
+        self._rules = rules
+        self._hearers: dict[type, list[Callable[[Any], None]]] = {
+            fact: [getattr(rule, name) for rule in rules if hasattr(rule, name)] for name, fact in HEARD.items()
         }
+        self._repeats = RepeatFilter(self._tell, self._repeated, self._size)
+        self.context.state = GradState()
 
     def on_events(self, events: list[Event]) -> None:
         """Take events, in order."""
@@ -79,7 +37,8 @@ class RuleRunner:
     def end(self, *, normal: bool) -> None:
         """The watch is over; ``normal`` is False if an exception ended it."""
         self._repeats.release()
-        self._end(normal=normal)
+        for rule in self._rules:
+            rule.end(normal=normal)
 
     def _size(self) -> int:
         """Return how much is inside the gradients; -1 once something was found, since rules count how often."""
@@ -91,27 +50,15 @@ class RuleRunner:
 
     def _tell(self, events: list[Event]) -> None:
         """Go through events in order."""
-        handlers = self._handlers
+        follow, hearers = self.context.state.follow, self._hearers
         for event in events:
-            handlers[type(event)](event)
+            for fact in follow(event):
+                for hear in hearers[type(fact)]:
+                    hear(fact)
 
     def findings(self) -> list[Finding]:
         """Return what was found, the gravest first, in the order in which it was seen."""
         return sorted(self.context.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
-
-
-def _each(rules: Sequence[Rule], fact: Callable[Concatenate[Any, _P], None]) -> Callable[_P, None]:
-    """Return a function that tells a fact, a method of Rule, to the rules that override it."""
-    name = fact.__name__
-    wanted: list[Callable[_P, None]] = [getattr(rule, name) for rule in rules if getattr(type(rule), name) is not fact]
-    if len(wanted) == 1:
-        return wanted[0]
-
-    def tell(*args: _P.args, **kwargs: _P.kwargs) -> None:
-        for on_events in wanted:
-            on_events(*args, **kwargs)
-
-    return tell
 
 
 _RECENT = 40  # backward passes; two of the longest windows of a Recipe

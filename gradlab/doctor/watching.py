@@ -15,15 +15,15 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from .. import _torch
 from ..formatting import number_of
-from .callsite import strip_doctor_frames
-from .event_log import EventLog
 from .events import MANUAL_UPDATE
 from .finding import Report
-from .known_errors import KnownErrors
-from .monkeypatch import Below, Listener, MonkeyPatches
-from .programs.child_processes import ChildProcesses
+from .frames import strip_doctor_frames
+from .listeners.child_processes import ChildProcesses
+from .listeners.event_log import EventLog
+from .listeners.monkeypatch import Below, Listener, MonkeyPatches
+from .listeners.threads import TrainingThreads
 from .rule_runner import RuleRunner
-from .threads import TrainingThreads
+from .rules.known_errors import KnownErrors
 
 _MOST_NAMED = 4  # optimizers
 _COMPILED = (
@@ -134,7 +134,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             runner.end(normal=error is None and not early)
             if error is not None:
                 KnownErrors(runner.context).explain(error)
-            runner.context.look_for_causes()
+            runner.context.look_for_edits()
         except Exception as failure:
             log.give_up(failure)
         try:

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab.doctor import watch
-from gradlab.doctor.torch_listener import TorchListener
+from gradlab.doctor.listeners.torch_listener import TorchListener
 
 HERE = Path(__file__).resolve().parents[2]
 Update = Callable[[], None]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradlab.doctor.finding import Code
-from gradlab.doctor.known_errors import KnownErrors
+from gradlab.doctor.rules.known_errors import KnownErrors
 from gradlab.doctor.rule_runner import RuleRunner
 from gradlab.doctor.rules import RULES, Rule
 from gradlab.formatting import lesson_words

@@ -27,7 +27,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from watched_loops import LOOPS, batch, build
 
 from gradlab.doctor import watch
-from gradlab.doctor.torch_listener import TorchListener
+from gradlab.doctor.listeners.torch_listener import TorchListener
 
 
 def kinds(*roots: type) -> set[type]:

@@ -19,7 +19,7 @@ from torch.distributed.run import get_args_parser
 from torch.nn.parallel import DistributedDataParallel
 
 from gradlab.doctor import Report, watch
-from gradlab.doctor.programs.child_processes import command_for_doctor
+from gradlab.doctor.listeners.child_processes import command_for_doctor
 from gradlab.doctor.programs.child_reports import ChildReport, expect_report, merge_reports, read_reports, write_report
 from gradlab.doctor.programs.child_run import WatchLimits
 from gradlab.doctor.programs.entry_point import NotRunnableError, watched_command

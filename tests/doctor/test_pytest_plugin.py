@@ -18,7 +18,7 @@ from gradlab.doctor import watch
 pytest_plugins = ["pytester"]
 
 HOME = Path(gradlab.__file__).parents[1]
-PLUGIN = "gradlab.doctor.pytest_plugin"
+PLUGIN = "gradlab.doctor.integrations.pytest_plugin"
 FORGETS = "missing-zero-grad"
 LOADED = (torch._dynamo, watch)
 LOOP = """

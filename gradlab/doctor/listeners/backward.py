@@ -9,14 +9,14 @@ from typing import Any
 from torch import Tensor, nn
 
 from ... import _torch
-from ..callsite import site_and_path
-from ..event_log import EventLog
 from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Site, Step
+from ..frames import site_and_path
 from ..graphs import autograd_graph
 from ..graphs.graph_leaks import find_graph_holder
 from ..graphs.loss_watcher import LossWatcher
-from ..monkeypatch import Below, Listener, MonkeyPatches, never_raises
 from ..source.grad_lines import updates_by_hand
+from .event_log import EventLog
+from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
 
 _MOST_CALL_PATHS = 512
 _MOST_INPUT_CHECKS = 256  # backward passes: until then, graphs are looked through for inputs

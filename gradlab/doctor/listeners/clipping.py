@@ -8,9 +8,9 @@ from typing import Any
 from torch import Tensor
 
 from ... import _torch
-from ..callsite import call_site, outside_doctor
 from ..events import Clip
-from ..monkeypatch import Below, Listener, MonkeyPatches, never_raises
+from ..frames import call_site, outside_doctor
+from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
 
 
 class ClipListener(Listener):

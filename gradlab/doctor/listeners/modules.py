@@ -15,10 +15,10 @@ from torch.nn.modules.module import (
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..._frames import Owner, code_owner, user_frame
-from ..callsite import call_site, outside_doctor
-from ..event_log import EventLog
 from ..events import NO_SITE, Forward, Mode
-from ..monkeypatch import Below, Listener, MonkeyPatches, never_raises
+from ..frames import call_site, outside_doctor
+from .event_log import EventLog
+from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
 
 _SMALL = 1_000_000  # elements
 _COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from ... import _torch
-from ..callsite import call_lines, call_site
-from ..event_log import EventLog
 from ..events import Added, Clear, GradEdited, Site, Step
-from ..monkeypatch import Below, Listener, MonkeyPatches, never_raises
-from ..names import wrapped_optimizer
+from ..frames import call_lines, call_site
+from .event_log import EventLog
+from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
+from .names import wrapped_optimizer
 
 
 class OptimizerListener(Listener):

@@ -14,12 +14,12 @@ from torch.optim.optimizer import Optimizer
 
 from ... import _torch
 from ..._frames import Owner, code_owner
-from ..callsite import call_site
-from ..event_log import EventLog
 from ..events import ScalerStep, ScalerUpdate, Schedule, Unscale
+from ..frames import call_site
 from ..graphs.autograd_graph import mark_scaled
-from ..monkeypatch import Below, Listener, MonkeyPatches, never_raises
 from ..state.schedule_plans import SchedulePlans, greatest_lr
+from .event_log import EventLog
+from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
 
 
 class ScalerListener(Listener):

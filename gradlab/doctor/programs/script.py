@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..finding import Report
+from ..listeners.child_processes import ChildProcesses
 from ..reports import FindingFilter
 from ..watching import watch
-from .child_processes import ChildProcesses
 from .child_reports import ChildReport, expect_report, merge_reports, read_reports, write_report
 from .child_run import FollowedProcesses, TerminatedError, WatchLimits, run_and_report, sigterm_raises
 from .entry_point import (

@@ -55,7 +55,7 @@ class ZeroGradInMicroBatch(Rule):
         self._row[optimizer] += 1
         if self._row[optimizer] >= 2:
             (site,) = sites
-            self.report(
+            self.report_as(
                 self.ZERO_GRAD_IN_MICRO_BATCH,
                 "error",
                 site if site != NO_SITE else clears_by_hand(facts.step.site),
@@ -126,7 +126,7 @@ class WindowDropped(Rule):
 
     def _say(self, optimizer: int, evidence: str, severity: Severity = "warning") -> None:
         site, name = self._site[optimizer], self.context.variable(optimizer)
-        self.report(
+        self.report_as(
             self.LAST_ACCUMULATION_WINDOW_DROPPED,
             severity,
             site,
@@ -175,7 +175,7 @@ class LossNotDivided(Rule):
         self._windows[optimizer] += 1
         if self._windows[optimizer] >= 2 and self._windows[optimizer] > self._others[optimizer]:
             count = len(fresh)
-            self.report(  # no more than a hint: a smaller lr makes up for it, and a sum over tasks looks the same
+            self.report_as(  # no more than a hint: a smaller lr makes up for it, and a sum over tasks looks the same
                 self.LOSS_NOT_DIVIDED,
                 "hint",
                 fresh[-1].site,

@@ -9,19 +9,30 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...formatting import batches_text
 from ...gradients import union
-from ..events import MANUAL_UPDATE
-from ..finding import Cause, Code, Finding, Severity
-from ..source.syntax import excerpt
-from ..state.param_index import bit_positions
+from ..events import (
+    MANUAL_UPDATE,
+    Added,
+    Backward,
+    Clip,
+    Forward,
+    Mode,
+    OptimizerMade,
+    ScalerStep,
+    ScalerUpdate,
+    Schedule,
+    Site,
+    bit_positions,
+)
+from ..finding import Cause, Code, Edit, Finding, Severity
+from ..source.syntax import edited, excerpt
+from ..state.grad_groups import MaybeCleared, StepFacts
 
 if TYPE_CHECKING:
-    from ..event_log import EventLog
-    from ..events import Backward, Clip, Forward, Mode, OptimizerMade, ScalerStep, ScalerUpdate, Schedule, Site
-    from ..state.grad_groups import ParamGroupState, StepFacts
+    from ..listeners.event_log import EventLog
     from ..state.grad_state import GradState
 
 
-Lookup = Callable[[], Cause | None]
+Lookup = Callable[[], Edit | Cause | None]
 """Looks for the place to edit, in the learner's source."""
 
 _MOST_LISTED = 32  # backward passes
@@ -35,16 +46,25 @@ class RuleContext:
         self.findings: dict[tuple[str, Site], Finding] = {}
         self.seen: dict[tuple[str, Site], int] = {}
         """How many backward passes there had been when a finding was made or renewed last."""
-        self.causes: dict[tuple[str, Site], Lookup | Cause | None] = {}
+        self.edits: dict[tuple[str, Site], Lookup | Edit | Cause | None] = {}
         """Of each finding the place to edit, or a function that looks for it."""
         self.state: GradState
 
-    def look_for_causes(self) -> None:
-        """Look for the place to edit of each finding, when the watch is over."""
+    def look_for_edits(self) -> None:
+        """Look for the place to edit of each finding, when the watch is over.
+
+        A line of Python is told only if the file with it is Python, too; else it is the code's sentence.
+        """
         for key, finding in self.findings.items():
-            cause = self.causes.get(key)
-            known = replace(finding, cause=cause() if callable(cause) else cause)
-            self.findings[key] = replace(known, excerpt=excerpt(known))
+            edit = self.edits.get(key)
+            edit = edit() if callable(edit) else edit
+            if isinstance(edit, Edit):
+                finding = replace(finding, cause=edit.cause)
+                if edited(edit.cause, edit.line) is not None:
+                    finding = replace(finding, fix=edit.line, fix_is_line=True)
+            elif edit is not None:
+                finding = replace(finding, cause=edit)
+            self.findings[key] = replace(finding, excerpt=excerpt(finding))
 
     def has_finding(self, code: Code) -> bool:
         """Is there a finding with this code?"""
@@ -97,8 +117,24 @@ class RuleContext:
         return ".".join(common if len(names) > 1 else common[:-1] or common)
 
 
+HEARD: dict[str, type] = {
+    "backward": Backward,  # a backward pass begins
+    "accumulate": Added,  # a backward pass adds to gradients, whose groups are as they were before it
+    "maybe_cleared": MaybeCleared,
+    "step": StepFacts,  # an optimizer takes a step, without a closure
+    "scaler_step": ScalerStep,  # a scaler has taken a step, or skipped it
+    "scaler_update": ScalerUpdate,
+    "clip": Clip,  # gradients are clipped
+    "made": OptimizerMade,  # an optimizer was made, or is seen for the first time
+    "schedule": Schedule,  # a scheduler takes a step
+    "mode": Mode,  # a module was put into training or evaluation mode
+    "forward": Forward,  # the learner's code calls a module
+}
+"""What a rule can hear: the method that it has for it, and the fact that this is given."""
+
+
 class Rule:
-    """A rule; it overrides the facts that it wants to hear of. The codes that it can report are class attributes."""
+    """A rule: it has a method of HEARD for each fact that it wants to hear; its codes are class attributes."""
 
     codes: ClassVar[frozenset[Code]] = frozenset()
 
@@ -108,7 +144,34 @@ class Rule:
     def __init__(self, context: RuleContext) -> None:
         self.context = context
 
+    def end(self, *, normal: bool) -> None:
+        """The watch is over; ``normal`` is False if an exception ended it."""
+
     def report(
+        self,
+        code: Code,
+        site: Site,
+        seen: str,
+        edit: Lookup | Edit | Cause | None = None,
+        *,
+        severity: Severity | None = None,
+        **words: Any,
+    ) -> None:
+        """Note a finding; one that is known at this place gets what was seen last.
+
+        edit: the place to edit, with the line of Python that belongs there if it is one line; or a function that looks
+        for it once, at the end of the watch; None where it is not sure. words: what the code's message and fix leave
+        open, such as {optimizer}.
+        """
+        if code.name not in (own := sorted(one.name for one in self.codes)):
+            raise ValueError(f"{type(self).__name__} reports {code.name}; the codes that it declares: {', '.join(own)}")
+        context, key = self.context, (code.name, site)
+        message, fix = code.message.format(**words), code.fix.format(**words)
+        context.seen[key] = context.log.backwards
+        context.findings[key] = Finding(code.name, severity or code.severity, message, seen, *site, fix, code.lesson)
+        context.edits[key] = edit
+
+    def report_as(
         self,
         code: Code,
         severity: Severity,
@@ -118,58 +181,10 @@ class Rule:
         fix: str,
         cause: Lookup | Cause | EllipsisType | None = ...,
     ) -> None:
-        """Note a finding; one that is known at this place gets the newer evidence.
-
-        cause: the place to edit, or a function that looks for it once, at the end of the watch; left out, it is the
-        line of ``site`` itself; None if it is not known.
-        """
-        if code not in self.codes:
-            own = ", ".join(sorted(one.name for one in self.codes)) or "none"
-            raise ValueError(f"{type(self).__name__} reports {code.name}; the codes that it declares: {own}")
-        file, line = site
-        context, name = self.context, code.name
-        context.seen[name, site] = context.log.backwards
-        context.findings[name, site] = Finding(name, severity, message, evidence, file, line, fix, code.lesson)
-        context.causes[name, site] = (Cause(*site) if line else None) if cause is ... else cause
-
-    def backward(self, backward: Backward) -> None:
-        """A backward pass begins."""
-
-    def on_nonzero_grad(self, backward: Backward, params: int) -> None:
-        """A backward pass found gradients on these parameters that are not zeros."""
-
-    def on_maybe_cleared(self, params: int) -> None:
-        """Zeros were found in gradients that were not looked at before: cleared, or never anything else."""
-
-    def on_accumulate(self, backward: Backward, groups: list[ParamGroupState]) -> None:
-        """A backward pass adds to the gradients of these groups, which are as they were before it."""
-
-    def step(self, facts: StepFacts) -> None:
-        """An optimizer takes a step, without a closure."""
-
-    def scaler_step(self, event: ScalerStep, groups: list[ParamGroupState]) -> None:
-        """A scaler has taken a step, or skipped it."""
-
-    def scaler_update(self, event: ScalerUpdate) -> None:
-        """A scaler has looked at how the steps went."""
-
-    def clip(self, event: Clip, groups: list[ParamGroupState]) -> None:
-        """Gradients are clipped."""
-
-    def made(self, event: OptimizerMade) -> None:
-        """An optimizer was made or is seen for the first time."""
-
-    def schedule(self, event: Schedule) -> None:
-        """A scheduler takes a step."""
-
-    def mode(self, event: Mode) -> None:
-        """A module was put into training or evaluation mode."""
-
-    def forward(self, event: Forward) -> None:
-        """The learner's code calls a module."""
-
-    def end(self, *, normal: bool) -> None:
-        """The watch is over; ``normal`` is False if an exception ended it."""
+        """Note a finding in the old way."""
+        place = (Cause(*site) if site[1] else None) if cause is ... else cause
+        words = code.but(message="{message}", fix="{fix}")
+        self.report(words, site, evidence, place, severity=severity, message=message, fix=fix)
 
 
 def numbered(backwards: list[Any]) -> str:

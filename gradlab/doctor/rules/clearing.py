@@ -9,7 +9,7 @@ from ..events import Site
 from ..finding import Cause, Code
 from ..source.calls import never_reached, without_brackets
 from ..source.syntax import function_around
-from ..state.grad_groups import StepFacts
+from ..state.grad_groups import MaybeCleared, StepFacts
 from .base import Rule, RuleContext, numbered
 
 
@@ -23,22 +23,22 @@ class MissingZeroGrad(Rule):
         self._times: Counter[int] = Counter()
         self._real = 0  # parameters whose gradients were seen not to be zeros when a backward added to them
 
-    def on_nonzero_grad(self, backward: Any, params: int) -> None:
+    def backward(self, backward: Any) -> None:
         """Old gradients that are not zeros: nobody has cleared them behind our back."""
-        self._real |= params
-        self.context.log.wanted_values &= ~params
+        self._real |= backward.nonzero
+        self.context.log.wanted_values &= ~backward.nonzero
 
-    def on_maybe_cleared(self, params: int) -> None:
+    def maybe_cleared(self, fact: MaybeCleared) -> None:
         """Have those looked at from now on: other rules want to know whether anything was cleared."""
-        self.context.log.wanted_values_after |= params
+        self.context.log.wanted_values_after |= fact.params
 
-    def on_accumulate(self, backward: Any, groups: list[Any]) -> None:
+    def accumulate(self, added: Any) -> None:
         """A closure's pass adds to what an earlier step has used: its zero_grad() is missing."""
-        optimizer, state = backward.inside, self.context.state
+        optimizer, state = added.backward.inside, self.context.state
         if optimizer < 0:
             return
         now, again, params = state.steps.get(optimizer, 0), [], 0
-        for group in groups:
+        for group in added.groups:
             used = [held for held in group.held if held.used_by == optimizer and held.backward.during < now]
             if used and not group.edited:
                 again += [held.backward for held in used]
@@ -72,7 +72,7 @@ class MissingZeroGrad(Rule):
 
     def _say(self, optimizer: int, site: Any, number: int, again: list[Any]) -> None:
         times = self._times[optimizer]
-        self.report(
+        self.report_as(
             self.MISSING_ZERO_GRAD,
             "error",
             site,
@@ -126,7 +126,7 @@ class DoubleStep(Rule):
             return
         self._times[facts.step.site] += 1
         if (times := self._times[facts.step.site]) >= 2:
-            self.report(
+            self.report_as(
                 self.DOUBLE_STEP,
                 "error",
                 facts.step.site,
@@ -170,7 +170,7 @@ class ForeignGradients(Rule):
         self._times[facts.step.site] += 1
         if (times := self._times[facts.step.site]) >= 2:
             line = foreign[-1].site[1]
-            self.report(
+            self.report_as(
                 self.FOREIGN_GRADIENTS_IN_STEP,
                 "error",
                 facts.step.site,

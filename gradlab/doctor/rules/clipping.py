@@ -7,7 +7,6 @@ from typing import Any
 
 from ...formatting import number_of
 from ..finding import Code, Severity
-from ..state.grad_groups import ParamGroupState
 from .base import Rule, RuleContext, numbered
 
 _FIX = "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)  # after the last backward(), right before step()"
@@ -28,11 +27,12 @@ class Clipping(Rule):
         self._called = False  # was a model called since the last step?
         self._clipped: dict[int, Any] = {}  # params -> the clip that is followed by no step yet
 
-    def clip(self, event: Any, groups: list[ParamGroupState]) -> None:
+    def clip(self, event: Any) -> None:
         """Look at what there is to clip."""
         if event.measures:
             return
         self._calls[event.site] += 1
+        groups = event.groups
         covered = self.context.state.covered()  # what no optimizer holds is nobody's to clear
         if covered:
             groups = [group for group in groups if group.params & covered]
@@ -55,12 +55,17 @@ class Clipping(Rule):
         else:
             self._clipped = {group.params & (covered or -1): event for group in groups if group.fresh}
 
-    def on_accumulate(self, backward: Any, groups: list[ParamGroupState]) -> None:
+    def accumulate(self, added: Any) -> None:
         """Does another micro-batch come after a clip, with no step between them?"""
         for params, event in list(self._clipped.items()):
-            if any(group.params & params and group.fresh and not group.edited for group in groups):
+            if any(group.params & params and group.fresh and not group.edited for group in added.groups):
                 self._say(
-                    self.CLIP_INSIDE_ACCUMULATION, event, "warning", 2, *_INSIDE, f"batch {backward.number} after it"
+                    self.CLIP_INSIDE_ACCUMULATION,
+                    event,
+                    "warning",
+                    2,
+                    *_INSIDE,
+                    f"batch {added.backward.number} came after it",
                 )
         self._clipped.clear()
 
@@ -69,7 +74,7 @@ class Clipping(Rule):
         self._clipped.clear()
         self._called = False
 
-    def scaler_step(self, event: Any, groups: list[ParamGroupState]) -> None:
+    def scaler_step(self, event: Any) -> None:
         """They would have been used, if the scaler has skipped the step."""
         self._clipped.clear()
 
@@ -81,7 +86,7 @@ class Clipping(Rule):
         self._times[code, event.site] += 1
         times, calls = self._times[code, event.site], self._calls[event.site]
         if times >= least and 2 * times >= calls:
-            self.report(code, severity, event.site, message, f"{times} of {number_of(calls, 'call')}: {seen}", fix)
+            self.report_as(code, severity, event.site, message, f"{times} of {number_of(calls, 'call')}: {seen}", fix)
 
 
 _SCALED = (

@@ -49,7 +49,7 @@ class SamGradientsKept(Rule):
             second = moved[0]
             first = [one for one in passes if one.number < second.number]
             after = [one for one in passes if one.number >= second.number]
-            self.report(
+            self.report_as(
                 self.SAM_GRADIENTS_KEPT,
                 "warning",
                 facts.step.site,
@@ -116,7 +116,7 @@ class AttackGradients(Rule):
         self._times[facts.step.site] += 1
         if (times := self._times[facts.step.site]) >= 2:
             line = attacks[-1].site[1]
-            self.report(
+            self.report_as(
                 self.ATTACK_GRADIENTS_IN_STEP,
                 "warning",
                 facts.step.site,

@@ -45,7 +45,7 @@ class CarriedGraph(Rule):
         rising = all(later > earlier for earlier, later in zip(sizes[-5:], sizes[-4:], strict=False))
         if len(sizes) >= 5 and rising and sizes[-1] >= 2 * sizes[-5] - sizes[-5] // 2:
             (first, few), (last, many) = counts[0], counts[-1]
-            self.report(
+            self.report_as(
                 self.RETAIN_GRAPH_GROWTH,
                 "error",
                 site,
@@ -64,7 +64,7 @@ class CarriedGraph(Rule):
         more = len(counts) == looks and all(few < many for few, many in pairwise(counts)) and counts[-1] >= _FEW
         if not more or self.context.has_finding(self.RETAIN_GRAPH_GROWTH):
             return  # as many as ever: what an update needs of the one before
-        self.report(
+        self.report_as(
             self.GRAPH_RETAINED_MEMORY_LEAK,
             "error" if known != NO_SITE else "warning",
             known if known != NO_SITE else newest.site,
@@ -108,7 +108,7 @@ class DataWriteInLoop(Rule):
         for site in self._lines:
             if site[0] not in told and (write := data_write(site)) is not None:
                 told.add(site[0])
-                self.report(
+                self.report_as(
                     self.DATA_WRITE_IN_LOOP,
                     "hint",
                     (write.file, write.line),

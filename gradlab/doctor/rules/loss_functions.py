@@ -49,7 +49,7 @@ class _LossRule(Rule):
             words = self._WORDS[flaw.kind]
             site = flaw.loss if flaw.loss != NO_SITE else loss_call(backward.site, words.loss)
             seen, cause = f"at batch {backward.number}, {flaw.seen}", _cause(backward.site, flaw, site, words)
-            self.report(code, words.severity, site, words.message, seen, words.fix, cause)
+            self.report_as(code, words.severity, site, words.message, seen, words.fix, cause)
 
 
 def _cause(backward: Site, flaw: LossFlaw, site: Site, words: _Words) -> Cause | None:
@@ -177,7 +177,7 @@ class LossTermDetached(Rule):
             if flaw.kind == "cut-term" and flaw.cut is not None:
                 times = self._times[flaw.cut] = self._times.get(flaw.cut, 0) + 1
                 if times == 2:
-                    self.report(
+                    self.report_as(
                         self.LOSS_TERM_DETACHED,
                         "warning",
                         backward.site,

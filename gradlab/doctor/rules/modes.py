@@ -65,7 +65,7 @@ class EvalLeftOn(Rule):
                 if call.module in self._eval:
                     self._never(call, where)
                 return
-            self.report(
+            self.report_as(
                 self.EVAL_MODE_LEFT_ON,
                 "error",
                 where if where != NO_SITE else call.site,
@@ -77,7 +77,7 @@ class EvalLeftOn(Rule):
 
     def _never(self, call: Any, where: Any) -> None:
         """Training never was in training mode: some mean it so."""
-        self.report(
+        self.report_as(
             self.EVAL_MODE_LEFT_ON,
             "hint",
             where,
@@ -163,7 +163,7 @@ class ValidationInTrainMode(Rule):
         if self._phases < 2 and len(row) < 4:
             return
         call = row[-1]
-        self.report(
+        self.report_as(
             self.VALIDATION_IN_TRAIN_MODE,
             "warning",
             call.site,
@@ -207,7 +207,7 @@ class ValidationBuildsGraph(Rule):
         for site, (wasted, params) in graphs.lines.items():
             if wasted < _ENOUGH or not params & self._trained:
                 continue
-            self.report(
+            self.report_as(
                 self.VALIDATION_BUILDS_GRAPH,
                 "hint",
                 site,

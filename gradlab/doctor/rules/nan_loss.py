@@ -7,12 +7,11 @@ from collections import defaultdict, deque
 from typing import Any
 
 from ...formatting import short
-from ..events import NO_SITE, LossFlaw
+from ..events import NO_SITE, LossFlaw, bit_positions
 from ..finding import Cause, Code
 from ..source.calls import calls_named
 from ..source.syntax import only
 from ..state.grad_groups import StepFacts
-from ..state.param_index import bit_positions
 from .base import Rule, RuleContext
 
 _REMEMBERED = 16
@@ -138,7 +137,7 @@ class NanLoss(Rule):
         else:
             why, fix = "which operation made it is not known", _FIXES[""]
         message = f"The loss is {name} from batch {first.number} on: {why}."
-        self.report(self.NAN_LOSS, "warning", first.site, message, seen, fix, cause)
+        self.report_as(self.NAN_LOSS, "warning", first.site, message, seen, fix, cause)
 
 
 def _grew(losses: deque[float]) -> bool:

@@ -32,12 +32,12 @@ class Scaling(Rule):
         self._times: Counter[Any] = Counter()
         self._open: dict[int, int] = {}  # optimizer -> scaler whose update() has not come yet
 
-    def scaler_step(self, event: Any, groups: list[Any]) -> None:
+    def scaler_step(self, event: Any) -> None:
         """Has the update before this one been closed?"""
         if event.optimizer in self._open:
             self._times["open", event.site] += 1
             if (times := self._times["open", event.site]) >= 2:
-                self.report(
+                self.report_as(
                     self.SCALER_STEP_WITHOUT_UPDATE,
                     "error",
                     event.site,
@@ -59,7 +59,7 @@ class Scaling(Rule):
         if not fresh:
             return
         if not facts.step.scaler and all(held.backward.scaled and not held.unscaled for held in fresh):
-            self.report(
+            self.report_as(
                 self.SCALER_BYPASSED,
                 "error",
                 facts.step.site,
@@ -74,7 +74,7 @@ class Scaling(Rule):
     def _unscaled(self, backward: Any, number: int) -> None:
         self._times[backward.site] += 1
         if self._times[backward.site] >= 2:
-            self.report(
+            self.report_as(
                 self.SCALER_BYPASSED,
                 "error",
                 backward.site,
@@ -99,7 +99,7 @@ class Autocast(Rule):
             return
         self._times[backward.site] += 1
         if (times := self._times[backward.site]) >= 2:
-            self.report(
+            self.report_as(
                 self.BACKWARD_INSIDE_AUTOCAST,
                 "warning",
                 backward.site,
@@ -130,14 +130,14 @@ class SkippedStep(Rule):
         self._calls: Counter[int] = Counter()
         self._kept: dict[int, tuple[Any, Any]] = {}  # optimizer -> the first pass that added, and what it added to
 
-    def scaler_step(self, event: Any, groups: list[Any]) -> None:
+    def scaler_step(self, event: Any) -> None:
         """Count the steps that were skipped."""
         self._calls[event.optimizer] += 1
-        if not event.taken and any(group.fresh for group in groups):
+        if event.refused:
             self._skips[event.optimizer] += 1
             self._sites[event.optimizer] = event.site
 
-    def on_accumulate(self, backward: Any, groups: list[Any]) -> None:
+    def accumulate(self, added: Any) -> None:
         """Does this pass add to gradients that a scaler has refused?"""
         if not self._skips:
             return
@@ -145,13 +145,13 @@ class SkippedStep(Rule):
             params = self.context.state.params_of[optimizer]
             left = [
                 held.backward
-                for group in groups
+                for group in added.groups
                 if group.params & params and not group.edited
                 for held in group.fresh
                 if held.backward.offered
             ]
             if left and optimizer not in self._kept:
-                self._kept[optimizer] = backward, left[-1]
+                self._kept[optimizer] = added.backward, left[-1]
 
     def end(self, *, normal: bool) -> None:
         """Say so, unless gradients are never cleared at all."""
@@ -159,7 +159,7 @@ class SkippedStep(Rule):
             if any(code == "missing-zero-grad" for code, _ in self.context.findings):
                 return
             site = self._sites[optimizer]
-            self.report(
+            self.report_as(
                 self.SKIPPED_STEP_KEEPS_GRADIENTS,
                 "warning",
                 site,

@@ -62,7 +62,7 @@ class Scheduling(Rule):
             self._early(schedule, event.optimizer)
         if not schedule.fast and schedule.extra >= 4 and 2 * schedule.extra > regular > 0:
             schedule.fast = True
-            self.report(
+            self.report_as(
                 self.SCHEDULER_OUTPACES_OPTIMIZER,
                 "warning",
                 event.site,
@@ -88,7 +88,7 @@ class Scheduling(Rule):
         if schedule.early != 1 or schedule.told or schedule.extra or schedule.early_site not in schedule.sites:
             return
         schedule.told = True
-        self.report(
+        self.report_as(
             self.SCHEDULER_BEFORE_OPTIMIZER,
             "warning",
             schedule.early_site,
@@ -244,7 +244,7 @@ class Cadence(Rule):
             self._say_fast(pace, f"fell from {pace.peak:.3g} to {pace.used:.3g}{when}")
 
     def _say_fast(self, pace: _Pace, words: str) -> None:
-        self.report(
+        self.report_as(
             self.SCHEDULER_CADENCE,
             "warning",
             pace.site,
@@ -267,7 +267,7 @@ class Cadence(Rule):
         written = "len(" in words
         unfinished = plan.kind == "OneCycleLR" and plan.length >= 3 * plan.epochs > 0
         if planned or written or unfinished:
-            self.report(
+            self.report_as(
                 self.SCHEDULER_CADENCE,
                 "warning",
                 pace.site,

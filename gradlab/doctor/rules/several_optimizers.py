@@ -58,7 +58,7 @@ class OptimizerRemade(Rule):
         severity: Severity = "hint" if _meant(made.lines, step.lines, others=others) else "warning"
         line = source_line(made.site).partition("#")[0].strip()
         name = self.context.name(step.optimizer)
-        self.report(
+        self.report_as(
             self.OPTIMIZER_REMADE,
             severity,
             made.site,
@@ -135,7 +135,7 @@ class SharedParams(Rule):
         state, name = self.context.state, self.context.full_name
         site = state.optimizers[second].site
         own, other = state.params_of[second], state.params_of[first]
-        self.report(
+        self.report_as(
             self.PARAMS_IN_TWO_OPTIMIZERS,
             "hint",
             site if site != NO_SITE else state.sites[second],

@@ -70,7 +70,7 @@ class EmptyStep(Rule):
     def _wiped(self, facts: StepFacts, clearings: list[Any]) -> None:
         clear, lost = clearings[-1].clear, clearings[-1].lost
         if times := self._repeats("wiped", facts):
-            self.report(
+            self.report_as(
                 self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP,
                 "error",
                 clear.site if clear.site != NO_SITE else clears_by_hand(facts.step.site),
@@ -82,7 +82,7 @@ class EmptyStep(Rule):
     def _frozen(self, facts: StepFacts) -> None:
         if times := self._repeats("frozen", facts):
             made = self.context.state.optimizers[facts.step.optimizer].site
-            self.report(
+            self.report_as(
                 self.OPTIMIZER_PARAMS_FROZEN,
                 "error",
                 made if made != NO_SITE else facts.step.site,
@@ -97,7 +97,7 @@ class EmptyStep(Rule):
         if self.context.state.optimizers[facts.step.optimizer].own:
             return  # it may need no gradients: an average of weights, a search without them
         if times := self._repeats("without", facts):
-            self.report(
+            self.report_as(
                 self.STEP_WITHOUT_BACKWARD,
                 "error",
                 facts.step.site,
@@ -130,7 +130,7 @@ class EmptyStep(Rule):
             return  # its model was not even called: this optimizer has a rest
         site = made if made != NO_SITE else facts.step.site
         if strangers:
-            self.report(
+            self.report_as(
                 self.OPTIMIZER_HOLDS_STALE_PARAMS,
                 "error",
                 site,
@@ -143,7 +143,7 @@ class EmptyStep(Rule):
             )
             return
         newest = self._newest if self._newest != NO_SITE else facts.step.site
-        self.report(
+        self.report_as(
             self.GRAPH_BROKEN,
             "error",
             newest,
@@ -170,11 +170,11 @@ class NeverSteps(Rule):
         self._passes: list[Any] = []
         self._count = 0
 
-    def on_accumulate(self, backward: Any, groups: list[Any]) -> None:
+    def accumulate(self, added: Any) -> None:
         """Count the passes; the first few are enough to say where, also of a net that is trained less often."""
         self._count += 1
         if len(self._passes) < _PASSES:
-            self._passes.append(backward)
+            self._passes.append(added.backward)
 
     def end(self, *, normal: bool) -> None:
         """Is there an optimizer that was never used, although its parameters got gradients?"""
@@ -189,7 +189,7 @@ class NeverSteps(Rule):
             idle = not state.step_calls.get(optimizer) and not state.steps.get(optimizer) and not params & stepped
             if idle and len(passes) >= 3 and not index.weights_ever_written(params):
                 own = [one for one in passes if not one.used] or passes  # not those that another optimizer has used
-                self.report(
+                self.report_as(
                     self.NEVER_STEPS,
                     "error",
                     own[-1].site,

@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any
 
 from ...formatting import number_of
-from ..events import NO_SITE, Backward, Forward, Site
+from ..events import NO_SITE, Backward, Forward, Site, bit_positions
 from ..finding import Cause, Code, Severity
 from ..source.cuts import cut_before
 from ..source.syntax import at
 from ..source.wiring import made_from_helper, plain_container
 from ..state.grad_groups import StepFacts
-from ..state.param_index import bit_positions
 from .base import Lookup, Rule, RuleContext
 from .stepping import EmptyStep
 
@@ -44,8 +43,9 @@ class MissingParams(Rule):
         if event.training and event.grad:
             self._training |= event.params
 
-    def on_accumulate(self, backward: Backward, groups: list[Any]) -> None:
+    def accumulate(self, added: Any) -> None:
         """Note the first passes, to see whether anybody uses them; not those of an attack, which want the input's."""
+        backward = added.backward
         if len(self._passes) < _MOST_PASSES and not (backward.inputs or backward.given or backward.create):
             self._passes.append(backward)
 
@@ -120,7 +120,7 @@ class MissingParams(Rule):
         self, missing: int, times: int, site: Site, fix: str, severity: Severity, cause: Lookup | Cause | None
     ) -> None:
         count = missing.bit_count()
-        self.report(
+        self.report_as(
             self.PARAMS_MISSING_FROM_OPTIMIZER,
             severity,
             site,
@@ -156,7 +156,7 @@ class MissingParams(Rule):
         if not registered or not gone or self.context.state.groups(gone)[0].held:
             return False
         made = self.context.state.optimizers[step.optimizer].site
-        self.report(
+        self.report_as(
             self.OPTIMIZER_HOLDS_STALE_PARAMS,
             "error",
             made if made != NO_SITE else step.site,
@@ -183,11 +183,11 @@ class ModulesWithoutGradient(Rule):
         self._passes = 0
         self._site: Any = NO_SITE
 
-    def on_accumulate(self, backward: Any, groups: list[Any]) -> None:
+    def accumulate(self, added: Any) -> None:
         """Note what is reached."""
         self._passes += 1
-        self._site = backward.site
-        for group in groups:
+        self._site = added.backward.site
+        for group in added.groups:
             self._reached |= group.params
 
     def end(self, *, normal: bool) -> None:
@@ -200,7 +200,7 @@ class ModulesWithoutGradient(Rule):
             never &= ~index.frozen(never)
             if never and never != params and self.context.state.steps.get(optimizer):
                 names = self.context.param_names(never)
-                self.report(
+                self.report_as(
                     self.GRAPH_BROKEN,
                     "hint",
                     self._site,

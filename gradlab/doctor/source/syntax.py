@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from ..._process import parse_python
 from ..events import Site
-from ..finding import Cause, Finding
+from ..finding import Cause, Finding, short_path
 
 
 def source_line(site: Site) -> str:
@@ -104,36 +104,52 @@ def _holds(node: ast.AST, line: int) -> bool:
     return bool(first <= line <= (last or first))
 
 
+def edited(cause: Cause, line: str) -> str | None:
+    """Return the source of a file with a line put in, or changed; None if what comes out is no Python."""
+    linecache.checkcache(cause.file)
+    lines = [one.rstrip("\r\n") for one in linecache.getlines(cause.file)]
+    if not 0 < cause.line <= len(lines):
+        return None
+    beside = lines[cause.line - 1]
+    if not cause.insert:
+        lines[cause.line - 1] = _blanks(beside) + line
+    else:
+        if cause.insert == "below" and beside.partition("  #")[0].rstrip().endswith(":"):  # into the block
+            beside = next((one for one in lines[cause.line :] if one.strip()), beside)
+        lines.insert(cause.line - (cause.insert == "above"), _blanks(beside) + line)
+    source = "\n".join([*lines, ""])
+    return source if _parsed(source) is not None else None
+
+
+def _blanks(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
 _MOST = 96  # characters of a line
 
 
 def excerpt(finding: Finding) -> str:
-    """Return the line where it shows and the line to edit, in the order of the file; "" if neither can be read."""
+    """Return the line where it shows and the place to edit, in the order of the files; "" if neither can be read."""
     cause = finding.cause
     places = {(finding.file, finding.line)} if finding.line else set()
     if cause is not None:
         places.add((cause.file, cause.line))
+    shown = [(file, line, text) for file, line in sorted(places) if (text := source_line((file, line)).rstrip())]
+    width = max((len(str(line)) for _, line, _ in shown), default=1)
+    several = len({file for file, _, _ in shown}) > 1
+    blanks = min((len(_blanks(text)) for *_, text in shown), default=0)
     lines = []
-    width = max((len(str(line)) for _, line in places), default=1)
-    for file, line in sorted(places):
-        text = source_line((file, line)).rstrip()
-        if not text:
-            continue
-        lines.append(f"{line:>{width}} | {text[:_MOST]}")
+    for file, line, text in shown:
+        if several:
+            lines.append(f"{short_path(file)}:")
+        lines.append(f"{line:>{width}} | {text[blanks : blanks + _MOST]}")
         if cause is not None and (file, line) == (cause.file, cause.line):
-            lines.append(f"{'':>{width}} | {_mark(text, cause)}  edit here")
-    return "\n".join(_outdented(lines, width))
+            lines.append(f"{'':>{width}} | {_mark(text, cause)[blanks:]}  {cause.what}")
+    return "\n".join(lines)
 
 
 def _mark(text: str, cause: Cause) -> str:
     """Return carets under the words to change."""
-    first = cause.column if cause.end_column else len(text) - len(text.lstrip())
+    first = cause.column if cause.end_column else len(_blanks(text))
     last = cause.end_column or len(text.split("  #")[0].rstrip())
     return " " * first + "^" * max(1, min(last, _MOST) - first)
-
-
-def _outdented(lines: list[str], width: int) -> list[str]:
-    """Take away the blanks that all lines begin with."""
-    head = width + 3
-    blanks = min((len(line[head:]) - len(line[head:].lstrip()) for line in lines), default=0)
-    return [line[:head] + line[head + blanks :] for line in lines]

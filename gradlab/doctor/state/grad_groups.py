@@ -79,6 +79,13 @@ class SinceLastStep:
     """Parameters that backward passes have added to and that no optimizer holds."""
 
 
+@dataclass(frozen=True)
+class MaybeCleared:
+    """Zeros were found in gradients that were not looked at before: cleared, or never anything else."""
+
+    params: int
+
+
 @dataclass
 class StepFacts:
     """A step, with what it found in ``.grad``."""

@@ -5,7 +5,8 @@ Parameters whose gradients have the same history share a group, so a thousand pa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 from ..events import (
     NO_SITE,
@@ -22,23 +23,31 @@ from ..events import (
     Site,
     Step,
     Unscale,
+    bit_positions,
 )
-from .grad_groups import Cleared, HeldBackward, ParamGroupState, SinceLastStep, StepFacts, unique_sorted
-from .param_index import bit_positions
-
-if TYPE_CHECKING:
-    from ..rule_runner import RuleRunner
+from .grad_groups import Cleared, HeldBackward, MaybeCleared, ParamGroupState, SinceLastStep, StepFacts, unique_sorted
 
 _MOST_HELD = 128
 _MOST_REMEMBERED = 512
 
 
 class GradState:
-    """Follows the events and tells ``rules`` what they mean."""
+    """Follows the events, and returns what each means for the gradients: the facts that rules hear."""
 
-    def __init__(self, rules: RuleRunner) -> None:
-        """``rules`` has a method for each kind of fact."""
-        self._rules = rules
+    def __init__(self) -> None:
+        self._followers: dict[type[Event], Callable[[Any], Iterable[Any]]] = {
+            Added: self._added,
+            Backward: self._backward,
+            Clear: self._clear,
+            Clip: self._clip,
+            GradEdited: self._edit,
+            Forward: self._called,
+            OptimizerMade: self._made,
+            ParamSlotReused: self._reused,
+            ScalerStep: self._scaler_step,
+            Step: self._step,
+            Unscale: self._unscale,
+        }
         self._groups: list[ParamGroupState] = []
         self._known = 0
         self.since: dict[int, SinceLastStep] = {}
@@ -63,6 +72,11 @@ class GradState:
         self._zero = self._nonzero = 0
         """Parameters whose gradient was all zeros when it was seen last, and those where it was not."""
 
+    def follow(self, event: Event) -> Iterable[Any]:
+        """Take an event in; yield the facts that rules hear, each while the state is as the fact says."""
+        follower = self._followers.get(type(event))
+        return (event,) if follower is None else follower(event)
+
     def groups(self, params: int) -> list[ParamGroupState]:
         """Return the groups of some parameters, split off where a group has others, too."""
         if missing := params & ~self._known:
@@ -78,23 +92,23 @@ class GradState:
                 self._groups.append(part)
         return found
 
-    def backward(self, event: Backward) -> None:
+    def _backward(self, event: Backward) -> Iterator[Any]:
         """A backward pass begins."""
         if event.values is not None and event.values[1] is not None:  # zeros that no version has told of
             params, norms = event.values
             zeros = _zeros(params, norms)
             event.values = None
             event.found &= ~zeros
-            self._emptied(zeros)
+            yield from self._emptied(zeros)
             self._seen(params, norms)
-            self._rules.on_nonzero_grad(event, params & ~zeros)
+            event.nonzero = params & ~zeros
         self.newest = event.number
-        self._rules.backward(event)
+        yield event
         for since in self.since.values():
             since.others += 1
             since.after = 0
 
-    def added(self, event: Added) -> None:
+    def _added(self, event: Added) -> Iterator[Any]:
         """A backward pass has added to gradients."""
         backward, params = event.backward, event.params
         if not params:
@@ -102,8 +116,8 @@ class GradState:
         self._seen(params, event.norms)
         backward.zeros |= params & self._zero
         used = params & self.params_of.get(backward.inside, 0)  # a closure's pass is used by the step that calls it
-        groups = self.groups(used) + self.groups(params & ~used)
-        self._rules.on_accumulate(backward, groups)
+        event.groups = groups = self.groups(used) + self.groups(params & ~used)
+        yield event
         backward.added |= params
         self.reached |= params
         backward.during = self.steps.get(backward.inside, 0)
@@ -130,12 +144,12 @@ class GradState:
             covered |= params
         return covered
 
-    def called(self, event: Forward) -> None:
+    def _called(self, event: Forward) -> Iterable[Any]:
         """A model was called."""
         for since in self.since.values():
             since.called |= event.params
             since.after |= event.params if event.grad else 0
-        self._rules.forward(event)
+        return (event,)
 
     def _seen(self, params: int, norms: Any) -> None:
         """Note which gradients are all zeros; without norms it is not known."""
@@ -145,24 +159,23 @@ class GradState:
             self._zero |= (zeros := _zeros(params, norms))
             self._nonzero |= params & ~zeros
 
-    def _emptied(self, zeros: int) -> int:
-        """Take it in that zeros were found in ``.grad``; return the parameters that hold nothing now.
+    def _emptied(self, zeros: int) -> Iterable[Any]:
+        """Take it in that zeros were found in ``.grad``.
 
         Somebody has cleared them if one of them had been something else. What a pass itself has left at zero, nobody
         has cleared. Of what was not seen before nobody knows: it holds nothing, and no pass counts as lost.
         """
         unseen = zeros & ~self._zero & ~self._nonzero
         if zeros & self._nonzero:
-            self.clear(Clear(NO_SITE, zeros))
-            return zeros
-        if unseen:
+            self._clear(Clear(NO_SITE, zeros))
+        elif unseen:
             for group in self.groups(unseen):
                 group.empty()
-            self._rules.on_maybe_cleared(unseen)
             self._merge()
-        return unseen
+            return (MaybeCleared(unseen),)
+        return ()
 
-    def clear(self, event: Clear) -> None:
+    def _clear(self, event: Clear) -> Iterable[Any]:
         """Gradients were cleared."""
         lost: list[Backward] = []
         for group in self.groups(event.params):
@@ -181,8 +194,9 @@ class GradState:
                 if cleared.lost and len(self.since[optimizer].clearings) < _MOST_REMEMBERED:
                     self.since[optimizer].clearings.append(cleared)
         self._merge()
+        return ()
 
-    def reused(self, event: ParamSlotReused) -> None:
+    def _reused(self, event: ParamSlotReused) -> Iterable[Any]:
         """The bits of parameters that are gone go to new ones."""
         self._seen(event.params, None)
         for group in self.groups(event.params):
@@ -190,26 +204,30 @@ class GradState:
         for optimizer in self.params_of:
             self.params_of[optimizer] &= ~event.params
         self._merge()
+        return ()
 
-    def edit(self, event: GradEdited) -> None:
+    def _edit(self, event: GradEdited) -> Iterable[Any]:
         """Gradients were written to by hand."""
-        emptied = self._emptied(_zeros(event.params, event.norms))
+        zeros = _zeros(event.params, event.norms)
+        emptied = zeros if zeros & self._nonzero else zeros & ~self._zero
+        facts = self._emptied(zeros)
         self._seen(event.params, event.norms)
         for group in self.groups(event.params & ~emptied):
             group.edited = True
+        return facts
 
-    def made(self, event: OptimizerMade) -> None:
+    def _made(self, event: OptimizerMade) -> Iterable[Any]:
         """An optimizer was made."""
         self.optimizers[event.optimizer] = event
         self.since[event.optimizer] = SinceLastStep()
         self._cover(event.optimizer, event.params)
-        self._rules.made(event)
+        return (event,)
 
     def _cover(self, optimizer: int, params: int) -> None:
         self.params_of[optimizer] = params
         self.since.setdefault(optimizer, SinceLastStep())
 
-    def step(self, event: Step) -> None:
+    def _step(self, event: Step) -> Iterator[Any]:
         """An optimizer takes a step."""
         optimizer = event.optimizer
         self._cover(optimizer, event.params)
@@ -220,7 +238,7 @@ class GradState:
             self.step_calls[optimizer] = self.step_calls.get(optimizer, 0) + 1
         groups = self.groups(event.present)
         if not event.closure:
-            self._rules.step(StepFacts(event, self.steps[optimizer], groups, self.since[optimizer]))
+            yield StepFacts(event, self.steps[optimizer], groups, self.since[optimizer])
         for group in groups:
             for held in group.fresh:
                 held.backward.during = self.steps[optimizer]
@@ -247,25 +265,28 @@ class GradState:
         """Return how many passes are inside the groups, each group counted for itself."""
         return sum(len(group.held) + group.forgotten for group in self._groups)
 
-    def scaler_step(self, event: ScalerStep) -> None:
+    def _scaler_step(self, event: ScalerStep) -> Iterable[Any]:
         """A scaler has taken a step, or skipped it."""
         self.step_calls[event.optimizer] = self.step_calls.get(event.optimizer, 0) + 1
         if not event.taken:  # the gradients were inf or NaN; it has had its chance to use them
+            event.refused = any(group.fresh for group in self.groups(event.params))
             for group in self.groups(event.params):
                 for held in group.held:
                     held.backward.offered = True
             self.since[event.optimizer] = SinceLastStep()
-        self._rules.scaler_step(event, self.groups(event.params))
+        return (event,)
 
-    def unscale(self, event: Unscale) -> None:
+    def _unscale(self, event: Unscale) -> Iterable[Any]:
         """Gradients were divided by the loss scale."""
         for group in self.groups(event.params):
             for held in group.held:
                 held.unscaled = True
+        return ()
 
-    def clip(self, event: Clip) -> None:
+    def _clip(self, event: Clip) -> Iterable[Any]:
         """Gradients are clipped."""
-        self._rules.clip(event, self.groups(event.params))
+        event.groups = self.groups(event.params)
+        return (event,)
 
     def _merge(self) -> None:
         """Put groups together that hold nothing: most of a loop's life they all do."""

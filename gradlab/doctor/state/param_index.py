@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ... import _torch
-from ..events import Added, Backward, GradEdited, Step
+from ..events import Added, Backward, GradEdited, Step, bit_positions
 
 _NONE = (0, -1, 0)
 _STRIDED = torch.strided
@@ -221,16 +221,6 @@ class ParamIndex:
     def _grad(self, number: int) -> Tensor | None:
         param = self._params[number]()
         return None if param is None or self._is_elsewhere(number) else param.grad
-
-
-def bit_positions(params: int) -> list[int]:
-    """Return the numbers of the bits that are set, lowest first."""
-    found = []
-    while params:
-        low = params & -params
-        found.append(low.bit_length() - 1)
-        params ^= low
-    return found
 
 
 def _version(param: Tensor) -> int:

@@ -14,8 +14,8 @@ from typing import Any
 from torch import Tensor
 
 from ..._frames import variables
-from ..callsite import call_chain, call_lines
 from ..events import SchedulePlan
+from ..frames import call_chain, call_lines
 from ..source.loop_nesting import loops_around
 
 _MOST = 256

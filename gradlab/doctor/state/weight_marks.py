@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from ... import _torch
-from .param_index import ParamIndex, bit_positions
+from ..events import bit_positions
+from .param_index import ParamIndex
 
 _LOOKS = 32  # at the beginning; afterwards only if something was found
 _PARAMS, _ELEMENTS = 4, 8

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from .reports import FindingFilter
+    from ..reports import FindingFilter
 
 _MARKER = "trains"
 _HELP = (
@@ -32,7 +32,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     if marker is None:
         return (yield)
     wanted = _wanted(item, marker)
-    from .watching import watch  # torch, at last
+    from ..watching import watch  # torch, at last
 
     report, failed = watch(), True
     try:
@@ -50,7 +50,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 def _wanted(item: pytest.Item, marker: pytest.Mark) -> FindingFilter:
     """Return which findings count in a test, by its marker and the settings beside it."""
-    from . import FindingFilter, read_settings
+    from .. import FindingFilter, read_settings
 
     if marker.args:
         raise pytest.UsageError(f"{item.nodeid}: {_MARKER} takes select=, ignore= and fail_on=, got {marker.args}")

@@ -6,19 +6,19 @@ import re
 from functools import partial
 from types import TracebackType
 
-from .._frames import Owner, code_owner
-from ..formatting import number_of
-from .events import NO_SITE, Site
-from .finding import Cause, Code
-from .rules import Rule
-from .rules.clipping import Clipping
-from .rules.scaling import NEVER_SCALED, Scaling, missing_update
-from .rules.scheduling import Scheduling
-from .rules.stepping import CLEARED_BEFORE_STEP, EmptyStep
-from .source.carried import carried_state, only_in_place
-from .source.cuts import cut_before
-from .source.syntax import at, source_line
-from .source.wiring import frozen_by
+from ..._frames import Owner, code_owner
+from ...formatting import number_of
+from ..events import NO_SITE, Site
+from ..finding import Cause, Code
+from ..source.carried import carried_state, only_in_place
+from ..source.cuts import cut_before
+from ..source.syntax import at, source_line
+from ..source.wiring import frozen_by
+from . import Rule
+from .clipping import Clipping
+from .scaling import NEVER_SCALED, Scaling, missing_update
+from .scheduling import Scheduling
+from .stepping import CLEARED_BEFORE_STEP, EmptyStep
 
 
 class KnownErrors(Rule):
@@ -70,7 +70,7 @@ class KnownErrors(Rule):
         for optimizer, params in self.context.state.params_of.items():
             if params and self.context.log.index.frozen(params) == params:
                 made = self.context.state.optimizers[optimizer].site
-                self.report(
+                self.report_as(
                     self.OPTIMIZER_PARAMS_FROZEN,
                     "error",
                     made if made != NO_SITE else site,
@@ -81,7 +81,7 @@ class KnownErrors(Rule):
                     partial(self._frozen, params),
                 )
                 return
-        self.report(
+        self.report_as(
             self.GRAPH_BROKEN,
             "error",
             site,
@@ -96,7 +96,7 @@ class KnownErrors(Rule):
         return frozen_by(self.context.log.files(), self.context.all_names(params))
 
     def _carried(self, site: Site, said: str) -> None:
-        self.report(
+        self.report_as(
             self.CARRIED_STATE_NOT_DETACHED,
             "error",
             site,
@@ -111,7 +111,7 @@ class KnownErrors(Rule):
         if newest is not None and newest.carried:
             self._carried(site, said)
         else:
-            self.report(
+            self.report_as(
                 self.BACKWARD_TWICE,
                 "error",
                 site,
@@ -126,7 +126,7 @@ class KnownErrors(Rule):
         if newest is not None and newest.carried:
             self._carried(site, said)
             return
-        self.report(
+        self.report_as(
             self.MODIFIED_IN_PLACE,
             "error",
             site,
@@ -146,7 +146,7 @@ class KnownErrors(Rule):
         return only_in_place(log.files())
 
     def _second_scaler_step(self, site: Site, said: str) -> None:
-        self.report(
+        self.report_as(
             self.SCALER_STEP_WITHOUT_UPDATE,
             "error",
             self.context.log.scaler_step if "unscale_" in said else site,
@@ -157,7 +157,7 @@ class KnownErrors(Rule):
         )
 
     def _second_unscale(self, site: Site, said: str) -> None:
-        self.report(
+        self.report_as(
             self.UNSCALE_TWICE,
             "error",
             site,
@@ -167,7 +167,7 @@ class KnownErrors(Rule):
         )
 
     def _grad_is_none(self, site: Site) -> None:
-        self.report(
+        self.report_as(
             self.GRAD_NONE_AFTER_ZERO_GRAD,
             "error",
             site,
@@ -178,7 +178,7 @@ class KnownErrors(Rule):
         )
 
     def _out_of_memory(self, site: Site, said: str) -> None:
-        self.report(
+        self.report_as(
             self.OUT_OF_MEMORY,
             "error",
             site,
@@ -189,7 +189,7 @@ class KnownErrors(Rule):
 
     def _never_scaled(self, site: Site, said: str) -> None:
         newest = self.context.log.newest
-        self.report(
+        self.report_as(
             self.SCALER_BYPASSED,
             "error",
             newest.site if newest is not None else site,
@@ -206,7 +206,7 @@ class KnownErrors(Rule):
             if cleared.clear.site != NO_SITE
         ]
         if clearings:
-            self.report(
+            self.report_as(
                 self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP,
                 "error",
                 clearings[-1].clear.site,
@@ -215,7 +215,7 @@ class KnownErrors(Rule):
                 "optimizer.zero_grad()  # move it above the backward pass, or below scaler.step(optimizer)",
             )
             return
-        self.report(
+        self.report_as(
             self.STEP_WITHOUT_BACKWARD,
             "error",
             site,
@@ -225,7 +225,7 @@ class KnownErrors(Rule):
         )
 
     def _schedule_at_its_end(self, site: Site, said: str) -> None:
-        self.report(
+        self.report_as(
             self.SCHEDULER_OUTPACES_OPTIMIZER,
             "error",
             site,
@@ -237,7 +237,7 @@ class KnownErrors(Rule):
 
     def _nothing_to_clip(self, site: Site, said: str) -> None:
         if "clip" in source_line(site):
-            self.report(
+            self.report_as(
                 self.CLIP_BEFORE_BACKWARD,
                 "error",
                 site,

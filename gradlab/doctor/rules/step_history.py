@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from ...scenes import BatchHistory
 from ..events import Event, Step
-from ..rules import Rule, RuleContext
-from .grad_groups import StepFacts
+from ..state.grad_groups import StepFacts
+from . import Rule, RuleContext
 
 _MOST_COLUMNS = 200
 _RECENT = 8  # steps; no cycle that is skipped is longer

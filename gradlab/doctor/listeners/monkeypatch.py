@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Protocol
 
+from ..events import Event
 from .event_log import EventLog
-from .events import Event
 
 
 class Below:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ..events import Event
+from .backward import BackwardListener
+from .clipping import ClipListener
 from .event_log import EventLog
-from .events import Event
-from .listeners.backward import BackwardListener
-from .listeners.clipping import ClipListener
-from .listeners.modules import ModuleListener
-from .listeners.optimizers import OptimizerListener
-from .listeners.scaling import ScalerListener, SchedulerListener
+from .modules import ModuleListener
 from .monkeypatch import Listener, MonkeyPatches, never_raises
+from .optimizers import OptimizerListener
+from .scaling import ScalerListener, SchedulerListener
 
 
 class TorchListener:

@@ -13,15 +13,26 @@ from torch import Tensor
 from torch.optim.optimizer import Optimizer
 from torch.utils.weak import WeakIdKeyDictionary
 
-from .. import _torch
-from .callsite import call_lines, outside_constructors
-from .events import NO_SITE, Backward, Clear, Event, GradEdited, OptimizerMade, ParamSlotReused, Site, Step
-from .graphs.autograd_graph import Roots
-from .graphs.graph_leaks import UnusedGraphs
+from ... import _torch
+from ..events import (
+    NO_SITE,
+    Backward,
+    Clear,
+    Event,
+    GradEdited,
+    OptimizerMade,
+    ParamSlotReused,
+    Site,
+    Step,
+    bit_positions,
+)
+from ..frames import call_lines, outside_constructors
+from ..graphs.autograd_graph import Roots
+from ..graphs.graph_leaks import UnusedGraphs
+from ..state.module_index import ModuleIndex
+from ..state.param_index import ParamIndex, fetch_norms
+from ..state.weight_marks import WeightMarks
 from .names import VariableNames
-from .state.module_index import ModuleIndex
-from .state.param_index import ParamIndex, bit_positions, fetch_norms
-from .state.weight_marks import WeightMarks
 from .threads import TrainingThreads
 
 _NO_THREAD = 0

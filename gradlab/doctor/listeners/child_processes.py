@@ -11,7 +11,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from ..monkeypatch import Below, MonkeyPatches
+from .monkeypatch import Below, MonkeyPatches
 
 _MOST_NOTED = 100
 _HELPERS = ("torch.utils.data.", "multiprocessing.managers", "multiprocessing.resource_")

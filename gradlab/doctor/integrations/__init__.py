@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .watching import watch
+    from ..watching import watch
 
 
 def __getattr__(name: str) -> Any:
@@ -80,14 +80,14 @@ def _needed(name: str, distribution: str, *packages: str) -> Any:
 
 
 def _begin() -> watch:
-    from .watching import watch
+    from ..watching import watch
 
     return watch().__enter__()
 
 
 def _end(report: watch, error: BaseException | None, prints: bool) -> None:
     """Write the report, and print it if this is the process that prints."""
-    from .reports import FindingFilter
+    from ..reports import FindingFilter
 
     report.__exit__(None if error is None else type(error), error, None)
     wanted = FindingFilter()

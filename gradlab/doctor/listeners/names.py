@@ -12,8 +12,9 @@ from typing import Any
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
-from .._frames import Owner, code_owner, user_frame, variables
-from .state.param_index import ParamIndex, bit_positions
+from ..._frames import Owner, code_owner, user_frame, variables
+from ..events import bit_positions
+from ..state.param_index import ParamIndex
 
 _MOST_LOOKS = 16
 _MOST_NAMES = 4

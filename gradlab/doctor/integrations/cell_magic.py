@@ -22,8 +22,8 @@ def _run_cell(shell: Any, cell: str) -> Any:
     """Run a cell in the user's namespace, show the report, and return the value of its last expression."""
     from IPython.display import display
 
-    from .reports import FindingFilter
-    from .watching import watch
+    from ..reports import FindingFilter
+    from ..watching import watch
 
     # IPython takes empty lines off the top, and the line of %%doctor is not in the cell: line numbers count both.
     above = 1 + next((number for number, line in enumerate(cell.splitlines()) if line.strip()), 0)
