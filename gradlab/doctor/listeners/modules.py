@@ -90,6 +90,7 @@ class ModuleListener(Listener):
             params=model.params,
             caller=frame.f_code.co_name if frame is not None else "",
             again=code_owner(where.f_code.co_filename) is Owner.OURS,
+            fed=any(isinstance(one, Tensor) and one.requires_grad for one in args),
         )
         if train_kind and not forward.grad:  # no other rule asks
             forward.first = self._serial(args[0] if args else None)
