@@ -11,6 +11,7 @@ from ..events import NO_SITE, Backward, Forward, Site, Step, bit_positions
 from ..finding import Cause, Code, Edit
 from ..source.calls import in_scope
 from ..source.cuts import cut_before
+from ..source.grad_lines import updates_by_hand
 from ..source.syntax import beside
 from ..source.wiring import made_from_helper, plain_container, remade_below
 from ..state.grad_groups import StepFacts
@@ -66,7 +67,7 @@ class MissingParams(Rule):
         self._by_hand = False  # gradients are copied from one net to another, as by workers that share a model
         self._moved = 0  # parameters that were written to, also through .data
         self._training = 0  # parameters of models that were called in training mode ...
-        self._fed = 0  # ... and of those that were given what other models have made
+        self._fed = 0  # ... and of those that were given what other parameters have made
 
     def forward(self, event: Forward) -> None:
         """Note which models are in training mode: one that is meant to stay as it is seldom is."""
@@ -113,6 +114,8 @@ class MissingParams(Rule):
         for backward in self._passes:
             by_line.setdefault(backward.call_path, []).append(backward)
         for passes in by_line.values():
+            if updates_by_hand(passes[-1].site) != passes[-1].site:
+                continue  # they may be moved there
             missing = passes[-1].added & ~state.covered()
             missing &= ~self.context.log.index.weights_ever_written(missing)
             whole = any(model.params and not model.params & ~missing for model in self.context.log.models.all())
@@ -135,8 +138,8 @@ class MissingParams(Rule):
         # A backbone may be meant to stay as it is, or all but the biases; a head that comes after all else is not.
         downstream = both and min(near) < min(stepped) and max(near) <= min(stepped)
         trained = missing & self._training == missing
-        # A net that reads data and whose output goes into the loss itself: it is not behind what learns, nor before it.
-        critic = both and trained and missing & whole & ~self._fed == missing and min(near) < max(stepped)
+        # A net beside what is stepped, as a critic: neither is given what the other has made.
+        critic = both and trained and missing & whole == missing and not (missing | step.params) & self._fed
         late = next((site for params, site in self._late.items() if params & missing and site), None)
         module = step.params & registered and trained
         if self._stale(step, late):

@@ -32,10 +32,12 @@ def cut_before(path: Iterable[Site], after: str = "") -> Edit | Cause | None:
     for site in path:
         found = set(_Search(site[0]).from_line(site))
         if found := {cause for cause in found if not after or _behind(cause, after)}:
-            cut = only(found)
+            whole = {
+                cause for cause in found if "detach" not in words_of(cause)
+            }  # that is often meant, for one operand
+            cut = only(found) or only(whole)
             edit = _without(cut) if cut is not None else None
-            others = set(_Search(site[0], cut).from_line(site))
-            return cut if edit is None or any(not after or _behind(cause, after) for cause in others) else edit
+            return cut if edit is None or found - {cut} or set(_Search(site[0], cut).from_line(site)) else edit
     return None
 
 

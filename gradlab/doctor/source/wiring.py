@@ -17,7 +17,6 @@ from .syntax import (
     only,
     own_nodes,
     reworded,
-    source_line,
     syntax_tree,
     words_of,
 )
@@ -128,5 +127,5 @@ def remade_below(made: Site, later: Site) -> Edit | Cause:
     scope = function_around(made) if made[0] == later[0] else None
     if scope is None or scope is not function_around(later):
         return Cause(*later)
-    assigned = any(isinstance(one, ast.Assign) and one.lineno == made[1] == one.end_lineno for one in own_nodes(scope))
-    return beside(later, "below", source_line(made).strip()) if assigned else Cause(*later)
+    made_by = [one for one in own_nodes(scope) if isinstance(one, ast.Assign) and one.lineno == made[1]]
+    return beside(later, "below", words_of(node_place(made[0], made_by[0]))) if made_by else Cause(*later)
