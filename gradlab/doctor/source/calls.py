@@ -15,6 +15,7 @@ from .syntax import (
     loop_around,
     method_calls,
     node_place,
+    nodes_in,
     only,
     own_nodes,
     reworded,
@@ -31,9 +32,7 @@ def without_brackets(files: Iterable[str], method: str, names: Collection[str] =
     """
     return only(
         node_place(file, node.value)
-        for file in set(files)
-        if (tree := syntax_tree(file)) is not None
-        for node in ast.walk(tree)
+        for file, node in nodes_in(files)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute) and node.value.attr == method
         if is_named(node.value.value, names)
     )
@@ -44,12 +43,13 @@ def never_reached(
 ) -> Cause | None:
     """Return the ``if`` around the only call of a method, on one of ``names``, that no event has come from."""
     found = []
-    for file in set(files):
-        tree = syntax_tree(file)
-        for call in method_calls(tree, method) if tree is not None else ():
-            if (file, call.lineno) not in reached and is_named(call.func.value, names):  # type: ignore[attr-defined]
-                ifs = statements_around((file, call.lineno), ast.If)
-                found.append(node_place(file, ifs[0].test) if ifs else None)  # type: ignore[attr-defined]  # an If
+    for file, node in nodes_in(files):
+        call = node.func if isinstance(node, ast.Call) else None
+        if not isinstance(call, ast.Attribute) or call.attr != method or (file, call.lineno) in reached:
+            continue
+        if is_named(call.value, names):
+            ifs = statements_around((file, call.lineno), ast.If)
+            found.append(node_place(file, ifs[0].test) if ifs else None)  # type: ignore[attr-defined]  # an If
     return found[0] if len(found) == 1 else None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from .syntax import (
     loop_around,
     method_calls,
     node_place,
+    nodes_in,
     only,
     own_nodes,
     reworded,
@@ -34,19 +36,19 @@ def carried_state(path: Sequence[Site], files: Iterable[str], values: Mapping[st
     ``path``, then as an attribute, ``self.hidden``, in all files. If it is in the loop of the failed ``backward()``,
     where the variables have ``values``, the state is to be detached below that.
     """
-    files = set(files)
-    if dropped := {place for file in files for place in _dropped_detaches(file)}:
+    if dropped := set(_dropped_detaches(files := set(files))):
         return only(dropped)
     for site in path:
         loop = loop_around(site)
-        found = dict(_recurrent(site[0], loop)) if loop is not None else {}
+        nodes = ast.walk(loop) if loop is not None else ()
+        found = dict(pair for node in nodes for pair in _recurrent(site[0], node))
         if place := only(found):
             detached = _detached(found[place], values.get(found[place]))
             return beside(site, "below", detached) if detached and site == path[0] else place
         if found:
             return None
-    trees = [(file, tree) for file in files if (tree := syntax_tree(file)) is not None]
-    return only(place for file, tree in trees for place, name in _recurrent(file, tree) if "." in name)
+    found = {place: name for file, node in nodes_in(files) for place, name in _recurrent(file, node)}
+    return only(place for place, name in found.items() if "." in name)
 
 
 def _detached(name: str, value: Any) -> str:
@@ -57,84 +59,73 @@ def _detached(name: str, value: Any) -> str:
     return f"{name} = tuple(part.detach() for part in {name})" if plain else ""
 
 
-def _dropped_detaches(file: str) -> Iterator[Cause]:
+def _dropped_detaches(files: Iterable[str]) -> Iterator[Cause]:
     """Yield the statements ``x.detach()`` on tensors: a method of that name in the file is a call like any other."""
-    tree = syntax_tree(file)
-    own = {node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS)} if tree is not None else set()
-    for node in ast.walk(tree) if tree is not None else ():
+    nodes = list(nodes_in(files))
+    own = {file for file, node in nodes if isinstance(node, FUNCTIONS) and node.name == "detach"}
+    for file, node in nodes:
         if isinstance(node, ast.Expr) and any(call is node.value for call in method_calls(node, "detach")):
             inside = function_around((file, node.lineno))
-            if "detach" not in own or (isinstance(inside, FUNCTIONS) and inside.name == "detach"):
+            if file not in own or (isinstance(inside, FUNCTIONS) and inside.name == "detach"):
                 yield node_place(file, node)
 
 
-def _recurrent(file: str, scope: ast.AST) -> Iterator[tuple[Cause, str]]:
-    """Yield the calls that are given what they return, with its name."""
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            given = {dotted(one) for argument in node.value.args for one in ast.walk(argument)}
-            taken = {dotted(one) for target in node.targets for one in ast.walk(target)}
-            for name in sorted((given & taken) - {"", "self"}):
-                yield node_place(file, node), name
+def _recurrent(file: str, node: ast.AST) -> Iterator[tuple[Cause, str]]:
+    """Yield the place and the name if a statement gives a call what it takes from it."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+        given = {dotted(one) for argument in node.value.args for one in ast.walk(argument)}
+        taken = {dotted(one) for target in node.targets for one in ast.walk(target)}
+        yield from ((node_place(file, node), name) for name in sorted((given & taken) - {"", "self"}))
 
 
 def overwritten(files: Iterable[str], made_by: str) -> Edit | Cause | None:
     """Return the one in-place operation on a tensor that was made by an operation, such as "relu"; else the only one.
 
-    Such are ``h *= 0.9``, ``h.relu_()`` and ``inplace=True``. Sums of numbers are none that backward() needs.
+    Such are ``h *= 0.9``, ``h.relu_()`` and ``inplace=True``.
     """
-    trees = {file: tree for file in set(files) if (tree := syntax_tree(file)) is not None}
-    nodes = [(file, node) for file, tree in trees.items() for node in ast.walk(tree)]
-    own = {node_place(file, node): node for file, node in nodes if _changes(node) and _made(file, node, made_by)}
-    every = own or {node_place(file, node): node for file, node in nodes if _in_place(node)}
-    place = only(every)
-    return _out_of_place(place, every[place]) if place is not None else None
+    changes = {node_place(file, node): node for file, node in nodes_in(files) if _in_place(node)}
+    own = {place for place, node in changes.items() if made_by and _made_by(made_by, node, place)}
+    place = only(own or changes)
+    if place is None or (not own and re.search(r"= \d+$", words_of(place))):  # a counter
+        return None
+    return _out_of_place(place, changes[place])
 
 
-def _changes(node: ast.AST) -> bool:
-    return isinstance(node, ast.AugAssign) or _in_place(node)
-
-
-def _made(file: str, node: ast.AST, made_by: str) -> bool:
-    """Was the variable that an operation changes made by a call with a word in its name, in the same function?"""
-    changed = node.target if isinstance(node, ast.AugAssign) else getattr(getattr(node, "func", None), "value", None)
-    scope = function_around((file, node.lineno))  # type: ignore[attr-defined]  # an operation has a line
-    return bool(made_by) and any(
-        isinstance(one, ast.Assign)
-        and changed is not None
-        and ast.unparse(one.targets[0]) == ast.unparse(changed)
-        and made_by in called_name(one.value)
-        for one in (own_nodes(scope) if scope is not None else ())
-    )
+def _made_by(word: str, change: ast.AST, place: Cause) -> bool:
+    """Is what an operation changes made by a call with a word in its name, in the same function?"""
+    changed: Any = getattr(change, "target", getattr(getattr(change, "func", None), "value", None))
+    scope = function_around((place.file, place.line))
+    made = [one for one in own_nodes(scope) if isinstance(one, ast.Assign)] if scope is not None and changed else []
+    return any(ast.unparse(one.targets[0]) == ast.unparse(changed) and word in called_name(one.value) for one in made)
 
 
 def _out_of_place(place: Cause, node: ast.AST) -> Edit | Cause:
     """Return the edit that makes a new tensor instead."""
     words = words_of(place)
-    if isinstance(node, ast.AugAssign):
-        target, value = ast.unparse(node.target), ast.unparse(ast.BinOp(node.target, node.op, node.value))
-        return reworded(place, f"{target} = {value}") if isinstance(node.target, ast.Name) else place
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        return reworded(place, f"{node.target.id} = {ast.unparse(ast.BinOp(node.target, node.op, node.value))}")
     return reworded(place, words.replace("inplace=True", "inplace=False")) if "inplace=True" in words else place
 
 
 def _in_place(node: ast.AST) -> bool:
     if isinstance(node, ast.AugAssign):
-        return not isinstance(node.value, ast.Constant) or isinstance(node.value.value, float)
+        return ".item()" not in ast.unparse(node.value)  # else it adds up numbers
+    if isinstance(node, ast.Assign):
+        return isinstance(node.targets[0], ast.Subscript)
     if not isinstance(node, ast.Call):
         return False
-    if any(keyword.arg == "inplace" and ast.unparse(keyword.value) == "True" for keyword in node.keywords):
-        return True
     name = called_name(node)
-    return name.endswith("_") and not name.startswith("_") and name not in _HARMLESS
+    named = name.endswith("_") and not name.startswith("_") and name not in _HARMLESS
+    return named or any(one.arg == "inplace" and ast.unparse(one.value) == "True" for one in node.keywords)
+
+
+_HARMLESS = ("requires_grad_", "detach_", "retain_grad_", "clip_grad_norm_", "clip_grad_value_", "unscale_", "zero_")
 
 
 def given_between(scope: ast.AST, file: str, name: str, first: int, last: int) -> list[Cause]:
     """Return where a variable is given to a call between two lines of a function."""
     calls = [node for node in own_nodes(scope) if isinstance(node, ast.Call) and first <= node.lineno <= last]
     return [node_place(file, one) for call in calls for one in call.args if dotted(one) == name]
-
-
-_HARMLESS = ("requires_grad_", "detach_", "retain_grad_", "clip_grad_norm_", "clip_grad_value_", "unscale_", "zero_")
 
 
 def adds_to(file: str, name: str, line: int) -> int:

@@ -39,6 +39,13 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
+def nodes_in(files: Iterable[str]) -> Iterator[tuple[str, ast.AST]]:
+    """Yield all nodes of some files, each with its file."""
+    for file in sorted(set(files)):
+        tree = syntax_tree(file)
+        yield from ((file, node) for node in ast.walk(tree)) if tree is not None else ()
+
+
 def node_place(file: str, node: ast.AST) -> Cause:
     """Return the place of a node; of one that spans lines, the whole first line."""
     line, column = node.lineno, node.col_offset  # type: ignore[attr-defined]  # only for nodes that have a place

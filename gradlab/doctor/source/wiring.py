@@ -14,10 +14,10 @@ from .syntax import (
     dotted,
     function_around,
     node_place,
+    nodes_in,
     only,
     own_nodes,
     reworded,
-    syntax_tree,
     words_of,
 )
 
@@ -31,30 +31,21 @@ def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
     last = name.split("[")[0].split(".")[-1]
     found = {
         node_place(file, node): node
-        for file in set(files)
-        if "[" in name and (tree := syntax_tree(file)) is not None
-        for node in ast.walk(tree)
+        for file, node in nodes_in(files)
         if isinstance(node, (ast.Assign, ast.AnnAssign))
         and isinstance(node.value, (ast.List, ast.Dict, ast.ListComp, ast.DictComp, ast.Tuple))
-        and any(dotted(target).split(".")[-1] == last for target in _targets(node))
+        and any(dotted(one).split(".")[-1] == last for one in getattr(node, "targets", [getattr(node, "target", node)]))
     }
-    if (place := only(found)) is None or name.endswith("]") or not isinstance(node := found[place], ast.Assign):
+    if (place := only(found)) is None or name.endswith("]"):
         return place
-    if not isinstance(node.value, (ast.List, ast.ListComp)) or not isinstance(node.targets[0], ast.Attribute):
+    node, target = found[place], getattr(found[place], "targets", [None])[0]
+    if not isinstance(node.value, (ast.List, ast.ListComp)) or not isinstance(target, ast.Attribute):
         return place
     words = node_place(place.file, node.value)
-    return reworded(words, f"{_nn(place.file)}.ModuleList({words_of(words)})")
-
-
-def _nn(file: str) -> str:
-    """Return how a file calls torch.nn."""
-    tree = syntax_tree(file)
-    imported = [one for one in ast.walk(tree) if isinstance(one, ast.alias)] if tree is not None else []
-    return "nn" if any("nn" in (one.name, one.asname) for one in imported) else "torch.nn"
-
-
-def _targets(node: ast.Assign | ast.AnnAssign) -> list[ast.expr]:
-    return node.targets if isinstance(node, ast.Assign) else [node.target]
+    imported = {
+        name for _, one in nodes_in([place.file]) if isinstance(one, ast.alias) for name in (one.name, one.asname)
+    }
+    return reworded(words, f"{'nn' if 'nn' in imported else 'torch.nn'}.ModuleList({words_of(words)})")
 
 
 def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None:
@@ -63,15 +54,13 @@ def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None
     A module takes ``module.requires_grad = True`` without a word and unfreezes nothing: that counts first. Then come
     calls with one of the modules and False, as ``set_requires_grad(net_d, False)``, and the one statement that freezes.
     """
-    trees = [(file, tree) for file in set(files) if (tree := syntax_tree(file)) is not None]
-    names = {part for part in parts if part}
+    nodes, names = list(nodes_in(files)), {part for part in parts if part}
     for finder in (_unfreezes_nothing, _freezing_call, _freezes):
-        found = {node_place(file, node): node for file, tree in trees for node in ast.walk(tree) if finder(node, names)}
-        if place := only(found):
-            module = words_of(place).partition(".requires_grad")[0]
-            return reworded(place, f"{module}.requires_grad_(True)") if finder is _unfreezes_nothing else place
+        found = {node_place(file, node) for file, node in nodes if finder(node, names)}
+        if finder is _unfreezes_nothing and (place := only(found)):
+            return reworded(place, f"{words_of(place).partition('.requires_grad')[0]}.requires_grad_(True)")
         if found:
-            return None
+            return only(found)
     return None
 
 
@@ -91,9 +80,7 @@ def _unfreezes_nothing(node: ast.AST, names: set[str]) -> bool:
 def _freezing_call(node: ast.AST, names: set[str]) -> bool:
     if not isinstance(node, ast.Call):
         return False
-    says_false = any(
-        isinstance(one, ast.Constant) and one.value is False for one in (*node.args, *(k.value for k in node.keywords))
-    )
+    says_false = any(ast.unparse(one) == "False" for one in (*node.args, *(k.value for k in node.keywords)))
     name = dotted(node.func).split(".")[-1]
     given = [dotted(one) for one in node.args]
     if isinstance(node.func, ast.Attribute):
@@ -116,10 +103,10 @@ def _same(name: str, names: set[str]) -> bool:
 
 def made_from_helper(site: Site) -> bool:
     """Does the line that makes an optimizer ask a function of the same file which parameters to take?"""
-    tree = syntax_tree(site[0])
-    own = {node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS)} if tree is not None else set()
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
-    return any(call.lineno == site[1] and dotted(call.func).split(".")[-1] in own for call in calls)
+    nodes = [node for _, node in nodes_in([site[0]])]
+    own = {node.name for node in nodes if isinstance(node, FUNCTIONS)}
+    calls = [node for node in nodes if isinstance(node, ast.Call) and node.lineno == site[1]]
+    return any(dotted(call.func).split(".")[-1] in own for call in calls)
 
 
 def remade_below(made: Site, later: Site) -> Edit | Cause:
