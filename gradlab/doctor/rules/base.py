@@ -93,7 +93,7 @@ class RuleContext:
         return self.log.names.optimizer(optimizer) or "optimizer"
 
     def param_names(self, params: int, most: int = 3) -> str:
-        """Return the names of some parameters, as "critic.0.weight, critic.0.bias, ..."; else their shapes."""
+        """Return the names of some parameters, as "critic[0].weight, critic[0].bias, ..."; else their shapes."""
         numbers = bit_positions(params)
         names = [name for number in numbers if (name := self.log.names.param(number))]
         if not names:

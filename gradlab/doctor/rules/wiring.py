@@ -139,7 +139,8 @@ class MissingParams(Rule):
         downstream = both and min(near) < min(stepped) and max(near) <= min(stepped)
         trained = missing & self._training == missing
         # A net beside what is stepped, as a critic: neither is given what the other has made.
-        critic = both and trained and missing & whole == missing and not (missing | step.params) & self._fed
+        apart = not (missing | step.params) & self._fed and step.params & registered == step.params
+        critic = both and trained and missing & whole == missing and apart
         late = next((site for params, site in self._late.items() if params & missing and site), None)
         module = step.params & registered and trained
         if self._stale(step, late):
@@ -231,7 +232,7 @@ class ModulesWithoutGradient(Rule):
         index = self.context.log.index
         for optimizer, params in self.context.state.params_of.items():
             never = params & ~self._reached
-            never &= ~index.frozen(never)
+            never &= ~(index.frozen(never) | index.weights_ever_written(never))  # those are not to learn by this
             if never and never != params and self.context.state.steps.get(optimizer):
                 part = re.sub(r"\[.*?\]", "", self.context.part_name(never)).split(".")[-1]
                 cut = cut_before(self.context.log.path(self._site), part) if part else None
