@@ -80,13 +80,13 @@ def _undetached(crash: Crash) -> Place | None:
     """
     state, (file, line) = crash.context.state, crash.site
     step, held = state.sites.get(state.last_stepped, NO_SITE), state.params_of.get(state.last_stepped, 0)
-    scope = function_around(crash.site)
+    scope, several = function_around(crash.site), state.covered() & ~held
     if crash.frame is None or scope is None or not 0 < step[1] < line or function_around(step) is not scope:
         return None
     found: dict[Cause, str] = {}
     for name, value in variables(crash.frame).items():
         before, after = (given_between(scope, file, name, *lines) for lines in ((1, step[1]), (step[1] + 1, line)))
-        if isinstance(value, Tensor) and value.grad_fn is not None and before and after:
+        if several and isinstance(value, Tensor) and value.grad_fn is not None and before and after:
             moved = crash.context.log.index.known_bits(leaf for leaf, _ in leaves(value.grad_fn)) & held
             found |= dict.fromkeys(after if moved else before, name)
     place = only(found)
@@ -104,7 +104,7 @@ def _by_step(crash: Crash) -> Place | None:
     weight = "which is output" not in said or re.search(r"output 0 of (AsStrided|T)(Backward0)?,", said)
     params = [index.param(one) for one in bit_positions(state.params_of.get(state.last_stepped, 0))]
     shapes = {tuple(sorted(param.shape)) for param in params if param is not None}
-    if not weight or shape is None or tuple(sorted(map(int, shape[1].split(", ")))) not in shapes:
+    if not weight or shape is None or tuple(sorted(map(int, re.findall(r"\d+", shape[1])))) not in shapes:
         return None
     return crash.site, at(state.sites.get(state.last_stepped, NO_SITE))
 
@@ -158,7 +158,8 @@ _CARRIED_STATE = Code(
 _BACKWARD_TWICE = Code(
     "backward-twice",
     message="backward() goes a second time through a graph that the first one has freed.",
-    fix="Add the losses that share a graph, and call backward() once on their sum.",
+    fix="Call backward() once, on the sum of the losses that share a graph. If the second loss is that of another net, "
+    "detach what this net is given.",
 )
 _UNDETACHED = _BACKWARD_TWICE.but(
     message="This loss goes back into another net, through a graph that an earlier backward() has freed.",
