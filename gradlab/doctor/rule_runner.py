@@ -82,7 +82,7 @@ class LiveDoctor:
     def findings(self) -> list[Finding]:
         """Return what was found lately: a mistake that is mended is forgotten after some batches."""
         context = self._runner.context
-        least = context.log.backwards - _RECENT
+        least = context.log.passes.count - _RECENT
         return [finding for finding in self._runner.findings() if context.seen[finding.code, _site(finding)] > least]
 
     def text(self) -> str:

@@ -56,5 +56,5 @@ class ClipListener(Listener):
     def _before_value(self, grads: list[Tensor]) -> None:
         params = self.log.index.owning_grads(grads)
         self.log.detect_changes(params)
-        self.log.expected_changes |= params
+        self.log.index.expected_changes |= params
         self.log.emit(Clip(call_site(), params, measures=False))

@@ -25,8 +25,6 @@ class OptimizerListener(Listener):
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
         self._resumed = ResumedOptimizers()
-        self._named: dict[int, int] = {}  # optimizer -> its parameters when names were looked for
-        self._written: dict[int, int] = {}  # optimizer -> how often its weights had been written to after its last step
 
     def patch(self, patches: MonkeyPatches) -> None:
         """Replace methods of all optimizers."""
@@ -49,58 +47,61 @@ class OptimizerListener(Listener):
 
     @never_raises
     def _made(self, optimizer: Optimizer) -> None:
-        if self.log.may_train_here():
+        log = self.log
+        if log.is_watched_thread() or (log.thread.may_go_over() and not log.passes.count):
             lines = call_lines(sys._getframe(2))
-            index = self.log.optimizer(optimizer, lines)
+            one = log.optimizer(optimizer, lines)
             if lines:
-                self._resumed.made(index, optimizer, lines[0])
+                self._resumed.made(one.number, optimizer, lines[0])
 
     @never_raises
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        log = self.log
+        log, index = self.log, self.log.index
         if not log.is_watched_thread():
-            log.steps_elsewhere()
+            log.thread.steps_elsewhere()
             return
-        index = log.optimizer(optimizer)
-        params = log.params_of(optimizer)
-        if log.current is not None:
-            present, _, changed = log.index.changes(params)
-            log.with_new_grad |= changed
-            log.emit(Added(log.current, changed))
+        one = log.optimizer(optimizer)
+        number, params, current = one.number, one.params, log.passes.current
+        if current is not None:
+            present, _, changed = index.changes(params)
+            index.with_new_grad |= changed
+            log.emit(Added(current, changed))
         else:
             present = log.detect_changes(params)
-        if log.stepping and index in (unfinished := [step.optimizer for step in log.stepping]):
-            del log.stepping[unfinished.index(index) :]  # its last step has ended in an exception
-        step = Step(call_site(), index, params, present)
-        if present and not present & log.with_new_grad:
-            step.norms = log.index.norms(present)
-        step.frozen = log.index.frozen(params) if not present else 0
-        step.scaler, step.backward = log.in_scaler > 0, log.current is not None
-        step.moved = self._written.get(index, written := _written(optimizer)) != written
-        step.resumes = self._resumed.resumes(index, optimizer, written)
+        if log.stepping and number in (unfinished := [step.optimizer for step in log.stepping]):
+            del log.stepping[unfinished.index(number) :]  # its last step has ended in an exception
+        step = Step(site := call_site(), number, params, present)
+        if present and not present & index.with_new_grad:
+            step.norms = index.norms(present)
+        step.frozen = index.frozen(params) if not present else 0
+        step.scaler, step.backward = log.scaling.inside > 0, current is not None
+        step.moved = one.written not in (-1, written := _written(optimizer))
+        step.resumes = self._resumed.resumes(number, optimizer, written)
         if step.resumes:
             step.lines = call_lines(sys._getframe(2))
-        if self._named.get(index) != params:
-            self._named[index] = params
-            log.find_names(sys._getframe(2), optimizer=index, params=params)
-        log.note_callers(step.site)
+        if one.named != params:
+            one.named = params
+            log.find_names(sys._getframe(2), optimizer=number, params=params)
+        if site not in log.callers:
+            log.note_callers(site)
         log.stepping.append(step)
         log.steps += 1
-        log.note_update()
+        log.passes.last_update = _torch.sequence_number()
         log.emit(step)
 
     @never_raises
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         log = self.log
-        if log.is_watched_thread() and log.stepping:
+        if log.stepping and log.is_watched_thread():
             step = log.stepping[-1]
             if (args[1] if len(args) > 1 else None) is not None or kwargs.get("closure") is not None:
                 self._after_closure(step)
             log.stepping.pop()
-            self._written[step.optimizer] = written = _written(optimizer)
+            written = _written(optimizer)
+            log.optimizer(optimizer).written = written
             self._resumed.stepped(step.optimizer, optimizer, written)
-            log.weight_marks.settle(step.params)
-            log.flush_if_due()
+            if log.weight_marks.looks:
+                log.weight_marks.settle(step.params)
 
     def _after_closure(self, step: Step) -> None:
         """Note whether a closure that ran no backward pass has cleared or filled gradients by itself."""
@@ -120,9 +121,7 @@ class OptimizerListener(Listener):
 
     @never_raises
     def _cleared(self, optimizer: Optimizer) -> None:
-        optimizer = wrapped_optimizer(optimizer)
-        self.log.optimizer(optimizer)
-        self.log.cleared(call_site(3), self.log.params_of(optimizer))
+        self.log.cleared(call_site(3), self.log.optimizer(wrapped_optimizer(optimizer)).params)
 
 
 def _written(optimizer: Optimizer) -> int:

@@ -40,7 +40,8 @@ class TorchListener:
 
     def start(self) -> None:
         """Begin to listen, to the thread that calls this."""
-        self.log.listen()
+        if not self.log.failure:
+            self.log.thread.listen()
         for listener in self._listeners:
             listener.patch(self._patches)
         self._handles = [handle for listener in self._listeners for handle in listener.hooks()]
@@ -51,7 +52,7 @@ class TorchListener:
             handle.remove()
         self._handles = []
         self._patches.undo()
-        self.log.ignore()
+        self.log.thread.ignore()
         self._finish()
 
     @never_raises

@@ -107,7 +107,7 @@ class KnownErrors(Rule):
         )
 
     def _twice(self, site: Site, said: str) -> None:
-        newest = self.context.log.newest
+        newest = self.context.log.passes.newest
         if newest is not None and newest.carried:
             self._carried(site, said)
         else:
@@ -122,7 +122,7 @@ class KnownErrors(Rule):
             )
 
     def _in_place(self, site: Site, said: str) -> None:
-        newest = self.context.log.newest
+        newest = self.context.log.passes.newest
         if newest is not None and newest.carried:
             self._carried(site, said)
             return
@@ -149,11 +149,11 @@ class KnownErrors(Rule):
         self.report_as(
             self.SCALER_STEP_WITHOUT_UPDATE,
             "error",
-            self.context.log.scaler_step if "unscale_" in said else site,
+            self.context.log.scaling.step if "unscale_" in said else site,
             "scaler.step() is called again although scaler.update() has not closed the last update.",
             _said(said),
             "scaler.update()  # once an update, after the last scaler.step()",
-            partial(missing_update, self.context, self.context.log.scaler_step if "unscale_" in said else site),
+            partial(missing_update, self.context, self.context.log.scaling.step if "unscale_" in said else site),
         )
 
     def _second_unscale(self, site: Site, said: str) -> None:
@@ -188,7 +188,7 @@ class KnownErrors(Rule):
         )
 
     def _never_scaled(self, site: Site, said: str) -> None:
-        newest = self.context.log.newest
+        newest = self.context.log.passes.newest
         self.report_as(
             self.SCALER_BYPASSED,
             "error",

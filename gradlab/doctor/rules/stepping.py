@@ -139,7 +139,10 @@ class EmptyStep(Rule):
                 f"{number_of(facts.step.params.bit_count(), 'parameter')} {'belongs' if strangers == 1 else 'belong'} "
                 "to no module that runs",
                 "optimizer = ...(model.parameters())  # make it after the model has its final parts",
-                at(self.context.log.registered_after(called & facts.since.elsewhere, facts.step.optimizer) or NO_SITE),
+                at(
+                    self.context.log.models.registered_after(called & facts.since.elsewhere, facts.step.optimizer)
+                    or NO_SITE
+                ),
             )
             return
         newest = self._newest if self._newest != NO_SITE else facts.step.site

@@ -22,6 +22,7 @@ _MOST_EVENTS = 256  # of one update
 _REPEATABLE = (Added, Backward, Clear, Clip, Forward, ScalerStep, ScalerUpdate, Step, Unscale)
 # Fields that differ in every update of a healthy loop. A new one belongs here, or no update is ever taken for a repeat.
 _IGNORED = {"number", "previous", "backward", "loss"}
+_FILLED_IN = {"nonzero", "added", "zeros", "used", "used_at", "wiped", "offered", "during", "groups", "refused"}
 
 
 class RepeatFilter:
@@ -127,4 +128,4 @@ class RepeatFilter:
 
 
 def _reader(kind: type[Any]) -> Callable[[Any], Any]:
-    return attrgetter(*(one.name for one in fields(kind) if one.name not in _IGNORED))
+    return attrgetter(*(one.name for one in fields(kind) if one.name not in _IGNORED | _FILLED_IN))
