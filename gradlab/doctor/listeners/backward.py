@@ -13,7 +13,7 @@ from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Sit
 from ..frames import site_and_path
 from ..graphs import autograd_graph
 from ..graphs.graph_leaks import find_graph_holder
-from ..graphs.loss_watcher import LossWatcher
+from ..graphs.loss_watcher import LossWatcher, loss_number
 from ..source.grad_lines import updates_by_hand
 from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
@@ -66,13 +66,15 @@ class BackwardListener(Listener):
         return make_grads
 
     def _run_backward(self, below: Below) -> Any:
-        passes = self.log.passes
+        log, passes = self.log, self.log.passes
 
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
             passes.unused_graphs.settle()
             if not kwargs.get("accumulate_grad"):
                 passes.grad_calls += 1
                 return below.call(outputs, *args, **kwargs)
+            if log.steady.active and log.thread.is_here() and self._same(outputs, args):
+                return self._run_same(below, outputs, args, kwargs)
             if not self._begins():
                 return below.call(outputs, *args, **kwargs)
             backward = self._begin(outputs, args)
@@ -86,6 +88,28 @@ class BackwardListener(Listener):
 
         return run_backward
 
+    @never_raises
+    def _same(self, outputs: Any, args: Any) -> bool:
+        """Is this the pass that comes next in a loop that repeats itself?"""
+        root = outputs[0]
+        loss = loss_number(root) if isinstance(root, Tensor) and len(outputs) == 1 else None
+        return self.log.steady.same_loss(loss, args[1], args[2], self._given or bool(args[3]), type(root.grad_fn))
+
+    def _run_same(self, below: Below, outputs: Any, args: Any, kwargs: Any) -> Any:
+        log = self.log
+        try:
+            result = below.call(outputs, *args, **kwargs)
+        except BaseException as error:
+            log.steady.leave()  # tells of this pass, too
+            if (backward := log.passes.newest) is not None:
+                if isinstance(error, RuntimeError):
+                    self._failed(backward, outputs)
+                self._ended(backward)
+            raise
+        if not (log.steady.active and log.steady.same("added")) and (backward := log.passes.current) is not None:
+            self._ended(backward)  # something else has happened inside of it
+        return result
+
     def _begins(self) -> bool:
         """Return whether the backward pass that is about to run is to be watched."""
         log = self.log
@@ -93,6 +117,7 @@ class BackwardListener(Listener):
             if not log.thread.goes_over(trained=log.passes.count > 0):
                 return False
             log.index.thread_changed()
+            log.steady.leave()
         others = log.thread.others
         if log.steps - len(log.stepping) >= log.passes.most_updates and not (others and others.beside):
             log.forget_unfinished()
@@ -109,6 +134,8 @@ class BackwardListener(Listener):
     @never_raises
     def _ended(self, backward: Backward) -> None:
         index, passes = self.log.index, self.log.passes
+        if self.log.steady.active:
+            self.log.steady.same("added")
         _, _, changed = index.changes()
         index.with_new_grad |= changed
         norms = None

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from ..events import Event
 from .backward import BackwardListener
 from .clipping import ClipListener
 from .event_log import EventLog
@@ -13,14 +11,15 @@ from .modules import ModuleListener
 from .monkeypatch import Listener, MonkeyPatches, never_raises
 from .optimizers import OptimizerListener
 from .scaling import ScalerListener, SchedulerListener
+from .steady import Judge
 
 
 class TorchListener:
     """All listeners on one log; ``start()`` and ``stop()`` replace PyTorch's names and put them back."""
 
-    def __init__(self, on_events: Callable[[list[Event]], None]) -> None:
-        """``on_events(events)`` gets the events, in order, some hundred at a time."""
-        log = self.log = EventLog(on_events)
+    def __init__(self, judge: Judge) -> None:
+        """``judge`` takes the events, in order, some hundred at a time."""
+        log = self.log = EventLog(judge)
         self._listeners: list[Listener] = [
             BackwardListener(log),
             ModuleListener(log),
@@ -57,5 +56,6 @@ class TorchListener:
 
     @never_raises
     def _finish(self) -> None:
+        self.log.steady.leave()
         self.log.detect_changes()
         self.log.flush()
