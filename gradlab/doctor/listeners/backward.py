@@ -106,7 +106,10 @@ class BackwardListener(Listener):
                     self._failed(backward, outputs)
                 self._ended(backward)
             raise
-        if not (log.steady.active and log.steady.same("added")) and (backward := log.passes.current) is not None:
+        if (
+            not (log.steady.active and log.steady.same("added", depth=0))
+            and (backward := log.passes.current) is not None
+        ):
             self._ended(backward)  # something else has happened inside of it
         return result
 
@@ -135,7 +138,7 @@ class BackwardListener(Listener):
     def _ended(self, backward: Backward) -> None:
         index, passes = self.log.index, self.log.passes
         if self.log.steady.active:
-            self.log.steady.same("added")
+            self.log.steady.same("added", depth=0)
         _, _, changed = index.changes()
         index.with_new_grad |= changed
         norms = None

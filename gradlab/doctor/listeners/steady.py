@@ -6,6 +6,7 @@ cycles of updates are written down after all, and so is what came since, before 
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -15,6 +16,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..events import Added, Backward, Clear, Clip, Event, Forward, Step
+from ..frames import call_stack
 
 if TYPE_CHECKING:
     from .event_log import EventLog
@@ -135,8 +137,13 @@ class SteadyLoop:
         self.on = True
         return True
 
-    def same(self, *mark: Any) -> bool:
-        """Return whether the loop does what comes next in its cycle; if not, what it has done so far is told."""
+    def same(self, *mark: Any, depth: int = 2) -> bool:
+        """Return whether the loop does what comes next in its cycle; if not, what it has done so far is told.
+
+        mark: what is done; with a ``depth`` it counts, too, which code, that many frames above, does it for whom.
+        """
+        if depth:
+            mark = *mark, call_stack(sys._getframe(depth))
         if not self.on:
             self._marks.append(mark)
             self._counts.append(len(self._events) + len(self.update))
@@ -153,7 +160,7 @@ class SteadyLoop:
         if not finite or self._log.steps >= self._log.passes.most_updates:
             self.leave()
             return False
-        if not self.same("backward", *mark):
+        if not self.same("backward", *mark, depth=5):
             return False
         self._losses.setdefault(self._at - 1, deque(maxlen=_TOLD + 1)).append(loss)
         self._log.passes.count += 1
@@ -169,11 +176,11 @@ class SteadyLoop:
             return False
         else:
             self._versions[at] = versions
-        return self.same("step", *mark)
+        return self.same("step", *mark, depth=4)
 
     def stepped(self) -> bool:
         """Return whether the step that has ended was one of those that repeat."""
-        if not self.same("stepped"):
+        if not self.same("stepped", depth=0):
             return False
         self._log.steps += 1
         if self._at == len(self._marks):
