@@ -84,7 +84,7 @@ class UnusedGraphs:
         )
         node: Any = next((one.grad_fn for one in parts if isinstance(one, Tensor) and one.grad_fn is not None), None)
         if node is not None:
-            node.metadata[_KEY] = token = Token(0)
+            node.metadata[_KEY] = token = Token()
             self._waiting = [*self._waiting[-_MOST_WAITING:], (weakref.ref(token), site, params)]
 
     def settle(self) -> None:

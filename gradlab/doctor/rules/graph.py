@@ -115,7 +115,7 @@ class DataWriteInLoop(Rule):
                     "The loop writes to `.data`, which autograd does not see: a backward pass can use the new values "
                     "where it needs the old ones.",
                     f"line {write.line} writes to `.data` in the loop or function of line {site[1]}, of "
-                    f"{self.context.log.backwards} backward passes in all",
+                    f"{self.context.log.passes.count} backward passes in all",
                     "with torch.no_grad(): p.copy_(...)  # p itself, so that autograd raises an error where it matters",
                     write,
                 )

@@ -202,7 +202,7 @@ class ValidationBuildsGraph(Rule):
 
     def end(self, *, normal: bool) -> None:
         """Report the lines whose graphs were never used."""
-        graphs = self.context.log.unused_graphs
+        graphs = self.context.log.passes.unused_graphs
         graphs.settle()
         for site, (wasted, params) in graphs.lines.items():
             if wasted < _ENOUGH or not params & self._trained:

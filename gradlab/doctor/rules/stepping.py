@@ -157,7 +157,7 @@ class EmptyStep(Rule):
             seen = f"{times} steps of {self.context.name(optimizer)} found no gradient after a backward pass"
             self.report(self.GRAPH_BROKEN, newest, seen, lambda: cut_before(log.path(newest)))
         elif updates_by_hand(newest) == newest:  # else those that backward() fills may be moved there
-            late = log.registered_after(called & facts.since.elsewhere, optimizer)
+            late = log.models.registered_after(called & facts.since.elsewhere, optimizer)
             self.report(
                 self.OPTIMIZER_HOLDS_STALE_PARAMS,
                 site,

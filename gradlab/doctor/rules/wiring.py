@@ -88,7 +88,7 @@ class MissingParams(Rule):
             missing = backward.added & ~self.context.state.covered()
             if missing:
                 if missing not in self._together:  # at the end, the model may be gone with the function that made it
-                    self._late[missing] = self.context.log.registered_after(missing, facts.step.optimizer)
+                    self._late[missing] = self.context.log.models.registered_after(missing, facts.step.optimizer)
                 self._together[missing] += 1
                 self._step[missing] = facts.step
                 if (times := self._together[missing]) & (times - 1) == 0:
