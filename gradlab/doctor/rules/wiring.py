@@ -150,8 +150,8 @@ class MissingParams(Rule):
         site, place = made if made != NO_SITE else step.site, late or (NO_SITE if made_from_helper(made) else made)
         if missing & self._moved:
             self._say(self.MOVED_BY_HAND, missing, times, site, None)
-        elif stray and "[" in name:
-            self._say(self.IN_PLAIN_LIST, missing, times, site, plain_container(files, name))
+        elif stray and "[" in name and (container := plain_container(files, name)) is not None:
+            self._say(self.IN_PLAIN_LIST, missing, times, site, container)
         elif stray or late or ((same or module) and downstream) or critic:
             edit = self._add_group(missing, optimizer, place)
             self._say(self.PARAMS_MISSING_FROM_OPTIMIZER, missing, times, site, edit, optimizer)
