@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from ...formatting import number_of
-from ..events import NO_SITE, Backward, Forward, Site, Step, bit_positions
+from ..events import MANUAL_UPDATE, NO_SITE, Backward, Forward, Site, Step, bit_positions
 from ..finding import Cause, Code, Edit
 from ..source.calls import in_scope
 from ..source.cuts import cut_before
@@ -91,7 +91,8 @@ class MissingParams(Rule):
                     self._late[missing] = self.context.log.models.registered_after(missing, facts.step.optimizer)
                 self._together[missing] += 1
                 self._step[missing] = facts.step
-                if (times := self._together[missing]) & (times - 1) == 0:
+                times, by_hand = self._together[missing], facts.step.optimizer == MANUAL_UPDATE  # a listener asks then
+                if times & (times - 1) == 0 and not by_hand:
                     self._moved |= self.context.log.index.weights_changed()
 
     def end(self, *, normal: bool) -> None:
