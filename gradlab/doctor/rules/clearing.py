@@ -126,8 +126,9 @@ class MissingZeroGrad(Rule):
         context = self.context
         own = context.state.params_of[optimizer]
         names = {name[:dot] for name in context.all_names(own) for dot in range(len(name)) if name[dot] == "."}
-        named = without_brackets(context.log.files(), "zero_grad", {*names, *names_of(context, optimizer)})
-        if named is not None and named.end_column:
+        names |= set(names_of(context, optimizer))
+        named = without_brackets(context.log.files(), "zero_grad", names) if names else None
+        if named is not None:
             return replaced((named.file, named.line), ".zero_grad", ".zero_grad()") or named
         if wrong := self._wrong_step(optimizer, step, fresh[-1]):
             return wrong

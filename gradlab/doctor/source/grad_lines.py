@@ -151,9 +151,8 @@ def receiver(call: ast.Call | None) -> str:
 def calls_on(scope: ast.AST, name: str, *methods: str) -> Iterator[ast.Call]:
     """Yield a function's own calls of methods of an object, by its name."""
     for node in own_nodes(scope):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods:
-            if receiver(node) == name:
-                yield node
+        if isinstance(node, ast.Call) and receiver(node) == name and node.func.attr in methods:  # type: ignore[attr-defined]
+            yield node
 
 
 def with_loss(site: Site, change: Callable[[ast.expr], ast.expr]) -> Edit | Cause:
