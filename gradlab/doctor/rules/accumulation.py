@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections import Counter, defaultdict
 from functools import partial
 from typing import Any
 
 from ..events import MANUAL_UPDATE, NO_SITE
-from ..finding import Cause, Code
+from ..finding import Cause, Code, Severity
 from ..source.calls import condition_around
 from ..source.grad_lines import clears_by_hand, with_loss
 from ..state.grad_groups import StepFacts
@@ -85,7 +84,6 @@ class WindowDropped(Rule):
         fix="Call {optimizer}.step() and {optimizer}.zero_grad() after the last micro-batch of an epoch, too, even if "
         "its window is not full.",
     )
-    AT_THE_END = LAST_ACCUMULATION_WINDOW_DROPPED.but(severity="hint")
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
@@ -126,7 +124,7 @@ class WindowDropped(Rule):
             left = self._left(optimizer)
             if normal and 0 < len(left) < window and often == len(sizes) < _MOST_WINDOWS:
                 words = f"{numbered(left)} was never applied: training ended inside a window of {window}"
-                self._say(optimizer, words, self.AT_THE_END)
+                self._say(optimizer, words, "hint")
 
     def _left(self, optimizer: int) -> list[Any]:
         state = self.context.state
@@ -134,10 +132,10 @@ class WindowDropped(Rule):
         left = {held.backward.number: held.backward for group in groups for held in group.fresh if not group.edited}
         return [one for one in left.values() if not one.offered]
 
-    def _say(self, optimizer: int, seen: str, code: Code = LAST_ACCUMULATION_WINDOW_DROPPED) -> None:
-        site = self._site[optimizer]
+    def _say(self, optimizer: int, seen: str, severity: Severity = "warning") -> None:
+        site, code = self._site[optimizer], self.LAST_ACCUMULATION_WINDOW_DROPPED
         place = partial(condition_around, self.context.log.path(site))
-        self.report(code, site, seen, place, optimizer=self.context.variable(optimizer))
+        self.report(code, site, seen, place, severity=severity, optimizer=self.context.variable(optimizer))
 
 
 def leaks(sizes: list[int]) -> bool:
@@ -188,10 +186,6 @@ class LossNotDivided(Rule):
                 self.LOSS_NOT_DIVIDED,
                 site,
                 f"update {facts.number} applied {numbered(fresh)}, each a mean, without a division",
-                (lambda: with_loss(site, partial(_divided, count=count))) if len(windows) == 1 else Cause(*site),
+                (lambda: with_loss(site, f"{{}} / {count}")) if len(windows) == 1 else Cause(*site),
                 count=count,
             )
-
-
-def _divided(loss: ast.expr, count: int) -> ast.expr:
-    return ast.BinOp(loss, ast.Div(), ast.Constant(count))

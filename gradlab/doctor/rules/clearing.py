@@ -54,7 +54,6 @@ class MissingZeroGrad(Rule):
         message="`.grad` is not cleared between updates, so every step applies the gradients of earlier batches again.",
         fix="Clear the gradients once for each update, before its first backward(): {optimizer}.zero_grad().",
     )
-    BY_HAND = MISSING_ZERO_GRAD.but(fix="Set each `.grad` to None once for each update, before its first backward().")
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
@@ -110,8 +109,10 @@ class MissingZeroGrad(Rule):
             self._accumulates.add(optimizer)
         if self._times[optimizer] >= 2:
             name, again = self.context.name(optimizer), numbered([one for _, one in used])
+            by_hand = "Set each `.grad` to None once for each update, before its first backward()."
+            code = self.MISSING_ZERO_GRAD
             self.report(
-                self.BY_HAND if optimizer == MANUAL_UPDATE else self.MISSING_ZERO_GRAD,
+                code.but(fix=by_hand) if optimizer == MANUAL_UPDATE else code,
                 site,
                 f"update {number} of {name} applied {again} again; {self._times[optimizer]} updates did so",
                 lambda: self._edit(optimizer, site, fresh),
@@ -219,6 +220,7 @@ class ForeignGradients(Rule):
             return
         self._times[facts.step.site] += 1
         if (times := self._times[facts.step.site]) >= 2:
+            own = [one for one in own if one not in foreign]
             once = len({one.site for one in own}) == len(own)
             self.report(
                 self.FOREIGN_GRADIENTS_IN_STEP,

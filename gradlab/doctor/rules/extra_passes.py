@@ -38,11 +38,6 @@ class SamGradientsKept(Rule):
         "because nothing clears `.grad` between the two passes of SAM.",
         fix="Clear the gradients after the weights are moved, before the second backward().",
     )
-    AFTER_STEP = SAM_GRADIENTS_KEPT.but(
-        message="SAM moves the weights along the gradients of the last update as well, because nothing clears `.grad` "
-        "after the step.",
-        fix="Clear the gradients after the second step of SAM, before the next backward().",
-    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
@@ -80,7 +75,7 @@ class SamGradientsKept(Rule):
         if climbs:
             words += f" moved the weights along {numbered(upon[first.number])} again, beside {numbered([first])}"
             path = self.context.log.path(site)
-            self.report(self.AFTER_STEP, site, f"{words}; {times} times", lambda: self._edit(optimizer, path, first))
+            self.report(_AFTER_STEP, site, f"{words}; {times} times", lambda: self._edit(optimizer, path, first))
             return
         before = [one for one in passes if one.number < second.number]
         after = numbered([one for one in passes if one.number >= second.number])
@@ -108,6 +103,13 @@ class SamGradientsKept(Rule):
                 )
             ]
         )
+
+
+_AFTER_STEP = SamGradientsKept.SAM_GRADIENTS_KEPT.but(
+    message="SAM moves the weights along the gradients of the last update as well, because nothing clears `.grad` "
+    "after the step.",
+    fix="Clear the gradients after the second step of SAM, before the next backward().",
+)
 
 
 def _between(first: Site, second: Site) -> list[Site]:

@@ -16,7 +16,7 @@ from ..source.syntax import at, source_line
 from ..source.wiring import frozen_by
 from . import Rule
 from .clipping import Clipping
-from .scaling import Scaling, missing_update
+from .scaling import NEVER_SCALED, Scaling, missing_update
 from .scheduling import Scheduling
 from .stepping import CLEARED_BEFORE_STEP, EmptyStep
 
@@ -193,7 +193,7 @@ class KnownErrors(Rule):
             self.SCALER_BYPASSED,
             "error",
             newest.site if newest is not None else site,
-            Scaling.NEVER_SCALED.message,
+            NEVER_SCALED.message,
             _said(said),
             "scaler.scale(loss).backward()",
         )

@@ -66,10 +66,6 @@ class Scaling(Rule):
         "thousands of times too large.",
         fix="Step through the scaler, scaler.step({optimizer}), and call scaler.update() after it.",
     )
-    NEVER_SCALED = SCALER_BYPASSED.but(
-        message="scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
-        fix="Multiply the loss first: scaler.scale(loss).backward().",
-    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
@@ -110,8 +106,8 @@ class Scaling(Rule):
             self._times[backward.site] += 1
             if self._times[backward.site] >= 2:
                 seen = f"update {facts.number} divided the gradient of batch {backward.number}, whose loss was not "
-                edit = partial(_scaled, backward.site, facts.step.site)
-                self.report(self.NEVER_SCALED, backward.site, f"{seen}scaled", edit)
+                edit = partial(scaled_loss, backward.site, facts.step.site)
+                self.report(NEVER_SCALED, backward.site, f"{seen}scaled", edit)
 
     def _through_scaler(self, step: Site, backward: Site) -> Edit | Cause:
         """Return ``scaler.step(optimizer)`` for ``optimizer.step()``; the place alone where update() is missing."""
@@ -124,13 +120,16 @@ class Scaling(Rule):
         return edit or Cause(*step)
 
 
-def _scaled(backward: Site, step: Site) -> Edit | Cause:
+NEVER_SCALED = Scaling.SCALER_BYPASSED.but(
+    message="scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
+    fix="Multiply the loss first: scaler.scale(loss).backward().",
+)
+
+
+def scaled_loss(backward: Site, step: Site) -> Edit | Cause:
     """Return ``scaler.scale(loss).backward()`` for ``loss.backward()``, with the scaler of the step in its function."""
-    scaler = receiver(call_at(step, "step"))
-    if not scaler or function_around(step) is not function_around(backward):
-        return Cause(*backward)
-    scale = ast.parse(f"{scaler}.scale", mode="eval").body
-    return with_loss(backward, lambda loss: ast.Call(scale, [loss], []))
+    scaler = receiver(call_at(step, "step")) if function_around(step) is function_around(backward) else ""
+    return with_loss(backward, f"{scaler}.scale({{}})") if scaler else Cause(*backward)
 
 
 class Autocast(Rule):

@@ -8,8 +8,9 @@ from typing import Any
 
 from ...formatting import number_of
 from ..events import MANUAL_UPDATE, NO_SITE
-from ..finding import Cause, Code
+from ..finding import Code
 from ..source.loop_nesting import loops_around
+from ..source.syntax import at
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext
 
@@ -31,8 +32,8 @@ class OptimizerRemade(Rule):
     steps and kept momentum or averages; and the weights are at each first step what the one before has left, so they
     were not reset for another task or client.
 
-    How sure: it is proven that momentum and averages are thrown away. That it is a mistake is proven where each optimizer
-    took a single step, and very likely in a loop over epochs or batches. Nothing is said where it looks meant: other
+    How sure: it is proven that momentum and averages are thrown away; that it is a mistake, where each optimizer took
+    a single step. In a loop over epochs or batches it is very likely. Nothing is said where it looks meant: other
     settings each time, an `if` around it, a loop over tasks, folds or clients, or several epochs for each of them.
     """
 
@@ -43,7 +44,7 @@ class OptimizerRemade(Rule):
         "warning",
         message="This line makes a new optimizer for the same parameters again and again, so momentum and running "
         "averages are lost each time.",
-        fix="Make {optimizer} once, before the loop.",
+        fix="Make the optimizer once, before the loop.",
     )
 
     def __init__(self, context: RuleContext) -> None:
@@ -72,8 +73,7 @@ class OptimizerRemade(Rule):
             made.site,
             f"{step.resumes + 1} {made.kind} optimizers ({made.settings.partition(', ')[0]}) over the same {params}, "
             f"the last before backward pass {self.context.state.newest}",
-            Cause(*made.site),
-            optimizer=self.context.variable(step.optimizer),
+            at(made.site),
         )
 
 
@@ -90,80 +90,53 @@ def _meant(made: tuple[Any, ...], stepped: tuple[Any, ...], *, others: bool) -> 
 class SharedParams(Rule):
     """Two optimizers that hold the same parameters and take turns in stepping them.
 
-    How it is known: their parameters overlap, and each has stepped after the other at least twice. Optimizers that hand
-    their step on to another one, as SAM or a wrapper does, are left out, and so are those that are used one after the
-    other.
-
     How sure: where a net gets gradients and is in no optimizer, one of the two holds the wrong net: a warning. Where
-    both hold exactly the same, it may be meant, as in an adversarial autoencoder: a hint. Nothing is said of others.
+    both hold exactly the same, it may be meant, as in an adversarial autoencoder: a hint. Nothing is said of others,
+    nor of optimizers that hand their step on to another one, as SAM does.
     """
 
     PARAMS_IN_TWO_OPTIMIZERS = Code(
         "params-in-two-optimizers",
         "06_optimizer_step",
         severity="hint",
-        message="Two optimizers hold the same parameters and both step them, each with its own learning rate and averages.",
-        fix="If it is not meant so, keep one of {optimizer} and {other}.",
-    )
-    NET_LEFT_OUT = PARAMS_IN_TWO_OPTIMIZERS.but(
-        severity="warning",
-        message="Two optimizers hold the same parameters, and {net} is in none, so it never learns.",
-        fix="Give {optimizer} the parameters of {net} instead.",
+        message="{optimizer} and {other} hold the same parameters and take turns in stepping them.",
+        fix="If it is not meant so, keep one of the two optimizers.",
     )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
-        self._others: dict[int, list[int]] = {}
-        self._newest: dict[frozenset[int], int] = {}  # two optimizers -> which of them has stepped last
-        self._turns: Counter[frozenset[int]] = Counter()
-        self._reached: dict[int, int] = {}  # optimizer -> parameters of the passes that it has used
-
-    def made(self, event: Any) -> None:
-        """Note which optimizers share parameters with a new one."""
-        number, state = event.optimizer, self.context.state
-        for other in self._others.pop(number, ()):  # of another one that had its number
-            self._others[other].remove(number)
-            pair = frozenset((number, other))
-            self._newest.pop(pair, None)
-            self._turns.pop(pair, None)
-        self._others[number] = []
-        if event.own or number == MANUAL_UPDATE:
-            return
-        for other, params in state.params_of.items():
-            alike = other in state.optimizers and not state.optimizers[other].own
-            if other not in (number, MANUAL_UPDATE) and alike and params & event.params:
-                self._others[number].append(other)
-                self._others.setdefault(other, []).append(number)
+        self._newest = MANUAL_UPDATE
+        self._turns: Counter[tuple[int, int]] = Counter()  # two optimizers that stepped one after the other
+        self._reached: Counter[int] = Counter()  # optimizer -> parameters of the passes that it has used
 
     def step(self, facts: StepFacts) -> None:
-        """Count how often this one takes turns with others that share its parameters."""
+        """Count how often this optimizer steps after another one, and note what its losses reach."""
         number = facts.step.optimizer
-        for other in self._others.get(number, ()):
-            pair = frozenset((number, other))
-            if self._newest.get(pair, number) != number:
-                self._turns[pair] += 1
-            self._newest[pair] = number
-            for backward in facts.fresh:
-                self._reached[number] = self._reached.get(number, 0) | backward.added
+        self._turns[self._newest, number] += 1
+        self._newest = number
+        for backward in facts.fresh:
+            self._reached[number] |= backward.added
 
     def end(self, *, normal: bool) -> None:
-        """Tell of those that took turns at least twice."""
-        for pair, turns in self._turns.items():
-            if turns >= 4:
-                self._tell(*sorted(pair))
-
-    def _tell(self, first: int, second: int) -> None:
+        """Tell of those that share parameters and took turns at least twice."""
         context, state = self.context, self.context.state
-        index, models = context.log.index, context.log.models.all()
-        for wrong, other in ((second, first), (first, second)):
-            left = self._reached.get(wrong, 0) & ~state.covered()
-            left &= ~index.weights_ever_written(left)
+        alike = {number for number, made in state.optimizers.items() if not made.own and number != MANUAL_UPDATE}
+        for (first, second), turns in self._turns.items():
+            if first == second or not {first, second} <= alike or min(turns, self._turns[second, first]) < 2:
+                continue
+            same = state.params_of[first] & state.params_of[second]
+            left = self._reached[second] & ~state.covered() if same else 0
+            left &= ~context.log.index.weights_ever_written(left)
             net = context.part_name(left)
-            if net and any(model.params and not model.params & ~left for model in models):
-                self._say(self.NET_LEFT_OUT, wrong, other, net)
-                return
-        if state.params_of[first] == state.params_of[second]:
-            self._say(self.PARAMS_IN_TWO_OPTIMIZERS, second, first, "")
+            if net and any(model.params and not model.params & ~left for model in context.log.models.all()):
+                words = {
+                    "message": "{optimizer} and {other} hold the same parameters; {net}, which gets gradients from the "
+                    "losses of {optimizer}, is in no optimizer and never learns.",
+                    "fix": "Give {optimizer} the parameters of {net} instead.",
+                }
+                self._say(self.PARAMS_IN_TWO_OPTIMIZERS.but(severity="warning", **words), second, first, net)
+            elif first < second and state.params_of[first] == state.params_of[second]:
+                self._say(self.PARAMS_IN_TWO_OPTIMIZERS, second, first, net)
 
     def _say(self, code: Code, optimizer: int, other: int, net: str) -> None:
         state, name = self.context.state, self.context.full_name
@@ -174,8 +147,8 @@ class SharedParams(Rule):
             f"{name(optimizer)} shares {(own & state.params_of[other]).bit_count()} of its "
             f"{number_of(own.bit_count(), 'parameter')} with {name(other)}; "
             f"they took {state.steps.get(optimizer, 0)} and {state.steps.get(other, 0)} steps",
-            Cause(*site) if site != NO_SITE else None,
-            optimizer=self.context.variable(optimizer),
-            other=self.context.variable(other),
+            at(site),
+            optimizer=name(optimizer),
+            other=name(other),
             net=net,
         )

@@ -13,25 +13,28 @@ from .syntax import FUNCTIONS, dotted, function_around, method_calls, own_nodes,
 
 
 def updates_by_hand(site: Site) -> Site:
-    """Return the first line that moves weights by their gradients in the file of another line, or that line itself."""
+    """Return the line that moves weights by their gradients in the file of another line; else that one."""
     return _line_of(site, _moves_weights)
 
 
 def clears_by_hand(site: Site) -> Site:
-    """Return the first line that clears ``.grad`` itself in the file of another line, or that line if there is none."""
+    """Return the line that clears ``.grad`` itself in the file of another line; else that one."""
     return _line_of(site, _clears_grad)
 
 
 def _line_of(site: Site, wanted: Callable[[ast.AST], bool]) -> Site:
-    """Return the first of such lines, unless several functions have one."""
     tree = syntax_tree(site[0]) if site != NO_SITE else None
-    lines = _lines(tree, wanted) if tree is not None else []
-    return (site[0], lines[0]) if len({function_around((site[0], line)) for line in lines}) == 1 else site
+    line = _first_line(tree, wanted) if tree is not None else 0
+    return (site[0], line) if line else site
 
 
 @lru_cache(maxsize=64)  # the log asks at every update
-def _lines(tree: ast.Module, wanted: Callable[[ast.AST], bool]) -> list[int]:
-    return sorted(node.lineno for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)) and wanted(node))
+def _first_line(tree: ast.Module, wanted: Callable[[ast.AST], bool]) -> int:
+    """Return the first of such lines; 0 if there is none, or if several functions have some."""
+    found = [scope for scope in ast.walk(tree) if isinstance(scope, (ast.Module, *FUNCTIONS))]
+    lines = [[one.lineno for one in own_nodes(scope) if wanted(one)] for scope in found]  # type: ignore[attr-defined]
+    some = [one for one in lines if one]
+    return min(some[0]) if len(some) == 1 else 0
 
 
 _MOVES = ("sub_", "add_", "copy_", "addcmul_", "addcdiv_")
@@ -155,18 +158,16 @@ def calls_on(scope: ast.AST, name: str, *methods: str) -> Iterator[ast.Call]:
             yield node
 
 
-def with_loss(site: Site, change: Callable[[ast.expr], ast.expr]) -> Edit | Cause:
-    """Return ``loss.backward()`` with another expression for its loss; the place alone if it is written otherwise."""
+def with_loss(site: Site, words: str) -> Edit | Cause:
+    """Return ``loss.backward()`` with other words for its loss, such as "{} / 4"; the place if it is no such line."""
     statement, call = statement_at(site), call_at(site, "backward")
-    if not isinstance(statement, ast.Expr) or call is not statement.value or statement.end_lineno != statement.lineno:
+    if call is None or not isinstance(statement, ast.Expr) or statement.value is not call:
         return Cause(*site)
     loss: ast.expr = call.func.value  # type: ignore[attr-defined]  # an Attribute
-    if isinstance(loss, ast.Call) and isinstance(loss.func, ast.Attribute) and loss.func.attr == "scale":
-        loss = ast.Call(loss.func, [change(loss.args[0])], [])
-    else:
-        loss = change(loss)
-    changed = ast.Call(ast.Attribute(loss, "backward", ast.Load()), call.args, call.keywords)
-    return Edit(Cause(*site), ast.unparse(changed))
+    scale = ast.unparse(loss.func) if isinstance(loss, ast.Call) and ast.unparse(loss.func).endswith(".scale") else ""
+    changed = words.format(f"({ast.unparse(loss.args[0] if scale else loss)})")  # type: ignore[attr-defined]  # a Call
+    arguments = ast.unparse(call).removeprefix(ast.unparse(call.func))
+    return Edit(Cause(*site), ast.unparse(ast.parse(f"{scale}({changed}).backward{arguments}")))
 
 
 def replaced(site: Site, old: str, new: str) -> Edit | None:
