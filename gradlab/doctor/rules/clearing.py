@@ -115,34 +115,38 @@ class MissingZeroGrad(Rule):
                 code.but(fix=by_hand) if optimizer == MANUAL_UPDATE else code,
                 site,
                 f"update {number} of {name} applied {again} again; {self._times[optimizer]} updates did so",
-                lambda: self._edit(optimizer, site, fresh),
+                lambda: self._edit(optimizer, site, [one for _, one in used], fresh),
                 optimizer=self.context.variable(optimizer),
             )
 
-    def _edit(self, optimizer: int, step: Site, fresh: list[Backward]) -> Edit | Cause | None:
+    def _edit(self, optimizer: int, step: Site, again: list[Backward], fresh: list[Backward]) -> Edit | Cause | None:
         """Return a call without brackets, a step of the wrong optimizer, or the place where a clearing is missing.
 
         That is above the first pass of its own loss; below the step where a window has several passes of one line.
         """
         context = self.context
         own = context.state.params_of[optimizer]
-        names = {name[:dot] for name in context.all_names(own) for dot in range(len(name)) if name[dot] == "."}
+        names = {part for name in context.all_names(own) for part in name.split(".")[:-1]}
         names |= set(names_of(context, optimizer))
         named = without_brackets(context.log.files(), "zero_grad", names) if names else None
         if named is not None:
             return replaced((named.file, named.line), ".zero_grad", ".zero_grad()") or named
-        if wrong := self._wrong_step(optimizer, step, fresh[-1]):
+        if wrong := self._wrong_step(optimizer, step, again, fresh[-1]):
             return wrong
         alone = [one for one in fresh if not one.added & ~own] or fresh
         above = None if optimizer in self._accumulates else clear_above(context, optimizer, alone[0].site)
         return above if isinstance(above, Edit) else clear_below(context, optimizer, step) or above
 
-    def _wrong_step(self, optimizer: int, step: Site, newest: Backward) -> Edit | None:
-        """Return the step of the optimizer whose loss this is, if that one has never taken one."""
+    def _wrong_step(self, optimizer: int, step: Site, again: list[Backward], newest: Backward) -> Edit | None:
+        """Return the step of the optimizer whose loss this alone is, if that one has never taken one."""
         state = self.context.state
-        never = [one for one in state.params_of if not state.step_calls.get(one) and state.params_of[one]]
-        owners = [one for one in never if not state.params_of[one] & ~newest.added]
-        if len(owners) != 1 or state.params_of[owners[0]] & state.params_of[optimizer]:
+        owners = [
+            number
+            for number, params in state.params_of.items()
+            if params and not state.step_calls.get(number) and not params & ~newest.added
+            if not any(one.added & params for one in again)
+        ]
+        if len(owners) != 1:
             return None
         here, wanted = (name_at(step, names_of(self.context, one)) for one in (optimizer, owners[0]))
         return replaced(step, f"{here}.step", f"{wanted}.step") if here and wanted else None

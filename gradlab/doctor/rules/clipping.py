@@ -118,10 +118,9 @@ class Clipping(Rule):
         """Return ``scaler.unscale_(optimizer)`` above the clip, if the scaler steps one optimizer in the same loop."""
         params_of, site = self.context.state.params_of, event.site
         steps = [step for optimizer, step in self._scaled.items() if params_of[optimizer] & event.params]
-        call, clip, scope = call_at(steps[0], "step") if len(steps) == 1 else None, statement_at(site), None
-        if call is not None and clip is not None and loop_around(steps[0]) is loop_around(site):
-            scope = function_around(site) if function_around(steps[0]) is function_around(site) else None
-        scaler = receiver(call)
-        if scope is None or call is None or clip is None or not scaler or any(calls_on(scope, scaler, "unscale_")):
+        scaler = receiver(steps[0], "step", site) if len(steps) == 1 else ""
+        call = call_at(steps[0], "step") if scaler and loop_around(steps[0]) is loop_around(site) else None
+        clip, scope = statement_at(site), function_around(site)
+        if call is None or clip is None or scope is None or calls_on(scope, scaler, "unscale_"):
             return Cause(*site)
         return Edit(Cause(site[0], clip.lineno, insert="above"), f"{scaler}.unscale_({ast.unparse(call.args[0])})")

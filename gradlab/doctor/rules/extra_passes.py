@@ -18,16 +18,13 @@ _CALLERS = 3  # lines that are looked at: the pass, and those that have led to i
 
 
 class SamGradientsKept(Rule):
-    """Sharpness-aware minimisation whose second pass adds to the gradients of the first.
+    """Sharpness-aware minimisation whose second pass adds to the gradients of the first, or the first to older ones.
 
-    How it is known: of the passes that a step applies, the first ran at the weights that the last step has left; then
-    something other than an optimizer's step moved the weights (told from a few parameters, nearly all of which have
-    changed); and a second pass added its gradients without a clearing between.
+    How it is known: of the passes of an update, the first ran at the weights that the last step has left; then
+    something other than a step moved nearly all of a sample of the weights; and nothing was cleared between two passes.
 
-    How sure: that both gradients are in the step is proven. Sums that are meant look different: they move one layer
-    only (FGM on embeddings), draw other weights for the first pass, too (noise on weights), write to `.grad` between
-    the passes, or weigh the losses; all of these are left alone. So it is very likely a mistake: a warning, after two
-    such steps.
+    How sure: proven. Sums that are meant look different, and are left alone: they move one layer only (FGM on
+    embeddings), draw other weights for the first pass, too (noise on weights), write to `.grad`, or weigh the losses.
     """
 
     SAM_GRADIENTS_KEPT = Code(
@@ -121,13 +118,11 @@ def _between(first: Site, second: Site) -> list[Site]:
 class AttackGradients(Rule):
     """A step that applies the gradients of a pass which was made to attack the input.
 
-    How it is known: of the passes that a step applies, one gave a gradient to a tensor that is no parameter, such as an
-    input or a perturbation, and the function around it reads that tensor's `.grad`; another one, for the training loss,
-    did not; nothing cleared or edited `.grad` between them.
+    How it is known: one of its passes gave a gradient to a tensor that is no parameter, whose `.grad` the function
+    around it reads; another one, for the training loss, did not; nothing cleared or edited `.grad` between them.
 
-    How sure: that the attack's gradients are in the step is proven. Where they are meant to be, every pass of the step
-    is an attack (free adversarial training, FreeLB) or the losses are weighted: these are left alone. A warning, after
-    two such steps.
+    How sure: proven. Where it is meant, every pass is an attack (free adversarial training, FreeLB), or the losses are
+    weighted: these are left alone.
     """
 
     ATTACK_GRADIENTS_IN_STEP = Code(

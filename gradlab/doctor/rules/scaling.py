@@ -10,7 +10,7 @@ from typing import Any
 from ..events import Site
 from ..finding import Cause, Code, Edit
 from ..source.calls import context_around, without_brackets
-from ..source.grad_lines import call_at, calls_on, receiver, replaced, with_loss
+from ..source.grad_lines import calls_on, receiver, replaced, with_loss
 from ..source.syntax import function_around, loop_around, node_place, own_nodes, statements_around
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
@@ -23,7 +23,7 @@ def missing_update(context: RuleContext, step: Site) -> Edit | Cause | None:
     It is a call without brackets, a line above the ``continue`` that jumps over it, the ``if`` around it, or a line
     below the last step.
     """
-    scaler, scope, loop = receiver(call_at(step, "step")), function_around(step), loop_around(step)
+    scaler, scope, loop = receiver(step, "step"), function_around(step), loop_around(step)
     if not scaler or scope is None:
         return None
     if named := without_brackets(context.log.files(), "update", [scaler]):
@@ -31,7 +31,7 @@ def missing_update(context: RuleContext, step: Site) -> Edit | Cause | None:
     steps = [one for one in calls_on(scope, scaler, "step") if loop_around((step[0], one.lineno)) is loop]
     first = min(one.lineno for one in (*steps, *calls_on(scope, scaler, "unscale_")))
     below = Cause(step[0], max(one.end_lineno or 0 for one in steps), insert="below")
-    updates = list(calls_on(scope, scaler, "update"))
+    updates = calls_on(scope, scaler, "update")
     if not updates:
         return Edit(below, f"{scaler}.update()")
     update = updates[0].lineno
@@ -111,9 +111,9 @@ class Scaling(Rule):
 
     def _through_scaler(self, step: Site, backward: Site) -> Edit | Cause:
         """Return ``scaler.step(optimizer)`` for ``optimizer.step()``; the place alone where update() is missing."""
-        scaler, optimizer = receiver(call_at(backward, "scale")), receiver(call_at(step, "step"))
+        scaler, optimizer = receiver(backward, "scale", step), receiver(step, "step")
         scope = function_around(step)
-        if not scaler or not optimizer or scope is not function_around(backward) or scope is None:
+        if not scaler or not optimizer or scope is None:
             return Cause(*step)
         updated = any(one.lineno > step[1] for one in calls_on(scope, scaler, "update"))
         edit = replaced(step, f"{optimizer}.step()", f"{scaler}.step({optimizer})") if updated else None
@@ -128,7 +128,7 @@ NEVER_SCALED = Scaling.SCALER_BYPASSED.but(
 
 def scaled_loss(backward: Site, step: Site) -> Edit | Cause:
     """Return ``scaler.scale(loss).backward()`` for ``loss.backward()``, with the scaler of the step in its function."""
-    scaler = receiver(call_at(step, "step")) if function_around(step) is function_around(backward) else ""
+    scaler = receiver(step, "step", backward)
     return with_loss(backward, f"{scaler}.scale({{}})") if scaler else Cause(*backward)
 
 
@@ -166,11 +166,8 @@ class Autocast(Rule):
 class SkippedStep(Rule):
     """A scaler skips a step because of inf or NaN, and the next pass adds to the gradients that it has left.
 
-    How it is known: `scaler.step()` took no step; the gradients that it refused were still there when a later backward
-    pass added to them. Reported at the end, and not where gradients are never cleared at all.
-
     How sure: inf and NaN stay what they are whatever is added, so every later step is skipped until they are cleared:
-    proven, but for the reason why they stay: a warning.
+    proven, but for the reason why they stay: a warning, and not where gradients are never cleared at all.
     """
 
     SKIPPED_STEP_KEEPS_GRADIENTS = Code(

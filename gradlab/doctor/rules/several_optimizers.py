@@ -28,13 +28,12 @@ _TRAINING = re.compile(r"epoch|batch|step|iter|loader")
 class OptimizerRemade(Rule):
     """A line that makes a new optimizer over the same parameters again and again, in the loop that trains them.
 
-    How it is known: the same line makes a third optimizer of one kind over the same tensors; each one before it took
-    steps and kept momentum or averages; and the weights are at each first step what the one before has left, so they
-    were not reset for another task or client.
+    How it is known: the same line makes a third optimizer of one kind over the same tensors; each one before it kept
+    momentum or averages; and the weights are at each first step what the one before has left: no other task or client.
 
-    How sure: it is proven that momentum and averages are thrown away; that it is a mistake, where each optimizer took
-    a single step. In a loop over epochs or batches it is very likely. Nothing is said where it looks meant: other
-    settings each time, an `if` around it, a loop over tasks, folds or clients, or several epochs for each of them.
+    How sure: proven where each optimizer took a single step, and very likely in a loop over epochs or batches. Nothing
+    is said where it looks meant: other settings each time, an `if` around it, a loop over tasks, folds or clients, or
+    several epochs for each of them.
     """
 
     OPTIMIZER_REMADE = Code(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 
 from ..events import NO_SITE, Site
@@ -146,16 +146,17 @@ def call_at(site: Site, method: str) -> ast.Call | None:
     return calls[0] if len(calls) == 1 else None
 
 
-def receiver(call: ast.Call | None) -> str:
-    """Return ``scaler`` for ``scaler.step(optimizer)``; "" if it is no name."""
-    return dotted(call.func.value) if call is not None and isinstance(call.func, ast.Attribute) else ""
+def receiver(site: Site, method: str, other: Site | None = None) -> str:
+    """Return ``scaler`` for ``scaler.step(optimizer)`` at a line; "" if it is no name, or not for another line, too."""
+    call = call_at(site, method)
+    here = other is None or function_around(site) is function_around(other)
+    return dotted(call.func.value) if call is not None and here else ""  # type: ignore[attr-defined]  # an Attribute
 
 
-def calls_on(scope: ast.AST, name: str, *methods: str) -> Iterator[ast.Call]:
-    """Yield a function's own calls of methods of an object, by its name."""
-    for node in own_nodes(scope):
-        if isinstance(node, ast.Call) and receiver(node) == name and node.func.attr in methods:  # type: ignore[attr-defined]
-            yield node
+def calls_on(scope: ast.AST, name: str, *methods: str) -> list[ast.Call]:
+    """Return a function's own calls of methods of an object, by its name."""
+    calls = [node for node in own_nodes(scope) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    return [one for one in calls if one.func.attr in methods and dotted(one.func.value) == name]  # type: ignore[attr-defined]
 
 
 def with_loss(site: Site, words: str) -> Edit | Cause:
