@@ -104,15 +104,20 @@ class SharedParams(Rule):
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
-        self._newest = MANUAL_UPDATE
-        self._turns: Counter[tuple[int, int]] = Counter()  # two optimizers that stepped one after the other
+        self._at: dict[int, int] = {}  # optimizer -> how many steps of all there were when it has stepped last
+        self._turns: Counter[tuple[int, int]] = (
+            Counter()
+        )  # two that share parameters: how often one was after the other
         self._reached: Counter[int] = Counter()  # optimizer -> parameters of the passes that it has used
 
     def step(self, facts: StepFacts) -> None:
         """Count how often this optimizer steps after another one, and note what its losses reach."""
-        number = facts.step.optimizer
-        self._turns[self._newest, number] += 1
-        self._newest = number
+        number, params_of = facts.step.optimizer, self.context.state.params_of
+        before = self._at.get(number, 0)
+        for other, at_step in self._at.items():
+            if at_step > before and params_of[other] & facts.step.params:
+                self._turns[other, number] += 1
+        self._at[number] = max(self._at.values(), default=0) + 1
         for backward in facts.fresh:
             self._reached[number] |= backward.added
 
@@ -121,7 +126,7 @@ class SharedParams(Rule):
         context, state = self.context, self.context.state
         alike = {number for number, made in state.optimizers.items() if not made.own and number != MANUAL_UPDATE}
         for (first, second), turns in self._turns.items():
-            if first == second or not {first, second} <= alike or min(turns, self._turns[second, first]) < 2:
+            if not {first, second} <= alike or min(turns, self._turns[second, first]) < 2:
                 continue
             same = state.params_of[first] & state.params_of[second]
             left = self._reached[second] & ~state.covered() if same else 0
