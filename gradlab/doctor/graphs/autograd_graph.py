@@ -21,6 +21,7 @@ _MOST_ROOTS = 512
 _LAST = 2**64 - 1
 LOOK_EVERY = 4  # backward passes between two looks at what is alive
 _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
+_SUMS, _WEIGHED = ("AddBackward0", "SubBackward0"), ("MulBackward0", "NegBackward0")
 _THROUGH = ("ViewBackward0", "ReshapeAliasBackward0", "SqueezeBackward0", "UnsqueezeBackward0", "ToCopyBackward0")
 
 
@@ -116,9 +117,25 @@ def mean(node: Any) -> bool:
     name, inner = node.name(), [one for one, _ in node.next_functions if one is not None]
     if _SCALED in node.metadata or name in _THROUGH:
         return len(inner) == 1 and mean(inner[0])
-    if name == "AddBackward0":  # a loss and, perhaps, a penalty with a weight of its own
-        return not any("Div" in one.name() for one in inner) and any(mean(one) for one in inner)
+    if name in _SUMS:  # a loss and, perhaps, others with weights of their own; a divided mean tells that all are
+        return any(mean(one) for one in inner) and not any(_divided(one) for one in inner)
     return bool(name == "MeanBackward0")
+
+
+def _divided(node: Any) -> bool:
+    """Is a term divided that is not the sum over a batch, which division makes a mean?"""
+    inner = [one for one, _ in node.next_functions if one is not None]
+    if node.name() in (*_SUMS, *_WEIGHED):
+        return any(_divided(one) for one in inner)
+    return node.name() == "DivBackward0" and not any(_summed(one) for one in inner)
+
+
+def _summed(node: Any) -> bool:
+    """Is a term a sum over its batch, perhaps with a weight?"""
+    inner = [one for one, _ in node.next_functions if one is not None]
+    if node.name() in (*_THROUGH, *_WEIGHED) and len(inner) == 1:
+        return _summed(inner[0])
+    return bool(getattr(node, "_saved_reduction", None) == 2 or node.name() == "SumBackward0")
 
 
 def weighted(node: Any) -> bool:

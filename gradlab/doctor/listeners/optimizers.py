@@ -105,8 +105,7 @@ class OptimizerListener(Listener):
                 self._after_closure(step)
             log.stepping.pop()
             self._wrote(log.optimizer(optimizer), optimizer)
-            if log.weight_marks.looks:
-                log.weight_marks.settle(step.params)
+            log.weight_marks.settle(step.params)
             if not log.stepping:
                 log.steady.ended()
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from functools import partial
 from typing import Any
 
 from ..events import MANUAL_UPDATE, NO_SITE
-from ..finding import Code, Severity
+from ..finding import Cause, Code, Severity
 from ..source.calls import condition_around
-from ..source.grad_lines import clears_by_hand
+from ..source.grad_lines import clears_by_hand, with_loss
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 
@@ -37,7 +38,13 @@ def lost_in(facts: StepFacts) -> list[Any]:
 class ZeroGradInMicroBatch(Rule):
     """``zero_grad()`` runs for every micro-batch, so a step applies only the last one of its window."""
 
-    ZERO_GRAD_IN_MICRO_BATCH = Code("zero-grad-in-micro-batch", "07_gradient_accumulation", "The loop to keep")
+    ZERO_GRAD_IN_MICRO_BATCH = Code(
+        "zero-grad-in-micro-batch",
+        "07_gradient_accumulation",
+        "The loop to keep",
+        message="The gradients are cleared for every micro-batch, so each update applies only the last of its window.",
+        fix="Clear the gradients once for each window instead: move this line to right after {optimizer}.step().",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
@@ -55,13 +62,13 @@ class ZeroGradInMicroBatch(Rule):
         self._row[optimizer] += 1
         if self._row[optimizer] >= 2:
             (site,) = sites
-            self.report_as(
+            site = site if site != NO_SITE else clears_by_hand(facts.step.site)
+            self.report(
                 self.ZERO_GRAD_IN_MICRO_BATCH,
-                "error",
-                site if site != NO_SITE else clears_by_hand(facts.step.site),
-                "The gradients are cleared for every micro-batch, so each update applies only the last of its window.",
+                site,
                 f"update {facts.number} applied {numbered(facts.fresh)} alone; {numbered(lost)} had been cleared",
-                f"{self.context.variable(optimizer)}.zero_grad()  # once a window: right after step()",
+                Cause(*site) if site != facts.step.site else None,
+                optimizer=self.context.variable(optimizer),
             )
 
 
@@ -69,7 +76,13 @@ class WindowDropped(Rule):
     """The last, shorter window of an epoch gets no step: it is wiped, or it leaks into the next epoch's first one."""
 
     LAST_ACCUMULATION_WINDOW_DROPPED = Code(
-        "last-accumulation-window-dropped", "07_gradient_accumulation", "The last window"
+        "last-accumulation-window-dropped",
+        "07_gradient_accumulation",
+        "The last window",
+        "warning",
+        message="The last window of an epoch has fewer micro-batches and gets no step of its own.",
+        fix="Call {optimizer}.step() and {optimizer}.zero_grad() after the last micro-batch of an epoch, too, even if "
+        "its window is not full.",
     )
 
     def __init__(self, context: RuleContext) -> None:
@@ -98,10 +111,8 @@ class WindowDropped(Rule):
         """Judge each optimizer's windows as a whole."""
         for optimizer, sizes in self._sizes.items():
             if leaks(sizes):
-                words = (
-                    f"{self._odd[optimizer]} where a window has {sizes[0]}: some were left over from the epoch before"
-                )
-                self._say(optimizer, words)
+                left_over = f"where a window has {sizes[0]}: some were left over from the epoch before"
+                self._say(optimizer, f"{self._odd[optimizer]} {left_over}")
                 continue
             window, often = Counter(sizes).most_common(1)[0]
             if window < 2 or often < 2:
@@ -112,11 +123,8 @@ class WindowDropped(Rule):
                 continue
             left = self._left(optimizer)
             if normal and 0 < len(left) < window and often == len(sizes) < _MOST_WINDOWS:
-                self._say(
-                    optimizer,
-                    f"{numbered(left)} was never applied: training ended inside a window of {window}",
-                    "hint",
-                )
+                words = f"{numbered(left)} was never applied: training ended inside a window of {window}"
+                self._say(optimizer, words, "hint")
 
     def _left(self, optimizer: int) -> list[Any]:
         state = self.context.state
@@ -124,17 +132,10 @@ class WindowDropped(Rule):
         left = {held.backward.number: held.backward for group in groups for held in group.fresh if not group.edited}
         return [one for one in left.values() if not one.offered]
 
-    def _say(self, optimizer: int, evidence: str, severity: Severity = "warning") -> None:
-        site, name = self._site[optimizer], self.context.variable(optimizer)
-        self.report_as(
-            self.LAST_ACCUMULATION_WINDOW_DROPPED,
-            severity,
-            site,
-            "The last window of an epoch has fewer micro-batches and gets no step of its own.",
-            evidence,
-            f"if (i + 1) % window == 0 or i + 1 == len(loader): {name}.step(); {name}.zero_grad()",
-            lambda: condition_around(self.context.log.path(site)),
-        )
+    def _say(self, optimizer: int, seen: str, severity: Severity = "warning") -> None:
+        site, code = self._site[optimizer], self.LAST_ACCUMULATION_WINDOW_DROPPED
+        place = partial(condition_around, self.context.log.path(site))
+        self.report(code, site, seen, place, severity=severity, optimizer=self.context.variable(optimizer))
 
 
 def leaks(sizes: list[int]) -> bool:
@@ -154,33 +155,37 @@ def leaks(sizes: list[int]) -> bool:
 class LossNotDivided(Rule):
     """Several mean losses are added up for one step, and nothing divides them by their number."""
 
-    LOSS_NOT_DIVIDED = Code("loss-not-divided", "07_gradient_accumulation", "Divide or not")
+    LOSS_NOT_DIVIDED = Code(  # no more than a hint: a smaller lr makes up for it, and a sum over tasks looks the same
+        "loss-not-divided",
+        "07_gradient_accumulation",
+        "Divide or not",
+        "hint",
+        message="The mean losses of {count} micro-batches are added up, so the step is {count} times as long as "
+        "that of one large batch.",
+        fix="Divide each loss by the number of micro-batches in its window.",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
-        self._windows: Counter[int] = Counter()
+        self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> size -> how often
         self._others: Counter[int] = Counter()
 
     def step(self, facts: StepFacts) -> None:
         """Is this a window of undivided means, all of one line and over the same parameters?"""
-        optimizer, fresh = facts.step.optimizer, facts.fresh
-        if len(fresh) < 2:
-            self._others[optimizer] += len(fresh)
-            return
+        optimizer, fresh, count = facts.step.optimizer, facts.fresh, len(facts.fresh)
         plain = all(one.mean and not one.given and not one.retain and not one.create for one in fresh)
         alike = len({(one.call_path, one.added) for one in fresh}) == 1
-        if not plain or not alike or facts.edited or any(held.used_by >= 0 for held in facts.held):
-            self._others[optimizer] += 2
+        if count < 2 or not plain or not alike or facts.edited or any(held.used_by >= 0 for held in facts.held):
+            self._others[optimizer] += min(2, count)
             return
-        self._windows[optimizer] += 1
-        if self._windows[optimizer] >= 2 and self._windows[optimizer] > self._others[optimizer]:
-            count = len(fresh)
-            self.report_as(  # no more than a hint: a smaller lr makes up for it, and a sum over tasks looks the same
+        windows = self._windows[optimizer]
+        windows[count] += 1
+        if windows.total() >= 2 and windows.total() > self._others[optimizer]:
+            site = fresh[-1].site
+            self.report(
                 self.LOSS_NOT_DIVIDED,
-                "hint",
-                fresh[-1].site,
-                f"The mean losses of {count} micro-batches are added up, so the step is {count} times as long as that "
-                "of one large batch.",
+                site,
                 f"update {facts.number} applied {numbered(fresh)}, each a mean, without a division",
-                f"(loss / {count}).backward()  # or divide by the number of batches in this window",
+                (lambda: with_loss(site, f"{{}} / {count}")) if len(windows) == 1 else Cause(*site),
+                count=count,
             )

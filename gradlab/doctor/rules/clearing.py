@@ -1,30 +1,68 @@
-"""Steps that use gradients which are not theirs to use: used before, or left by somebody else."""
+"""Steps that use gradients which are not theirs to use: used before, or left by another loss."""
 
 from __future__ import annotations
 
+import ast
 from collections import Counter, defaultdict
 from typing import Any
 
-from ..events import Site
-from ..finding import Cause, Code
-from ..source.calls import never_reached, without_brackets
-from ..source.syntax import function_around
+from ..events import MANUAL_UPDATE, Backward, Site
+from ..finding import Cause, Code, Edit
+from ..source.calls import without_brackets
+from ..source.grad_lines import mentions_grad, name_at, replaced, statement_at
+from ..source.syntax import function_around, own_nodes
 from ..state.grad_groups import MaybeCleared, StepFacts
 from .base import Rule, RuleContext, numbered
+
+
+def names_of(context: RuleContext, optimizer: int) -> list[str]:
+    """Return the names of an optimizer, and of others with exactly its parameters: SAM's own, and its base."""
+    params_of, names = context.state.params_of, context.log.names.optimizers
+    same = [number for number, params in params_of.items() if params == params_of[optimizer] and number != optimizer]
+    return [name for number in (optimizer, *same) for name in names.get(number, [])]
+
+
+def clear_above(context: RuleContext, optimizer: int, site: Site) -> Edit | Cause | None:
+    """Return ``optimizer.zero_grad()`` above the statement at a line, or that place if it has no name there."""
+    statement = statement_at(site)
+    if statement is None:
+        return None
+    place, name = Cause(site[0], statement.lineno, insert="above"), name_at(site, names_of(context, optimizer))
+    return Edit(place, f"{name}.zero_grad()") if name else place
+
+
+def clear_below(context: RuleContext, optimizer: int, site: Site) -> Edit | None:
+    """Return ``optimizer.zero_grad()`` below a step; None if its function reads gradients further down."""
+    statement, scope = statement_at(site), function_around(site)
+    if not isinstance(statement, ast.Expr) or scope is None:
+        return None
+    line = statement.end_lineno or statement.lineno
+    below = [one for one in own_nodes(scope) if isinstance(one, ast.Attribute) and one.lineno > line]
+    name = name_at(site, names_of(context, optimizer))
+    if not name or any(mentions_grad(one) for one in below):
+        return None
+    return Edit(Cause(site[0], line, insert="below"), f"{name}.zero_grad()")
 
 
 class MissingZeroGrad(Rule):
     """A step applies batches again that a step of the same optimizer has applied before, beside a new one."""
 
-    MISSING_ZERO_GRAD = Code("missing-zero-grad", "03_forgetting_zero_grad", "How to recognise it")
+    MISSING_ZERO_GRAD = Code(
+        "missing-zero-grad",
+        "03_forgetting_zero_grad",
+        "How to recognise it",
+        message="`.grad` is not cleared between updates, so every step applies the gradients of earlier batches again.",
+        fix="Clear the gradients once for each update, before its first backward(): {optimizer}.zero_grad().",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
         self._times: Counter[int] = Counter()
         self._real = 0  # parameters whose gradients were seen not to be zeros when a backward added to them
+        self._accumulates: set[int] = set()
 
     def backward(self, backward: Any) -> None:
-        """Old gradients that are not zeros: nobody has cleared them behind our back."""
+        """Old gradients that are not zeros: nothing has cleared them behind our back."""
         self._real |= backward.nonzero
         self.context.log.index.wanted_values &= ~backward.nonzero
 
@@ -35,77 +73,95 @@ class MissingZeroGrad(Rule):
     def accumulate(self, added: Any) -> None:
         """A closure's pass adds to what an earlier step has used: its zero_grad() is missing."""
         optimizer, state = added.backward.inside, self.context.state
-        if optimizer < 0:
-            return
-        now, again, params = state.steps.get(optimizer, 0), [], 0
-        for group in added.groups:
-            used = [held for held in group.held if held.used_by == optimizer and held.backward.during < now]
-            if used and not group.edited:
-                again += [held.backward for held in used]
-                params |= group.params
-        if not again:
-            return
-        if not params & self._real:
-            self.context.log.index.wanted_values |= params
-            return
-        self._times[optimizer] += 1
-        if self._times[optimizer] >= 2:
-            self._say(optimizer, state.sites[optimizer], now, again)
+        if optimizer >= 0:
+            now = state.steps.get(optimizer, 0)
+            used = [
+                (group.params, held.backward)
+                for group in added.groups
+                for held in group.held
+                if held.used_by == optimizer and held.backward.during < now and not group.edited
+            ]
+            self._judge(optimizer, state.sites[optimizer], now, used, [added.backward])
 
     def step(self, facts: StepFacts) -> None:
         """Look for what this optimizer has used before."""
         optimizer = facts.step.optimizer
-        again, params = [], 0
-        for group in facts.groups:
-            used = [held for held in group.held if held.used_by == optimizer]
-            if used and group.fresh and not group.edited:
-                again += [held.backward for held in used]
-                params |= group.params
-        if not again:
+        used = [
+            (group.params, held.backward)
+            for group in facts.groups
+            for held in group.held
+            if held.used_by == optimizer and group.fresh and not group.edited
+        ]
+        self._judge(optimizer, facts.step.site, facts.number, used, facts.fresh)
+
+    def _judge(self, optimizer: int, site: Site, number: int, used: list[Any], fresh: list[Backward]) -> None:
+        """Report passes that are used again, from the second time on, unless they may be zeros: then look at them."""
+        if not used:
             return
+        params = 0
+        for some, _ in used:
+            params |= some
         if not params & self._real:
             self.context.log.index.wanted_values |= params
             return
         self._times[optimizer] += 1
+        if len({one.site for one in fresh}) < len(fresh):
+            self._accumulates.add(optimizer)
         if self._times[optimizer] >= 2:
-            self._say(optimizer, facts.step.site, facts.number, again)
-
-    def _say(self, optimizer: int, site: Any, number: int, again: list[Any]) -> None:
-        times = self._times[optimizer]
-        self.report_as(
-            self.MISSING_ZERO_GRAD,
-            "error",
-            site,
-            "`.grad` is not cleared between updates, so every step applies the gradients of earlier batches again.",
-            f"update {number} of {self.context.name(optimizer)} applied {numbered(again)} again; {times} updates "
-            "did so",
-            f"{self.context.variable(optimizer)}.zero_grad()  # before loss.backward()",
-            lambda: self._cause(optimizer, site, again[-1].site),
-        )
-
-    def _cause(self, optimizer: int, step: Site, backward: Site) -> Cause | None:
-        """Return a call without brackets, of a wrong net, or behind an ``if`` never true; or where one is missing.
-
-        The net is wrong if the function clears it, and steps another one that nothing clears.
-        """
-        log, state = self.context.log, self.context.state
-        own, clears = state.params_of[optimizer], state.clear_sites
-        scope = function_around(step)
-        for site, params in clears.items() if not any(cleared & own for cleared in clears.values()) else ():
-            stepped = any(
-                state.params_of[other] & params and function_around(where) is scope
-                for other, where in state.sites.items()
+            name, again = self.context.name(optimizer), numbered([one for _, one in used])
+            by_hand = "Set each `.grad` to None once for each update, before its first backward()."
+            code = self.MISSING_ZERO_GRAD
+            self.report(
+                code.but(fix=by_hand) if optimizer == MANUAL_UPDATE else code,
+                site,
+                f"update {number} of {name} applied {again} again; {self._times[optimizer]} updates did so",
+                lambda: self._edit(optimizer, site, [one for _, one in used], fresh),
+                optimizer=self.context.variable(optimizer),
             )
-            if function_around(site) is scope and not stepped:
-                return Cause(*site)
-        files, reached = log.files(), log.callers
-        return without_brackets(files, "zero_grad") or never_reached(files, "zero_grad", reached) or Cause(*backward)
+
+    def _edit(self, optimizer: int, step: Site, again: list[Backward], fresh: list[Backward]) -> Edit | Cause | None:
+        """Return a call without brackets, a step of the wrong optimizer, or the place where a clearing is missing.
+
+        That is above the first pass of its own loss; below the step where a window has several passes of one line.
+        """
+        context = self.context
+        own = context.state.params_of[optimizer]
+        names = {part for name in context.all_names(own) for part in name.split(".")[:-1]}
+        names |= set(names_of(context, optimizer))
+        named = without_brackets(context.log.files(), "zero_grad", names) if names else None
+        if named is not None:
+            return replaced((named.file, named.line), ".zero_grad", ".zero_grad()") or named
+        if wrong := self._wrong_step(optimizer, step, again, fresh[-1]):
+            return wrong
+        alone = [one for one in fresh if not one.added & ~own] or fresh
+        above = None if optimizer in self._accumulates else clear_above(context, optimizer, alone[0].site)
+        return above if isinstance(above, Edit) else clear_below(context, optimizer, step) or above
+
+    def _wrong_step(self, optimizer: int, step: Site, again: list[Backward], newest: Backward) -> Edit | None:
+        """Return the step of the optimizer whose loss this alone is, if that one has never taken one."""
+        state = self.context.state
+        owners = [
+            number
+            for number, params in state.params_of.items()
+            if params and not state.step_calls.get(number) and not params & ~newest.added
+            if not any(one.added & params for one in again)
+        ]
+        if len(owners) != 1:
+            return None
+        here, wanted = (name_at(step, names_of(self.context, one)) for one in (optimizer, owners[0]))
+        return replaced(step, f"{here}.step", f"{wanted}.step") if here and wanted else None
 
 
 class DoubleStep(Rule):
     """Two steps on the same gradients."""
 
-    DOUBLE_STEP = Code("double-step", "06_optimizer_step", "Who moves the weights")
+    DOUBLE_STEP = Code(
+        "double-step",
+        "06_optimizer_step",
+        "Who moves the weights",
+        message="Two steps are taken on one gradient: the second applies the same batches once more.",
+        fix="Take one of the two step() calls out.",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
@@ -113,7 +169,7 @@ class DoubleStep(Rule):
 
     def step(self, facts: StepFacts) -> None:
         """Is there nothing in the gradients but what this optimizer used in its last step?"""
-        optimizer, held = facts.step.optimizer, facts.held
+        optimizer, held, site = facts.step.optimizer, facts.held, facts.step.site
         if (
             self.context.state.optimizers[optimizer].own
             or facts.step.moved
@@ -124,23 +180,23 @@ class DoubleStep(Rule):
             return
         if facts.since.backwards or facts.since.others:  # others: see EmptyStep, which says why none came here
             return
-        self._times[facts.step.site] += 1
-        if (times := self._times[facts.step.site]) >= 2:
-            self.report_as(
-                self.DOUBLE_STEP,
-                "error",
-                facts.step.site,
-                "Two steps are taken on one gradient: the second applies the same batches once more.",
-                f"step {facts.number} of {self.context.name(optimizer)} found nothing but "
-                f"{numbered([one.backward for one in held])}, applied by the step before; {times} times",
-                "# take one of the two step() calls out",
-            )
+        self._times[site] += 1
+        if (times := self._times[site]) >= 2:
+            again = numbered([one.backward for one in held])
+            seen = f"step {facts.number} of {self.context.name(optimizer)} found nothing but {again}, applied by the "
+            self.report(self.DOUBLE_STEP, site, f"{seen}step before; {times} times", Cause(*site))
 
 
 class ForeignGradients(Rule):
     """A step applies what another loss has left in the gradients, although that loss has its own optimizer."""
 
-    FOREIGN_GRADIENTS_IN_STEP = Code("foreign-gradients-in-step", "04_zero_grad", "Two optimizers in a GAN")
+    FOREIGN_GRADIENTS_IN_STEP = Code(
+        "foreign-gradients-in-step",
+        "04_zero_grad",
+        "Two optimizers in a GAN",
+        message="This step also applies the gradients that another optimizer's loss has left in these parameters.",
+        fix="Call {optimizer}.zero_grad() right before the first backward() of its own loss.",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
@@ -149,11 +205,10 @@ class ForeignGradients(Rule):
 
     def step(self, facts: StepFacts) -> None:
         """Look for a pass of another line that another optimizer had used before this one's own pass began."""
-        optimizer = facts.step.optimizer
-        own = [held.backward for held in facts.held if held.used_by < 0]
+        optimizer, own = facts.step.optimizer, facts.fresh
         if not own or facts.edited or any(held.used_by == optimizer for held in facts.held):
             return  # what this optimizer itself has used before is MissingZeroGrad's
-        newest = own[-1]
+        newest = [held.backward for held in facts.held if held.used_by < 0][-1]
         self._alone[optimizer].add(newest.site)
         foreign = [
             held.backward
@@ -169,14 +224,13 @@ class ForeignGradients(Rule):
             return
         self._times[facts.step.site] += 1
         if (times := self._times[facts.step.site]) >= 2:
-            line = foreign[-1].site[1]
-            self.report_as(
+            own = [one for one in own if one not in foreign]
+            once = len({one.site for one in own}) == len(own)
+            self.report(
                 self.FOREIGN_GRADIENTS_IN_STEP,
-                "error",
                 facts.step.site,
-                "This step also applies the gradients that another optimizer's loss has left in these parameters.",
                 f"step {facts.number} of {self.context.name(optimizer)} applied {numbered(foreign)} of the loss in "
-                f"line {line}, which another optimizer had already stepped on; {times} times",
-                f"{self.context.variable(optimizer)}.zero_grad()  # right before its own loss.backward()",
-                Cause(*newest.site),
+                f"line {foreign[-1].site[1]}, which another optimizer had already stepped on; {times} times",
+                (lambda: clear_above(self.context, optimizer, own[0].site)) if once else None,
+                optimizer=self.context.variable(optimizer),
             )

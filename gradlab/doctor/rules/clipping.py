@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from typing import Any
 
 from ...formatting import number_of
-from ..finding import Code, Severity
+from ..events import Clip, Site
+from ..finding import Cause, Code, Edit
+from ..source.grad_lines import call_at, calls_on, receiver, statement_at
+from ..source.syntax import function_around, loop_around
 from .base import Rule, RuleContext, numbered
 
-_FIX = "torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)  # after the last backward(), right before step()"
+_LESSON = ("07_gradient_accumulation", "Clip after the window")
+_FIX = "Move this call to after the last backward() of an update, right before step()."
 
 
 class Clipping(Rule):
     """Gradients are clipped while scaled, after the step, before there are any, or in the middle of a window."""
 
-    CLIP_BEFORE_UNSCALE = Code("clip-before-unscale", "08_mixed_precision", "Unscale, then clip")
-    CLIP_BEFORE_BACKWARD = Code("clip-before-backward", "07_gradient_accumulation", "Clip after the window")
-    CLIP_AFTER_STEP = Code("clip-after-step", "07_gradient_accumulation", "Clip after the window")
-    CLIP_INSIDE_ACCUMULATION = Code("clip-inside-accumulation", "07_gradient_accumulation", "Clip after the window")
+    CLIP_BEFORE_UNSCALE = Code(
+        "clip-before-unscale",
+        "08_mixed_precision",
+        "Unscale, then clip",
+        message="The gradients are clipped while they are still multiplied by the loss scale, so nearly all of each is "
+        "cut off.",
+        fix="Call unscale_() of the scaler, with the optimizer, before the gradients are clipped.",
+    )
+    CLIP_BEFORE_BACKWARD = Code(
+        "clip-before-backward",
+        *_LESSON,
+        message="The call comes before backward(), when there is no new gradient to clip; what is stepped on is not "
+        "clipped.",
+        fix=_FIX,
+    )
+    CLIP_AFTER_STEP = Code(
+        "clip-after-step",
+        *_LESSON,
+        message="The gradients are clipped after the step that has used them, which changes nothing.",
+        fix=_FIX,
+    )
+    CLIP_INSIDE_ACCUMULATION = Code(
+        "clip-inside-accumulation",
+        *_LESSON,
+        "warning",
+        message="The sum so far is clipped after each micro-batch, and the next one is added on top: the window's "
+        "gradient is distorted, and what is stepped on is not clipped.",
+        fix=_FIX,
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
@@ -26,6 +56,7 @@ class Clipping(Rule):
         self._calls: Counter[Any] = Counter()
         self._called = False  # was a model called since the last step?
         self._clipped: dict[int, Any] = {}  # params -> the clip that is followed by no step yet
+        self._scaled: dict[int, Site] = {}  # optimizer -> the line that steps it by a scaler
 
     def clip(self, event: Any) -> None:
         """Look at what there is to clip."""
@@ -43,15 +74,15 @@ class Clipping(Rule):
         if any(group.edited for group in groups) or any(one.backward.inside >= 0 for one in held):
             return  # in a closure, the step that calls it comes after all
         if any(one.backward.scaled and not one.unscaled for one in fresh):
-            self._say(self.CLIP_BEFORE_UNSCALE, event, "error", 1, *_SCALED, numbered([one.backward for one in fresh]))
+            self._say(self.CLIP_BEFORE_UNSCALE, event, 1, numbered([one.backward for one in fresh]))
         elif any(cleared.lost for since in self.context.state.since.values() for cleared in since.clearings):
             return  # there is a reason why there is nothing left to clip
         elif not held:
-            self._say(self.CLIP_BEFORE_BACKWARD, event, "error", 2, *_EMPTY, "no gradient")
+            self._say(self.CLIP_BEFORE_BACKWARD, event, 2, "no gradient")
         elif not fresh and self._called:
-            self._say(self.CLIP_BEFORE_BACKWARD, event, "error", 2, *_EMPTY, numbered([one.backward for one in held]))
+            self._say(self.CLIP_BEFORE_BACKWARD, event, 2, numbered([one.backward for one in held]))
         elif not fresh:
-            self._say(self.CLIP_AFTER_STEP, event, "error", 2, *_LATE, numbered([one.backward for one in held]))
+            self._say(self.CLIP_AFTER_STEP, event, 2, numbered([one.backward for one in held]))
         else:
             self._clipped = {group.params & (covered or -1): event for group in groups if group.fresh}
 
@@ -59,14 +90,7 @@ class Clipping(Rule):
         """Does another micro-batch come after a clip, with no step between them?"""
         for params, event in list(self._clipped.items()):
             if any(group.params & params and group.fresh and not group.edited for group in added.groups):
-                self._say(
-                    self.CLIP_INSIDE_ACCUMULATION,
-                    event,
-                    "warning",
-                    2,
-                    *_INSIDE,
-                    f"batch {added.backward.number} came after it",
-                )
+                self._say(self.CLIP_INSIDE_ACCUMULATION, event, 2, f"batch {added.backward.number} came after it")
         self._clipped.clear()
 
     def step(self, facts: Any) -> None:
@@ -77,29 +101,26 @@ class Clipping(Rule):
     def scaler_step(self, event: Any) -> None:
         """They would have been used, if the scaler has skipped the step."""
         self._clipped.clear()
+        self._scaled[event.optimizer] = event.site
 
     def forward(self, event: Any) -> None:
         """The next batch is at work."""
         self._called = self._called or event.grad
 
-    def _say(self, code: Code, event: Any, severity: Severity, least: int, message: str, fix: str, seen: str) -> None:
+    def _say(self, code: Code, event: Any, least: int, seen: str) -> None:
         self._times[code, event.site] += 1
         times, calls = self._times[code, event.site], self._calls[event.site]
         if times >= least and 2 * times >= calls:
-            self.report_as(code, severity, event.site, message, f"{times} of {number_of(calls, 'call')}: {seen}", fix)
+            edit = (lambda: self._unscale(event)) if code is self.CLIP_BEFORE_UNSCALE else Cause(*event.site)
+            self.report(code, event.site, f"{times} of {number_of(calls, 'call')}: {seen}", edit)
 
-
-_SCALED = (
-    "The gradients are clipped while they are still multiplied by the loss scale, so nearly all of each is cut off.",
-    "scaler.unscale_(optimizer)  # before clip_grad_norm_",
-)
-_EMPTY = (
-    "The call comes before backward(), when there is no new gradient to clip; what is stepped on is not clipped.",
-    _FIX,
-)
-_LATE = ("The gradients are clipped after the step that has used them, which changes nothing.", _FIX)
-_INSIDE = (
-    "The sum so far is clipped after each micro-batch, and the next one is added on top: the window's gradient is "
-    "distorted, and what is stepped on is not clipped.",
-    _FIX,
-)
+    def _unscale(self, event: Clip) -> Edit | Cause:
+        """Return ``scaler.unscale_(optimizer)`` above the clip, if the scaler steps one optimizer in the same loop."""
+        params_of, site = self.context.state.params_of, event.site
+        steps = [step for optimizer, step in self._scaled.items() if params_of[optimizer] & event.params]
+        scaler = receiver(steps[0], "step", site) if len(steps) == 1 else ""
+        call = call_at(steps[0], "step") if scaler and loop_around(steps[0]) is loop_around(site) else None
+        clip, scope = statement_at(site), function_around(site)
+        if call is None or clip is None or scope is None or calls_on(scope, scaler, "unscale_"):
+            return Cause(*site)
+        return Edit(Cause(site[0], clip.lineno, insert="above"), f"{scaler}.unscale_({ast.unparse(call.args[0])})")

@@ -3,69 +3,87 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
+from collections.abc import Iterable
 from typing import Any
 
-from ..finding import Cause, Code
-from ..source.grad_lines import first_step_between, reads_gradient_of_an_input
+from ..events import Backward, Site
+from ..finding import Cause, Code, Edit
+from ..source.grad_lines import reads_gradient_of_an_input, replaced
+from ..source.syntax import function_around
 from ..state.grad_groups import StepFacts, unique_sorted
 from .base import Rule, RuleContext, numbered
+from .clearing import clear_above
 
 _CALLERS = 3  # lines that are looked at: the pass, and those that have led to it
 
 
 class SamGradientsKept(Rule):
-    """Sharpness-aware minimisation whose second pass adds to the gradients of the first.
+    """Sharpness-aware minimisation whose second pass adds to the gradients of the first, or the first to older ones.
 
-    How it is known: of the passes that a step applies, the first ran at the weights that the last step has left; then
-    something other than an optimizer's step moved the weights (told from a few parameters, nearly all of which have
-    changed); and a second pass added its gradients without a clearing between.
+    How it is known: of the passes of an update, the first ran at the weights that the last step has left; then
+    something other than a step moved nearly all of a sample of the weights; and nothing was cleared between two passes.
 
-    How sure: that both gradients are in the step is proven. Sums that are meant look different: they move one layer
-    only (FGM on embeddings), draw other weights for the first pass, too (noise on weights), write to `.grad` between
-    the passes, or weigh the losses; all of these are left alone. So it is very likely a mistake: a warning, after two
-    such steps.
+    How sure: proven. Sums that are meant look different, and are left alone: they move one layer only (FGM on
+    embeddings), draw other weights for the first pass, too (noise on weights), write to `.grad`, or weigh the losses.
     """
 
-    SAM_GRADIENTS_KEPT = Code("sam-gradients-kept", "04_zero_grad")
+    SAM_GRADIENTS_KEPT = Code(
+        "sam-gradients-kept",
+        "04_zero_grad",
+        severity="warning",
+        message="The step applies the gradients at the original weights and those at the moved weights together, "
+        "because nothing clears `.grad` between the two passes of SAM.",
+        fix="Clear the gradients after the weights are moved, before the second backward().",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
         self._times: Counter[Any] = Counter()
+        self._upon: dict[int, list[Any]] = {}  # pass -> what earlier steps had used, and that it was added to
+
+    def accumulate(self, added: Any) -> None:
+        """Note a pass that adds to what a step has used."""
+        groups = [group for group in added.groups if not group.edited]
+        used = [held.backward for group in groups for held in group.held if held.used_by >= 0]
+        if used:
+            self._upon[added.backward.number] = unique_sorted(used)
 
     def step(self, facts: StepFacts) -> None:
-        """Look for weights that were moved between the passes of this step."""
-        if facts.edited or len(facts.held) < 2:
-            return
+        """Look for weights that were moved between the passes of this step, and for what was moved along."""
+        upon, self._upon = self._upon, {}
         sampled = self.context.log.weight_marks.sampled & facts.step.present
         passes = self._passes(facts)
-        if len(passes) < 2 or not sampled or passes[0].moved & sampled or any(one.weighted for one in passes):
+        lost = [one for cleared in facts.since.clearings for one in cleared.lost]
+        climbs = [one for one in lost if one.number in upon] if len(passes) == 1 else []
+        if facts.edited or not sampled or not passes:
             return
-        moved = [one for one in passes[1:] if 2 * (one.moved & sampled).bit_count() > sampled.bit_count()]
-        if not moved or any(one.moved & sampled for one in passes if one not in moved):
+        first = passes[0] if not climbs else climbs[0]
+        later = passes if climbs else passes[1:]
+        if first.moved & sampled or any(one.weighted for one in (first, *later)):
             return
-        self._times[facts.step.site] += 1
-        if (times := self._times[facts.step.site]) >= 2:
-            second = moved[0]
-            first = [one for one in passes if one.number < second.number]
-            after = [one for one in passes if one.number >= second.number]
-            self.report_as(
-                self.SAM_GRADIENTS_KEPT,
-                "warning",
-                facts.step.site,
-                "The step applies the gradients at the original weights and those at the moved weights together, "
-                "because nothing clears `.grad` between the two passes of SAM.",
-                f"update {facts.number} of {self.context.name(facts.step.optimizer)} applied {numbered(first)} and, "
-                f"after the weights had been moved, {numbered(after)}; {times} times",
-                f"{self.context.variable(facts.step.optimizer)}.zero_grad()  # after the weights are moved, before the "
-                "second backward()",
-                partial(self._place, first[-1].site, second.site),
-            )
+        moved = [one for one in later if 2 * (one.moved & sampled).bit_count() > sampled.bit_count()]
+        if not moved or any(one.moved & sampled for one in later if one not in moved):
+            return
+        optimizer, site, second = facts.step.optimizer, facts.step.site, moved[0]
+        self._times[site] += 1
+        if (times := self._times[site]) < 2:
+            return
+        words = f"update {facts.number} of {self.context.name(optimizer)}"
+        if climbs:
+            words += f" moved the weights along {numbered(upon[first.number])} again, beside {numbered([first])}"
+            path = self.context.log.path(site)
+            self.report(_AFTER_STEP, site, f"{words}; {times} times", lambda: self._edit(optimizer, path, first))
+            return
+        before = [one for one in passes if one.number < second.number]
+        after = numbered([one for one in passes if one.number >= second.number])
+        words += f" applied {numbered(before)} and, after the weights had been moved, {after}; {times} times"
+        lines = _between(before[-1].site, second.site)
+        self.report(self.SAM_GRADIENTS_KEPT, site, words, lambda: self._edit(optimizer, lines, second))
 
-    def _place(self, first: Any, second: Any) -> Cause:
-        """Return the first step that keeps the gradients, or else the pass before which they should be cleared."""
-        line = first_step_between(first, second)
-        return Cause(first[0], line) if line else Cause(*second)
+    def _edit(self, optimizer: int, lines: Iterable[Site], later: Backward) -> Edit | Cause | None:
+        """Return the call that is told not to clear, or else the place above the pass before which to clear."""
+        told = (replaced(line, "zero_grad=False", "zero_grad=True") for line in lines)
+        return next(filter(None, told), None) or clear_above(self.context, optimizer, later.site)
 
     def _passes(self, facts: StepFacts) -> list[Any]:
         """Return the passes that this step uses first; an optimizer that has called this one counts as the same."""
@@ -84,19 +102,36 @@ class SamGradientsKept(Rule):
         )
 
 
+_AFTER_STEP = SamGradientsKept.SAM_GRADIENTS_KEPT.but(
+    message="SAM moves the weights along the gradients of the last update as well, because nothing clears `.grad` "
+    "after the step.",
+    fix="Clear the gradients after the second step of SAM, before the next backward().",
+)
+
+
+def _between(first: Site, second: Site) -> list[Site]:
+    """Return the lines between two lines of the same function."""
+    same = function_around(first) is function_around(second)
+    return [(first[0], line) for line in range(first[1] + 1, second[1])] if same else []
+
+
 class AttackGradients(Rule):
     """A step that applies the gradients of a pass which was made to attack the input.
 
-    How it is known: of the passes that a step applies, one gave a gradient to a tensor that is no parameter, such as an
-    input or a perturbation, and the function around it reads that tensor's `.grad`; another one, for the training loss,
-    did not; nothing cleared or edited `.grad` between them.
+    How it is known: one of its passes gave a gradient to a tensor that is no parameter, whose `.grad` the function
+    around it reads; another one, for the training loss, did not; nothing cleared or edited `.grad` between them.
 
-    How sure: that the attack's gradients are in the step is proven. Where they are meant to be, every pass of the step
-    is an attack (free adversarial training, FreeLB) or the losses are weighted: these are left alone. A warning, after
-    two such steps.
+    How sure: proven. Where it is meant, every pass is an attack (free adversarial training, FreeLB), or the losses are
+    weighted: these are left alone.
     """
 
-    ATTACK_GRADIENTS_IN_STEP = Code("attack-gradients-in-step", "04_zero_grad")
+    ATTACK_GRADIENTS_IN_STEP = Code(
+        "attack-gradients-in-step",
+        "04_zero_grad",
+        severity="warning",
+        message="The step also applies the gradients that the attack on the input has left in the weights' `.grad`.",
+        fix="Call {optimizer}.zero_grad() after the attack, before the backward() of the training loss.",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
@@ -105,27 +140,25 @@ class AttackGradients(Rule):
 
     def step(self, facts: StepFacts) -> None:
         """Look for passes of two kinds: for an input's gradient, and for the weights alone."""
-        if facts.edited or len(facts.fresh) < 2:
+        fresh = facts.fresh
+        if facts.edited or len(fresh) < 2:
             return
-        attacks = [one for one in facts.fresh if one.inputs and not one.weighted and self._reads_gradient(one.site)]
-        training = [one for one in facts.fresh if not one.inputs]
-        if not attacks or not training or len(attacks) + len(training) < len(facts.fresh):
+        attacks = [one for one in fresh if one.inputs and not one.weighted and self._reads_gradient(one.site)]
+        training = [one for one in fresh if not one.inputs]
+        if not attacks or not training or len(attacks) + len(training) < len(fresh):
             return
         if not any(one.added & two.added for one in attacks for two in training):
             return
         self._times[facts.step.site] += 1
         if (times := self._times[facts.step.site]) >= 2:
-            line = attacks[-1].site[1]
-            self.report_as(
+            optimizer, first = facts.step.optimizer, training[0]
+            self.report(
                 self.ATTACK_GRADIENTS_IN_STEP,
-                "warning",
                 facts.step.site,
-                "The step also applies the gradients that the attack on the input has left in the weights' `.grad`.",
-                f"update {facts.number} of {self.context.name(facts.step.optimizer)} applied {numbered(attacks)} of "
-                f"the attack in line {line} with {numbered(training)}; {times} times",
-                f"{self.context.variable(facts.step.optimizer)}.zero_grad()  # after the attack, before the training "
-                "loss's backward()",
-                Cause(*training[-1].site),
+                f"update {facts.number} of {self.context.name(optimizer)} applied {numbered(attacks)} of the attack in "
+                f"line {attacks[-1].site[1]} with {numbered(training)}; {times} times",
+                (lambda: clear_above(self.context, optimizer, first.site)) if fresh[-1] is first else None,
+                optimizer=self.context.variable(optimizer),
             )
 
     def _reads_gradient(self, site: Any) -> bool:

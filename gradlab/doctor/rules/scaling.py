@@ -2,32 +2,69 @@
 
 from __future__ import annotations
 
+import ast
 from collections import Counter
 from functools import partial
 from typing import Any
 
 from ..events import Site
-from ..finding import Cause, Code
-from ..source.calls import calls_in_loop, conditional_call, context_around, without_brackets
+from ..finding import Cause, Code, Edit
+from ..source.calls import context_around, without_brackets
+from ..source.grad_lines import calls_on, receiver, replaced, with_loss
+from ..source.syntax import function_around, loop_around, node_place, own_nodes, statements_around
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
+from .clearing import MissingZeroGrad, clear_below
 
 
-def missing_update(context: RuleContext, step: Site) -> Cause | None:
-    """Return ``scaler.update`` without brackets, the ``if`` around it, or the step that it belongs after."""
-    return without_brackets(context.log.files(), "update") or conditional_call(step, "update") or Cause(*step)
+def missing_update(context: RuleContext, step: Site) -> Edit | Cause | None:
+    """Return the missing ``scaler.update()``, or what skips it: for ``scaler.step(optimizer)`` at a line.
 
-
-NEVER_SCALED = "scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it."
+    It is a call without brackets, a line above the ``continue`` that jumps over it, the ``if`` around it, or a line
+    below the last step.
+    """
+    scaler, scope, loop = receiver(step, "step"), function_around(step), loop_around(step)
+    if not scaler or scope is None:
+        return None
+    if named := without_brackets(context.log.files(), "update", [scaler]):
+        return replaced((named.file, named.line), ".update", ".update()") or named
+    steps = [one for one in calls_on(scope, scaler, "step") if loop_around((step[0], one.lineno)) is loop]
+    first = min(one.lineno for one in (*steps, *calls_on(scope, scaler, "unscale_")))
+    below = Cause(step[0], max(one.end_lineno or 0 for one in steps), insert="below")
+    updates = calls_on(scope, scaler, "update")
+    if not updates:
+        return Edit(below, f"{scaler}.update()")
+    update = updates[0].lineno
+    if len(updates) > 1 or loop_around((step[0], update)) is not loop:
+        return below
+    jumps = [
+        one.lineno
+        for one in own_nodes(loop or scope)
+        if isinstance(one, ast.Continue if loop else ast.Return) and first < one.lineno < update
+    ]
+    if len(jumps) == 1:
+        return Edit(Cause(step[0], jumps[0], insert="above"), f"{scaler}.update()")
+    tests = [one.test for one in statements_around((step[0], update), ast.If) if isinstance(one, ast.If)]
+    return node_place(step[0], tests[0]) if tests and not jumps else None
 
 
 class Scaling(Rule):
     """A step that goes round the scaler, or a scaler that divides what was never multiplied."""
 
-    SCALER_STEP_WITHOUT_UPDATE = Code("scaler-step-without-update", "08_mixed_precision", "The whole loop")
-    SCALER_BYPASSED = Code("scaler-bypassed", "08_mixed_precision", "The whole loop")
-    NEVER_SCALED = SCALER_BYPASSED.but(
-        message=NEVER_SCALED, fix="Multiply the loss first: scaler.scale(loss).backward()."
+    SCALER_STEP_WITHOUT_UPDATE = Code(
+        "scaler-step-without-update",
+        "08_mixed_precision",
+        "The whole loop",
+        message="scaler.step() is never followed by scaler.update(): the loss scale cannot adapt.",
+        fix="Make the scaler once, and call its update() once for each update, after the last scaler.step().",
+    )
+    SCALER_BYPASSED = Code(
+        "scaler-bypassed",
+        "08_mixed_precision",
+        "The whole loop",
+        message="The loss was multiplied by the scaler, but the step goes round it: it applies gradients that are "
+        "thousands of times too large.",
+        fix="Step through the scaler, scaler.step({optimizer}), and call scaler.update() after it.",
     )
 
     def __init__(self, context: RuleContext) -> None:
@@ -40,16 +77,10 @@ class Scaling(Rule):
         if event.optimizer in self._open:
             self._times["open", event.site] += 1
             if (times := self._times["open", event.site]) >= 2:
-                self.report_as(
-                    self.SCALER_STEP_WITHOUT_UPDATE,
-                    "error",
-                    event.site,
-                    "scaler.step() is never followed by scaler.update(): the loss scale cannot adapt.",
-                    f"{times} steps of {self.context.name(event.optimizer)} came without an update() since the one "
-                    "before",
-                    "scaler.update()  # once an update, after the last scaler.step(); make the scaler once",
-                    partial(missing_update, self.context, event.site),
-                )
+                name = self.context.name(event.optimizer)
+                seen = f"{times} steps of {name} came without an update() since the one before"
+                edit = partial(missing_update, self.context, event.site)
+                self.report(self.SCALER_STEP_WITHOUT_UPDATE, event.site, seen, edit)
         self._open[event.optimizer] = event.scaler
 
     def scaler_update(self, event: Any) -> None:
@@ -62,35 +93,57 @@ class Scaling(Rule):
         if not fresh:
             return
         if not facts.step.scaler and all(held.backward.scaled and not held.unscaled for held in fresh):
-            self.report_as(
+            passes, site, optimizer = [held.backward for held in fresh], facts.step.site, facts.step.optimizer
+            self.report(
                 self.SCALER_BYPASSED,
-                "error",
-                facts.step.site,
-                "The loss was multiplied by the scaler, but the step goes round it: it applies gradients that are "
-                "thousands of times too large.",
-                f"update {facts.number} applied {numbered([held.backward for held in fresh])} without unscaling",
-                "scaler.step(optimizer); scaler.update()  # instead of optimizer.step()",
+                site,
+                f"update {facts.number} applied {numbered(passes)} without unscaling",
+                lambda: self._through_scaler(site, passes[-1].site),
+                optimizer=self.context.variable(optimizer),
             )
         elif facts.step.scaler and not any(held.backward.scaled for held in fresh):
-            self._unscaled(fresh[-1].backward, facts.number)
+            backward = fresh[-1].backward
+            self._times[backward.site] += 1
+            if self._times[backward.site] >= 2:
+                seen = f"update {facts.number} divided the gradient of batch {backward.number}, whose loss was not "
+                edit = partial(scaled_loss, backward.site, facts.step.site)
+                self.report(NEVER_SCALED, backward.site, f"{seen}scaled", edit)
 
-    def _unscaled(self, backward: Any, number: int) -> None:
-        self._times[backward.site] += 1
-        if self._times[backward.site] >= 2:
-            self.report_as(
-                self.SCALER_BYPASSED,
-                "error",
-                backward.site,
-                NEVER_SCALED,
-                f"update {number} divided the gradient of batch {backward.number}, whose loss was not scaled",
-                "scaler.scale(loss).backward()",
-            )
+    def _through_scaler(self, step: Site, backward: Site) -> Edit | Cause:
+        """Return ``scaler.step(optimizer)`` for ``optimizer.step()``; the place alone where update() is missing."""
+        scaler, optimizer = receiver(backward, "scale", step), receiver(step, "step")
+        scope = function_around(step)
+        if not scaler or not optimizer or scope is None:
+            return Cause(*step)
+        updated = any(one.lineno > step[1] for one in calls_on(scope, scaler, "update"))
+        edit = replaced(step, f"{optimizer}.step()", f"{scaler}.step({optimizer})") if updated else None
+        return edit or Cause(*step)
+
+
+NEVER_SCALED = Scaling.SCALER_BYPASSED.but(
+    message="scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
+    fix="Multiply the loss first: scaler.scale(loss).backward().",
+)
+
+
+def scaled_loss(backward: Site, step: Site) -> Edit | Cause:
+    """Return ``scaler.scale(loss).backward()`` for ``loss.backward()``, with the scaler of the step in its function."""
+    scaler = receiver(step, "step", backward)
+    return with_loss(backward, f"{scaler}.scale({{}})") if scaler else Cause(*backward)
 
 
 class Autocast(Rule):
     """backward() inside the autocast block."""
 
-    BACKWARD_INSIDE_AUTOCAST = Code("backward-inside-autocast", "08_mixed_precision", "What runs in which type")
+    BACKWARD_INSIDE_AUTOCAST = Code(
+        "backward-inside-autocast",
+        "08_mixed_precision",
+        "What runs in which type",
+        "warning",
+        message="backward() runs inside the autocast block; PyTorch advises against it: backward picks its types by "
+        "itself.",
+        fix="Take backward() out of the `with torch.autocast(...)` block.",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
@@ -102,14 +155,10 @@ class Autocast(Rule):
             return
         self._times[backward.site] += 1
         if (times := self._times[backward.site]) >= 2:
-            self.report_as(
+            self.report(
                 self.BACKWARD_INSIDE_AUTOCAST,
-                "warning",
                 backward.site,
-                "backward() runs inside the autocast block; PyTorch advises against it: backward picks its types by "
-                "itself.",
                 f"{times} backward passes began with autocast on",
-                "# take loss.backward() out of the `with torch.autocast(...)` block",
                 lambda: context_around(self.context.log.path(backward.site), "autocast") or Cause(*backward.site),
             )
 
@@ -117,14 +166,18 @@ class Autocast(Rule):
 class SkippedStep(Rule):
     """A scaler skips a step because of inf or NaN, and the next pass adds to the gradients that it has left.
 
-    How it is known: `scaler.step()` took no step; the gradients that it refused were still there when a later backward
-    pass added to them. Reported at the end, and not where gradients are never cleared at all.
-
     How sure: inf and NaN stay what they are whatever is added, so every later step is skipped until they are cleared:
-    proven, but for the reason why they stay: a warning.
+    proven, but for the reason why they stay: a warning, and not where gradients are never cleared at all.
     """
 
-    SKIPPED_STEP_KEEPS_GRADIENTS = Code("skipped-step-keeps-gradients", "08_mixed_precision")
+    SKIPPED_STEP_KEEPS_GRADIENTS = Code(
+        "skipped-step-keeps-gradients",
+        "08_mixed_precision",
+        severity="warning",
+        message="The scaler skipped a step because of inf or NaN, and the gradients stayed: they spoil every later "
+        "batch until they are cleared.",
+        fix="Call {optimizer}.zero_grad() after every scaler.step(), also if the scaler has skipped the step.",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
@@ -159,23 +212,14 @@ class SkippedStep(Rule):
     def end(self, *, normal: bool) -> None:
         """Say so, unless gradients are never cleared at all."""
         for optimizer, (backward, left) in self._kept.items():
-            if any(code == "missing-zero-grad" for code, _ in self.context.findings):
+            if self.context.has_finding(MissingZeroGrad.MISSING_ZERO_GRAD):
                 return
-            site = self._sites[optimizer]
-            self.report_as(
+            site, name = self._sites[optimizer], self.context.name(optimizer)
+            self.report(
                 self.SKIPPED_STEP_KEEPS_GRADIENTS,
-                "warning",
                 site,
-                "The scaler skipped a step because of inf or NaN, and the gradients stayed: they spoil every later "
-                "batch until they are cleared.",
                 f"batch {backward.number} was added to what batch {left.number} had left after a skipped step; "
-                f"{self._skips[optimizer]} of {self._calls[optimizer]} steps of {self.context.name(optimizer)} were "
-                "skipped",
-                f"{self.context.variable(optimizer)}.zero_grad()  # after every scaler.step(), also if it was skipped",
-                partial(self._place, site, backward.site),
+                f"{self._skips[optimizer]} of {self._calls[optimizer]} steps of {name} were skipped",
+                partial(clear_below, self.context, optimizer, site),
+                optimizer=self.context.variable(optimizer),
             )
-
-    def _place(self, site: Any, backward: Any) -> Cause:
-        """Return the only clearing in the loop around a step, or the pass before which there should be one."""
-        lines = calls_in_loop(site, "zero_grad")
-        return Cause(site[0], lines[0]) if len(lines) == 1 else Cause(*backward)

@@ -8,9 +8,9 @@ from typing import Any
 
 from ...formatting import number_of
 from ..events import MANUAL_UPDATE, NO_SITE
-from ..finding import Cause, Code, Severity
+from ..finding import Code
 from ..source.loop_nesting import loops_around
-from ..source.syntax import source_line
+from ..source.syntax import at
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext
 
@@ -28,46 +28,51 @@ _TRAINING = re.compile(r"epoch|batch|step|iter|loader")
 class OptimizerRemade(Rule):
     """A line that makes a new optimizer over the same parameters again and again, in the loop that trains them.
 
-    How it is known: the same line makes a third optimizer of one kind over the same tensors; each one before it took
-    steps and kept momentum or averages; and the weights are at each first step what the one before has left, so they
-    were not reset for another task or client.
+    How it is known: the same line makes a third optimizer of one kind over the same tensors; each one before it kept
+    momentum or averages; and the weights are at each first step what the one before has left: no other task or client.
 
-    How sure: it is proven that momentum and averages are thrown away. That it is a mistake is very likely where it
-    happens in a loop over epochs or batches. It is a hint where it looks meant: other settings each time, an `if`
-    around it, a loop over tasks, folds or clients, or several epochs for each of them.
+    How sure: proven where each optimizer took a single step, and very likely in a loop over epochs or batches. Nothing
+    is said where it looks meant: other settings each time, an `if` around it, a loop over tasks, folds or clients, or
+    several epochs for each of them.
     """
 
-    OPTIMIZER_REMADE = Code("optimizer-remade", "06_optimizer_step", "Who keeps what")
+    OPTIMIZER_REMADE = Code(
+        "optimizer-remade",
+        "06_optimizer_step",
+        "Who keeps what",
+        "warning",
+        message="This line makes a new optimizer for the same parameters again and again, so momentum and running "
+        "averages are lost each time.",
+        fix="Make the optimizer once, before the loop.",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
         self._settings: dict[Any, set[str]] = {}
+        self._kept: set[Any] = set()  # lines whose optimizers took more than one step
 
     def step(self, facts: StepFacts) -> None:
         """Judge the first step of an optimizer that goes on where another has stopped."""
-        step = facts.step
+        step, made = facts.step, self.context.state.optimizers[facts.step.optimizer]
         if not step.resumes:
+            if facts.number > 1:
+                self._kept.add(made.site)
             return
-        made = self.context.state.optimizers[step.optimizer]
         settings = self._settings.setdefault(made.site, set())
         if len(settings) < _MOST:
             settings.add(made.settings)
         if step.resumes < _REMADE or made.site == NO_SITE or made.own or made.kind in _STATELESS_BY_DESIGN:
             return
         others = len(settings) >= step.resumes  # other ones each time, as in phases of fine-tuning
-        severity: Severity = "hint" if _meant(made.lines, step.lines, others=others) else "warning"
-        line = source_line(made.site).partition("#")[0].strip()
-        name = self.context.name(step.optimizer)
-        self.report_as(
+        if made.site in self._kept and _meant(made.lines, step.lines, others=others):
+            return
+        params = number_of(step.params.bit_count(), "parameter")
+        self.report(
             self.OPTIMIZER_REMADE,
-            severity,
             made.site,
-            "This line makes a new optimizer for the same parameters again and again, so momentum and running averages "
-            "are lost each time.",
-            f"{step.resumes + 1} {made.kind} optimizers ({made.settings.partition(', ')[0]}) over the same "
-            f"{number_of(step.params.bit_count(), 'parameter')}, the last before backward pass "
-            f"{self.context.state.newest}",
-            f"{line if line.endswith(')') else f'{name} = ...'}  # once, before the loop",
+            f"{step.resumes + 1} {made.kind} optimizers ({made.settings.partition(', ')[0]}) over the same {params}, "
+            f"the last before backward pass {self.context.state.newest}",
+            at(made.site),
         )
 
 
@@ -84,66 +89,70 @@ def _meant(made: tuple[Any, ...], stepped: tuple[Any, ...], *, others: bool) -> 
 class SharedParams(Rule):
     """Two optimizers that hold the same parameters and take turns in stepping them.
 
-    How it is known: their parameters overlap, and each has stepped after the other at least twice. Optimizers that hand
-    their step on to another one, as SAM or a wrapper does, are left out, and so are those that are used one after the
-    other.
-
-    How sure: the numbers are certain; that it is a mistake is not, since InfoGAN does so on purpose: a hint.
+    How sure: where a net gets gradients and is in no optimizer, one of the two holds the wrong net: a warning. Where
+    both hold exactly the same, it may be meant, as in an adversarial autoencoder: a hint. Nothing is said of others,
+    nor of optimizers that hand their step on to another one, as SAM does.
     """
 
-    PARAMS_IN_TWO_OPTIMIZERS = Code("params-in-two-optimizers", "06_optimizer_step")
+    PARAMS_IN_TWO_OPTIMIZERS = Code(
+        "params-in-two-optimizers",
+        "06_optimizer_step",
+        severity="hint",
+        message="{optimizer} and {other} hold the same parameters and take turns in stepping them.",
+        fix="If it is not meant so, keep one of the two optimizers.",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
-        self._others: dict[int, list[int]] = {}
-        self._newest: dict[frozenset[int], int] = {}  # two optimizers -> which of them has stepped last
-        self._turns: Counter[frozenset[int]] = Counter()
-
-    def made(self, event: Any) -> None:
-        """Note which optimizers share parameters with a new one."""
-        number, state = event.optimizer, self.context.state
-        for other in self._others.pop(number, ()):  # of another one that had its number
-            self._others[other].remove(number)
-            pair = frozenset((number, other))
-            self._newest.pop(pair, None)
-            self._turns.pop(pair, None)
-        self._others[number] = []
-        if event.own or number == MANUAL_UPDATE:
-            return
-        for other, params in state.params_of.items():
-            alike = other in state.optimizers and not state.optimizers[other].own
-            if other not in (number, MANUAL_UPDATE) and alike and params & event.params:
-                self._others[number].append(other)
-                self._others.setdefault(other, []).append(number)
+        self._at: dict[int, int] = {}  # optimizer -> how many steps of all there were when it has stepped last
+        self._turns: Counter[tuple[int, int]] = (
+            Counter()
+        )  # two that share parameters: how often one was after the other
+        self._reached: Counter[int] = Counter()  # optimizer -> parameters of the passes that it has used
 
     def step(self, facts: StepFacts) -> None:
-        """Count how often this one takes turns with others that share its parameters."""
-        number = facts.step.optimizer
-        for other in self._others.get(number, ()):
-            pair = frozenset((number, other))
-            if self._newest.get(pair, number) != number:
-                self._turns[pair] += 1
-            self._newest[pair] = number
+        """Count how often this optimizer steps after another one, and note what its losses reach."""
+        number, params_of = facts.step.optimizer, self.context.state.params_of
+        before = self._at.get(number, 0)
+        for other, at_step in self._at.items():
+            if at_step > before and params_of[other] & facts.step.params:
+                self._turns[other, number] += 1
+        self._at[number] = max(self._at.values(), default=0) + 1
+        for backward in facts.fresh:
+            self._reached[number] |= backward.added
 
     def end(self, *, normal: bool) -> None:
-        """Tell of those that took turns at least twice."""
-        for pair, turns in self._turns.items():
-            if turns >= 4:
-                self._tell(*sorted(pair))
+        """Tell of those that share parameters and took turns at least twice."""
+        context, state = self.context, self.context.state
+        alike = {number for number, made in state.optimizers.items() if not made.own and number != MANUAL_UPDATE}
+        for (first, second), turns in self._turns.items():
+            if not {first, second} <= alike or min(turns, self._turns[second, first]) < 2:
+                continue
+            same = state.params_of[first] & state.params_of[second]
+            left = self._reached[second] & ~state.covered() if same else 0
+            left &= ~context.log.index.weights_ever_written(left)
+            net = context.part_name(left)
+            if net and any(model.params and not model.params & ~left for model in context.log.models.all()):
+                words = {
+                    "message": "{optimizer} and {other} hold the same parameters; {net}, which gets gradients from the "
+                    "losses of {optimizer}, is in no optimizer and never learns.",
+                    "fix": "Give {optimizer} the parameters of {net} instead.",
+                }
+                self._say(self.PARAMS_IN_TWO_OPTIMIZERS.but(severity="warning", **words), second, first, net)
+            elif first < second and state.params_of[first] == state.params_of[second]:
+                self._say(self.PARAMS_IN_TWO_OPTIMIZERS, second, first, net)
 
-    def _tell(self, first: int, second: int) -> None:
+    def _say(self, code: Code, optimizer: int, other: int, net: str) -> None:
         state, name = self.context.state, self.context.full_name
-        site = state.optimizers[second].site
-        own, other = state.params_of[second], state.params_of[first]
-        self.report_as(
-            self.PARAMS_IN_TWO_OPTIMIZERS,
-            "hint",
-            site if site != NO_SITE else state.sites[second],
-            "Two optimizers hold the same parameters and both step them, each with its own learning rate and averages.",
-            f"{name(second)} shares {(own & other).bit_count()} of its "
-            f"{number_of(own.bit_count(), 'parameter')} with "
-            f"{name(first)}; they took {state.steps.get(second, 0)} and {state.steps.get(first, 0)} steps",
-            f"{self.context.variable(second)} = ...  # give it only the parameters that "
-            f"{self.context.variable(first)} does not hold",
-            Cause(*site) if site != NO_SITE else None,
+        site, own = state.optimizers[optimizer].site, state.params_of[optimizer]
+        self.report(
+            code,
+            site if site != NO_SITE else state.sites[optimizer],
+            f"{name(optimizer)} shares {(own & state.params_of[other]).bit_count()} of its "
+            f"{number_of(own.bit_count(), 'parameter')} with {name(other)}; "
+            f"they took {state.steps.get(optimizer, 0)} and {state.steps.get(other, 0)} steps",
+            at(site),
+            optimizer=name(optimizer),
+            other=name(other),
+            net=net,
         )

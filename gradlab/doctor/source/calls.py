@@ -120,12 +120,17 @@ def loss_above(site: Site) -> str:
 
 
 def condition_around(path: Iterable[Site]) -> Cause | None:
-    """Return the test of the ``if`` that a line, or else the call that leads to it, depends on."""
+    """Return the test that a line, or else the call that leads to it, depends on; of several, the one with a ``%``."""
     for site in path:
-        for one in statements_around(site, ast.If):
-            if isinstance(one, ast.If) and any(isinstance(part, ast.Compare) for part in ast.walk(one.test)):
-                return node_place(site[0], one.test)
+        tests = [one.test for one in statements_around(site, ast.If)]  # type: ignore[attr-defined]  # an If
+        compared = [test for test in tests if any(isinstance(one, _COUNTS) for one in ast.walk(test))]
+        rest = [test for test in compared if any(isinstance(one, ast.Mod) for one in ast.walk(test))]
+        if compared:
+            return only(node_place(site[0], test) for test in (rest or compared))
     return None
+
+
+_COUNTS = (ast.Eq, ast.GtE, ast.Gt, ast.LtE, ast.Lt)
 
 
 def end_of_function(site: Site) -> Cause | None:
@@ -138,16 +143,6 @@ def first_in_loop(site: Site) -> Cause | None:
     """Return the first statement of the innermost loop that a line is in."""
     loops = statements_around(site, (ast.For, ast.While))
     return node_place(site[0], loops[0].body[0]) if loops else None  # type: ignore[attr-defined]  # loops have bodies
-
-
-def conditional_call(site: Site, method: str) -> Cause | None:
-    """Return the test of the ``if`` around a call of a method in the function that a line is in."""
-    scope = function_around(site)
-    return only(
-        node_place(site[0], node.test)
-        for node in (own_nodes(scope) if scope is not None else ())
-        if isinstance(node, ast.If) and any(method_calls(node, method))
-    )
 
 
 def context_around(path: Sequence[Site], word: str) -> Cause | None:
@@ -178,24 +173,6 @@ def _meaning(expression: ast.expr, site: Site) -> str:
         if isinstance(node, ast.Assign) and any(ast.unparse(target) == words for target in node.targets):
             words += " " + ast.unparse(node.value)
     return words
-
-
-def calls_in_loop(site: Site, method: str) -> list[int]:
-    """Return the lines that call a method of this name in the outermost loop around a line, or in its function."""
-    function = function_around(site)
-    if function is None:
-        return []
-    loops = [
-        one
-        for one in ast.walk(function)
-        if isinstance(one, (ast.For, ast.While)) and one.lineno <= site[1] <= (one.end_lineno or 0)
-    ]
-    around = min(loops, key=lambda one: one.lineno, default=function)
-    return sorted(
-        node.lineno
-        for node in ast.walk(around)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == method
-    )
 
 
 def calls_named(file: str, words: tuple[str, ...], line: int = 0) -> list[Cause]:

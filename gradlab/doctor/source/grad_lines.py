@@ -1,48 +1,68 @@
-"""Lines that read, write or clear ``.grad``, and that write to ``.data``."""
+"""Lines that step, clear and scale in the learner's own words, and lines that read or write ``.grad``."""
 
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 
 from ..events import NO_SITE, Site
-from ..finding import Cause
-from .calls import called_name
-from .syntax import FUNCTIONS, function_around, node_place, syntax_tree
+from ..finding import Cause, Edit
+from .syntax import FUNCTIONS, dotted, function_around, method_calls, own_nodes, source_line, syntax_tree
 
 
 def updates_by_hand(site: Site) -> Site:
-    """Return the line that moves weights by their gradients in the file of another line, or that line itself."""
+    """Return the line that moves weights by their gradients in the file of another line; else that one."""
+    return _line_of(site, _moves_weights)
+
+
+def clears_by_hand(site: Site) -> Site:
+    """Return the line that clears ``.grad`` itself in the file of another line; else that one."""
+    return _line_of(site, _clears_grad)
+
+
+def _line_of(site: Site, wanted: Callable[[ast.AST], bool]) -> Site:
     tree = syntax_tree(site[0]) if site != NO_SITE else None
-    for node in ast.walk(tree) if tree is not None else ():
-        target: ast.AST | None = None
-        if isinstance(node, ast.AugAssign):
-            target = node.target
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
-            target = node.func.value
-        elif isinstance(node, ast.Assign):
-            target = node.targets[0]
-        if target is None or mentions_grad(target):
-            continue
-        if mentions_grad(node):
-            return site[0], node.lineno  # type: ignore[attr-defined]  # all three kinds have a line
-    return site
+    line = _first_line(tree, wanted) if tree is not None else 0
+    return (site[0], line) if line else site
+
+
+@lru_cache(maxsize=64)  # the log asks at every update
+def _first_line(tree: ast.Module, wanted: Callable[[ast.AST], bool]) -> int:
+    """Return the first of such lines; 0 if there is none, or if several functions have some."""
+    found = [scope for scope in ast.walk(tree) if isinstance(scope, (ast.Module, *FUNCTIONS))]
+    lines = [[one.lineno for one in own_nodes(scope) if wanted(one)] for scope in found]  # type: ignore[attr-defined]
+    some = [one for one in lines if one]
+    return min(some[0]) if len(some) == 1 else 0
 
 
 _MOVES = ("sub_", "add_", "copy_", "addcmul_", "addcdiv_")
 
 
-def clears_by_hand(site: Site) -> Site:
-    """Return the line that clears ``.grad`` itself in the file of another line, or that line if there is none."""
-    tree = syntax_tree(site[0]) if site != NO_SITE else None
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant) and node.value.value is None:
-            target = node.targets[0]
-            if isinstance(target, ast.Attribute) and target.attr == "grad":
-                return site[0], node.lineno
-        named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "zero_"
-        if named and mentions_grad(node):
-            return site[0], node.lineno  # type: ignore[attr-defined]  # a call has a line
-    return site
+def _moves_weights(node: ast.AST) -> bool:
+    target: ast.AST | None = None
+    if isinstance(node, ast.AugAssign):
+        target = node.target
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
+        target = node.func.value
+    elif isinstance(node, ast.Assign):
+        target = node.targets[0]
+    return target is not None and not mentions_grad(target) and mentions_grad(node)
+
+
+def _clears_grad(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assign):
+        target, value = node.targets[0], node.value
+        cleared = isinstance(value, ast.Constant) and value.value is None
+        return cleared and isinstance(target, ast.Attribute) and target.attr == "grad"
+    named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "zero_"
+    return named and mentions_grad(node)
+
+
+def mentions_grad(node: ast.AST) -> bool:
+    """Does an expression read or write ``.grad``?"""
+    return any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(node))
 
 
 def reads_gradient_of_an_input(site: Site) -> bool:
@@ -57,11 +77,8 @@ def reads_gradient_of_an_input(site: Site) -> bool:
         for name in ast.walk(loop.target)
         if isinstance(name, ast.Name)
     }
-    cleared = {
-        node.func.value
-        for node in ast.walk(around)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "zero_"
-    } | {node.left for node in ast.walk(around) if isinstance(node, ast.Compare)}
+    cleared = {call.func.value for call in method_calls(around, "zero_")}  # type: ignore[attr-defined]  # an Attribute
+    cleared |= {node.left for node in ast.walk(around) if isinstance(node, ast.Compare)}
     cleared |= {one.value for one in cleared if isinstance(one, ast.Attribute) and one.attr == "data"}
     return any(
         isinstance(node, ast.Attribute)
@@ -74,56 +91,89 @@ def reads_gradient_of_an_input(site: Site) -> bool:
     )
 
 
-def first_step_between(first: Site, second: Site) -> int:
-    """Return the line between two others that calls SAM's first step, or something told not to clear; 0 if none."""
-    tree = syntax_tree(first[0]) if first[0] == second[0] else None
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Call) and first[1] <= node.lineno <= second[1]:
-            keeps = any(one.arg == "zero_grad" and ast.unparse(one.value) == "False" for one in node.keywords)
-            if keeps or ast.unparse(node.func).endswith("first_step"):
-                return node.lineno
-    return 0
-
-
-def mentions_grad(node: ast.AST) -> bool:
-    """Does an expression read or write ``.grad``?"""
-    return any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(node))
-
-
-def data_write(site: Site) -> Cause | None:
-    """Return a write to ``.data`` in the loop, or else the function, that a line is in, or in what that calls."""
-    function = function_around(site)
-    if function is None:
+def statement_at(site: Site) -> ast.stmt | None:
+    """Return the statement at a line, if it is a simple one that has its lines for itself."""
+    scope = function_around(site)
+    found = [one for one in own_nodes(scope) if isinstance(one, ast.stmt) and _spans(one, site[1])] if scope else []
+    statement = max(found, key=lambda one: (one.lineno, one.col_offset), default=None)
+    if statement is None or hasattr(statement, "body"):
         return None
-    loops = [one for one in ast.walk(function) if isinstance(one, (ast.For, ast.While))]
-    around = [one for one in loops if one.lineno <= site[1] <= (one.end_lineno or 0)]
-    if not around and isinstance(function, ast.Module):
-        return None
-    outermost = min(around, key=lambda one: one.lineno, default=function)
+    return None if source_line((site[0], statement.lineno))[: statement.col_offset].strip() else statement
+
+
+def _spans(node: ast.stmt | ast.For, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)
+
+
+def name_at(site: Site, names: Iterable[str]) -> str:
+    """Return the first of an object's names that a line can use: the functions around it write it, too; else ""."""
     tree = syntax_tree(site[0])
-    called = {called_name(node) for node in ast.walk(outermost)} - {""}
-    helpers = (
-        [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS) and one.name.lower() in called] if tree else []
-    )
-    scopes = (outermost, *helpers)
-    nodes = [node for scope in scopes for node in ast.walk(scope) if isinstance(node, (ast.expr, ast.stmt))]
-    found = [(usual, node) for node in nodes if (usual := _writes_data(node)) is not None]
-    return node_place(site[0], min(found, key=lambda one: (one[0], one[1].lineno))[1]) if found else None
+    functions = [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS) and _spans(one, site[1])] if tree else []
+    scopes = [*sorted(functions, key=lambda one: -one.lineno), *([tree] if tree else [])]
+    for name in names:
+        root = re.split(r"\W", name)[0]
+        for scope in scopes:
+            nodes = list(own_nodes(scope))
+            bound = [one.lineno for one in nodes if _binds(one, root)]  # type: ignore[attr-defined]  # names have lines
+            if any(isinstance(one, _NAMED) and ast.unparse(one) == name for one in nodes):
+                late = scope is scopes[0] and bound and min(bound) > site[1]
+                if not late and not any(_binds_elsewhere(one, root, site[1]) for one in nodes):
+                    return name
+            if bound:
+                break
+    return ""
 
 
-def _writes_data(node: ast.expr | ast.stmt) -> int | None:
-    """Return how usual a write to ``.data`` is: 0 not at all, 1 an update by hand, 2 a clamp; None if it is none."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr.endswith("_"):
-        target: ast.AST = node.func.value
-        usual = 2 if node.func.attr.startswith("clamp") else 1 if node.func.attr == "copy_" else 0
-    elif isinstance(node, (ast.Assign, ast.AugAssign)):
-        target, usual = node.targets[0] if isinstance(node, ast.Assign) else node.target, 0
-    else:
+_NAMED = (ast.Name, ast.Attribute, ast.Subscript, ast.arg)
+
+
+def _binds(node: ast.AST, name: str) -> bool:
+    if isinstance(node, ast.arg):
+        return node.arg == name
+    return isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+
+
+def _binds_elsewhere(node: ast.AST, name: str, line: int) -> bool:
+    """Is a name the variable of a loop that a line is not in?"""
+    loop = isinstance(node, ast.For) and not _spans(node, line)
+    return (loop or isinstance(node, ast.comprehension)) and any(_binds(one, name) for one in ast.walk(node.target))  # type: ignore[attr-defined]
+
+
+def call_at(site: Site, method: str) -> ast.Call | None:
+    """Return the only call of a method in the statement at a line."""
+    statement = statement_at(site)
+    calls = list(method_calls(statement, method)) if statement is not None else []
+    return calls[0] if len(calls) == 1 else None
+
+
+def receiver(site: Site, method: str, other: Site | None = None) -> str:
+    """Return ``scaler`` for ``scaler.step(optimizer)`` at a line; "" if it is no name, or not for another line, too."""
+    call = call_at(site, method)
+    here = other is None or function_around(site) is function_around(other)
+    return dotted(call.func.value) if call is not None and here else ""  # type: ignore[attr-defined]  # an Attribute
+
+
+def calls_on(scope: ast.AST, name: str, *methods: str) -> list[ast.Call]:
+    """Return a function's own calls of methods of an object, by its name."""
+    calls = [node for node in own_nodes(scope) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    return [one for one in calls if one.func.attr in methods and dotted(one.func.value) == name]  # type: ignore[attr-defined]
+
+
+def with_loss(site: Site, words: str) -> Edit | Cause:
+    """Return ``loss.backward()`` with other words for its loss, such as "{} / 4"; the place if it is no such line."""
+    statement, call = statement_at(site), call_at(site, "backward")
+    if call is None or not isinstance(statement, ast.Expr) or statement.value is not call:
+        return Cause(*site)
+    loss: ast.expr = call.func.value  # type: ignore[attr-defined]  # an Attribute
+    scale = ast.unparse(loss.func) if isinstance(loss, ast.Call) and ast.unparse(loss.func).endswith(".scale") else ""
+    changed = words.format(f"({ast.unparse(loss.args[0] if scale else loss)})")  # type: ignore[attr-defined]  # a Call
+    arguments = ast.unparse(call).removeprefix(ast.unparse(call.func))
+    return Edit(Cause(*site), ast.unparse(ast.parse(f"{scale}({changed}).backward{arguments}")))
+
+
+def replaced(site: Site, old: str, new: str) -> Edit | None:
+    """Return a line with other words in one place; None if it has the old ones not once, or goes on below."""
+    statement, code = statement_at(site), source_line(site).partition("  #")[0].strip()
+    if statement is None or statement.end_lineno != statement.lineno or code.count(old) != 1:
         return None
-    while isinstance(target, ast.Subscript) or (
-        isinstance(target, ast.Call) and isinstance(target.func, ast.Attribute)
-    ):
-        target = target.value if isinstance(target, ast.Subscript) else target.func.value  # type: ignore[attr-defined]
-    if not isinstance(target, ast.Attribute) or target.attr != "data" or mentions_grad(target):
-        return None
-    return max(usual, 1) if mentions_grad(node) else usual
+    return Edit(Cause(*site), code.replace(old, new))

@@ -10,7 +10,8 @@ from ..events import bit_positions
 from .param_index import ParamIndex
 
 _LOOKS = 32  # at the beginning; afterwards only if something was found
-_PARAMS, _ELEMENTS = 4, 8
+_PARAMS, _ELEMENTS = 4, 8  # of each of so many optimizers
+_OPTIMIZERS = 64
 _Mark = tuple[int, str]  # version, and the first values in words: NaN equals itself there
 
 
@@ -28,10 +29,11 @@ class WeightMarks:
 
     def settle(self, params: int) -> None:
         """Take the weights of some parameters as they are now: an optimizer has moved them."""
-        if not self.looks:
-            return
-        if params not in self._known:
+        if params not in self._known and len(self._known) < _OPTIMIZERS:
             self._known.add(params)
+            if not self.looks:
+                self.looks = _LOOKS  # for what a new optimizer brings
+                self._look(-1)
             numbers = bit_positions(params)
             last = max(1, len(numbers) - 1)
             for number in (
@@ -39,7 +41,8 @@ class WeightMarks:
             ):
                 self._marks[number] = (0, "")
                 self.sampled |= 1 << number
-        self._look(params)
+        if self.looks:
+            self._look(params)
 
     def moved(self, *, inside: bool) -> int:
         """Return those of the sample that were written to since they were looked at last.

@@ -1,7 +1,6 @@
 # Two models in turn: train_batch() takes opt, but clears the global optimizer, which is that of the first model.
 # source: PacktPublishing/Modern-Computer-Vision-with-PyTorch-2E#7
 # expect: missing-zero-grad
-# cause: another line (it names the backward() that a clearing is missing before)
 import numpy as np
 import torch
 import torch.nn as nn
@@ -27,9 +26,9 @@ def get_model(batch_norm):
 
 def train_batch(x, y, model, opt, loss_fn):
     model.train()
-    batch_loss = loss_fn(model(x), y)
-    batch_loss.backward()
-    opt.step()  # <- missing-zero-grad
+    batch_loss = loss_fn(model(x), y)  # <- cause
+    batch_loss.backward()  # <- cause
+    opt.step()  # <- missing-zero-grad, cause
     optimizer.zero_grad()  # <- cause
     return batch_loss.item()
 

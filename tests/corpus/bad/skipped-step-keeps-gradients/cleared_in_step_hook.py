@@ -35,7 +35,7 @@ for step in range(24):
         predicted = model(noisy, t)
     loss = nn.functional.mse_loss(predicted.float(), noise)
     scaler.scale(loss).backward()  # <- cause
-    scaler.step(optimizer)  # <- skipped-step-keeps-gradients
+    scaler.step(optimizer)  # <- skipped-step-keeps-gradients, cause
     scaler.update()  # <- cause
     if step % 6 == 0:
         print(f"step {step}: loss {loss.item():.4f}, loss scale {scaler.get_scale():.4g}")

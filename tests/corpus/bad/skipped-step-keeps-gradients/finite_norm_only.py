@@ -27,7 +27,7 @@ def train_one_epoch(model, optimizer, scheduler, iterator, scaler, accum_grad=2,
             scaler.unscale_(optimizer)
             grad_norm = nn.utils.clip_grad_norm_(model.parameters(), max_norm=grad_clip)
             finite = bool(torch.isfinite(grad_norm))
-            scaler.step(optimizer)  # <- skipped-step-keeps-gradients
+            scaler.step(optimizer)  # <- skipped-step-keeps-gradients, cause
             scaler.update()
             if not finite:  # <- cause
                 logging.info("The grad norm is %s. Skipping updating the model.", grad_norm)

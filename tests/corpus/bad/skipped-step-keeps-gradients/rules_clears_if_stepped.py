@@ -17,7 +17,7 @@ for update in range(12):
         loss = nn.functional.mse_loss(model(x).float(), x.sum(1, keepdim=True))
     scaler.scale(loss).backward()
     scale = scaler.get_scale()
-    scaler.step(optimizer)  # <- skipped-step-keeps-gradients
+    scaler.step(optimizer)  # <- skipped-step-keeps-gradients, cause
     scaler.update()
     if scaler.get_scale() >= scale:
         optimizer.zero_grad()  # <- cause

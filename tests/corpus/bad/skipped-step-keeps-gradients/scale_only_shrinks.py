@@ -19,7 +19,7 @@ class Trainer:
         loss = nn.functional.mse_loss(pred.float(), y)
         self.scaler.scale(loss).backward()
         scale_before = self.scaler.get_scale()
-        self.scaler.step(self.opt)  # <- skipped-step-keeps-gradients
+        self.scaler.step(self.opt)  # <- skipped-step-keeps-gradients, cause
         self.scaler.update()
         stepped = self.scaler.get_scale() >= scale_before
         if stepped:  # <- cause
