@@ -20,27 +20,39 @@ from .syntax import (
 )
 
 
-def without_brackets(files: Iterable[str], method: str) -> Cause | None:
-    """Return the place of ``optimizer.step`` as a statement of its own: it does nothing."""
+def without_brackets(files: Iterable[str], method: str, names: Collection[str] = ()) -> Cause | None:
+    """Return the place of ``optimizer.step`` as a statement of its own: it does nothing.
+
+    With ``names``, it counts only on one of these, such as "optimizer" or "self.optimizer".
+    """
     return only(
         node_place(file, node.value)
         for file in set(files)
         if (tree := syntax_tree(file)) is not None
         for node in ast.walk(tree)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute) and node.value.attr == method
+        if is_named(node.value.value, names)
     )
 
 
-def never_reached(files: Iterable[str], method: str, reached: Collection[Site]) -> Cause | None:
-    """Return the ``if`` around the only call of a method that no event has come from."""
+def never_reached(
+    files: Iterable[str], method: str, reached: Collection[Site], names: Collection[str] = ()
+) -> Cause | None:
+    """Return the ``if`` around the only call of a method, on one of ``names``, that no event has come from."""
     found = []
     for file in set(files):
         tree = syntax_tree(file)
         for call in method_calls(tree, method) if tree is not None else ():
-            if (file, call.lineno) not in reached:
+            if (file, call.lineno) not in reached and is_named(call.func.value, names):  # type: ignore[attr-defined]
                 ifs = statements_around((file, call.lineno), ast.If)
                 found.append(node_place(file, ifs[0].test) if ifs else None)  # type: ignore[attr-defined]  # an If
     return found[0] if len(found) == 1 else None
+
+
+def is_named(node: ast.AST, names: Collection[str]) -> bool:
+    """Is an expression one of some names, or the same attribute of something else? True where no names are given."""
+    last = ast.unparse(node).split(".")[-1]
+    return not names or any(name.split(".")[-1] == last for name in names)
 
 
 def condition_around(path: Iterable[Site]) -> Cause | None:
