@@ -221,12 +221,10 @@ class SchedulePlan:
     """Steps that it plans for, or for which it waits until it changes anything; 0 if it is not known."""
     halves: bool = False
     """Does it go up again after so many steps, as a cosine does?"""
-    made: tuple[Site, ...] = ()
-    """The learner's lines that have made it, the innermost first."""
-    called: tuple[Site, ...] = ()
-    """Those that step it."""
+    nested: bool = False
+    """Does it step in a loop in a loop of the learner's, both run in its life?"""
     epochs: int = 0
-    """How often the loop around the loop that steps it runs; 0 if it is not known, or if there is none."""
+    """How often the outer one runs; 0 if it is not known."""
 
 
 @dataclass(slots=True, eq=False)
