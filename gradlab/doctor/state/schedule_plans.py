@@ -18,7 +18,7 @@ from ..frames import call_chain, call_lines
 from ..source.loop_nesting import loops_around
 
 _MOST = 256
-_LENGTHS = ("total_steps", "T_max", "total_iters", "total_size", "step_size")
+_LENGTHS = ("total_steps", "T_max", "total_iters", "step_size")
 _NAMED_AS_LENGTH = re.compile(r"total|max|training|num_(steps|iter|updates)|t_max", re.IGNORECASE)
 _VALUES = (ast.Expression, ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.operator, ast.Load)
 
@@ -42,7 +42,8 @@ class SchedulePlans:
         if plan is None or reference is None or reference() is not scheduler:
             if len(self._plans) >= _MOST:
                 self._plans.clear()
-            plan = SchedulePlan(type(scheduler).__name__, planned_length(scheduler), hasattr(scheduler, "T_max"))
+            last = getattr(scheduler, "_schedulers", [scheduler])[-1]
+            plan = SchedulePlan(type(scheduler).__name__, planned_length(scheduler), hasattr(last, "T_max"))
             plan.nested, plan.epochs = self._loops(scheduler, call_chain(frame))
             self._plans[id(scheduler)] = weakref.ref(scheduler), plan
         return plan
