@@ -64,18 +64,6 @@ def condition_around(path: Iterable[Site]) -> Cause | None:
     return None
 
 
-def end_of_function(site: Site) -> Cause | None:
-    """Return the last statement of the function that a line is in; None in a file's own code."""
-    scope = function_around(site)
-    return node_place(site[0], scope.body[-1]) if isinstance(scope, FUNCTIONS) else None
-
-
-def first_in_loop(site: Site) -> Cause | None:
-    """Return the first statement of the innermost loop that a line is in."""
-    loops = statements_around(site, (ast.For, ast.While))
-    return node_place(site[0], loops[0].body[0]) if loops else None  # type: ignore[attr-defined]  # loops have bodies
-
-
 def conditional_call(site: Site, method: str) -> Cause | None:
     """Return the test of the ``if`` around a call of a method in the function that a line is in."""
     scope = function_around(site)

@@ -62,6 +62,11 @@ class ModuleIndex:
             model.refresh(module, self._index)
         return model
 
+    def module(self, key: int) -> nn.Module | None:
+        """Return the module of an identity; None if it was never called, or is gone."""
+        model = self._models.get(key)
+        return model.module() if model is not None else None
+
     def all(self) -> list[WatchedModule]:
         """Return all models, those that are alive looked at once more."""
         for model in self._models.values():
