@@ -38,14 +38,13 @@ class EvalLeftOn(Rule):
         super().__init__(context)
         self._trained: set[int] = set()  # modules that were trained in training mode
         self._eval: dict[int, Site] = {}  # module -> where it was put into evaluation mode
-        self._switched: set[int] = set()  # modules that were put there again, or into training mode
+        self._evaluated: set[int] = set()  # modules that were called without gradients since
         self._calls: list[Any] = []
         self._updates = 0
 
     def mode(self, event: Any) -> None:
         """Remember where evaluation mode was switched on."""
-        if event.training or event.module in self._eval:
-            self._switched.add(event.module)
+        self._evaluated.discard(event.module)
         if event.training:
             self._eval.pop(event.module, None)
             self._updates = 0
@@ -57,6 +56,8 @@ class EvalLeftOn(Rule):
         if event.grad and event.params:
             self._calls.append(event)
             del self._calls[:-16]
+        elif not event.training:
+            self._evaluated.add(event.module)
 
     def step(self, facts: StepFacts) -> None:
         """Was this update computed in evaluation mode, although earlier ones were not?"""
@@ -84,11 +85,11 @@ class EvalLeftOn(Rule):
             seen = f"{self._updates} updates in evaluation mode without a train(); earlier ones were in training mode"
             self.report(self.EVAL_MODE_LEFT_ON, where if where[1] else call.site, seen, edit, kind=call.eval_kind)
         elif all_of_it and ".eval()" in source_line(where):  # else a part is trained, or a library has done it
-            # once, and with nothing but normalisation: statistics of a trained model are kept, perhaps
-            meant = _NORM in call.eval_kind and call.module not in self._switched
+            # eval() for training itself keeps the statistics of a trained model, perhaps
+            meant = _NORM in call.eval_kind and call.module not in self._evaluated and len(sites) == 1
             seen = f"{self._updates} updates after eval(), none in training mode"
-            severity = "hint" if meant else None
-            self.report(self.NEVER_IN_TRAINING, where, seen, edit, severity=severity, kind=call.eval_kind)
+            code = self.NEVER_IN_TRAINING.but(severity="hint") if meant else self.NEVER_IN_TRAINING
+            self.report(code, where, seen, edit, kind=call.eval_kind)
 
     def _edit(self, where: Site, call: Site, names: set[str]) -> Edit | Cause | None:
         """Return ``model.train`` with brackets, or where ``model.train()`` is missing."""
@@ -102,13 +103,10 @@ class EvalLeftOn(Rule):
 
 def _model_names(context: RuleContext, module: int) -> set[str]:
     """Return the names that a called model has in the learner's functions, and that no other one has, too."""
-    known, names = context.log.models.module(module), context.log.names.params
-    for inner, param in known.named_parameters() if known is not None else ():
-        bit = context.log.index.known_bits([param])
-        full = names.get(bit.bit_length() - 1, [])
-        own = [name for name in full if sum(name in others for others in names.values()) == 1]
-        return {name.removesuffix(f".{inner}") for name in own if name.endswith(f".{inner}")}
-    return set()
+    inner, first = context.log.models.first_param(module)
+    known = context.log.names.params
+    own = [name for name in context.all_names(first) if sum(name in others for others in known.values()) == 1]
+    return {name.removesuffix(f".{inner}") for name in own if name.endswith(f".{inner}")}
 
 
 class ValidationInTrainMode(Rule):

@@ -40,15 +40,21 @@ def train_place(put: tuple[Site, ...], trained: tuple[Site, ...]) -> Cause | Non
         one = next((site for site in put if site[0] == call[0] and function_around(site) is scope), None)
         if one is None or scope is None:
             continue
-        around = next((loop for loop in statements_around(call, LOOPS) if _holds(loop, one[1])), scope)
-        body: list[ast.stmt] = around.body  # type: ignore[attr-defined]  # loops, functions and files have one
-        at, after = (next((n for n, part in enumerate(body) if _holds(part, line)), -1) for line in (call[1], one[1]))
+        for block in (*statements_around(call, (*_BLOCKS, ast.If, ast.Try)), scope):
+            body: list[ast.stmt] = block.body  # type: ignore[attr-defined]  # blocks, functions and files have one
+            at, after = _index(body, call[1]), _index(body, one[1])
+            if at >= 0 and after >= 0:
+                break
         inline = one == put[0]  # then what lies between may need evaluation mode, too
         start = at if inline and after < at else after + 1 if after < at else 0
-        if at < 0 or at == after or start == 0 and isinstance(around, ast.Module):
+        if at < 0 or at == after or (start == 0 and isinstance(block, (ast.Module, ast.If))):
             return None
         return Cause(call[0], body[start].lineno, insert="above")
     return None
+
+
+def _index(body: list[ast.stmt], line: int) -> int:
+    return next((number for number, part in enumerate(body) if _holds(part, line)), -1)
 
 
 def validation_place(call: Site, training: Collection[Site]) -> Cause:
