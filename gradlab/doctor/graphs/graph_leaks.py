@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -81,55 +80,31 @@ _KEY = "gradlab.evaluated"
 _MOST_WAITING, _MOST_LINES = 32, 64
 
 
-@dataclass
-class EvaluatedLine:
-    """A line that calls a model in evaluation mode, with gradients on."""
-
-    params: int
-    """Parameters of the model."""
-    wasted: int = 0
-    """How many of its graphs nothing has used."""
-    row: int = 0
-    """Graphs that it has built since something went back through any graph."""
-    in_a_row: int = 0
-    """The most that it has built so."""
-
-
 class UnusedGraphs:
-    """Counts them for each line of the learner's."""
+    """Counts the graphs of calls in evaluation mode that nothing has used, for each line of the learner's."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[weakref.ref[Token], Site]] = []
         self.uses = 0
         """How often something went back through a graph, ``autograd.grad`` included."""
-        self.lines: dict[Site, EvaluatedLine] = {}
+        self.wasted: Counter[Site] = Counter()
+        """Line -> graphs that were gone when a later call built one, and nothing had used any graph in between."""
 
-    def built(self, result: Any, site: Site, params: int) -> None:
+    def built(self, result: Any, site: Site) -> None:
         """Follow the graph of what a model returns, from a call in evaluation mode."""
-        self._sweep()
         parts = (
             result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else [result]
         )
         node: Any = next((one.grad_fn for one in parts if isinstance(one, Tensor) and one.grad_fn is not None), None)
-        if node is None or (site not in self.lines and len(self.lines) >= _MOST_LINES):
+        if node is None:
             return
+        gone = [line for reference, line in self._waiting if reference() is None]
+        self.wasted.update(line for line in gone if line in self.wasted or len(self.wasted) < _MOST_LINES)
+        self._waiting = [one for one in self._waiting if one[0]() is not None][-_MOST_WAITING:]
         node.metadata[_KEY] = token = Token(0)
-        self._waiting = [*self._waiting[-_MOST_WAITING:], (weakref.ref(token), site)]
-        line = self.lines.setdefault(site, EvaluatedLine(params))
-        line.params, line.row = params, line.row + 1
-        line.in_a_row = max(line.row, line.in_a_row)
+        self._waiting.append((weakref.ref(token), site))
 
     def settle(self) -> None:
-        """Something goes back through a graph, or the watch ends: whichever of them lives may be the one."""
+        """Something goes back through a graph: whichever of them lives may be the one."""
         self.uses += 1
-        if self._waiting:
-            self._sweep()
-            self._waiting.clear()
-            for line in self.lines.values():
-                line.row = 0
-
-    def _sweep(self) -> None:
-        for reference, site in self._waiting:
-            if reference() is None:
-                self.lines[site].wasted += 1
-        self._waiting = [one for one in self._waiting if one[0]() is not None]
+        self._waiting.clear()

@@ -109,8 +109,13 @@ def _model_names(context: RuleContext, module: int) -> set[str]:
     return {name.removesuffix(f".{inner}") for name in own if name.endswith(f".{inner}")}
 
 
-class ValidationInTrainMode(Rule):
-    """The model is validated, under no_grad, in training mode."""
+class Validation(Rule):
+    """The model is validated in training mode, or in evaluation mode with gradients on.
+
+    The graphs of calls in evaluation mode are followed. Calls in a row, in a function or a loop that never trains, whose
+    graphs were freed before anything went back through one, cost memory and time and no accuracy: a hint. Lines that a
+    backward pass or ``autograd.grad`` follows (attacks, saliency, a frozen network in a loss) are left alone.
+    """
 
     VALIDATION_IN_TRAIN_MODE = Code(
         "validation-in-train-mode",
@@ -118,19 +123,26 @@ class ValidationInTrainMode(Rule):
         message="The model is evaluated in training mode: {kind} works here as it does in training.",
         fix="Call eval() on the model before validation, and train() after it.",
     )
+    VALIDATION_BUILDS_GRAPH = Code(
+        "validation-builds-graph",
+        "09_gpu_memory",
+        severity="hint",
+        message="The model is evaluated with gradients on: each call builds a graph that no backward() uses, which "
+        "costs memory and time.",
+        fix="Put `with torch.no_grad():` around the validation.",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
-        self._row: list[Any] = []
+        self._row: list[Any] = []  # calls in training mode without gradients, with no training between them
         self._stepped = 0
         self._steps: set[Site] = set()
         self._phases = 0
         self._updates = 0  # since the last row
         self._resumed: set[int] = set()  # modules whose train() is called again, between updates
-        self._meant = False  # has somebody said train() since the last backward?
-        self._undone = NO_SITE  # a train() right after an eval()
-        self._eval_just_now = self._row_meant = False
-        self._row_undone = NO_SITE
+        self._meant = self._row_meant = False  # has somebody said train() since the last backward, and before the row?
+        self._undone = self._row_undone = NO_SITE  # a train() right after an eval(), and the one before the row
+        self._eval_just_now = False
 
     def mode(self, event: Any) -> None:
         """train() right before the calls: the statistics of BatchNorm are being taken, say.
@@ -170,8 +182,12 @@ class ValidationInTrainMode(Rule):
             self._steps.add(facts.step.site)
 
     def end(self, *, normal: bool) -> None:
-        """The last row has ended, too."""
+        """The last row has ended, too; report the lines whose graphs were never used."""
         self._end_of_row()
+        for site, wasted in self.context.log.unused_graphs.wasted.items():
+            if wasted >= _ENOUGH and (place := no_grad_place(site, self._training_lines())) is not None:
+                seen = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"
+                self.report(self.VALIDATION_BUILDS_GRAPH, site, seen, place)
 
     def _end_of_row(self) -> None:
         row, self._row = self._row, []
@@ -198,52 +214,9 @@ class ValidationInTrainMode(Rule):
             return known
         if undone[1]:
             return Edit(Cause(*undone), source_line(undone).strip().replace(".train()", ".eval()"))
-        place = validation_place(call.site, _training_lines(self.context, self._steps))
+        place = validation_place(call.site, self._training_lines())
         name = name_in(call.site, names)
         return Edit(place, f"{name}.eval()") if name and call.module in self._resumed else place
 
-
-def _training_lines(context: RuleContext, steps: set[Site]) -> set[Site]:
-    return {line for step in steps for line in context.log.path(step)}
-
-
-class ValidationBuildsGraph(Rule):
-    """Calls in evaluation mode build graphs, and each is thrown away without a backward pass.
-
-    Known by following the graphs: an output's graph was freed, and nothing had gone back through any graph since it was
-    built. It costs memory and time and no accuracy: a hint, and only for calls in a row in a function or a loop that
-    never trains. Lines that a backward pass or ``autograd.grad`` follows (attacks, saliency, a frozen network inside a
-    loss) are left alone.
-    """
-
-    VALIDATION_BUILDS_GRAPH = Code(
-        "validation-builds-graph",
-        "09_gpu_memory",
-        severity="hint",
-        message="The model is evaluated with gradients on: each call builds a graph that no backward() uses, which "
-        "costs memory and time.",
-        fix="Put `with torch.no_grad():` around the validation.",
-    )
-
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._trained = 0
-        self._steps: set[Site] = set()
-
-    def step(self, facts: StepFacts) -> None:
-        """Note what is trained, and where."""
-        self._trained |= facts.step.params
-        if len(self._steps) < _MOST_SITES:
-            self._steps.add(facts.step.site)
-
-    def end(self, *, normal: bool) -> None:
-        """Report the lines whose graphs were never used."""
-        graphs = self.context.log.unused_graphs
-        graphs.settle()
-        training = _training_lines(self.context, self._steps)
-        for site, line in graphs.lines.items():
-            if line.wasted < _ENOUGH or line.in_a_row < 2 or not line.params & self._trained:
-                continue
-            if (place := no_grad_place(site, training)) is not None:
-                seen = f"{line.wasted} graphs built in evaluation mode were thrown away before any backward() ran"
-                self.report(self.VALIDATION_BUILDS_GRAPH, site, seen, place)
+    def _training_lines(self) -> set[Site]:
+        return {line for step in self._steps for line in self.context.log.path(step)}

@@ -3,110 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from ..events import SchedulePlan, Site
+from ..events import Schedule, SchedulePlan, Site
 from ..finding import Cause, Code
 from ..source.syntax import source_line
 from .base import Rule, RuleContext
 
-_SETTLED = 6  # steps after which it is clear whether a scheduler is too fast
-
-
-class _Schedule:
-    """How one scheduler and its optimizer have taken turns."""
-
-    def __init__(self, optimizer: int, base: int) -> None:
-        """Start at ``base`` steps of the optimizer."""
-        self.optimizer, self.base = optimizer, base
-        self.count = 0
-        self.early = 0  # before the optimizer's first step
-        self.early_site: Any = None
-        self.extra = 0
-        self.at = base  # step_calls when it stepped last
-        self.told = self.fast = False
-        self.sites: set[Any] = set()  # lines of all steps but the early ones
-        self.passes = 0  # number of the newest backward pass then
-
-
-class Scheduling(Rule):
-    """A scheduler that steps before the optimizer, or more often than it."""
-
-    SCHEDULER_OUTPACES_OPTIMIZER = Code(
-        "scheduler-outpaces-optimizer",
-        "07_gradient_accumulation",
-        "The scheduler counts updates",
-        severity="warning",
-        message="The scheduler steps more often than the optimizer: the learning rate runs through its schedule too "
-        "fast.",
-        fix="Step the scheduler once an update, right after the optimizer's step().",
-    )
-    SCHEDULER_BEFORE_OPTIMIZER = Code(
-        "scheduler-before-optimizer",
-        "07_gradient_accumulation",
-        "The scheduler counts updates",
-        severity="warning",
-        message="The scheduler steps before the optimizer does, so the first value of its schedule is skipped.",
-        fix="Move this line below the optimizer's step(), so that the scheduler steps after it.",
-    )
-
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._schedules: dict[int, _Schedule] = {}
-
-    def schedule(self, event: Any) -> None:
-        """Compare with the steps of its optimizer so far."""
-        step_calls = self.context.state.step_calls.get(event.optimizer, 0)
-        schedule = self._schedules.setdefault(event.scheduler, _Schedule(event.optimizer, step_calls))
-        schedule.count += 1
-        if step_calls == 0:
-            schedule.early += 1
-            schedule.early_site = event.site
-            return
-        if step_calls == schedule.at and schedule.count > 1 and self._too_many(event, schedule):
-            schedule.extra += 1
-        schedule.sites.add(event.site)
-        schedule.at, schedule.passes = step_calls, self.context.state.newest
-        regular = step_calls - schedule.base
-        if schedule.count > _SETTLED:
-            self._early(schedule)
-        if not schedule.fast and schedule.extra >= 4 and 2 * schedule.extra > regular > 0:
-            schedule.fast = True
-            seen = f"{schedule.count} steps of the scheduler, {step_calls} of {self.context.name(event.optimizer)}"
-            self.report(self.SCHEDULER_OUTPACES_OPTIMIZER, event.site, seen, _own_step(event.site))
-
-    def _too_many(self, event: Any, schedule: _Schedule) -> bool:
-        """Were there micro-batches for this optimizer since the last time, or nothing at all?
-
-        Passes of other losses do not count: where two networks take turns, one schedule may go by the other's clock.
-        """
-        since = self.context.state.since.get(event.optimizer)
-        return (since is not None and bool(since.backwards)) or schedule.passes == self.context.state.newest
-
-    def _early(self, schedule: _Schedule) -> None:
-        """Say that it began too early, unless it is too fast altogether.
-
-        Steps of another line, or several at once, fast-forward a schedule to where training was interrupted.
-        """
-        if schedule.early != 1 or schedule.told or schedule.extra or schedule.early_site not in schedule.sites:
-            return
-        schedule.told = True
-        seen = "its first step came before any step of " + self.context.name(schedule.optimizer)
-        self.report(self.SCHEDULER_BEFORE_OPTIMIZER, schedule.early_site, seen, _own_step(schedule.early_site))
-
-    def end(self, *, normal: bool) -> None:
-        """Judge those that have taken few steps."""
-        for schedule in self._schedules.values():
-            if self.context.state.step_calls.get(schedule.optimizer):
-                self._early(schedule)
-
-
-def _own_step(site: Site) -> Cause | None:
-    """Return the line of a scheduler's step if it is the learner's own, not one that calls a library's trainer."""
-    return Cause(*site) if ".step(" in source_line(site) else None
-
-
 _MOST = 256  # schedulers: a loop may make one for every task
+_SETTLED = 6  # steps after which it is clear whether a scheduler is too fast
 _FEWEST = 12  # updates, to speak of a pace
 _LOW, _GONE, _WELL_DOWN = 0.01001, 1e-4, 0.2  # of the highest learning rate
 _TENTH_IN = 76  # steps: an exponential that loses nine tenths in fewer is not made for batches
@@ -116,18 +20,24 @@ _MADE_FOR_TRAINING = ("CosineAnnealingLR", "OneCycleLR", "LinearLR", "Polynomial
 class _Pace:
     """How one scheduler and the updates of its optimizer have followed one another."""
 
-    def __init__(self, event: Any, calls: int) -> None:
+    def __init__(self, event: Schedule, calls: int) -> None:
         self.plan: SchedulePlan = event.plan
         self.site, self.optimizer, self.start = event.site, event.optimizer, event.before
         self.first = self.at = calls
-        self.count = 0
+        self.count = self.extra = 0  # steps of the scheduler, and those of them without an update
+        self.early: list[Site] = []  # lines of its steps before the optimizer's first
+        self.sites: set[Site] = set()  # lines of the others
+        self.passes = 0  # number of the newest backward pass at its last step
+        self.fast = False
         self.share = self.used = 1.0  # of the highest rate, by the scheduler's doing: for the next update, the newest
         self.peak = self.rate = self.after = event.before
         self.low = 0  # updates with less than a hundredth of the highest rate
 
-    def step(self, event: Any, calls: int) -> None:
+    def step(self, event: Schedule, calls: int, passes: int) -> None:
         """Take in a step of the scheduler."""
-        self.count, self.site = self.count + 1, event.site
+        self.first = self.first if self.count else calls
+        self.count, self.site, self.passes = self.count + 1, event.site, passes
+        self.sites.add(event.site)
         self.updates_until(calls)
         self.after = event.after
         self.share = self.share * event.after / event.before if event.before > 0 else float(event.after > 0)
@@ -152,18 +62,33 @@ class _Pace:
         return self.at - self.first + max(1, round(self.each))
 
 
-class Cadence(Rule):
-    """A schedule for epochs that is stepped after every batch, or one for batches that is stepped once an epoch.
+class Scheduling(Rule):
+    """A scheduler that steps before the optimizer, more often than it, or at another pace than it is made for.
 
-    How it is known: from what the scheduler has made of the learning rate, how often it and the optimizer stepped, how
-    many steps the schedule plans for, and how often the learner's loop around the loop over batches runs. Schedules
-    that a library steps are left to it.
-
-    How sure: the numbers prove that the learning rate was next to nothing for a large part of the updates, that a
-    schedule as long as the epochs ran through several times, or that one for all batches hardly moved. That it was not
-    meant so is very likely: a warning.
+    The pace is known from what the scheduler has made of the learning rate, how often it and the optimizer stepped, how
+    many steps it plans for, and how often the learner's loop around the loop over batches runs. Schedules that a
+    library steps are left to it. The numbers prove that the rate was next to nothing for a large part of the updates,
+    that a schedule as long as the epochs ran through several times, or that one for all batches hardly moved; that it
+    was not meant so is very likely: a warning.
     """
 
+    SCHEDULER_OUTPACES_OPTIMIZER = Code(
+        "scheduler-outpaces-optimizer",
+        "07_gradient_accumulation",
+        "The scheduler counts updates",
+        severity="warning",
+        message="The scheduler steps more often than the optimizer: the learning rate runs through its schedule too "
+        "fast.",
+        fix="Step the scheduler once an update, right after the optimizer's step().",
+    )
+    SCHEDULER_BEFORE_OPTIMIZER = Code(
+        "scheduler-before-optimizer",
+        "07_gradient_accumulation",
+        "The scheduler counts updates",
+        severity="warning",
+        message="The scheduler steps before the optimizer does, so the first value of its schedule is skipped.",
+        fix="Move this line below the optimizer's step(), so that the scheduler steps after it.",
+    )
     TOO_OFTEN = Code(
         "scheduler-cadence",
         "07_gradient_accumulation",
@@ -180,44 +105,61 @@ class Cadence(Rule):
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
-        self._paces: dict[Any, _Pace] = {}
+        self._paces: dict[SchedulePlan, _Pace] = {}
 
-    def schedule(self, event: Any) -> None:
-        """Note the learning rate, and the steps of the optimizer since the last time."""
-        calls = self.context.state.step_calls.get(event.optimizer, 0)
-        if not calls or math.isnan(event.before) or math.isnan(event.after):
+    def schedule(self, event: Schedule) -> None:
+        """Compare with the steps of its optimizer so far."""
+        calls, passes = self.context.state.step_calls.get(event.optimizer, 0), self.context.state.newest
+        if event.plan not in self._paces and len(self._paces) >= _MOST:
             return
-        if event.plan not in self._paces:
-            if len(self._paces) >= _MOST:
-                return
-            self._paces[event.plan] = _Pace(event, calls)
-        self._paces[event.plan].step(event, calls)
+        pace = self._paces.setdefault(event.plan, _Pace(event, calls))
+        if calls == 0:
+            pace.early.append(event.site)
+            return
+        # micro-batches of this optimizer, or nothing at all: passes of other losses, where two networks take turns, no
+        since = self.context.state.since.get(event.optimizer)
+        idle = pace.passes == passes or (since is not None and bool(since.backwards))
+        pace.extra += pace.count > 0 and calls == pace.at and idle
+        pace.step(event, calls, passes)
+        if not pace.fast and pace.extra >= 4 and 2 * pace.extra > calls - pace.first > 0:
+            pace.fast = True
+            seen = f"{pace.count} steps of the scheduler, {calls} of {self.context.name(event.optimizer)}"
+            self.report(self.SCHEDULER_OUTPACES_OPTIMIZER, event.site, seen, _own_step(event.site))
+        if pace.count == _SETTLED:
+            self._early(pace)
 
     def end(self, *, normal: bool) -> None:
         """Judge each schedule as a whole."""
         for pace in self._paces.values():
+            if pace.count < _SETTLED:
+                self._early(pace)
             pace.updates_until(self.context.state.step_calls.get(pace.optimizer, 0))
-            if pace.updates < _FEWEST or pace.count < 2 or _own_step(pace.site) is None:
+            if pace.updates < _FEWEST or pace.count < 2 or math.isnan(pace.share) or _own_step(pace.site) is None:
                 continue
             if pace.plan.nested and 0.75 <= pace.each <= 1.34:
                 self._every_batch(pace)
             elif pace.each >= 3:
                 self._every_epoch(pace)
 
+    def _early(self, pace: _Pace) -> None:
+        """Say that it began too early; steps of another line, or several, go to where training was interrupted."""
+        if pace.count and len(pace.early) == 1 and pace.early[0] in pace.sites and not pace.extra:
+            seen = "its first step came before any step of " + self.context.name(pace.optimizer)
+            self.report(self.SCHEDULER_BEFORE_OPTIMIZER, pace.early[0], seen, _own_step(pace.early[0]))
+
     def _every_batch(self, pace: _Pace) -> None:
-        plan = pace.plan
-        epochs, length = plan.epochs, plan.length
+        epochs, length = pace.plan.epochs, pace.plan.length
         if length and epochs and length % max(1, round(pace.updates / epochs)) == 0:
             return  # whole epochs, counted in batches
         fits = 0 < length <= epochs and pace.updates >= 3 * length  # it would just do for the epochs
-        went = f"fell from {pace.peak:.3g} to {pace.rate:.3g}"
-        if plan.halves:
+        if pace.plan.halves:
             too_fast = fits and 2 * length >= epochs
             went = f"went down and up again {pace.updates / length / 2:.3g} times" if too_fast else ""
         else:
-            steep = plan.kind == "ExponentialLR" and 0 < pace.share <= 0.1 ** (pace.count / _TENTH_IN)
-            too_fast = (fits and pace.used <= _WELL_DOWN) or (steep and pace.used <= 0.1)
-            too_fast = too_fast or (pace.used <= _GONE and 2 * pace.low >= pace.updates)
+            steep = pace.plan.kind == "ExponentialLR" and pace.share <= 0.1 ** (pace.count / _TENTH_IN)
+            too_fast = pace.used <= (_WELL_DOWN if fits else 0.1 if steep else _GONE)
+            too_fast = too_fast and (fits or steep or 2 * pace.low >= pace.updates)
+            went = f"fell from {pace.peak:.3g} to {pace.rate:.3g}"
         if too_fast:
             self._say(self.TOO_OFTEN, pace, f"{pace.count} steps", went)
 
@@ -233,3 +175,8 @@ class Cadence(Rule):
         updates = f"{pace.updates} updates of {self.context.name(pace.optimizer)}"
         seen = f"{pace.plan.kind}: {steps} in {updates}; the learning rate {went}"
         self.report(code, pace.site, seen, _own_step(pace.site))
+
+
+def _own_step(site: Site) -> Cause | None:
+    """Return the line of a scheduler's step if it is the learner's own, not one that calls a library's trainer."""
+    return Cause(*site) if ".step(" in source_line(site) else None

@@ -1,5 +1,5 @@
-# PPO with an LSTM: the recurrent state of the rollout is never detached, so it holds the graphs of an episode's batches,
-# until the next episode begins. The updates start from detached copies, and prob = prob.view(-1) stores nothing.
+# PPO with an LSTM: the recurrent state of the rollout is never detached, so it holds the graphs of the batches of an
+# episode, until the next one begins. The updates start from detached copies, and prob = prob.view(-1) stores nothing.
 # source: seungeunrho/minimalRL ppo-lstm.py
 import torch
 from torch import nn, optim

@@ -1,4 +1,4 @@
-# TRADES: the loss function puts the model into eval mode for the attack and never back, so every update runs in eval mode.
+# TRADES: the loss function puts the model into eval mode for the attack and never back.
 # source: yaodongyu/TRADES trades.py, with its model.train() after the attack left out
 # expect: eval-mode-left-on
 # cause: not found (the attack, which needs eval mode, and the training call the model in one function)
