@@ -283,6 +283,8 @@ class Forward:
     """A number for the values of its first argument, where evaluation is told from sampling by it; else 0."""
     again: bool = False
     """Called from PyTorch's own code, as by ``update_bn``."""
+    fed: bool = False
+    """Does an argument require a gradient, as what another module has made does?"""
 
 
 @dataclass(slots=True, eq=False)

@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from types import FrameType, TracebackType
 
+from torch import nn
+
 from .._frames import Owner, code_owner, user_frame
 from .events import NO_SITE, Site
 
@@ -65,10 +67,13 @@ def call_lines(frame: FrameType | None) -> tuple[Site, ...]:
 
 
 def outside_constructors(frame: FrameType | None) -> Site:
-    """Return the learner's line that makes a module, not the one in its ``__init__`` that makes a part of it."""
-    frame = user_frame(frame)
-    while frame is not None and frame.f_code.co_name == "__init__" and (outer := user_frame(frame.f_back)) is not None:
-        frame = outer
+    """Return the learner's line that makes a module, not one in its constructor or in what that calls."""
+    frame = outer = user_frame(frame)
+    while outer is not None:
+        maker = user_frame(outer.f_back)
+        if outer.f_code.co_name == "__init__" and isinstance(outer.f_locals.get("self"), nn.Module):
+            frame = maker or frame
+        outer = maker
     return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NO_SITE
 
 

@@ -57,7 +57,7 @@ class ModuleListener(Listener):
             self._inside = True
             try:
                 uses = log.unused_graphs.uses
-                forward = self._emit_forward(module, args)
+                forward = self._emit_forward(module, args, kwargs)
                 result = below.call(module, *args, **kwargs)
                 # where something has gone back through a graph inside, forward() itself needs gradients
                 if forward is not None and forward.grad and not forward.training and uses == log.unused_graphs.uses:
@@ -71,7 +71,7 @@ class ModuleListener(Listener):
         return call
 
     @never_raises
-    def _emit_forward(self, module: nn.Module, args: Any) -> Forward | None:
+    def _emit_forward(self, module: nn.Module, args: Any, kwargs: Any) -> Forward | None:
         model = self.log.models.see(module)
         if not model.params and not model.sensitive:
             return None
@@ -90,6 +90,7 @@ class ModuleListener(Listener):
             params=model.params,
             caller=frame.f_code.co_name if frame is not None else "",
             again=code_owner(where.f_code.co_filename) is Owner.OURS,
+            fed=_requires_grad((args, kwargs)),
         )
         if train_kind and not forward.grad:  # no other rule asks
             forward.first = self._serial(args[0] if args else None)
@@ -153,3 +154,11 @@ class ModuleListener(Listener):
         if self.log.optimizers and isinstance(part, nn.Module):  # a part of a model is exchanged, perhaps
             for param in part.parameters():
                 self.log.registered(param, again=True)
+
+
+def _requires_grad(value: Any) -> bool:
+    """Does a tensor require a gradient, or one in a list, tuple or dictionary?"""
+    if isinstance(value, Tensor):
+        return value.requires_grad
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return any(_requires_grad(one) for one in inner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import weakref
 from collections import deque
@@ -104,12 +105,17 @@ def _things(frame: FrameType) -> Iterator[tuple[str, Any]]:
         if isinstance(value, (str, int, float, bytes, type, ModuleType)):
             continue
         if isinstance(value, nn.Module):
-            yield from ((f"{name}.{inner}", param) for inner, param in value.named_parameters())
+            yield from ((spelled(f"{name}.{inner}"), param) for inner, param in value.named_parameters())
         elif isinstance(value, Optimizer) or (isinstance(value, Tensor) and value.is_leaf and value.requires_grad):
             yield name, value
         if depth < _DEPTH and id(value) not in seen and not isinstance(value, (Tensor, Optimizer)):
             seen.add(id(value))
             waiting += [(inner, one, depth + 1) for inner, one in _inside(name, value)]
+
+
+def spelled(name: str) -> str:
+    """Return a name with dots as Python has it: ``net.blocks.0.weight`` is ``net.blocks[0].weight``."""
+    return re.sub(r"\.(\d+)(?=[.\[]|$)", r"[\1]", name)
 
 
 def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -125,7 +131,7 @@ def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         for path, part in value.named_modules():
             for key, one in vars(part).items():  # layers in a plain list are no parts that PyTorch knows of
                 if isinstance(one, (list, tuple, dict)) and one and not key.startswith("_"):
-                    yield ".".join(filter(None, (name, path, key))), one
+                    yield spelled(".".join(filter(None, (name, path, key)))), one
     elif hasattr(value, "__dict__") and code_owner(_file_of(type(value))) is not Owner.OURS:
         for key, one in list(vars(value).items()):
             if not key.startswith("__"):

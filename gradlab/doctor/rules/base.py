@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from types import EllipsisType
@@ -92,7 +93,7 @@ class RuleContext:
         return self.log.names.optimizer(optimizer) or "optimizer"
 
     def param_names(self, params: int, most: int = 3) -> str:
-        """Return the names of some parameters, as "critic.0.weight, critic.0.bias, ..."; else their shapes."""
+        """Return the names of some parameters, as "critic[0].weight, critic[0].bias, ..."; else their shapes."""
         numbers = bit_positions(params)
         names = [name for number in numbers if (name := self.log.names.param(number))]
         if not names:
@@ -107,14 +108,23 @@ class RuleContext:
         return [name for number in bit_positions(params) for name in self.log.names.params.get(number, [])]
 
     def part_name(self, params: int) -> str:
-        """Return the name of the part of a model that holds some parameters, such as "critic" or "model.head"."""
-        names = [name.split(".") for number in bit_positions(params) if (name := self.log.names.param(number))]
-        if not names or len(names) < params.bit_count():
-            return ""
-        common = names[0]
+        """Return the name of the part of a model that holds these parameters and no other, such as "model.head"."""
+        names = [re.findall(r"\.?[^.\[]+|\[.*?\]", self.log.names.param(number)) for number in bit_positions(params)]
+        common = names[0] if names else []
         for parts in names:
             common = [one for one, other in zip(common, parts, strict=False) if one == other]
-        return ".".join(common if len(names) > 1 else common[:-1] or common)
+        if len(names) == 1:
+            common = common[:-1] or common
+        return "".join(common)
+
+    def module_name(self, params: int) -> str:
+        """Return the name of a module if it has exactly these parameters; "" if none is known."""
+        name, own = self.part_name(params), self.all_names(params)
+        others = self.all_names(((1 << len(self.log.index)) - 1) & ~params)
+        held = any(model.params & params == params for model in self.log.models.all())
+        inside = re.compile(rf"{re.escape(name)}[.\[]")
+        known = held and any(map(inside.match, own)) and not any(map(inside.match, others))
+        return name if known else ""
 
 
 HEARD: dict[str, type] = {

@@ -1,258 +1,267 @@
-"""PyTorch's own errors in the learner's terms."""
+"""PyTorch's own errors in the learner's terms: a table."""
 
 from __future__ import annotations
 
 import re
-from functools import partial
-from types import TracebackType
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import FrameType, TracebackType
 
-from ..._frames import Owner, code_owner
-from ...formatting import number_of
-from ..events import NO_SITE, Site
-from ..finding import Cause, Code
-from ..source.carried import carried_state, only_in_place
+from torch import Tensor
+
+from ..._frames import Owner, code_owner, variables
+from ..events import NO_SITE, Site, bit_positions
+from ..finding import Cause, Code, Edit
+from ..graphs.autograd_graph import leaves
+from ..source.carried import carried_state, given_between, overwritten
 from ..source.cuts import cut_before
-from ..source.syntax import at, source_line
+from ..source.syntax import at, function_around, only, reworded, source_line
 from ..source.wiring import frozen_by
-from . import Rule
+from .base import Rule, RuleContext
 from .clipping import Clipping
-from .scaling import NEVER_SCALED, Scaling, missing_update
+from .scaling import Scaling, missing_update
 from .scheduling import Scheduling
-from .stepping import CLEARED_BEFORE_STEP, EmptyStep
+from .stepping import EmptyStep
+
+
+@dataclass(frozen=True)
+class Crash:
+    """The error that has ended a loop, and the learner's line that it came from."""
+
+    error: BaseException
+    frame: FrameType | None
+    site: Site
+    context: RuleContext
+
+    @property
+    def carried(self) -> bool:
+        """Did the pass go back into the graph of the last update?"""
+        newest = self.context.log.newest
+        return newest is not None and newest.carried
+
+
+Place = tuple[Site, Edit | Cause | None]
+"""The line where it shows, and the place to edit."""
+
+
+def _here(crash: Crash) -> Place:
+    return crash.site, Cause(*crash.site)
+
+
+def _nowhere(crash: Crash) -> Place:
+    return crash.site, None
+
+
+def _all_frozen(crash: Crash) -> Place | None:
+    """Is there an optimizer none of whose parameters requires a gradient?"""
+    log, state = crash.context.log, crash.context.state
+    for optimizer, params in state.params_of.items():
+        if params and log.index.frozen(params) == params:
+            made = state.optimizers[optimizer].site
+            return made if made[1] else crash.site, frozen_by(log.files(), crash.context.all_names(params))
+    return None
+
+
+def _cut(crash: Crash) -> Place:
+    return crash.site, cut_before(crash.context.log.path(crash.site))
+
+
+def _carried(crash: Crash) -> Place | None:
+    if not crash.carried:
+        return None
+    log, values = crash.context.log, variables(crash.frame) if crash.frame is not None else {}
+    return crash.site, carried_state(log.path(crash.site), log.files(), values)
+
+
+def _undetached(crash: Crash) -> Place | None:
+    """Is one net's output used in two losses, with a step between them? One of them is to leave that net alone.
+
+    If the step has moved that net, it is the second, which would go through weights that are no more; else the first.
+    """
+    state, (file, line) = crash.context.state, crash.site
+    step, held = state.sites.get(state.last_stepped, NO_SITE), state.params_of.get(state.last_stepped, 0)
+    scope, several = function_around(crash.site), state.covered() & ~held
+    if crash.frame is None or scope is None or not 0 < step[1] < line or function_around(step) is not scope:
+        return None
+    found: dict[Cause, str] = {}
+    for name, value in variables(crash.frame).items():
+        before, after = (given_between(scope, file, name, *lines) for lines in ((1, step[1]), (step[1] + 1, line)))
+        if several and isinstance(value, Tensor) and value.grad_fn is not None and before and after:
+            moved = crash.context.log.index.known_bits(leaf for leaf, _ in leaves(value.grad_fn)) & held
+            found |= dict.fromkeys(after if moved else before, name)
+    place = only(found)
+    return (crash.site, reworded(place, f"{found[place]}.detach()")) if place is not None else None
+
+
+def _second_pass(crash: Crash) -> Place:
+    return crash.site, Cause(*crash.site) if len(crash.context.log.path(crash.site)) == 1 else None
+
+
+def _by_step(crash: Crash) -> Place | None:
+    """Was it a weight that was overwritten, as its shape tells? Then a step() did it."""
+    state, index, said = crash.context.state, crash.context.log.index, str(crash.error)
+    shape = re.search(r"Tensor \[([\d, ]*)\]", said)
+    weight = "which is output" not in said or re.search(r"output 0 of (AsStrided|T)(Backward0)?,", said)
+    params = [index.param(one) for one in bit_positions(state.params_of.get(state.last_stepped, 0))]
+    shapes = {tuple(sorted(param.shape)) for param in params if param is not None}
+    if not weight or shape is None or tuple(sorted(map(int, re.findall(r"\d+", shape[1])))) not in shapes:
+        return None
+    return crash.site, at(state.sites.get(state.last_stepped, NO_SITE))
+
+
+def _in_place(crash: Crash) -> Place:
+    made = re.search(r"output \d+ of (\w+?)(Backward\d*)?,", str(crash.error))
+    return crash.site, overwritten(crash.context.log.files(), made[1].lower() if made else "")
+
+
+def _second_scaler_step(crash: Crash) -> Place:
+    step = crash.context.log.scaler_step if "unscale_" in str(crash.error) else crash.site
+    return step, missing_update(crash.context, step)
+
+
+def _unscaled_loss(crash: Crash) -> Place:
+    newest = crash.context.log.newest
+    site = newest.site if newest is not None else crash.site
+    return site, Cause(*site)
+
+
+def _cleared(crash: Crash) -> Place | None:
+    """Were the gradients cleared after backward()?"""
+    clearings = [one.clear.site for since in crash.context.state.since.values() for one in since.clearings]
+    sites = [site for site in clearings if site != NO_SITE]
+    return (sites[-1], Cause(*sites[-1])) if sites else None
+
+
+def _clips(crash: Crash) -> Place | None:
+    return _here(crash) if "clip" in source_line(crash.site) else None
+
+
+def _grad_is_none(crash: Crash) -> Place | None:
+    if not isinstance(crash.error, (AttributeError, TypeError)) or ".grad" not in source_line(crash.site):
+        return None
+    return crash.site, at(crash.context.state.last_clear) or Cause(*crash.site)
+
+
+_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.but(
+    message="None of an optimizer's parameters requires a gradient, so backward() has nowhere to go."
+)
+_NO_GRAPH = EmptyStep.GRAPH_BROKEN.but(
+    message="The loss is not connected to any parameter, so there is nothing to go back through."
+)
+_CARRIED_STATE = Code(
+    "carried-state-not-detached",
+    "02_backward_adds",
+    "A long sequence in pieces",
+    message="This loss depends on a state of the last update, whose graph is gone: it was carried on undetached.",
+    fix="Detach the state before the next batch, and keep what detach() returns.",
+)
+_BACKWARD_TWICE = Code(
+    "backward-twice",
+    message="backward() goes a second time through a graph that the first one has freed.",
+    fix="Call backward() once, on the sum of the losses that share a graph. If the second loss is that of another net, "
+    "detach what this net is given.",
+)
+_UNDETACHED = _BACKWARD_TWICE.but(
+    message="This loss goes back into another net, through a graph that an earlier backward() has freed.",
+    fix="Detach the other net's output where it is only an input.",
+)
+_MODIFIED_IN_PLACE = Code(
+    "modified-in-place",
+    message="A tensor that backward() needs was overwritten by an in-place operation after it had been used.",
+    fix="Make a new tensor instead: x = x + 1 for x += 1, and no inplace=True.",
+)
+_MODIFIED_BY_STEP = _MODIFIED_IN_PLACE.but(
+    message="A weight that backward() needs was overwritten by a step() after it had been used.",
+    fix="Call backward() on this loss before that step, or compute the loss after it.",
+)
+_NO_UPDATE = Scaling.SCALER_STEP_WITHOUT_UPDATE.but(
+    message="scaler.step() is called again although scaler.update() has not closed the last update.",
+    fix="Call scaler.update() once for each update, after the last scaler.step().",
+)
+_UNSCALE_TWICE = Code(
+    "unscale-twice",
+    message="scaler.unscale_() is called twice for one update: the gradients may be divided only once.",
+    fix="Call scaler.unscale_() once for each update, right before clipping.",
+)
+_NOT_REACHED = EmptyStep.STEP_WITHOUT_BACKWARD.but(
+    message="scaler.step() finds no gradient: no backward() has reached this optimizer's parameters.",
+)
+_SCHEDULE_OVER = Scheduling.SCHEDULER_OUTPACES_OPTIMIZER.but(
+    severity="error",
+    message="The scheduler has come to the end of its schedule while training goes on.",
+    fix="Make the schedule as long as the training, and step the scheduler as often as its schedule plans.",
+)
+_NOTHING_TO_CLIP = Clipping.CLIP_BEFORE_BACKWARD.but(
+    message="The call comes before backward(), when there is no new gradient to clip.",
+    fix="Move this line to after backward(), right before step().",
+)
+_NO_ROOM = Code(
+    "out-of-memory",
+    "09_gpu_memory",
+    "Will it fit?",
+    message="The device has no room left for what this line asks for.",
+    fix="Take a smaller batch and accumulate, use checkpointing, or train in bf16: gradlab.forecast says what fits.",
+)
+_GRAD_IS_NONE = Code(
+    "grad-none-after-zero-grad",
+    "05_set_to_none",
+    "Code that trips over None",
+    message="`.grad` is None here: zero_grad() takes the tensor away, and before the first backward() there is none.",
+    fix="Read `.grad` between backward() and zero_grad(), or leave out the parameters whose `.grad` is None.",
+)
+
+_TWICE, _IN_PLACE = "Trying to backward through the graph a second time", "modified by an inplace operation"
+_NO_GRAD_FN, _NO_INF_CHECKS = "does not require grad and does not have a grad_fn", "No inf checks were recorded"
+
+TABLE: tuple[tuple[str, Code, Callable[[Crash], Place | None]], ...] = (
+    (_NO_GRAD_FN, _FROZEN, _all_frozen),
+    (_NO_GRAD_FN, _NO_GRAPH, _cut),
+    (_TWICE, _CARRIED_STATE, _carried),
+    (_TWICE, _UNDETACHED, _undetached),
+    (_TWICE, _BACKWARD_TWICE, _second_pass),
+    (_IN_PLACE, _CARRIED_STATE, _carried),
+    (_IN_PLACE, _MODIFIED_BY_STEP, _by_step),
+    (_IN_PLACE, _MODIFIED_IN_PLACE, _in_place),
+    ("step() has already been called since the last update()", _NO_UPDATE, _second_scaler_step),
+    ("unscale_() is being called after step()", _NO_UPDATE, _second_scaler_step),
+    ("unscale_() has already been called", _UNSCALE_TWICE, _here),
+    ("_scale is None", Scaling.NEVER_SCALED, _unscaled_loss),
+    (_NO_INF_CHECKS, EmptyStep.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP, _cleared),
+    (_NO_INF_CHECKS, _NOT_REACHED, _nowhere),
+    ("The specified number of total steps is", _SCHEDULE_OVER, _here),
+    ("nested_tensorlist[0].empty()", _NOTHING_TO_CLIP, _clips),
+    ("out of memory", _NO_ROOM, _nowhere),
+    ("None", _GRAD_IS_NONE, _grad_is_none),
+)
+"""Words of an error, what they mean, and where; of several rows with the same words the first that finds a place."""
 
 
 class KnownErrors(Rule):
     """Explains the exception that has ended a loop, where its cause is known."""
 
-    OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN
-    GRAPH_BROKEN = EmptyStep.GRAPH_BROKEN
-    CARRIED_STATE_NOT_DETACHED = Code("carried-state-not-detached", "02_backward_adds", "A long sequence in pieces")
-    BACKWARD_TWICE = Code("backward-twice")
-    MODIFIED_IN_PLACE = Code("modified-in-place")
-    SCALER_STEP_WITHOUT_UPDATE = Scaling.SCALER_STEP_WITHOUT_UPDATE
-    UNSCALE_TWICE = Code("unscale-twice")
-    GRAD_NONE_AFTER_ZERO_GRAD = Code("grad-none-after-zero-grad", "05_set_to_none", "Code that trips over None")
-    OUT_OF_MEMORY = Code("out-of-memory", "09_gpu_memory", "Will it fit?")
-    SCALER_BYPASSED = Scaling.SCALER_BYPASSED
-    ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP = EmptyStep.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP
-    STEP_WITHOUT_BACKWARD = EmptyStep.STEP_WITHOUT_BACKWARD
-    SCHEDULER_OUTPACES_OPTIMIZER = Scheduling.SCHEDULER_OUTPACES_OPTIMIZER
-    CLIP_BEFORE_BACKWARD = Clipping.CLIP_BEFORE_BACKWARD
-
     def explain(self, error: BaseException) -> None:
         """Add a finding for an exception whose cause is known; others are left to speak for themselves."""
-        said, frame = str(error), _frame(error.__traceback__)
-        site = (frame.tb_frame.f_code.co_filename, frame.tb_lineno) if frame is not None else NO_SITE
-        if frame is not None:
-            self.context.log.find_names(frame.tb_frame, params=self.context.log.index.all())
-        known = {
-            "does not require grad and does not have a grad_fn": self._no_graph,
-            "Trying to backward through the graph a second time": self._twice,
-            "modified by an inplace operation": self._in_place,
-            "step() has already been called since the last update()": self._second_scaler_step,
-            "unscale_() has already been called": self._second_unscale,
-            "unscale_() is being called after step()": self._second_scaler_step,
-            "Attempted step but _scale is None": self._never_scaled,
-            "Attempted unscale_ but _scale is None": self._never_scaled,
-            "No inf checks were recorded for this optimizer": self._nothing_to_unscale,
-            "The specified number of total steps is": self._schedule_at_its_end,
-            "nested_tensorlist[0].empty()": self._nothing_to_clip,
-            "out of memory": self._out_of_memory,
-        }
-        for words, finder in known.items():
-            if words in said:
-                finder(site, said)
+        said, trace, log = str(error), _innermost(error.__traceback__), self.context.log
+        frame = trace.tb_frame if trace is not None else None
+        site = (trace.tb_frame.f_code.co_filename, trace.tb_lineno) if trace is not None else NO_SITE
+        log.find_names(frame, params=log.index.all())
+        crash = Crash(error, frame, site, self.context)
+        for words, code, find in TABLE:
+            if words in said and (place := find(crash)) is not None:
+                self.report(code, place[0], _said(error), place[1])
                 return
-        if isinstance(error, (AttributeError, TypeError)) and "None" in said and ".grad" in source_line(site):
-            self._grad_is_none(site)
-
-    def _no_graph(self, site: Site, said: str) -> None:
-        for optimizer, params in self.context.state.params_of.items():
-            if params and self.context.log.index.frozen(params) == params:
-                made = self.context.state.optimizers[optimizer].site
-                self.report_as(
-                    self.OPTIMIZER_PARAMS_FROZEN,
-                    "error",
-                    made if made != NO_SITE else site,
-                    "None of this optimizer's parameters requires a gradient, so backward() has nowhere to go.",
-                    f"{self.context.name(optimizer)} has {number_of(params.bit_count(), 'parameter')}, with "
-                    "requires_grad=False throughout",
-                    "p.requires_grad_(True)  # for the parameters that should learn",
-                    partial(self._frozen, params),
-                )
-                return
-        self.report_as(
-            self.GRAPH_BROKEN,
-            "error",
-            site,
-            "The loss is not connected to any parameter, so there is nothing to go back through.",
-            "PyTorch: element 0 of tensors does not require grad",
-            "# compute the loss from the model's own output: no .detach(), .data, .item(), torch.tensor(...) or "
-            "no_grad()",
-            lambda: cut_before(self.context.log.path(site)),
-        )
-
-    def _frozen(self, params: int) -> Cause | None:
-        return frozen_by(self.context.log.files(), self.context.all_names(params))
-
-    def _carried(self, site: Site, said: str) -> None:
-        self.report_as(
-            self.CARRIED_STATE_NOT_DETACHED,
-            "error",
-            site,
-            "This loss depends on a state of the last update, whose graph is gone: it was carried on undetached.",
-            _said(said),
-            "state = state.detach()  # before the next batch",
-            lambda: carried_state(self.context.log.path(site), self.context.log.files()),
-        )
-
-    def _twice(self, site: Site, said: str) -> None:
-        newest = self.context.log.newest
-        if newest is not None and newest.carried:
-            self._carried(site, said)
-        else:
-            self.report_as(
-                self.BACKWARD_TWICE,
-                "error",
-                site,
-                "backward() goes a second time through a graph that the first one has freed.",
-                "PyTorch: trying to backward through the graph a second time",
-                "(loss_a + loss_b).backward()  # once, for all losses that share a graph",
-                Cause(*site) if len(self.context.log.path(site)) == 1 else None,
-            )
-
-    def _in_place(self, site: Site, said: str) -> None:
-        newest = self.context.log.newest
-        if newest is not None and newest.carried:
-            self._carried(site, said)
-            return
-        self.report_as(
-            self.MODIFIED_IN_PLACE,
-            "error",
-            site,
-            "A tensor that backward() needs was overwritten after it had been used: by an in-place operation, or by a "
-            "step() between forward and backward.",
-            _said(said),
-            "x = x + 1  # instead of x += 1; and all backward() calls before the first step()",
-            lambda: self._overwritten(said),
-        )
-
-    def _overwritten(self, said: str) -> Cause | None:
-        """Return the step() that changed a weight, or the one in-place operation in the functions that ran."""
-        log = self.context.log
-        steps = self.context.state.sites
-        if re.search(r"output 0 of (AsStrided|T)(Backward0)?,", said):  # the transposed weight of a linear layer
-            return at(steps.get(self.context.state.last_stepped, NO_SITE))
-        return only_in_place(log.files())
-
-    def _second_scaler_step(self, site: Site, said: str) -> None:
-        self.report_as(
-            self.SCALER_STEP_WITHOUT_UPDATE,
-            "error",
-            self.context.log.scaler_step if "unscale_" in said else site,
-            "scaler.step() is called again although scaler.update() has not closed the last update.",
-            _said(said),
-            "scaler.update()  # once an update, after the last scaler.step()",
-            partial(missing_update, self.context, self.context.log.scaler_step if "unscale_" in said else site),
-        )
-
-    def _second_unscale(self, site: Site, said: str) -> None:
-        self.report_as(
-            self.UNSCALE_TWICE,
-            "error",
-            site,
-            "scaler.unscale_() is called twice for one update: the gradients may be divided only once.",
-            _said(said),
-            "scaler.unscale_(optimizer)  # once, right before clipping",
-        )
-
-    def _grad_is_none(self, site: Site) -> None:
-        self.report_as(
-            self.GRAD_NONE_AFTER_ZERO_GRAD,
-            "error",
-            site,
-            "`.grad` is None here: zero_grad() takes the tensor away, and before the first backward() there is none.",
-            f"the line reads {source_line(site).strip()[:80]!r}",
-            "if p.grad is not None: ...  # or read it between backward() and zero_grad()",
-            at(self.context.state.last_clear if self.context.state.last_clear != NO_SITE else site),
-        )
-
-    def _out_of_memory(self, site: Site, said: str) -> None:
-        self.report_as(
-            self.OUT_OF_MEMORY,
-            "error",
-            site,
-            "The device has no room left for what this line asks for.",
-            _said(said),
-            "# a smaller batch with accumulation, checkpointing, or bf16: gradlab.forecast says what would fit",
-        )
-
-    def _never_scaled(self, site: Site, said: str) -> None:
-        newest = self.context.log.newest
-        self.report_as(
-            self.SCALER_BYPASSED,
-            "error",
-            newest.site if newest is not None else site,
-            NEVER_SCALED,
-            _said(said),
-            "scaler.scale(loss).backward()",
-        )
-
-    def _nothing_to_unscale(self, site: Site, said: str) -> None:
-        clearings = [
-            cleared
-            for since in self.context.state.since.values()
-            for cleared in since.clearings
-            if cleared.clear.site != NO_SITE
-        ]
-        if clearings:
-            self.report_as(
-                self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP,
-                "error",
-                clearings[-1].clear.site,
-                CLEARED_BEFORE_STEP,
-                _said(said),
-                "optimizer.zero_grad()  # move it above the backward pass, or below scaler.step(optimizer)",
-            )
-            return
-        self.report_as(
-            self.STEP_WITHOUT_BACKWARD,
-            "error",
-            site,
-            "scaler.step() finds no gradient: no backward() has reached this optimizer's parameters.",
-            _said(said),
-            "scaler.scale(loss).backward()  # before scaler.step(optimizer)",
-        )
-
-    def _schedule_at_its_end(self, site: Site, said: str) -> None:
-        self.report_as(
-            self.SCHEDULER_OUTPACES_OPTIMIZER,
-            "error",
-            site,
-            "The scheduler has come to the end of its schedule while training goes on: it steps more often than "
-            "planned.",
-            _said(said),
-            "scheduler.step()  # once an update, and total_steps = number of updates",
-        )
-
-    def _nothing_to_clip(self, site: Site, said: str) -> None:
-        if "clip" in source_line(site):
-            self.report_as(
-                self.CLIP_BEFORE_BACKWARD,
-                "error",
-                site,
-                "The call comes before backward(), when there is no new gradient to clip.",
-                "PyTorch finds no gradient in the list that is to be clipped",
-                "torch.nn.utils.clip_grad_value_(model.parameters(), value)  # after backward(), right before step()",
-            )
 
 
-def _said(words: str) -> str:
+KnownErrors.codes = frozenset({code.name: code for _, code, _ in TABLE}.values())
+
+
+def _said(error: BaseException) -> str:
     """Return the first sentence of an error, which may be long."""
-    return f"PyTorch: {words.splitlines()[0].partition('. ')[0][:160].rstrip('.')}"
+    speaker = "Python" if isinstance(error, (AttributeError, TypeError)) else "PyTorch"
+    return f"{speaker}: {str(error).splitlines()[0].partition('. ')[0][:160].rstrip('.')}"
 
 
-def _frame(trace: TracebackType | None) -> TracebackType | None:
+def _innermost(trace: TracebackType | None) -> TracebackType | None:
     """Return the innermost frame of the learner's own code."""
     found = None
     while trace is not None:

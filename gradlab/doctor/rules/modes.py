@@ -9,7 +9,8 @@ from typing import Any
 from ...formatting import number_of
 from ..events import NO_SITE, Site
 from ..finding import Cause, Code, Edit
-from ..source.mode_lines import name_in, no_grad_place, train_place, validation_place, with_brackets
+from ..source.calls import call_it, without_brackets
+from ..source.mode_lines import name_in, no_grad_place, train_place, validation_place
 from ..source.syntax import source_line
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext
@@ -94,8 +95,8 @@ class EvalLeftOn(Rule):
     def _edit(self, where: Site, call: Site, names: set[str]) -> Edit | Cause | None:
         """Return ``model.train`` with brackets, or where ``model.train()`` is missing."""
         log = self.context.log
-        if known := with_brackets(log.files(), "train", names):
-            return known
+        if names and (named := without_brackets(log.files(), "train", names)):
+            return call_it(named)
         place = train_place(log.path(where), log.path(call)) if where[1] and call[1] else None
         name = name_in((place.file, place.line), names) if place is not None else ""
         return Edit(place, f"{name}.train()") if place is not None and name else place
@@ -104,17 +105,20 @@ class EvalLeftOn(Rule):
 def _model_names(context: RuleContext, module: int) -> set[str]:
     """Return the names that a called model has in the learner's functions, and that no other one has, too."""
     inner, first = context.log.models.first_param(module)
-    known = context.log.names.params
-    own = [name for name in context.all_names(first) if sum(name in others for others in known.values()) == 1]
-    return {name.removesuffix(f".{inner}") for name in own if name.endswith(f".{inner}")}
+    known, names = context.log.names.params, set()
+    for name in context.all_names(first):
+        parts = re.findall(r"\.?[^.\[]+|\[.*?\]", name)
+        if sum(name in others for others in known.values()) == 1 and parts[-1] == f".{inner.split('.')[-1]}":
+            names.add("".join(parts[: -inner.count(".") - 1]))
+    return names - {""}
 
 
 class Validation(Rule):
     """The model is validated in training mode, or in evaluation mode with gradients on.
 
-    The graphs of calls in evaluation mode are followed. Calls in a row, in a function or a loop that never trains, whose
-    graphs were freed before anything went back through one, cost memory and time and no accuracy: a hint. Lines that a
-    backward pass or ``autograd.grad`` follows (attacks, saliency, a frozen network in a loss) are left alone.
+    The graphs of calls in evaluation mode are followed. Calls in a row, in a function or a loop that never trains,
+    whose graphs were freed before anything went back through one, cost memory and time and no accuracy: a hint. Lines
+    that a backward pass or ``autograd.grad`` follows (attacks, saliency, a frozen network in a loss) are left alone.
     """
 
     VALIDATION_IN_TRAIN_MODE = Code(
@@ -208,10 +212,10 @@ class Validation(Rule):
         edit = partial(self._edit, call, self._row_undone, _model_names(self.context, call.module))
         self.report(self.VALIDATION_IN_TRAIN_MODE, call.site, seen, edit, kind=call.train_kind)
 
-    def _edit(self, call: Any, undone: Site, names: set[str]) -> Edit | Cause:
+    def _edit(self, call: Any, undone: Site, names: set[str]) -> Edit | Cause | None:
         """Return ``model.eval`` with brackets, the train() that undoes it, or where ``model.eval()`` is missing."""
-        if known := with_brackets(self.context.log.files(), "eval", names):
-            return known
+        if names and (named := without_brackets(self.context.log.files(), "eval", names)):
+            return call_it(named)
         if undone[1]:
             return Edit(Cause(*undone), source_line(undone).strip().replace(".train()", ".eval()"))
         place = validation_place(call.site, self._training_lines())

@@ -26,6 +26,9 @@ class Scaling(Rule):
 
     SCALER_STEP_WITHOUT_UPDATE = Code("scaler-step-without-update", "08_mixed_precision", "The whole loop")
     SCALER_BYPASSED = Code("scaler-bypassed", "08_mixed_precision", "The whole loop")
+    NEVER_SCALED = SCALER_BYPASSED.but(
+        message=NEVER_SCALED, fix="Multiply the loss first: scaler.scale(loss).backward()."
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)

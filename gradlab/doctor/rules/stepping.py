@@ -3,40 +3,71 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from typing import Any
 
 from ...formatting import number_of
 from ..events import NO_SITE, Site
-from ..finding import Cause, Code
-from ..source.calls import never_reached, without_brackets
+from ..finding import Cause, Code, Edit
+from ..source.calls import call_it, in_scope, loss_above, mentions_call, never_reached, without_brackets
 from ..source.cuts import cut_before
-from ..source.grad_lines import clears_by_hand
-from ..source.syntax import at
-from ..source.wiring import frozen_by
+from ..source.grad_lines import clears_by_hand, updates_by_hand
+from ..source.syntax import at, beside
+from ..source.wiring import frozen_by, remade_below
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 
 _PASSES = 32  # kept to say where: WGAN runs five passes of the critic for each of the generator
-
-CLEARED_BEFORE_STEP = "The gradients are cleared after backward() and before step(), so the step has nothing to apply."
 
 
 class EmptyStep(Rule):
     """A step finds no gradient at all: says why."""
 
     ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP = Code(
-        "zero-grad-between-backward-and-step", "04_zero_grad", "Twenty-four orders"
+        "zero-grad-between-backward-and-step",
+        "04_zero_grad",
+        "Twenty-four orders",
+        message="The gradients are cleared after backward() and before step(), so the step has nothing to apply.",
+        fix="Move this line above backward(), or below step().",
     )
-    OPTIMIZER_PARAMS_FROZEN = Code("optimizer-params-frozen", "04_zero_grad", "Whose parameters?")
-    STEP_WITHOUT_BACKWARD = Code("step-without-backward", "06_optimizer_step", "Who moves the weights")
-    OPTIMIZER_HOLDS_STALE_PARAMS = Code("optimizer-holds-stale-params", "04_zero_grad", "Whose parameters?")
-    GRAPH_BROKEN = Code("graph-broken", "01_autograd", "Cutting the graph")
+    OPTIMIZER_PARAMS_FROZEN = Code(
+        "optimizer-params-frozen",
+        "04_zero_grad",
+        "Whose parameters?",
+        message="None of this optimizer's parameters requires a gradient: its steps change nothing.",
+        fix="Call requires_grad_(True) on the parameters that are to learn, before the forward pass.",
+    )
+    STEP_WITHOUT_BACKWARD = Code(
+        "step-without-backward",
+        "06_optimizer_step",
+        "Who moves the weights",
+        message="step() is called, but no backward() has put anything into its parameters' `.grad` since the last.",
+        fix="Call backward() on the loss of these parameters before the step.",
+    )
+    OPTIMIZER_HOLDS_STALE_PARAMS = Code(
+        "optimizer-holds-stale-params",
+        "04_zero_grad",
+        "Whose parameters?",
+        message="The optimizer holds parameters that the model no longer has: backward() fills other ones.",
+        fix="Make {optimizer} after the model has its final parts.",
+    )
+    GRAPH_BROKEN = Code(
+        "graph-broken",
+        "01_autograd",
+        "Cutting the graph",
+        message="backward() runs, but reaches none of the optimizer's parameters: the graph between them is cut.",
+        fix="Compute the loss from the model's own output, without .detach(), .data, .item(), torch.tensor() or "
+        "no_grad() on the way.",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
         self._times: Counter[Any] = Counter()
         self._steps: Counter[int] = Counter()
+        self._newest = NO_SITE  # line of a backward pass
+
+    def backward(self, backward: Any) -> None:
+        """Remember the newest line."""
+        self._newest = backward.site
 
     def step(self, facts: StepFacts) -> None:
         """Look for the reason in what has happened since the last step."""
@@ -67,54 +98,47 @@ class EmptyStep(Rule):
         often = self._times[key] >= 2 and 2 * self._times[key] >= self._steps[facts.step.optimizer]
         return self._times[key] if often else 0
 
+    def _made(self, facts: StepFacts) -> Site:
+        """Return the line that made the optimizer or, if it is older than the watch, that of its step."""
+        made = self.context.state.optimizers[facts.step.optimizer].site
+        return made if made != NO_SITE else facts.step.site
+
     def _wiped(self, facts: StepFacts, clearings: list[Any]) -> None:
         clear, lost = clearings[-1].clear, clearings[-1].lost
         if times := self._repeats("wiped", facts):
-            self.report_as(
-                self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP,
-                "error",
-                clear.site if clear.site != NO_SITE else clears_by_hand(facts.step.site),
-                CLEARED_BEFORE_STEP,
-                f"{numbered(lost)} was cleared before update {facts.number}; {times} updates found no gradient",
-                f"{self._variable(facts)}.zero_grad()  # move it above loss.backward(), or below step()",
+            site = clear.site if clear.site != NO_SITE else clears_by_hand(facts.step.site)
+            seen = (
+                f"update {facts.number} came after {numbered(lost)} had been cleared; {times} updates found no gradient"
             )
+            self.report(self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP, site, seen, at(clear.site))
 
     def _frozen(self, facts: StepFacts) -> None:
         if times := self._repeats("frozen", facts):
-            made = self.context.state.optimizers[facts.step.optimizer].site
-            self.report_as(
+            log, params = self.context.log, facts.step.params
+            self.report(
                 self.OPTIMIZER_PARAMS_FROZEN,
-                "error",
-                made if made != NO_SITE else facts.step.site,
-                "None of this optimizer's parameters requires a gradient: its steps change nothing.",
+                self._made(facts),
                 f"{times} steps of {self.context.name(facts.step.optimizer)}, and requires_grad=False for all of its "
-                f"{number_of(facts.step.params.bit_count(), 'parameter')}",
-                "p.requires_grad_(True)  # for the parameters that should learn",
-                lambda: frozen_by(self.context.log.files(), self.context.all_names(facts.step.params)),
+                f"{number_of(params.bit_count(), 'parameter')}",
+                lambda: frozen_by(log.files(), self.context.all_names(params)),
             )
 
     def _without(self, facts: StepFacts) -> None:
-        if self.context.state.optimizers[facts.step.optimizer].own:
+        optimizer, site = facts.step.optimizer, facts.step.site
+        if self.context.state.optimizers[optimizer].own:
             return  # it may need no gradients: an average of weights, a search without them
         if times := self._repeats("without", facts):
-            self.report_as(
-                self.STEP_WITHOUT_BACKWARD,
-                "error",
-                facts.step.site,
-                "step() is called, but no backward() has put anything into its parameters' `.grad` since the last.",
-                f"{times} of {self._steps[facts.step.optimizer]} steps of "
-                f"{self.context.name(facts.step.optimizer)} found no gradient",
-                f"loss.backward()  # before {self._variable(facts)}.step()",
-                lambda: self._missing(facts, "backward"),
-            )
+            seen = f"{times} of {self._steps[optimizer]} steps of {self.context.name(optimizer)} found no gradient"
+            self.report(self.STEP_WITHOUT_BACKWARD, site, seen, lambda: self._missing(site, scaled=facts.step.scaler))
 
-    def _missing(self, facts: StepFacts, method: str) -> Cause | None:
-        log = self.context.log
-        files = log.files()
-        return without_brackets(files, method) or never_reached(files, method, log.callers) or Cause(*facts.step.site)
-
-    def _variable(self, facts: StepFacts) -> str:
-        return self.context.variable(facts.step.optimizer)
+    def _missing(self, step: Site, *, scaled: bool) -> Edit | Cause | None:
+        """Return the ``backward`` without brackets, or the line that is missing above a step."""
+        if named := without_brackets([step[0]], "backward"):
+            return call_it(named)
+        if mentions_call(step, "backward"):
+            return None  # it is not reached, or is that of another loss
+        loss = loss_above(step)
+        return beside(step, "above", f"{loss}.backward()") if loss and not scaled else Cause(*step, insert="above")
 
     def _unreached(self, facts: StepFacts) -> None:
         if facts.since.after:
@@ -123,47 +147,37 @@ class EmptyStep(Rule):
         times = self._repeats("unreached", facts)
         if not times:
             return
-        made = self.context.state.optimizers[facts.step.optimizer].site
-        called, params = facts.since.called, facts.step.params
-        strangers = (params & ~called).bit_count() if called & facts.since.elsewhere else 0
-        if not strangers and not called & params:
-            return  # its model was not even called: this optimizer has a rest
-        site = made if made != NO_SITE else facts.step.site
-        if strangers:
-            self.report_as(
-                self.OPTIMIZER_HOLDS_STALE_PARAMS,
-                "error",
-                site,
-                "The optimizer holds parameters that the model no longer has: backward() fills other ones.",
-                f"{times} steps found no gradient; {strangers} of "
-                f"{number_of(facts.step.params.bit_count(), 'parameter')} {'belongs' if strangers == 1 else 'belong'} "
-                "to no module that runs",
-                "optimizer = ...(model.parameters())  # make it after the model has its final parts",
-                at(self.context.log.registered_after(called & facts.since.elsewhere, facts.step.optimizer) or NO_SITE),
-            )
-            return
+        log, optimizer = self.context.log, facts.step.optimizer
+        called, params, site = facts.since.called, facts.step.params, self._made(facts)
+        count = (params & ~called).bit_count() if called & facts.since.elsewhere else 0
         newest = self._newest if self._newest != NO_SITE else facts.step.site
-        self.report_as(
-            self.GRAPH_BROKEN,
-            "error",
-            newest,
-            "backward() runs, but reaches none of the optimizer's parameters: the graph between them is cut.",
-            f"{times} steps of {self.context.name(facts.step.optimizer)} found no gradient after a backward pass",
-            "# take out .detach(), .data, .item(), .numpy(), torch.tensor(...) or no_grad() between model and loss",
-            lambda: cut_before(self.context.log.path(newest)),
-        )
-
-    _newest = NO_SITE
-
-    def backward(self, backward: Any) -> None:
-        """Remember the newest line."""
-        self._newest = backward.site
+        if not count and not called & params:
+            return  # its model was not even called: this optimizer has a rest
+        if not count:
+            seen = f"{times} steps of {self.context.name(optimizer)} found no gradient after a backward pass"
+            self.report(self.GRAPH_BROKEN, newest, seen, lambda: cut_before(log.path(newest)))
+        elif updates_by_hand(newest) == newest:  # else those that backward() fills may be moved there
+            late = log.registered_after(called & facts.since.elsewhere, optimizer)
+            self.report(
+                self.OPTIMIZER_HOLDS_STALE_PARAMS,
+                site,
+                f"{times} steps found no gradient; {count} of {number_of(params.bit_count(), 'parameter')} "
+                f"{'belongs' if count == 1 else 'belong'} to no module that runs",
+                lambda: remade_below(site, late) if late else None,
+                optimizer=self.context.variable(optimizer),
+            )
 
 
 class NeverSteps(Rule):
     """Gradients are computed, and no step is ever taken."""
 
-    NEVER_STEPS = Code("never-steps", "06_optimizer_step", "Who moves the weights")
+    NEVER_STEPS = Code(
+        "never-steps",
+        "06_optimizer_step",
+        "Who moves the weights",
+        message="backward() computes gradients, but no step() ever applies them: the weights stay as they are.",
+        fix="Call {optimizer}.step() after backward(), in every update.",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
@@ -189,17 +203,24 @@ class NeverSteps(Rule):
             idle = not state.step_calls.get(optimizer) and not state.steps.get(optimizer) and not params & stepped
             if idle and len(passes) >= 3 and not index.weights_ever_written(params):
                 own = [one for one in passes if not one.used] or passes  # not those that another optimizer has used
-                self.report_as(
+                self.report(
                     self.NEVER_STEPS,
-                    "error",
                     own[-1].site,
-                    "backward() computes gradients, but no step() ever applies them: the weights stay as they are.",
                     f"{self._count} backward passes, 0 steps of {self.context.name(optimizer)}",
-                    f"{self.context.variable(optimizer)}.step()  # after loss.backward()",
-                    partial(self._cause, own[-1].site),
+                    self._edit(optimizer, own),
+                    optimizer=self.context.variable(optimizer),
                 )
 
-    def _cause(self, backward: Site) -> Cause | None:
-        log = self.context.log
-        files = log.files()
-        return without_brackets(files, "step") or never_reached(files, "step", log.callers) or Cause(*backward)
+    def _edit(self, optimizer: int, passes: list[Any]) -> Edit | Cause | None:
+        """Return a step() without brackets or behind an ``if`` never true; else where it is missing."""
+        log, site = self.context.log, passes[-1].site
+        files, names = log.files(), log.names.optimizers.get(optimizer, [])
+        if not names:
+            return None
+        if named := without_brackets(files, "step", names):
+            return call_it(named)
+        if condition := never_reached(files, "step", log.callers, names):
+            return condition
+        name = self.context.variable(optimizer)
+        missing = len({one.site for one in passes}) == 1 and not passes[-1].scaled and in_scope(name, site)
+        return beside(site, "below", f"{name}.step()") if missing else None

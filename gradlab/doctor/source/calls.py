@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Sequence
 
 from ..events import Site
-from ..finding import Cause
+from ..finding import Cause, Edit
 from .syntax import (
     FUNCTIONS,
+    dotted,
     function_around,
     loop_around,
     method_calls,
     node_place,
+    nodes_in,
     only,
     own_nodes,
+    reworded,
     statements_around,
     syntax_tree,
+    words_of,
 )
 
 
@@ -27,9 +32,7 @@ def without_brackets(files: Iterable[str], method: str, names: Collection[str] =
     """
     return only(
         node_place(file, node.value)
-        for file in set(files)
-        if (tree := syntax_tree(file)) is not None
-        for node in ast.walk(tree)
+        for file, node in nodes_in(files)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute) and node.value.attr == method
         if is_named(node.value.value, names)
     )
@@ -40,12 +43,13 @@ def never_reached(
 ) -> Cause | None:
     """Return the ``if`` around the only call of a method, on one of ``names``, that no event has come from."""
     found = []
-    for file in set(files):
-        tree = syntax_tree(file)
-        for call in method_calls(tree, method) if tree is not None else ():
-            if (file, call.lineno) not in reached and is_named(call.func.value, names):  # type: ignore[attr-defined]
-                ifs = statements_around((file, call.lineno), ast.If)
-                found.append(node_place(file, ifs[0].test) if ifs else None)  # type: ignore[attr-defined]  # an If
+    for file, node in nodes_in(files):
+        call = node.func if isinstance(node, ast.Call) else None
+        if not isinstance(call, ast.Attribute) or call.attr != method or (file, call.lineno) in reached:
+            continue
+        if is_named(call.value, names):
+            ifs = statements_around((file, call.lineno), ast.If)
+            found.append(node_place(file, ifs[0].test) if ifs else None)  # type: ignore[attr-defined]  # an If
     return found[0] if len(found) == 1 else None
 
 
@@ -53,6 +57,49 @@ def is_named(node: ast.AST, names: Collection[str]) -> bool:
     """Is an expression one of some names, or the same attribute of something else? True where no names are given."""
     last = ast.unparse(node).split(".")[-1]
     return not names or any(name.split(".")[-1] == last for name in names)
+
+
+def call_it(named: Cause | None) -> Edit | Cause | None:
+    """Return the edit that puts brackets behind a method that is only named."""
+    return reworded(named, f"{words_of(named)}()") if named is not None else None
+
+
+def in_scope(name: str, site: Site) -> bool:
+    """Can the line beside a line use a name, as far as its function, its class and its file tell?"""
+    tree, scope = syntax_tree(site[0]), function_around(site)
+    if tree is None or scope is None or not name:
+        return False
+    first, given = re.split(r"[.\[]", name)[0], parameters(scope)
+    if first == "self":  # another class has other attributes
+        kinds = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and scope in ast.walk(one)]
+        attribute = ".".join(re.split(r"[.\[]", name)[:2])
+        return "self" in given and any(dotted(node) == attribute for kind in kinds for node in ast.walk(kind))
+    stored = (node for part in (scope, tree) for node in own_nodes(part) if isinstance(node, ast.Name))
+    return first in given or any(node.id == first and isinstance(node.ctx, ast.Store) for node in stored)
+
+
+def mentions_call(site: Site, method: str) -> bool:
+    """Does the function of a line call a method or function of this name?"""
+    scope = function_around(site)
+    return any(method in called_name(node) for node in (ast.walk(scope) if scope is not None else ()))
+
+
+def parameters(scope: ast.AST) -> list[str]:
+    """Return the names of what a function is given; none for a file."""
+    return [one.arg for one in scope.args.args] if isinstance(scope, FUNCTIONS) else []
+
+
+def loss_above(site: Site) -> str:
+    """Return the variable that the loss was put into above a line, in the same loop; "" if it is not only one."""
+    scope, loop, made = function_around(site), loop_around(site), {}
+    for node in own_nodes(scope) if scope is not None else ():
+        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name) and node.lineno < site[1]:
+            made_of = {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
+            a_loss = "loss" in target.id.lower() and target.id not in made_of and not any(method_calls(node, "item"))
+            if a_loss and loop_around((site[0], node.lineno)) is loop:
+                made[target.id] = made_of
+    last = [name for name in made if not any(name in parts for parts in made.values())]
+    return last[0] if len(last) == 1 else ""
 
 
 def condition_around(path: Iterable[Site]) -> Cause | None:

@@ -3,68 +3,125 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from torch import Tensor
 
 from ..events import Site
-from ..finding import Cause
-from .syntax import FUNCTIONS, dotted, function_around, loop_around, method_calls, node_place, only, syntax_tree
+from ..finding import Cause, Edit
+from .calls import called_name
+from .syntax import (
+    FUNCTIONS,
+    beside,
+    dotted,
+    function_around,
+    loop_around,
+    method_calls,
+    node_place,
+    nodes_in,
+    only,
+    own_nodes,
+    reworded,
+    words_of,
+)
 
 
-def carried_state(path: Iterable[Site], files: Iterable[str]) -> Cause | None:
+def carried_state(path: Sequence[Site], files: Iterable[str], values: Mapping[str, Any]) -> Edit | Cause | None:
     """Return the line that takes a state and gives it back, as ``out, hidden = rnn(x, hidden)``.
 
     A ``state.detach()`` whose result is not kept comes first. The line is looked for in the loops around the lines of
-    ``path``, then as an attribute, ``self.hidden``, in all files.
+    ``path``, then as an attribute, ``self.hidden``, in all files. If it is in the loop of the failed ``backward()``,
+    where the variables have ``values``, the state is to be detached below that.
     """
-    files = set(files)
-    if dropped := list(_dropped_detaches(files)):
+    if dropped := set(_dropped_detaches(files := set(files))):
         return only(dropped)
     for site in path:
         loop = loop_around(site)
-        found = list(_recurrent(site[0], loop)) if loop is not None else []
+        nodes = ast.walk(loop) if loop is not None else ()
+        found = dict(pair for node in nodes for pair in _recurrent(site[0], node))
+        if place := only(found):
+            detached = _detached(found[place], values.get(found[place]))
+            return beside(site, "below", detached) if detached and site == path[0] else place
         if found:
-            return only(found)
-    trees = [(file, tree) for file in set(files) if (tree := syntax_tree(file)) is not None]
-    return only(cause for file, tree in trees for cause in _recurrent(file, tree, attributes=True))
+            return None
+    found = {place: name for file, node in nodes_in(files) for place, name in _recurrent(file, node)}
+    return only(place for place, name in found.items() if "." in name)
+
+
+def _detached(name: str, value: Any) -> str:
+    """Return the line that detaches a state, "" if it is no tensor and no tuple of tensors."""
+    if isinstance(value, Tensor):
+        return f"{name} = {name}.detach()"
+    plain = isinstance(value, tuple) and all(isinstance(part, Tensor) for part in value)
+    return f"{name} = tuple(part.detach() for part in {name})" if plain else ""
 
 
 def _dropped_detaches(files: Iterable[str]) -> Iterator[Cause]:
     """Yield the statements ``x.detach()`` on tensors: a method of that name in the file is a call like any other."""
-    for file in files:
-        tree = syntax_tree(file)
-        own = {node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS)} if tree is not None else set()
-        for node in ast.walk(tree) if tree is not None else ():
-            if isinstance(node, ast.Expr) and any(call is node.value for call in method_calls(node, "detach")):
-                inside = function_around((file, node.lineno))
-                if "detach" not in own or (isinstance(inside, FUNCTIONS) and inside.name == "detach"):
-                    yield node_place(file, node)
-
-
-def _recurrent(file: str, scope: ast.AST, *, attributes: bool = False) -> Iterator[Cause]:
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            given = {dotted(one) for argument in node.value.args for one in ast.walk(argument)}
-            taken = {dotted(one) for target in node.targets for one in ast.walk(target)}
-            both = {name for name in given & taken if name and ("." in name or not attributes) and name != "self"}
-            if both:
+    nodes = list(nodes_in(files))
+    own = {file for file, node in nodes if isinstance(node, FUNCTIONS) and node.name == "detach"}
+    for file, node in nodes:
+        if isinstance(node, ast.Expr) and any(call is node.value for call in method_calls(node, "detach")):
+            inside = function_around((file, node.lineno))
+            if file not in own or (isinstance(inside, FUNCTIONS) and inside.name == "detach"):
                 yield node_place(file, node)
 
 
-def only_in_place(files: Iterable[str]) -> Cause | None:
-    """Return the one in-place operation on a tensor in some files: ``h *= 0.9``, ``h.relu_()``, ``inplace=True``."""
-    trees = [(file, tree) for file in set(files) if (tree := syntax_tree(file)) is not None]
-    return only(node_place(file, node) for file, tree in trees for node in ast.walk(tree) if _in_place(node))
+def _recurrent(file: str, node: ast.AST) -> Iterator[tuple[Cause, str]]:
+    """Yield the place and the name if a statement gives a call what it takes from it."""
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+        given = {dotted(one) for argument in node.value.args for one in ast.walk(argument)}
+        taken = {dotted(one) for target in node.targets for one in ast.walk(target)}
+        yield from ((node_place(file, node), name) for name in sorted((given & taken) - {"", "self"}))
+
+
+def overwritten(files: Iterable[str], made_by: str) -> Edit | Cause | None:
+    """Return the one in-place operation on a tensor that was made by an operation, such as "relu"; else the only one.
+
+    Such are ``h *= 0.9``, ``h.relu_()`` and ``inplace=True``.
+    """
+    changes = {node_place(file, node): node for file, node in nodes_in(files) if _in_place(node)}
+    own = {place for place, node in changes.items() if made_by and _made_by(made_by, node, place)}
+    place = only(own or changes)
+    if place is None or (not own and re.search(r"= \d+$", words_of(place))):  # a counter
+        return None
+    return _out_of_place(place, changes[place])
+
+
+def _made_by(word: str, change: ast.AST, place: Cause) -> bool:
+    """Is what an operation changes made by a call with a word in its name, in the same function?"""
+    changed: Any = getattr(change, "target", getattr(getattr(change, "func", None), "value", None))
+    scope = function_around((place.file, place.line))
+    made = [one for one in own_nodes(scope) if isinstance(one, ast.Assign)] if scope is not None and changed else []
+    return any(ast.unparse(one.targets[0]) == ast.unparse(changed) and word in called_name(one.value) for one in made)
+
+
+def _out_of_place(place: Cause, node: ast.AST) -> Edit | Cause:
+    """Return the edit that makes a new tensor instead."""
+    words = words_of(place)
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        return reworded(place, f"{node.target.id} = {ast.unparse(ast.BinOp(node.target, node.op, node.value))}")
+    return reworded(place, words.replace("inplace=True", "inplace=False")) if "inplace=True" in words else place
 
 
 def _in_place(node: ast.AST) -> bool:
-    if isinstance(node, ast.AugAssign):  # counters and sums of numbers are no tensors that backward() needs
-        return not isinstance(node.value, ast.Constant) or isinstance(node.value.value, float)
+    if isinstance(node, ast.AugAssign):
+        return ".item()" not in ast.unparse(node.value)  # else it adds up numbers
+    if isinstance(node, ast.Assign):
+        return isinstance(node.targets[0], ast.Subscript)
     if not isinstance(node, ast.Call):
         return False
-    name = dotted(node.func).split(".")[-1] or (node.func.attr if isinstance(node.func, ast.Attribute) else "")
-    if any(keyword.arg == "inplace" and ast.unparse(keyword.value) == "True" for keyword in node.keywords):
-        return True
-    return name.endswith("_") and not name.startswith("_") and name not in _HARMLESS
+    name = called_name(node)
+    named = name.endswith("_") and not name.startswith("_") and name not in _HARMLESS
+    return named or any(one.arg == "inplace" and ast.unparse(one.value) == "True" for one in node.keywords)
 
 
 _HARMLESS = ("requires_grad_", "detach_", "retain_grad_", "clip_grad_norm_", "clip_grad_value_", "unscale_", "zero_")
+
+
+def given_between(scope: ast.AST, file: str, name: str, first: int, last: int) -> list[Cause]:
+    """Return where a variable is given to a call between two lines of a function."""
+    calls = [node for node in own_nodes(scope) if isinstance(node, ast.Call) and first <= node.lineno <= last]
+    return [node_place(file, one) for call in calls for one in call.args if dotted(one) == name]

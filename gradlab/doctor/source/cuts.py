@@ -6,8 +6,9 @@ import ast
 from collections.abc import Collection, Iterable, Iterator
 
 from ..events import Site
-from ..finding import Cause
-from .syntax import FUNCTIONS, dotted, function_around, node_place, only, own_nodes, source_line, syntax_tree
+from ..finding import Cause, Edit
+from .calls import parameters
+from .syntax import FUNCTIONS, dotted, function_around, node_place, only, own_nodes, reworded, syntax_tree, words_of
 
 DETACHING = ("item", "detach", "numpy", "tolist", "detach_")
 """Methods of a tensor whose result is not in its graph."""
@@ -16,12 +17,12 @@ NEW_TENSORS = ("tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor")
 _METHODS = (*DETACHING, "argmax", "argmin", "argsort", "round", "bool", "long", "int")
 _FUNCTIONS = (*NEW_TENSORS, "argmax", "argmin", "array", "float", "int")
 _NO_GRAD = ("no_grad", "inference_mode", "set_grad_enabled")
-
+_REENTRANT = "use_reentrant=True"
 
 _MOST_STEPS = 200
 
 
-def cut_before(path: Iterable[Site], after: str = "") -> Cause | None:
+def cut_before(path: Iterable[Site], after: str = "") -> Edit | Cause | None:
     """Return what cuts the graph of the loss whose ``backward()`` stands on a line; None if it is not one place.
 
     ``path`` is that line and those that call its function. The search starts from the names in the line, goes through
@@ -29,25 +30,49 @@ def cut_before(path: Iterable[Site], after: str = "") -> Cause | None:
     ``after``, the name of a module, only cuts in a function that calls it count.
     """
     for site in path:
-        found = list(dict.fromkeys(_Search(site[0]).from_line(site)))
-        if after:
-            found = [cause for cause in found if _behind(cause, after)]
-        whole = [cause for cause in found if "detach" not in _words(cause)]  # detach() is often meant, for one operand
-        if found:
-            return only(found) or only(whole)
+        found = set(_Search(site[0]).from_line(site))
+        if found := {cause for cause in found if not after or _behind(cause, after)}:
+            whole = {
+                cause for cause in found if "detach" not in words_of(cause)
+            }  # that is often meant, for one operand
+            cut = only(found) or only(whole)
+            edit = _without(cut) if cut is not None else None
+            return cut if edit is None or found - {cut} or set(_Search(site[0], cut).from_line(site)) else edit
     return None
+
+
+def _without(cut: Cause) -> Edit | Cause | None:
+    """Return the edit that takes a cut out, None if it takes more than a word; a line ``x = x`` is none."""
+    words = words_of(cut)
+    try:
+        node = ast.parse(words, mode="eval").body
+    except SyntaxError:
+        return None
+    if _REENTRANT in words:
+        return reworded(cut, words.replace(_REENTRANT, "use_reentrant=False"))
+    kept: ast.AST | None = None
+    if isinstance(node, ast.Attribute):
+        kept = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in NEW_TENSORS:
+            kept = node.args[0] if isinstance(node.args[0], (ast.Name, ast.Call)) else None
+        elif node.func.attr in ("detach", "item"):
+            kept = node.func.value
+    edit = reworded(cut, ast.unparse(kept)) if kept is not None else None
+    target, _, value = edit.line.partition("  #")[0].partition(" = ") if isinstance(edit, Edit) else ("", "", "")
+    return None if target == value.strip() else edit
 
 
 def cut_in_function(file: str, call: ast.Call) -> Cause | None:
     """Return what cuts the graph in a function of the same file that is called; None if it is not one place."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
-    found = list(dict.fromkeys(_Search(file)._called(name, call)))
-    return found[0] if len(found) == 1 else None
+    return only(_Search(file)._called(name, call))
 
 
 class _Search:
-    def __init__(self, file: str) -> None:
-        self._file = file
+    def __init__(self, file: str, passed: Cause | None = None) -> None:
+        """``passed`` is a cut that is taken for none."""
+        self._file, self._passed = file, passed
         self._tree = syntax_tree(file)
         self._seen: set[ast.AST] = set()
 
@@ -56,9 +81,7 @@ class _Search:
         if scope is None or self._tree is None:
             return
         calls = [node for node in own_nodes(scope) if isinstance(node, ast.Call) and _on(node, site[1])]
-        backwards = [node for node in calls if dotted(node.func).split(".")[-1] == "backward"] or [
-            node for node in calls if isinstance(node.func, ast.Attribute) and node.func.attr == "backward"
-        ]
+        backwards = [node for node in calls if ast.unparse(node.func).split(".")[-1] == "backward"]
         names: set[str] = set()
         for node in backwards or calls:
             if isinstance(node.func, ast.Attribute) and backwards:  # loss.backward(), scaler.scale(loss).backward()
@@ -77,24 +100,23 @@ class _Search:
                 if node in self._seen:
                     continue
                 self._seen.add(node)
-                yield from self._block(scope, node)
-                value = node.value  # type: ignore[attr-defined]  # an assignment has a value
-                if value is not None:
-                    cuts = list(self._expression(value, scope))
-                    yield from cuts
-                    names = _names(value, cuts)  # what a cut is made of has no part in the graph
-                    waiting += [(one, node.lineno) for one in names if one != name]  # type: ignore[attr-defined]
+                cuts = [*self._block(scope, node), *self._expression(node.value, scope)]
+                yield from cuts
+                made_of = _names(node.value or node, cuts) - {name}  # what a cut is made of has no part in the graph
+                waiting += [(one, node.lineno) for one in made_of]
+                if cuts and isinstance(node, ast.Assign):
+                    break  # what the name stood for before has no part in it, either
 
-    def _assignments(self, scope: ast.AST, name: str, before: int) -> Iterator[ast.AST]:
+    def _assignments(self, scope: ast.AST, name: str, before: int) -> list[ast.Assign | ast.AugAssign | ast.AnnAssign]:
+        """Return what gives a name a value above a line, the nearest first."""
+        found = []
         for node in own_nodes(scope):
-            if isinstance(node, ast.Assign):
-                targets = [part for target in node.targets for part in ast.walk(target)]
-            elif isinstance(node, (ast.AugAssign, ast.AnnAssign)):
-                targets = [node.target]
-            else:
+            if not isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or node.lineno > before:
                 continue
-            if node.lineno <= before and any(dotted(target) == name for target in targets):
-                yield node
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if node.value is not None and any(dotted(part) == name for one in targets for part in ast.walk(one)):
+                found.append(node)
+        return sorted(found, key=lambda node: -node.lineno)
 
     def _block(self, scope: ast.AST, node: ast.AST) -> Iterator[Cause]:
         for block in own_nodes(scope):
@@ -103,27 +125,35 @@ class _Search:
                     if any(word in ast.unparse(item.context_expr) for word in _NO_GRAD):
                         yield node_place(self._file, item.context_expr)
 
-    def _expression(self, value: ast.AST, scope: ast.AST) -> Iterator[Cause]:
+    def _expression(self, value: ast.AST | None, scope: ast.AST) -> Iterator[Cause]:
         """Yield the cuts in an expression, and in the functions of the file that it calls."""
-        for node in ast.walk(value):
-            if isinstance(node, ast.Attribute) and node.attr == "data":
-                yield node_place(self._file, node)
-            if not isinstance(node, ast.Call):
+        waiting = [value] if value is not None else []
+        while waiting:
+            node = waiting.pop()
+            if self._cuts(node, scope) and (place := node_place(self._file, node)) != self._passed:
+                yield place
                 continue
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
-            if (isinstance(node.func, ast.Attribute) and name in _METHODS and not node.args[1:]) or (
-                name in _FUNCTIONS and node.args and not self._constant(node.args[0], scope)
-            ):
-                yield node_place(self._file, node)
-            else:
-                yield from self._called(name, scope)
+            if isinstance(node, ast.Call):
+                yield from self._called(_method(node), scope)
+            waiting += ast.iter_child_nodes(node)
+
+    def _cuts(self, node: ast.AST, scope: ast.AST) -> bool:
+        """Does an expression give something that is not in the graph of what it was made of?"""
+        if not isinstance(node, ast.Call):
+            return isinstance(node, ast.Attribute) and node.attr == "data"
+        name = _method(node)
+        if name == "checkpoint":
+            return _REENTRANT in ast.unparse(node)
+        if isinstance(node.func, ast.Attribute) and name in _METHODS and not node.args[1:]:
+            return True
+        return name in _FUNCTIONS and bool(node.args) and not self._constant(node.args[0], scope)
 
     def _called(self, name: str, scope: ast.AST) -> Iterator[Cause]:
         assert self._tree is not None
         nodes = list(ast.walk(self._tree))
         wanted = [one for one in nodes if isinstance(one, FUNCTIONS) and one.name == name]
         kinds = instances(self._tree).get(name, set())
-        given = not wanted and not kinds and name in _parameters(scope)  # a model: any of them
+        given = not wanted and not kinds and name in parameters(scope)  # a model: any of them
         wanted += [
             method
             for one in nodes
@@ -140,8 +170,7 @@ class _Search:
                     yield node_place(self._file, decorator)
             for node in own_nodes(function):
                 if isinstance(node, ast.Return) and node.value is not None:
-                    yield from self._block(function, node)
-                    cuts = list(self._expression(node.value, function))
+                    cuts = [*self._block(function, node), *self._expression(node.value, function)]
                     yield from cuts
                     yield from self._made(function, _names(node.value, cuts), node.lineno)
 
@@ -150,12 +179,16 @@ class _Search:
         assert self._tree is not None
         if not any(isinstance(node, (ast.Name, ast.Call, ast.Attribute)) for node in ast.walk(value)):
             return True
-        names = _parameters(scope)
+        names = parameters(scope)
         if not isinstance(value, ast.Name) or value.id not in names or not isinstance(scope, FUNCTIONS):
             return False
         at = names.index(value.id)
         calls = [one for one in ast.walk(self._tree) if isinstance(one, ast.Call) and dotted(one.func) == scope.name]
         return bool(calls) and all(len(one.args) > at and self._constant(one.args[at], self._tree) for one in calls)
+
+
+def _method(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
 
 
 def instances(tree: ast.AST) -> dict[str, set[str]]:
@@ -171,14 +204,6 @@ def instances(tree: ast.AST) -> dict[str, set[str]]:
                 if isinstance(value, ast.Call):
                     found.setdefault(dotted(one).split(".")[-1], set()).add(dotted(value.func).split(".")[-1])
     return found
-
-
-def _parameters(scope: ast.AST) -> list[str]:
-    return [one.arg for one in scope.args.args] if isinstance(scope, FUNCTIONS) else []
-
-
-def _words(cause: Cause) -> str:
-    return source_line((cause.file, cause.line))[cause.column : cause.end_column or None]
 
 
 def _behind(cut: Cause, part: str) -> bool:

@@ -7,19 +7,9 @@ from collections.abc import Collection, Iterable
 
 from ..events import Site
 from ..finding import Cause, Edit
-from .calls import without_brackets
-from .syntax import FUNCTIONS, LOOPS, dotted, function_around, source_line, statements_around, syntax_tree
+from .syntax import FUNCTIONS, LOOPS, dotted, function_around, statements_around, syntax_tree
 
 _BLOCKS = (*LOOPS, ast.With, ast.AsyncWith)
-
-
-def with_brackets(files: Iterable[str], method: str, names: Collection[str]) -> Edit | None:
-    """Return the line ``model.eval``, which does nothing, with brackets; None if no model of these names has one."""
-    place = without_brackets(files, method, names) if names else None
-    if place is None or not place.end_column:
-        return None
-    line = source_line((place.file, place.line)).rstrip()
-    return Edit(place, f"{line[: place.end_column]}(){line[place.end_column :]}".strip())
 
 
 def name_in(site: Site, names: Iterable[str]) -> str:

@@ -6,10 +6,11 @@ import ast
 import linecache
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from typing import Literal
 
 from ..._process import parse_python
 from ..events import Site
-from ..finding import Cause, Finding, short_path
+from ..finding import Cause, Edit, Finding, short_path
 
 
 def source_line(site: Site) -> str:
@@ -36,6 +37,13 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+def nodes_in(files: Iterable[str]) -> Iterator[tuple[str, ast.AST]]:
+    """Yield all nodes of some files, each with its file."""
+    for file in sorted(set(files)):
+        tree = syntax_tree(file)
+        yield from ((file, node) for node in ast.walk(tree)) if tree is not None else ()
 
 
 def node_place(file: str, node: ast.AST) -> Cause:
@@ -119,6 +127,24 @@ def edited(cause: Cause, line: str) -> str | None:
         lines.insert(cause.line - (cause.insert == "above"), _blanks(beside) + line)
     source = "\n".join([*lines, ""])
     return source if _parsed(source) is not None else None
+
+
+def words_of(cause: Cause) -> str:
+    """Return the words of a place, or its whole line."""
+    return source_line((cause.file, cause.line))[cause.column : cause.end_column or None].rstrip()
+
+
+def reworded(cause: Cause, words: str) -> Edit | Cause:
+    """Return the edit that puts other words there; the place alone if it spans lines."""
+    line = source_line((cause.file, cause.line)).rstrip()
+    changed = f"{line[: cause.column]}{words}{line[cause.end_column :]}"
+    return Edit(cause, changed.strip()) if cause.end_column else cause
+
+
+def beside(site: Site, where: Literal["above", "below"], line: str) -> Edit | Cause:
+    """Return the edit that puts a line beside another; that line as the place if nothing can stand there."""
+    edit = Edit(Cause(*site, insert=where), line)
+    return edit if edited(edit.cause, line) is not None else Cause(*site)
 
 
 def _blanks(line: str) -> str:

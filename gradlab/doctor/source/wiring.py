@@ -3,67 +3,84 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable
 
 from ..events import Site
-from ..finding import Cause
-from .syntax import FUNCTIONS, dotted, node_place, only, syntax_tree
+from ..finding import Cause, Edit
+from .syntax import (
+    FUNCTIONS,
+    beside,
+    dotted,
+    function_around,
+    node_place,
+    nodes_in,
+    only,
+    own_nodes,
+    reworded,
+    words_of,
+)
 
 
-def plain_container(files: Iterable[str], name: str) -> Cause | None:
+def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
     """Return where the list or dictionary is made that holds a layer named ``net.hids[0].weight``.
 
-    It is the only attribute or variable of that name which is made as ``[]``, ``{}`` or filled at once.
+    It is the only attribute or variable of that name which is made as ``[]``, ``{}`` or filled at once. A list of
+    layers that is an attribute becomes a ModuleList.
     """
-    if "[" not in name:
-        return None
     last = name.split("[")[0].split(".")[-1]
-    return only(
-        node_place(file, node)
-        for file in set(files)
-        if (tree := syntax_tree(file)) is not None
-        for node in ast.walk(tree)
+    found = {
+        node_place(file, node): node
+        for file, node in nodes_in(files)
         if isinstance(node, (ast.Assign, ast.AnnAssign))
         and isinstance(node.value, (ast.List, ast.Dict, ast.ListComp, ast.DictComp, ast.Tuple))
-        and any(
-            dotted(target).split(".")[-1] == last
-            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-        )
-    )
+        and any(dotted(one).split(".")[-1] == last for one in getattr(node, "targets", [getattr(node, "target", node)]))
+    }
+    if (place := only(found)) is None or name.endswith("]"):
+        return place
+    node, target = found[place], getattr(found[place], "targets", [None])[0]
+    if not isinstance(node.value, (ast.List, ast.ListComp)) or not isinstance(target, ast.Attribute):
+        return place
+    words = node_place(place.file, node.value)
+    imported = {
+        name for _, one in nodes_in([place.file]) if isinstance(one, ast.alias) for name in (one.name, one.asname)
+    }
+    return reworded(words, f"{'nn' if 'nn' in imported else 'torch.nn'}.ModuleList({words_of(words)})")
 
 
-def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Cause | None:
+def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None:
     """Return what froze parameters, or failed to unfreeze them; ``parts`` are names of the modules that hold them.
 
     A module takes ``module.requires_grad = True`` without a word and unfreezes nothing: that counts first. Then come
     calls with one of the modules and False, as ``set_requires_grad(net_d, False)``, and the one statement that freezes.
     """
-    trees = [(file, tree) for file in set(files) if (tree := syntax_tree(file)) is not None]
-    names = {part for part in parts if part}
+    nodes, names = list(nodes_in(files)), {part for part in parts if part}
     for finder in (_unfreezes_nothing, _freezing_call, _freezes):
-        found = [node_place(file, node) for file, tree in trees for node in ast.walk(tree) if finder(node, names)]
+        found = {node_place(file, node) for file, node in nodes if finder(node, names)}
+        if finder is _unfreezes_nothing and (place := only(found)):
+            return reworded(place, f"{words_of(place).partition('.requires_grad')[0]}.requires_grad_(True)")
         if found:
             return only(found)
     return None
 
 
+def _sets(node: ast.AST, value: bool) -> ast.Attribute | None:
+    """Return the left side of ``x.requires_grad = value``."""
+    if not isinstance(node, ast.Assign) or ast.unparse(node.value) != str(value):
+        return None
+    target = node.targets[0]
+    return target if isinstance(target, ast.Attribute) and target.attr == "requires_grad" else None
+
+
 def _unfreezes_nothing(node: ast.AST, names: set[str]) -> bool:
-    return (
-        isinstance(node, ast.Assign)
-        and isinstance(target := node.targets[0], ast.Attribute)
-        and target.attr == "requires_grad"
-        and isinstance(node.value, ast.Constant)
-        and node.value.value is True
-        and _same(dotted(target.value), names)
-    )
+    target = _sets(node, True)
+    return target is not None and _same(dotted(target.value), names)
 
 
 def _freezing_call(node: ast.AST, names: set[str]) -> bool:
     if not isinstance(node, ast.Call):
         return False
-    says_false = any(
-        isinstance(one, ast.Constant) and one.value is False for one in (*node.args, *(k.value for k in node.keywords))
-    )
+    says_false = any(ast.unparse(one) == "False" for one in (*node.args, *(k.value for k in node.keywords)))
     name = dotted(node.func).split(".")[-1]
     given = [dotted(one) for one in node.args]
     if isinstance(node.func, ast.Attribute):
@@ -73,31 +90,29 @@ def _freezing_call(node: ast.AST, names: set[str]) -> bool:
 
 
 def _freezes(node: ast.AST, names: set[str]) -> bool:
-    if isinstance(node, ast.Assign):
-        target = node.targets[0]
-        return (
-            isinstance(target, ast.Attribute)
-            and target.attr == "requires_grad"
-            and isinstance(node.value, ast.Constant)
-            and node.value.value is False
-        )
-    return (
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr == "requires_grad_"
-        and any(isinstance(one, ast.Constant) and one.value is False for one in node.args)
-    )
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+        return any(ast.unparse(one) == "False" for one in node.args)
+    return _sets(node, False) is not None
 
 
 def _same(name: str, names: set[str]) -> bool:
     """Is a name one of those, or one that holds it, however each function calls it?"""
     last = name.split(".")[-1]
-    return bool(name) and any(last in one.split(".") for one in names)
+    return bool(name) and any(last in re.split(r"[.\[]", one) for one in names)
 
 
 def made_from_helper(site: Site) -> bool:
     """Does the line that makes an optimizer ask a function of the same file which parameters to take?"""
-    tree = syntax_tree(site[0])
-    own = {node.name for node in ast.walk(tree) if isinstance(node, FUNCTIONS)} if tree is not None else set()
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)] if tree is not None else []
-    return any(call.lineno == site[1] and dotted(call.func).split(".")[-1] in own for call in calls)
+    nodes = [node for _, node in nodes_in([site[0]])]
+    own = {node.name for node in nodes if isinstance(node, FUNCTIONS)}
+    calls = [node for node in nodes if isinstance(node, ast.Call) and node.lineno == site[1]]
+    return any(dotted(call.func).split(".")[-1] in own for call in calls)
+
+
+def remade_below(made: Site, later: Site) -> Edit | Cause:
+    """Return the edit that makes an optimizer once more, below a line of the same function; or that line alone."""
+    scope = function_around(made) if made[0] == later[0] else None
+    if scope is None or scope is not function_around(later):
+        return Cause(*later)
+    made_by = [one for one in own_nodes(scope) if isinstance(one, ast.Assign) and one.lineno == made[1]]
+    return beside(later, "below", words_of(node_place(made[0], made_by[0]))) if made_by else Cause(*later)

@@ -29,6 +29,6 @@ for i in range(10):
     x = nn.functional.one_hot(torch.randint(4, (5, 6)), 4).float()
     y, state = rnn(x, state)  # <- cause
     loss = nn.functional.cross_entropy(y, x.roll(-1, 0).flatten(0, 1).argmax(1))
-    loss.backward()  # <- carried-state-not-detached
+    loss.backward()  # <- carried-state-not-detached, cause
     sgd(params, 0.1)
     print(i, loss.item())

@@ -35,6 +35,6 @@ for step in range(20):
     prediction, h_state = rnn(x, h_state)  # <- cause
     loss = loss_func(prediction, y)
     optimizer.zero_grad()
-    loss.backward()  # <- carried-state-not-detached
+    loss.backward()  # <- carried-state-not-detached, cause
     optimizer.step()
     print(step, loss.item())

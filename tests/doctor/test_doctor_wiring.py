@@ -1,0 +1,121 @@
+"""Names as Python spells them, calls that count only on the right object, and a loop that moves copies by hand."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from gradlab.doctor import watch
+from gradlab.doctor.source.calls import in_scope, loss_above, never_reached, without_brackets
+from gradlab.doctor.source.cuts import cut_before
+
+SOURCE = """
+optimizer, scheduler = make()
+
+class Trainer:
+    def __init__(self):
+        self.opt_d = make()
+
+    def train(self, loss):
+        self.loss_d = loss.mean()
+        loss.backward()
+
+class Other:
+    def train(self, loss):
+        loss.backward()
+
+def fit(batches):
+    for batch in batches:
+        loss_a = model(batch)
+        loss_b = other(batch)
+        total_loss = loss_a + loss_b
+        running_loss = running_loss + total_loss.item()
+        optimizer.step
+    if False:
+        scheduler.step()
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "train.py"
+    path.write_text(SOURCE)
+    return str(path)
+
+
+def line_of(words: str, after: str = "") -> int:
+    start = SOURCE.index(after)
+    return SOURCE[: SOURCE.index(words, start)].count("\n") + 1
+
+
+def test_a_method_counts_on_objects_of_the_given_names_alone(file: str) -> None:
+    assert without_brackets([file], "step", ["trainer.optimizer"]).line == line_of("optimizer.step")
+    assert without_brackets([file], "step", ["opt_d"]) is None
+    assert never_reached([file], "step", (), ["scheduler"]).line == line_of("if False")
+    assert never_reached([file], "step", (), ["optimizer"]) is None
+
+
+def test_a_line_can_use_the_names_of_its_function_class_and_file(file: str) -> None:
+    in_trainer, in_other = line_of("loss.backward()"), line_of("loss.backward()", after="class Other")
+    assert in_scope("self.opt_d", (file, in_trainer))
+    assert not in_scope("self.opt_d", (file, in_other))
+    assert in_scope("optimizer", (file, in_other))
+    assert not in_scope("opt_d", (file, in_other))
+    assert not in_scope("", (file, in_other))
+
+
+def test_the_loss_is_what_no_other_loss_is_made_of(file: str) -> None:
+    assert loss_above((file, line_of("optimizer.step"))) == "total_loss"
+    assert loss_above((file, line_of("total_loss ="))) == ""  # two losses
+
+
+@pytest.mark.parametrize(
+    ("line", "fix"),
+    [
+        ("out = model(x).detach() * 2", "out = model(x) * 2"),
+        ("out = model(x).data", "out = model(x)"),
+        ("out = torch.tensor(model(x), requires_grad=True)", "out = model(x)"),
+        ("out = model(x).argmax(1)", ""),
+        ("out = torch.tensor(model(x).item())", ""),  # two cuts
+    ],
+)
+def test_a_cut_is_taken_out_if_a_word_does_it(line: str, fix: str, tmp_path: Path) -> None:
+    path = tmp_path / "train.py"
+    path.write_text(f"{line}\nloss = (out - y).square().mean()\nloss.backward()\n")
+    edit = cut_before([(str(path), 3)])
+    assert edit.line == fix if fix else edit.line == 1
+
+
+def test_parameters_are_spelled_as_python_has_them() -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 4), nn.Sequential(nn.Tanh(), nn.Linear(4, 1)))
+    optimizer = torch.optim.SGD(net[0].parameters(), lr=0.1)
+    with watch() as report:
+        for _ in range(6):
+            optimizer.zero_grad()
+            net(torch.ones(2, 3)).mean().backward()
+            optimizer.step()
+    (finding,) = report
+    assert finding.evidence.endswith("net[1][1].weight, net[1][1].bias")
+
+
+def test_copies_that_the_loop_moves_by_hand_are_not_called_stale() -> None:
+    torch.manual_seed(0)
+    net = nn.Linear(3, 1)
+    meta = torch.optim.SGD(net.parameters(), lr=0.1)
+    with watch() as report:
+        for _ in range(12):
+            fast = copy.deepcopy(net)
+            for _ in range(2):
+                fast.zero_grad()
+                fast(torch.randn(4, 3)).square().mean().backward()
+                for p in fast.parameters():
+                    p.data -= 0.1 * p.grad
+            meta.zero_grad()
+            fast(torch.randn(4, 3)).square().mean().backward()
+            meta.step()
+    assert not {"optimizer-holds-stale-params", "params-missing-from-optimizer"} & set(report.codes), report.text
