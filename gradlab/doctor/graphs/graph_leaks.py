@@ -89,6 +89,8 @@ class UnusedGraphs:
         """How often something went back through a graph, ``autograd.grad`` included."""
         self.wasted: Counter[Site] = Counter()
         """Line -> graphs that were gone when a later call built one, and nothing had used any graph in between."""
+        self.used: set[Site] = set()
+        """Lines of which a graph lived when something went back through one."""
 
     def built(self, result: Any, site: Site) -> None:
         """Follow the graph of what a model returns, from a call in evaluation mode."""
@@ -107,4 +109,5 @@ class UnusedGraphs:
     def settle(self) -> None:
         """Something goes back through a graph: whichever of them lives may be the one."""
         self.uses += 1
+        self.used.update(site for reference, site in self._waiting if reference() is not None)
         self._waiting.clear()

@@ -18,7 +18,7 @@ from .base import Rule, RuleContext
 _ENOUGH = 3  # updates, or graphs that were thrown away
 _NORM = "Norm"  # BatchNorm1d, SyncBatchNorm, InstanceNorm2d
 _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
-_MOST_SITES = 32
+_MOST_SITES = 64
 
 
 class EvalLeftOn(Rule):
@@ -140,7 +140,7 @@ class Validation(Rule):
         super().__init__(context)
         self._row: list[Any] = []  # calls in training mode without gradients, with no training between them
         self._stepped = 0
-        self._steps: set[Site] = set()
+        self._training: set[Site] = set()  # lines that take steps, or call models in training
         self._phases = 0
         self._updates = 0  # since the last row
         self._resumed: set[int] = set()  # modules whose train() is called again, between updates
@@ -167,6 +167,7 @@ class Validation(Rule):
             self._eval_just_now = False
         if event.grad:
             self._end_of_row()
+            self._note(event.site if event.training else NO_SITE)
         elif event.train_kind and event.training and not event.again and event.params & self._stepped:
             if not self._row:
                 self._row_meant, self._row_undone = self._meant, self._undone
@@ -182,14 +183,18 @@ class Validation(Rule):
         """Note what is being trained, and where."""
         self._stepped |= facts.step.params
         self._updates += 1
-        if len(self._steps) < _MOST_SITES:
-            self._steps.add(facts.step.site)
+        self._note(facts.step.site)
+
+    def _note(self, site: Site) -> None:
+        if len(self._training) < _MOST_SITES:
+            self._training.add(site)
 
     def end(self, *, normal: bool) -> None:
         """The last row has ended, too; report the lines whose graphs were never used."""
         self._end_of_row()
-        for site, wasted in self.context.log.unused_graphs.wasted.items():
-            if wasted >= _ENOUGH and (place := no_grad_place(site, self._training_lines())) is not None:
+        graphs, training = self.context.log.unused_graphs, self._training_lines()
+        for site, wasted in graphs.wasted.items():
+            if wasted >= _ENOUGH and (place := no_grad_place(site, training, used=site in graphs.used)) is not None:
                 seen = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"
                 self.report(self.VALIDATION_BUILDS_GRAPH, site, seen, place)
 
@@ -223,4 +228,4 @@ class Validation(Rule):
         return Edit(place, f"{name}.eval()") if name and call.module in self._resumed else place
 
     def _training_lines(self) -> set[Site]:
-        return {line for step in self._steps for line in self.context.log.path(step)}
+        return {line for site in self._training for line in self.context.log.path(site)}

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from ..events import Site
 from ..finding import Cause, Edit
-from .syntax import FUNCTIONS, LOOPS, dotted, function_around, statements_around, syntax_tree
+from .calls import in_scope
+from .syntax import FUNCTIONS, LOOPS, dotted, function_around, own_nodes, statements_around, syntax_tree
 
 _BLOCKS = (*LOOPS, ast.With, ast.AsyncWith)
 
 
-def name_in(site: Site, names: Iterable[str]) -> str:
-    """Return the name of a model that the function of a line uses, too; "" if there is none, or more than one."""
+def name_in(site: Site, names: Collection[str]) -> str:
+    """Return the name of a model that the function of a line uses itself, or else can; "" if it is not only one."""
     scope = function_around(site)
-    used = {dotted(node) for node in ast.walk(scope)} & set(names) if scope is not None else set()
+    used = {dotted(node) for node in own_nodes(scope)} & set(names) if scope is not None else set()
+    used = used or {name for name in names if in_scope(name, site)}
     return used.pop() if len(used) == 1 else ""
 
 
@@ -39,7 +41,8 @@ def train_place(put: tuple[Site, ...], trained: tuple[Site, ...]) -> Cause | Non
         start = at if inline and after < at else after + 1 if after < at else 0
         if at < 0 or at == after or (start == 0 and isinstance(block, (ast.Module, ast.If))):
             return None
-        return Cause(call[0], body[start].lineno, insert="above")
+        documented = isinstance(body[start], ast.Expr) and isinstance(body[start].value, ast.Constant)  # type: ignore[attr-defined]  # an Expr
+        return Cause(call[0], body[start + documented].lineno, insert="above")
     return None
 
 
@@ -54,10 +57,13 @@ def validation_place(call: Site, training: Collection[Site]) -> Cause:
     return Cause(call[0], getattr(statement, "lineno", call[1]), insert="above")
 
 
-def no_grad_place(call: Site, training: Collection[Site]) -> Edit | Cause | None:
-    """Return where ``no_grad`` is missing: above the function or the loops that only validate; None without any."""
+def no_grad_place(call: Site, training: Collection[Site], *, used: bool) -> Edit | Cause | None:
+    """Return where ``no_grad`` is missing: above the function or the loops without lines that train; else None.
+
+    ``used``: did some graph of the call live on, in a variable at least? Then it may leave the function.
+    """
     file, function = call[0], function_around(call)
-    if isinstance(function, FUNCTIONS) and not _trains(function, file, training):
+    if isinstance(function, FUNCTIONS) and not used and not _trains(function, file, training):
         place = Cause(file, function.lineno, insert="above")
         tree = syntax_tree(file)
         known = {name.name for node in getattr(tree, "body", ()) if isinstance(node, ast.Import) for name in node.names}
