@@ -6,7 +6,7 @@ and combined at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .finding import Cause
@@ -60,7 +60,7 @@ class GraphHolder:
     """Names of tensors with a graph in the function of that line; empty if that function was not running."""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(init=False, eq=False)
 class Backward:
     """A backward pass that adds to ``.grad``."""
 
@@ -120,6 +120,9 @@ class Backward:
     offered: bool = False
     """A step that a scaler skipped would have used it."""
 
+    def __init__(self, number: int, site: Site, call_path: int = 0, found: int = 0) -> None:  # the rest costs time
+        self.number, self.site, self.call_path, self.found = number, site, call_path, found
+
 
 @dataclass(slots=True, eq=False)
 class Added:
@@ -129,7 +132,7 @@ class Added:
     params: int
     norms: Any = None
     """Norms of those gradients when it had ended, taken now and then: zeros found later may be its own."""
-    groups: list[Any] = field(default_factory=list)
+    groups: Any = ()
     """The ParamGroupStates of these parameters as they were before it; filled in by GradState."""
 
 
@@ -222,7 +225,7 @@ class Clip:
     params: int
     measures: bool
     """True if its bound is infinite: then it only measures."""
-    groups: list[Any] = field(default_factory=list)
+    groups: Any = ()
     """The ParamGroupStates of these parameters; filled in by GradState."""
 
 

@@ -6,6 +6,7 @@ import sys
 from functools import cache
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Any
 
 from torch import nn
 
@@ -41,6 +42,17 @@ def site_and_path(frame: FrameType | None, most: int = 4) -> tuple[Site, int]:
         return NO_SITE, 0
     site = frames[0].f_code.co_filename, frames[0].f_lineno
     return site, hash(tuple([(id(one.f_code), one.f_lasti) for one in frames]))  # finding a line takes long
+
+
+def call_stack(frame: FrameType | None, most: int = 6) -> list[Any]:
+    """Return the places in the code of a frame and of those that have called it, to compare with others."""
+    found: list[Any] = []
+    while frame is not None and most:
+        found.append(frame.f_code)
+        found.append(frame.f_lasti)
+        frame = frame.f_back
+        most -= 1
+    return found
 
 
 @cache

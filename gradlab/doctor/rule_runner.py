@@ -12,14 +12,13 @@ from .rules import RULES, RuleContext
 from .rules.base import HEARD
 from .rules.step_history import StepHistory
 from .state.grad_state import GradState
-from .state.repeats import RepeatFilter
 
 
 class RuleRunner:
     """Follows a loop with all rules."""
 
     def __init__(self) -> None:
-        self.listener = TorchListener(self.on_events)
+        self.listener = TorchListener(self)
         self.context = RuleContext(self.listener.log)
         self.history = StepHistory(self.context)
         rules = [*(rule(self.context) for rule in RULES), self.history]
@@ -27,28 +26,24 @@ class RuleRunner:
         self._hearers: dict[type, list[Callable[[Any], None]]] = {
             fact: [getattr(rule, name) for rule in rules if hasattr(rule, name)] for name, fact in HEARD.items()
         }
-        self._repeats = RepeatFilter(self._tell, self._repeated, self._size)
         self.context.state = GradState()
-
-    def on_events(self, events: list[Event]) -> None:
-        """Take events, in order."""
-        self._repeats.take(events)
 
     def end(self, *, normal: bool) -> None:
         """The watch is over; ``normal`` is False if an exception ended it."""
-        self._repeats.release()
         for rule in self._rules:
             rule.end(normal=normal)
 
-    def _size(self) -> int:
+    def size(self) -> int:
         """Return how much is inside the gradients; -1 once something was found, since rules count how often."""
         return -1 if self.context.findings else self.context.state.size()
 
-    def _repeated(self, updates: list[list[Event]]) -> None:
-        self.context.state.repeated(updates)
-        self.history.repeated(updates)
+    def repeated(self, events: list[Event], times: int) -> None:
+        """Take it in that a cycle of updates came again so often, and was not told."""
+        if times > 0:
+            self.context.state.repeated(events, times)
+            self.history.repeated(events, times)
 
-    def _tell(self, events: list[Event]) -> None:
+    def take(self, events: list[Event]) -> None:
         """Go through events in order."""
         follow, hearers = self.context.state.follow, self._hearers
         for event in events:
@@ -82,7 +77,7 @@ class LiveDoctor:
     def findings(self) -> list[Finding]:
         """Return what was found lately: a mistake that is mended is forgotten after some batches."""
         context = self._runner.context
-        least = context.log.backwards - _RECENT
+        least = context.log.passes.count - _RECENT
         return [finding for finding in self._runner.findings() if context.seen[finding.code, _site(finding)] > least]
 
     def text(self) -> str:

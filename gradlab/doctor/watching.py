@@ -21,7 +21,7 @@ from .frames import strip_doctor_frames
 from .listeners.child_processes import ChildProcesses
 from .listeners.event_log import EventLog
 from .listeners.monkeypatch import Below, Listener, MonkeyPatches
-from .listeners.threads import TrainingThreads
+from .listeners.threads import OtherThreads
 from .rule_runner import RuleRunner
 from .rules.known_errors import KnownErrors
 
@@ -86,10 +86,10 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
                 log.models.see(one)
             else:
                 log.optimizer(one)
-        log.threads = TrainingThreads()
-        log.on_enough = self._end_early
+        log.thread.others = OtherThreads()
+        log.passes.on_enough = self._end_early
         if self._updates is not None:
-            log.most_updates = self._updates
+            log.passes.most_updates = self._updates
         self._clock = _start_clock(self._seconds, log)
         self._children = self._listen_to_children()
         self._children.start()
@@ -149,11 +149,11 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
 
     def _summarize(self, runner: RuleRunner) -> None:
         log = runner.context.log
-        beside = log.threads.beside if log.threads is not None else {}
-        followed = log.threads.followed if log.threads is not None else ""
+        beside = log.thread.others.beside if log.thread.others is not None else {}
+        followed = log.thread.others.followed if log.thread.others is not None else ""
         self.findings = [] if beside and followed else runner.findings()
         self.history = runner.history.read(runner.context.name)
-        self.trained = bool(log.backwards or log.steps or log.grad_calls)
+        self.trained = bool(log.passes.count or log.steps or log.passes.grad_calls)
         self.judged = self.trained and not beside
         self.watched = _summary(runner, followed, [*beside.values()])
         if not self.judged and not beside:
@@ -165,7 +165,7 @@ def _start_clock(seconds: float | None, log: EventLog) -> threading.Timer | None
         return None
 
     def end() -> None:
-        log.most_updates = -1
+        log.passes.most_updates = -1
 
     clock = threading.Timer(seconds, end)
     clock.daemon = True
@@ -201,19 +201,19 @@ def _summary(runner: RuleRunner, followed: str, beside: list[str]) -> str:
     if len(steps) > _MOST_NAMED:
         updates = number_of(sum(state.step_calls.values()), "update")
         steps = [f"{updates} of {number_of(len(steps), 'optimizer')}"]
-    if not log.backwards and not log.steps:
-        if log.grad_calls:
-            calls = number_of(log.grad_calls, "call")
+    if not log.passes.count and not log.steps:
+        if log.passes.grad_calls:
+            calls = number_of(log.passes.grad_calls, "call")
             return f"No backward() and no step: {calls} of torch.autograd.grad, which fill no .grad."
         words = "Nothing was trained in this process while the doctor watched: no backward pass and no step."
     else:
         where = f"the thread {followed}: " if followed else ""
-        words = f"Watched {where}{number_of(log.backwards, 'backward pass', 'es')}" + (
+        words = f"Watched {where}{number_of(log.passes.count, 'backward pass', 'es')}" + (
             f", {', '.join(steps)}." if steps else ", no optimizer."
         )
     if beside:
         words += f" Other threads trained, too, and were not watched ({', '.join(beside[:_MOST_NAMED])})."
-    return f"{words} {_COMPILED}" if log.compiled else words
+    return f"{words} {_COMPILED}" if log.passes.compiled else words
 
 
 def _hint_at_children(children: ChildProcesses) -> str:

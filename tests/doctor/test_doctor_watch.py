@@ -28,6 +28,7 @@ from watched_loops import LOOPS, batch, build
 
 from gradlab.doctor import watch
 from gradlab.doctor.listeners.torch_listener import TorchListener
+from gradlab.doctor.rule_runner import RuleRunner
 
 
 def kinds(*roots: type) -> set[type]:
@@ -199,8 +200,10 @@ def test_a_patch_of_somebody_else_on_top_is_left_alone():
 
 def test_a_function_that_was_kept_does_what_it_did_before():
     model = build()
+    runner = RuleRunner()
     events: list[object] = []
-    listener = TorchListener(events.extend)
+    runner.take = events.extend
+    listener = TorchListener(runner)
     listener.start()
     kept = model.zero_grad
     train(3, model)

@@ -77,7 +77,7 @@ class LoopObserver(Listener):
 
     def _known(self, number: int) -> _OptimizerAccount | None:
         """Return the account of an optimizer by the log's number; None where the loop's own lines step."""
-        optimizer = None if number == events.MANUAL_UPDATE else self.log.optimizers[number]()
+        optimizer = None if number == events.MANUAL_UPDATE else self.log.optimizers[number]
         return None if optimizer is None else self._account(optimizer)
 
     def _account(self, optimizer: Optimizer) -> _OptimizerAccount:
@@ -95,8 +95,8 @@ class LoopObserver(Listener):
         return [self._account(one.optimizer) for one in self._accounts.values() if one.optimizer is not None] or by_hand
 
     def _pass_begins(self, event: events.Backward) -> None:
-        roots = [root for root in self.log.roots if isinstance(root, Tensor) and root.numel() == 1]
-        scaler = self.log.scaler() if event.scaled and self.log.scaler is not None else None
+        roots = [root for root in self.log.passes.roots if isinstance(root, Tensor) and root.numel() == 1]
+        scaler = self.log.scaling.scaler() if event.scaled and self.log.scaling.scaler is not None else None
         scale = 1.0 if scaler is None else float(scaler.get_scale())
         self._loss = math.fsum(float(root.detach()) / scale for root in roots) if roots else math.nan
         if not self._accounts:

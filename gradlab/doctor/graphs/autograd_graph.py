@@ -28,9 +28,7 @@ class Token:
     """Lives as long as the node of the graph that carries it; ``born`` counts backward passes."""
 
     __slots__ = ("__weakref__", "born")
-
-    def __init__(self, born: int) -> None:
-        self.born = born
+    born: int
 
 
 class Roots:
@@ -49,9 +47,9 @@ class Roots:
         """Note a node."""
         if len(self._tokens) >= 2 * _MOST_ROOTS:
             self.alive(now)
-        token = Token(now)
         metadata: Any = node.metadata  # a property, which its stub calls a method
-        metadata[_ROOT] = token
+        metadata[_ROOT] = token = Token()
+        token.born = now
         self._tokens.append(weakref.ref(token))
 
 
@@ -136,14 +134,9 @@ def weighted(node: Any) -> bool:
     return bool(node.name() in ("MulBackward0", "DivBackward0"))
 
 
-def enabled_autocast(tensor: Tensor) -> bool:
-    """Is autocast on for the device of a tensor?"""
-    kind = tensor.device.type
-    return _has_autocast(kind) and torch.is_autocast_enabled(kind)
-
-
 @cache
-def _has_autocast(kind: str) -> bool:
+def has_autocast(kind: str) -> bool:
+    """Is there an autocast for a kind of device?"""
     return torch.amp.is_autocast_available(kind)
 
 

@@ -103,7 +103,7 @@ class UnusedGraphs:
         gone = [line for reference, line in self._waiting if reference() is None]
         self.wasted.update(line for line in gone if line in self.wasted or len(self.wasted) < _MOST_LINES)
         self._waiting = [one for one in self._waiting if one[0]() is not None][-_MOST_WAITING:]
-        node.metadata[_KEY] = token = Token(0)
+        node.metadata[_KEY] = token = Token()
         self._waiting.append((weakref.ref(token), site))
 
     def settle(self) -> None:

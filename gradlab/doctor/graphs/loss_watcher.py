@@ -41,7 +41,7 @@ class LossWatcher:
             self._traced.clear()
             self._spoilt.clear()
         count = self._passes[path] = self._passes.get(path, 0) + 1
-        backward.loss = loss = _number(root)
+        backward.loss = loss = loss_number(root)
         if count in _LOOKS or traced:
             flaws = find_flaws(node)
             if flaws and traced:
@@ -76,7 +76,7 @@ class LossWatcher:
         backward.flaws = (*backward.flaws, flaw)
 
 
-def _number(loss: Tensor) -> Any:
+def loss_number(loss: Tensor) -> Any:
     """Return the number that a loss is; on a GPU a copy that is read later, since nothing is to wait for it."""
     if type(loss) is not Tensor or loss.numel() != 1 or not loss.is_floating_point():
         return None

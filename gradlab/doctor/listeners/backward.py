@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ... import _torch
@@ -13,7 +13,7 @@ from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Sit
 from ..frames import site_and_path
 from ..graphs import autograd_graph
 from ..graphs.graph_leaks import find_graph_holder
-from ..graphs.loss_watcher import LossWatcher
+from ..graphs.loss_watcher import LossWatcher, loss_number
 from ..source.grad_lines import updates_by_hand
 from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
@@ -22,6 +22,19 @@ _MOST_CALL_PATHS = 512
 _MOST_INPUT_CHECKS = 256  # backward passes: until then, graphs are looked through for inputs
 _VALUE_CHECKS = 12  # how often gradients that were there when a backward began are looked at
 _VALUE_CHECKS_AFTER = 24  # and those that a backward has left: twice as many, for windows of two or more
+_ALL_LOOKED_AT = 64  # passes of a call path; afterwards its loss is taken for a mean, and its roots kept, now and then
+
+
+class _CallPath:
+    """What is known of the passes that come from one line, called in one way."""
+
+    __slots__ = ("began_at", "count", "input_checks", "inputs", "mean", "weighted")
+
+    def __init__(self) -> None:
+        self.count = self.input_checks = self.inputs = 0
+        self.began_at = -1
+        """Autograd's number when its last pass began."""
+        self.mean = self.weighted = False
 
 
 class BackwardListener(Listener):
@@ -34,9 +47,7 @@ class BackwardListener(Listener):
         self._retained = 0
         self._given = False
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
-        self._input_checks: Counter[int] = Counter()
-        self._inputs: dict[int, int] = {}  # call path -> inputs that its passes give a gradient to
-        self._began_at: dict[int, int] = {}  # call path -> autograd's number when its last pass began
+        self._call_paths: dict[int, _CallPath] = {}
 
     def hooks(self) -> list[Any]:
         """Have autograd's record of lines switched off at the end."""
@@ -49,20 +60,22 @@ class BackwardListener(Listener):
 
     def _make_grads(self, below: Below) -> Any:
         def make_grads(outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
-            self._given = any(grad is not None for grad in grads)
+            self._given = grads[0] is not None or (len(grads) > 1 and any(grad is not None for grad in grads))
             return below.call(outputs, grads, *args, **kwargs)
 
         return make_grads
 
     def _run_backward(self, below: Below) -> Any:
-        log = self.log
+        log, passes = self.log, self.log.passes
 
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            log.unused_graphs.settle()
+            passes.unused_graphs.settle()
             if not kwargs.get("accumulate_grad"):
-                log.grad_calls += 1
+                passes.grad_calls += 1
                 return below.call(outputs, *args, **kwargs)
-            if not log.begins_pass():
+            if log.steady.active and log.thread.is_here() and self._same(outputs, args):
+                return self._run_same(below, outputs, args, kwargs)
+            if not self._begins():
                 return below.call(outputs, *args, **kwargs)
             backward = self._begin(outputs, args)
             try:
@@ -76,96 +89,146 @@ class BackwardListener(Listener):
         return run_backward
 
     @never_raises
+    def _same(self, outputs: Any, args: Any) -> bool:
+        """Is this the pass that comes next in a loop that repeats itself?"""
+        root = outputs[0]
+        loss = loss_number(root) if isinstance(root, Tensor) and len(outputs) == 1 else None
+        return self.log.steady.same_loss(loss, args[1], args[2], self._given or bool(args[3]), type(root.grad_fn))
+
+    def _run_same(self, below: Below, outputs: Any, args: Any, kwargs: Any) -> Any:
+        log = self.log
+        try:
+            result = below.call(outputs, *args, **kwargs)
+        except BaseException as error:
+            log.steady.leave()  # tells of this pass, too
+            if (backward := log.passes.newest) is not None:
+                if isinstance(error, RuntimeError):
+                    self._failed(backward, outputs)
+                self._ended(backward)
+            raise
+        if (
+            not (log.steady.active and log.steady.same("added", depth=0))
+            and (backward := log.passes.current) is not None
+        ):
+            self._ended(backward)  # something else has happened inside of it
+        return result
+
+    def _begins(self) -> bool:
+        """Return whether the backward pass that is about to run is to be watched."""
+        log = self.log
+        if not log.thread.is_here():
+            if not log.thread.goes_over(trained=log.passes.count > 0):
+                return False
+            log.index.thread_changed()
+            log.steady.leave()
+        others = log.thread.others
+        if log.steps - len(log.stepping) >= log.passes.most_updates and not (others and others.beside):
+            log.forget_unfinished()
+            log.passes.on_enough()
+            return False
+        return log.passes.current is None
+
+    @never_raises
     def _failed(self, backward: Backward, outputs: Any) -> None:
-        backward.carried = self.log.last_update >= backward.previous >= 0 and any(
+        backward.carried = self.log.passes.last_update >= backward.previous >= 0 and any(
             autograd_graph.older(one.grad_fn, backward.previous) for one in outputs if isinstance(one, Tensor)
         )
 
     @never_raises
     def _ended(self, backward: Backward) -> None:
-        log = self.log
-        _, _, changed = log.index.changes()
-        log.with_new_grad |= changed
+        index, passes = self.log.index, self.log.passes
+        if self.log.steady.active:
+            self.log.steady.same("added", depth=0)
+        _, _, changed = index.changes()
+        index.with_new_grad |= changed
         norms = None
-        if changed and (self._checks_after or log.wanted_values_after & changed):
+        if changed and (self._checks_after or index.wanted_values_after & changed):
             self._checks_after = max(0, self._checks_after - 1)
-            norms = log.index.norms(changed)
-        log.emit(Added(backward, changed, norms))
-        log.current, log.replaced, log.roots = None, [], ()
+            norms = index.norms(changed)
+        self.log.emit(Added(backward, changed, norms))
+        passes.current, passes.replaced, passes.roots = None, [], ()
         self._watcher.tracer.pass_ended()
-        log.flush_if_due()
 
     @never_raises
     def _begin(self, outputs: Any, args: Any) -> Backward:
-        log = self.log
-        log.backwards += 1
+        log, passes, index = self.log, self.log.passes, self.log.index
+        passes.count += 1
         present = log.detect_changes()
         site, path = site_and_path(sys._getframe(2))
-        log.note_callers(site)
+        if site not in log.callers:
+            log.note_callers(site)
         if not log.optimizers:
             self._moved_by_hand(present, site)
-        backward = Backward(log.backwards, site, path, present)
+        backward = Backward(passes.count, site, path, present)
         retain, backward.create, inputs = args[1], args[2], args[3]
         backward.retain, backward.given = bool(retain) and not backward.create, self._given or bool(inputs)
         if log.stepping:
             log.stepping[-1].closure = True
             backward.inside = log.stepping[-1].optimizer
-        backward.previous = self._began_at.get(backward.call_path, -1)
-        if len(self._began_at) >= _MOST_CALL_PATHS:
-            self._began_at.clear()
-        self._began_at[backward.call_path] = _torch.sequence_number()
-        backward.moved = log.weight_marks.moved(inside=bool(present & log.with_new_grad))
+        known = self._call_paths.get(path)
+        if known is None:
+            if len(self._call_paths) >= _MOST_CALL_PATHS:
+                self._call_paths.clear()
+            known = self._call_paths[path] = _CallPath()
+        known.count += 1
+        backward.previous, known.began_at = known.began_at, _torch.sequence_number()
+        if log.weight_marks.looks:
+            backward.moved = log.weight_marks.moved(inside=bool(present & index.with_new_grad))
         root = outputs[0] if isinstance(outputs[0], Tensor) else None
-        node = None if root is None else root.grad_fn
-        if root is not None and node is not None:
-            backward.autocast = autograd_graph.enabled_autocast(root)
-            backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
-            backward.weighted = autograd_graph.weighted(node)
-            backward.scaled = log.scaling and autograd_graph.scaled(node)
+        if root is not None and (node := root.grad_fn) is not None:
+            kind = root.device.type
+            backward.autocast = autograd_graph.has_autocast(kind) and torch.is_autocast_enabled(kind)
+            if known.count <= _ALL_LOOKED_AT or not known.count % 8:
+                known.mean = len(outputs) == 1 and autograd_graph.mean(node)
+                known.weighted = autograd_graph.weighted(node)
+            backward.mean, backward.weighted = known.mean, known.weighted
+            backward.scaled = log.scaling.used and autograd_graph.scaled(node)
             self._watcher.look(backward, root, node, sys._getframe(2))
-            log.compiled = self._watcher.compiled
-            self._look_at_graph(backward, node)
+            passes.compiled = self._watcher.compiled
+            self._look_at_graph(backward, node, known)
         if backward.create:  # puts new tensors into .grad: while the old ones live, no new one can pass for one of them
-            log.replaced = log.index.grads(backward.found)
-        if backward.found and (self._checks or log.wanted_values & backward.found):
+            passes.replaced = index.grads(backward.found)
+        if backward.found and (self._checks or index.wanted_values & backward.found):
             self._checks = max(0, self._checks - 1)
-            backward.values = (backward.found, log.index.norms(backward.found))
-        log.newest = log.current = backward
-        log.roots = tuple(outputs)
+            backward.values = (backward.found, index.norms(backward.found))
+        passes.newest = passes.current = backward
+        passes.roots = tuple(outputs)
         log.emit(backward)
         return backward
 
     def _moved_by_hand(self, present: int, site: Site) -> None:
         """The learner's own lines may step: weights have moved, and their gradients are still there."""
-        moved = self.log.index.weights_changed() & present
+        log = self.log
+        moved = log.index.weights_changed() & present
         if moved:
-            self.log.note_update()
-            self.log.steps += 1
-            self.log.emit(OptimizerMade(NO_SITE, MANUAL_UPDATE, "your own update", moved, own=True))
-            self.log.emit(Step(updates_by_hand(site), MANUAL_UPDATE, moved, moved))
+            log.passes.note_update()
+            log.steps += 1
+            log.emit(OptimizerMade(NO_SITE, MANUAL_UPDATE, "your own update", moved, own=True))
+            log.emit(Step(updates_by_hand(site), MANUAL_UPDATE, moved, moved))
 
-    def _look_at_graph(self, backward: Backward, node: Any) -> None:
+    def _look_at_graph(self, backward: Backward, node: Any, known: _CallPath) -> None:
         number, log = backward.number, self.log
-        if number in (1, 2, 8) or number % 512 == 0:  # parameters that no module and no optimizer has told of
+        if number in (1, 2, 8) or not number % 512:  # parameters that no module and no optimizer has told of
             leaves = autograd_graph.leaves(node)
             log.index.bits(leaf for leaf, _ in leaves if isinstance(leaf, nn.Parameter) or not log.optimizers)
             log.models.note_depths(node)
             log.find_names(sys._getframe(4), params=log.index.known_bits(leaf for leaf, _ in leaves))
             if not log.optimizers:
                 log.index.weights_changed()  # what was found just now is compared from here on
-        if log.optimizers and number <= _MOST_INPUT_CHECKS and self._input_checks[backward.call_path] < 3:
-            self._input_checks[backward.call_path] += 1
-            self._inputs[backward.call_path] = sum(
+        if log.optimizers and number <= _MOST_INPUT_CHECKS and known.input_checks < 3:
+            known.input_checks += 1
+            known.inputs = sum(
                 not isinstance(leaf, nn.Parameter) and not log.index.known_bits([leaf])
                 for leaf, _ in autograd_graph.leaves(node)
             )
-        backward.inputs = self._inputs.get(backward.call_path, 0)
+        backward.inputs = known.inputs
         if backward.retain:
             self._retained += 1
             if self._retained <= 16 or self._retained & (self._retained - 1) == 0:
                 backward.nodes = sum(1 for _ in autograd_graph.nodes(node))
-        if number % autograd_graph.LOOK_EVERY == 0:
-            backward.alive = max(self._losses.alive(number), log.outputs.alive(number))
+        if not number % autograd_graph.LOOK_EVERY:
+            backward.alive = max(self._losses.alive(number), log.passes.outputs.alive(number))
             if backward.alive >= 6:
                 backward.holder = find_graph_holder(sys._getframe(4), number)
-        self._losses.add(node, number)
+        if known.count <= _ALL_LOOKED_AT or not number % autograd_graph.LOOK_EVERY:
+            self._losses.add(node, number)

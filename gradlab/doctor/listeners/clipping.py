@@ -22,9 +22,13 @@ class ClipListener(Listener):
         patches.replace(*_torch.place("group_tensors"), self._clip_value)
 
     def _clip_norm(self, below: Below) -> Any:
+        log = self.log
+
         def clip(parameters: Any, max_norm: float, *args: Any, **kwargs: Any) -> None:
             tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-            if not self.log.is_watched_thread():
+            if log.steady.active and log.thread.is_here() and log.steady.same("clip", max_norm == float("inf")):
+                return below.call(tensors, max_norm, *args, **kwargs)
+            if not log.is_watched_thread():
                 return below.call(tensors, max_norm, *args, **kwargs)
             self._before_norm(tensors, measures=max_norm == float("inf"))
             result = below.call(tensors, max_norm, *args, **kwargs)
@@ -56,5 +60,5 @@ class ClipListener(Listener):
     def _before_value(self, grads: list[Tensor]) -> None:
         params = self.log.index.owning_grads(grads)
         self.log.detect_changes(params)
-        self.log.expected_changes |= params
+        self.log.index.expected_changes |= params
         self.log.emit(Clip(call_site(), params, measures=False))

@@ -16,11 +16,13 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from ..._frames import Owner, code_owner, user_frame
 from ..events import NO_SITE, Forward, Mode
-from ..frames import call_site, outside_doctor
+from ..frames import call_site, outside_constructors, outside_doctor
+from ..graphs.autograd_graph import LOOK_EVERY
 from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
 
 _SMALL = 1_000_000  # elements
+_ALL_KEPT = 256  # calls whose outputs are kept in mind; afterwards some of them
 _COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")
 
 
@@ -31,6 +33,7 @@ class ModuleListener(Listener):
         """Start outside of any module."""
         super().__init__(log)
         self._inside = False
+        self._calls = 0
         self._serials: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._serial_count = 0
 
@@ -49,21 +52,26 @@ class ModuleListener(Listener):
 
     def _call(self, below: Below) -> Any:
         compiling = torch.compiler.is_compiling
-        log = self.log
+        log, passes = self.log, self.log.passes
 
         def call(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
             if self._inside or compiling() or not log.is_watched_thread():
                 return below.call(module, *args, **kwargs)
             self._inside = True
             try:
-                uses = log.unused_graphs.uses
+                mark = "forward", id(module), module.training, torch.is_grad_enabled()
+                if log.steady.active and log.thread.is_here() and log.steady.same(*mark):
+                    return below.call(module, *args, **kwargs)
+                uses = passes.unused_graphs.uses
                 forward = self._emit_forward(module, args, kwargs)
                 result = below.call(module, *args, **kwargs)
                 # where something has gone back through a graph inside, forward() itself needs gradients
-                if forward is not None and forward.grad and not forward.training and uses == log.unused_graphs.uses:
+                if forward is not None and forward.grad and not forward.training and uses == passes.unused_graphs.uses:
                     self._evaluated(forward, result)
-                if isinstance(result, Tensor) and result.grad_fn is not None:
-                    log.outputs.add(result.grad_fn, log.backwards)
+                self._calls += 1
+                some = self._calls <= _ALL_KEPT or not self._calls % LOOK_EVERY
+                if some and isinstance(result, Tensor) and result.grad_fn is not None:
+                    passes.outputs.add(result.grad_fn, passes.count)
                 return result
             finally:
                 self._inside = False
@@ -94,14 +102,15 @@ class ModuleListener(Listener):
         )
         if train_kind and not forward.grad:  # no other rule asks
             forward.first = self._serial(args[0] if args else None)
-        self.log.note_callers(forward.site)
+        if forward.site not in self.log.callers:
+            self.log.note_callers(forward.site)
         self.log.emit(forward)
         return forward
 
     @never_raises
     def _evaluated(self, forward: Forward, result: Any) -> None:
         if not forward.again:
-            self.log.unused_graphs.built(result, forward.site)
+            self.log.passes.unused_graphs.built(result, forward.site)
 
     def _serial(self, argument: Any) -> int:
         """Return a number for a tensor, or for its values; ids are given out again when a tensor is gone."""
@@ -147,13 +156,18 @@ class ModuleListener(Listener):
 
     @never_raises
     def _registered(self, module: nn.Module, name: str, param: Any) -> None:
-        self.log.registered(param)
+        self._register(param, again=False)
 
     @never_raises
     def _registered_module(self, module: nn.Module, name: str, part: Any) -> None:
         if self.log.optimizers and isinstance(part, nn.Module):  # a part of a model is exchanged, perhaps
             for param in part.parameters():
-                self.log.registered(param, again=True)
+                self._register(param, again=True)
+
+    def _register(self, param: Any, *, again: bool) -> None:
+        if isinstance(param, Tensor) and self.log.is_watched_thread():
+            site = outside_constructors(sys._getframe(3))
+            self.log.models.register(param, site, len(self.log.optimizers), again=again)
 
 
 def _requires_grad(value: Any) -> bool:

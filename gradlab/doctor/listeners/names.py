@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import weakref
 from collections import deque
 from collections.abc import Iterator
 from types import FrameType, ModuleType
@@ -45,10 +44,9 @@ class VariableNames:
             number not in self.params for number in bit_positions(params)
         )
 
-    def look(self, frame: FrameType | None, optimizers: list[weakref.ref[Optimizer]], index: ParamIndex) -> None:
-        """Look through the variables of a frame and its callers."""
+    def look(self, frame: FrameType | None, numbers: dict[int, int], index: ParamIndex) -> None:
+        """Look through the variables of a frame and its callers; ``numbers`` are those of optimizers, by id."""
         self._looks += 1
-        numbers = {id(one): number for number, reference in enumerate(optimizers) if (one := reference()) is not None}
         frame, count = user_frame(frame), 0
         while frame is not None and count < _MOST_FRAMES:
             for name, thing in _things(frame):

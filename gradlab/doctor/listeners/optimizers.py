@@ -14,6 +14,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, 
 from ... import _torch
 from ..events import Added, Clear, GradEdited, Site, Step
 from ..frames import call_lines, call_site
+from ..state.optimizer_index import WatchedOptimizer
 from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
 from .names import wrapped_optimizer
@@ -25,8 +26,6 @@ class OptimizerListener(Listener):
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
         self._resumed = ResumedOptimizers()
-        self._named: dict[int, int] = {}  # optimizer -> its parameters when names were looked for
-        self._written: dict[int, int] = {}  # optimizer -> how often its weights had been written to after its last step
 
     def patch(self, patches: MonkeyPatches) -> None:
         """Replace methods of all optimizers."""
@@ -49,58 +48,73 @@ class OptimizerListener(Listener):
 
     @never_raises
     def _made(self, optimizer: Optimizer) -> None:
-        if self.log.may_train_here():
+        log = self.log
+        if log.is_watched_thread() or (log.thread.may_go_over() and not log.passes.count):
             lines = call_lines(sys._getframe(2))
-            index = self.log.optimizer(optimizer, lines)
+            one = log.optimizer(optimizer, lines)
             if lines:
-                self._resumed.made(index, optimizer, lines[0])
+                self._resumed.made(one.number, optimizer, lines[0])
 
     @never_raises
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        log = self.log
+        log, index = self.log, self.log.index
         if not log.is_watched_thread():
-            log.steps_elsewhere()
+            log.thread.steps_elsewhere()
             return
-        index = log.optimizer(optimizer)
-        params = log.params_of(optimizer)
-        if log.current is not None:
-            present, _, changed = log.index.changes(params)
-            log.with_new_grad |= changed
-            log.emit(Added(log.current, changed))
+        mark = id(optimizer), len(optimizer.param_groups), log.scaling.inside
+        if log.steady.active and log.thread.is_here() and log.steady.same_step(*mark):
+            return
+        one = log.optimizer(optimizer)
+        number, params, current = one.number, one.params, log.passes.current
+        if current is not None:
+            present, _, changed = index.changes(params)
+            index.with_new_grad |= changed
+            log.emit(Added(current, changed))
         else:
             present = log.detect_changes(params)
-        if log.stepping and index in (unfinished := [step.optimizer for step in log.stepping]):
-            del log.stepping[unfinished.index(index) :]  # its last step has ended in an exception
-        step = Step(call_site(), index, params, present)
-        if present and not present & log.with_new_grad:
-            step.norms = log.index.norms(present)
-        step.frozen = log.index.frozen(params) if not present else 0
-        step.scaler, step.backward = log.in_scaler > 0, log.current is not None
-        step.moved = self._written.get(index, written := _written(optimizer)) != written
-        step.resumes = self._resumed.resumes(index, optimizer, written)
+        if log.stepping and number in (unfinished := [step.optimizer for step in log.stepping]):
+            del log.stepping[unfinished.index(number) :]  # its last step has ended in an exception
+        step = Step(site := call_site(), number, params, present)
+        if present and not present & index.with_new_grad:
+            step.norms = index.norms(present)
+        step.frozen = index.frozen(params) if not present else 0
+        step.scaler, step.backward = log.scaling.inside > 0, current is not None
+        step.moved = one.written not in (-1, written := _written(optimizer))
+        step.resumes = self._resumed.resumes(number, optimizer, written)
         if step.resumes:
             step.lines = call_lines(sys._getframe(2))
-        if self._named.get(index) != params:
-            self._named[index] = params
-            log.find_names(sys._getframe(2), optimizer=index, params=params)
-        log.note_callers(step.site)
+        if one.named != params:
+            one.named = params
+            log.find_names(sys._getframe(2), optimizer=number, params=params)
+        if site not in log.callers:
+            log.note_callers(site)
         log.stepping.append(step)
         log.steps += 1
-        log.note_update()
+        log.passes.last_update = _torch.sequence_number()
         log.emit(step)
 
     @never_raises
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         log = self.log
-        if log.is_watched_thread() and log.stepping:
+        if log.steady.active and log.thread.is_here() and log.steady.stepped():
+            self._wrote(log.optimizer(optimizer), optimizer)
+            return
+        if log.stepping and log.is_watched_thread():
             step = log.stepping[-1]
             if (args[1] if len(args) > 1 else None) is not None or kwargs.get("closure") is not None:
                 self._after_closure(step)
             log.stepping.pop()
-            self._written[step.optimizer] = written = _written(optimizer)
-            self._resumed.stepped(step.optimizer, optimizer, written)
-            log.weight_marks.settle(step.params)
-            log.flush_if_due()
+            self._wrote(log.optimizer(optimizer), optimizer)
+            if log.weight_marks.looks:
+                log.weight_marks.settle(step.params)
+            if not log.stepping:
+                log.steady.ended()
+
+    def _wrote(self, one: WatchedOptimizer, optimizer: Optimizer) -> None:
+        """Note how often weights have been written to after a step."""
+        one.written = _written(optimizer)
+        self._resumed.stepped(one.number, optimizer, one.written)
+        self.log.steady.allowed = not self._resumed.keeps_values
 
     def _after_closure(self, step: Step) -> None:
         """Note whether a closure that ran no backward pass has cleared or filled gradients by itself."""
@@ -111,18 +125,20 @@ class OptimizerListener(Listener):
             step.closure = step.closure or isinstance(event, (Clear, GradEdited))
 
     def _zero_grad(self, below: Below) -> Any:
+        log = self.log
+
         def zero_grad(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
             below.call(optimizer, *args, **kwargs)
-            if self.log.is_watched_thread():
+            if log.steady.active and log.thread.is_here() and log.steady.same("clear", id(optimizer)):
+                return
+            if log.is_watched_thread():
                 self._cleared(optimizer)
 
         return zero_grad
 
     @never_raises
     def _cleared(self, optimizer: Optimizer) -> None:
-        optimizer = wrapped_optimizer(optimizer)
-        self.log.optimizer(optimizer)
-        self.log.cleared(call_site(3), self.log.params_of(optimizer))
+        self.log.cleared(call_site(3), self.log.optimizer(wrapped_optimizer(optimizer)).params)
 
 
 def _written(optimizer: Optimizer) -> int:
@@ -154,6 +170,8 @@ class ResumedOptimizers:
     """Follows which optimizers go on where another one, made by the same line, has stopped."""
 
     def __init__(self) -> None:
+        self.keeps_values = False
+        """Does it look at weights after each step?"""
         self._newest: dict[tuple[Site, int], _MadeOptimizer] = {}
         self._made: dict[int, _MadeOptimizer] = {}
 
@@ -185,6 +203,7 @@ class ResumedOptimizers:
             same = len(values) == len(parent.values) and all(map(torch.equal, values, parent.values))
         one.before = parent.before + 1 if same else 0
         one.values = []  # from now on they are kept, also if they were somebody else's this time
+        self.keeps_values = True
         return one.before if parent.lasting else 0
 
     def stepped(self, number: int, optimizer: Optimizer, written: int) -> None:

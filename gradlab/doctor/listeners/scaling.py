@@ -44,7 +44,7 @@ class ScalerListener(Listener):
 
     @never_raises
     def _scaled(self, scaler: Any, result: Any) -> None:
-        self.log.scaling, self.log.scaler = True, weakref.ref(scaler)
+        self.log.scaling.used, self.log.scaling.scaler = True, weakref.ref(scaler)
         # A generator is left alone: what is taken out of it here would be missing in the learner's loop.
         for one in result if isinstance(result, (list, tuple)) else [result]:
             if isinstance(one, Tensor):
@@ -63,11 +63,11 @@ class ScalerListener(Listener):
 
     @never_raises
     def _before_unscale(self, optimizer: Optimizer) -> None:
-        self.log.detect_changes(self.log.params_of(optimizer))
+        self.log.detect_changes(self.log.optimizer(optimizer).params)
 
     @never_raises
     def _after_unscale(self, optimizer: Optimizer) -> None:
-        params = self.log.params_of(optimizer)
+        params = self.log.optimizer(optimizer).params
         self.log.index.changes(params)
         self.log.emit(Unscale(params))
 
@@ -78,12 +78,12 @@ class ScalerListener(Listener):
             if not scaler.is_enabled() or not log.is_watched_thread():
                 return below.call(scaler, optimizer, *args, **kwargs)
             before = log.steps
-            log.in_scaler += 1
+            log.scaling.inside += 1
             try:
                 self._before_unscale(optimizer)
                 result = below.call(scaler, optimizer, *args, **kwargs)
             finally:
-                log.in_scaler -= 1
+                log.scaling.inside -= 1
             self._stepped(scaler, optimizer, taken=log.steps > before)
             return result
 
@@ -92,10 +92,9 @@ class ScalerListener(Listener):
     @never_raises
     def _stepped(self, scaler: Any, optimizer: Optimizer, *, taken: bool) -> None:
         log = self.log
-        index = log.optimizer(optimizer)
-        log.scaler_step = call_site()
-        log.emit(ScalerStep(log.scaler_step, index, log.params_of(optimizer), taken, id(scaler)))
-        log.flush_if_due()
+        one = log.optimizer(optimizer)
+        log.scaling.step = call_site()
+        log.emit(ScalerStep(log.scaling.step, one.number, one.params, taken, id(scaler)))
 
     def _update(self, below: Below) -> Any:
         def update(scaler: Any, *args: Any, **kwargs: Any) -> None:
@@ -159,9 +158,8 @@ class SchedulerListener(Listener):
         optimizer = getattr(scheduler, "optimizer", None)
         if isinstance(optimizer, Optimizer):
             plan = self._plans.of(scheduler, sys._getframe(3))
-            index = self.log.optimizer(optimizer)
-            self.log.emit(Schedule(call_site(), id(scheduler), index, plan, before, greatest_lr(scheduler)))
-            self.log.flush_if_due()
+            number = self.log.optimizer(optimizer).number
+            self.log.emit(Schedule(call_site(), id(scheduler), number, plan, before, greatest_lr(scheduler)))
 
 
 def _initial(frame: FrameType | None) -> bool:

@@ -5,9 +5,52 @@ from __future__ import annotations
 import threading
 from weakref import WeakSet
 
+from ... import _torch
 
-class TrainingThreads:
-    """The thread that is watched, and those that train beside it; threads that were there before do not count."""
+_NONE = 0
+
+
+class WatchedThread:
+    """The thread that is watched."""
+
+    def __init__(self) -> None:
+        self._ident = _NONE
+        self.others: OtherThreads | None = None
+        """Set where the watch may go over to another thread."""
+
+    def listen(self) -> None:
+        """Take what the thread that calls this does from now on."""
+        self._ident = threading.get_ident()
+
+    def ignore(self) -> None:
+        """Take nothing any more: whoever has kept one of our functions gets what it stands for."""
+        self._ident = _NONE
+
+    def is_here(self) -> bool:
+        """Is this the watching thread?"""
+        return threading.get_ident() == self._ident
+
+    def goes_over(self, *, trained: bool) -> bool:
+        """Another thread is about to train: return whether it is watched from now on."""
+        if self.others is None or self._ident == _NONE or _torch.current_graph_task() >= 0:
+            return False
+        if not self.others.follow(trained=trained):
+            return False
+        self._ident = threading.get_ident()
+        return True
+
+    def may_go_over(self) -> bool:
+        """Could another thread than this one be watched?"""
+        return self._ident != _NONE and self.others is not None
+
+    def steps_elsewhere(self) -> None:
+        """Note a step on a thread that is not watched."""
+        if self.others is not None and self._ident != _NONE and _torch.current_graph_task() < 0:
+            self.others.note()
+
+
+class OtherThreads:
+    """The threads that could be watched instead, and those that train beside; older ones do not count."""
 
     def __init__(self) -> None:
         self._first = self._watched = threading.current_thread()

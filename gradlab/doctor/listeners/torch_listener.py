@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from ..events import Event
 from .backward import BackwardListener
 from .clipping import ClipListener
 from .event_log import EventLog
@@ -13,14 +11,15 @@ from .modules import ModuleListener
 from .monkeypatch import Listener, MonkeyPatches, never_raises
 from .optimizers import OptimizerListener
 from .scaling import ScalerListener, SchedulerListener
+from .steady import Judge
 
 
 class TorchListener:
     """All listeners on one log; ``start()`` and ``stop()`` replace PyTorch's names and put them back."""
 
-    def __init__(self, on_events: Callable[[list[Event]], None]) -> None:
-        """``on_events(events)`` gets the events, in order, some hundred at a time."""
-        log = self.log = EventLog(on_events)
+    def __init__(self, judge: Judge) -> None:
+        """``judge`` takes the events, in order, some hundred at a time."""
+        log = self.log = EventLog(judge)
         self._listeners: list[Listener] = [
             BackwardListener(log),
             ModuleListener(log),
@@ -40,7 +39,8 @@ class TorchListener:
 
     def start(self) -> None:
         """Begin to listen, to the thread that calls this."""
-        self.log.listen()
+        if not self.log.failure:
+            self.log.thread.listen()
         for listener in self._listeners:
             listener.patch(self._patches)
         self._handles = [handle for listener in self._listeners for handle in listener.hooks()]
@@ -51,10 +51,11 @@ class TorchListener:
             handle.remove()
         self._handles = []
         self._patches.undo()
-        self.log.ignore()
+        self.log.thread.ignore()
         self._finish()
 
     @never_raises
     def _finish(self) -> None:
+        self.log.steady.leave()
         self.log.detect_changes()
         self.log.flush()

@@ -177,7 +177,7 @@ class Rule:
             raise ValueError(f"{type(self).__name__} reports {code.name}; the codes that it declares: {', '.join(own)}")
         context, key = self.context, (code.name, site)
         message, fix = code.message.format(**words), code.fix.format(**words)
-        context.seen[key] = context.log.backwards
+        context.seen[key] = context.log.passes.count
         context.findings[key] = Finding(code.name, severity or code.severity, message, seen, *site, fix, code.lesson)
         context.edits[key] = edit
 

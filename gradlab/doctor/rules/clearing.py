@@ -26,11 +26,11 @@ class MissingZeroGrad(Rule):
     def backward(self, backward: Any) -> None:
         """Old gradients that are not zeros: nobody has cleared them behind our back."""
         self._real |= backward.nonzero
-        self.context.log.wanted_values &= ~backward.nonzero
+        self.context.log.index.wanted_values &= ~backward.nonzero
 
     def maybe_cleared(self, fact: MaybeCleared) -> None:
         """Have those looked at from now on: other rules want to know whether anything was cleared."""
-        self.context.log.wanted_values_after |= fact.params
+        self.context.log.index.wanted_values_after |= fact.params
 
     def accumulate(self, added: Any) -> None:
         """A closure's pass adds to what an earlier step has used: its zero_grad() is missing."""
@@ -46,7 +46,7 @@ class MissingZeroGrad(Rule):
         if not again:
             return
         if not params & self._real:
-            self.context.log.wanted_values |= params
+            self.context.log.index.wanted_values |= params
             return
         self._times[optimizer] += 1
         if self._times[optimizer] >= 2:
@@ -64,7 +64,7 @@ class MissingZeroGrad(Rule):
         if not again:
             return
         if not params & self._real:
-            self.context.log.wanted_values |= params
+            self.context.log.index.wanted_values |= params
             return
         self._times[optimizer] += 1
         if self._times[optimizer] >= 2:

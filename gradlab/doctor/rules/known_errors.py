@@ -36,7 +36,7 @@ class Crash:
     @property
     def carried(self) -> bool:
         """Did the pass go back into the graph of the last update?"""
-        newest = self.context.log.newest
+        newest = self.context.log.passes.newest
         return newest is not None and newest.carried
 
 
@@ -115,12 +115,12 @@ def _in_place(crash: Crash) -> Place:
 
 
 def _second_scaler_step(crash: Crash) -> Place:
-    step = crash.context.log.scaler_step if "unscale_" in str(crash.error) else crash.site
+    step = crash.context.log.scaling.step if "unscale_" in str(crash.error) else crash.site
     return step, missing_update(crash.context, step)
 
 
 def _unscaled_loss(crash: Crash) -> Place:
-    newest = crash.context.log.newest
+    newest = crash.context.log.passes.newest
     site = newest.site if newest is not None else crash.site
     return site, Cause(*site)
 

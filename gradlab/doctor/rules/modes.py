@@ -192,7 +192,7 @@ class Validation(Rule):
     def end(self, *, normal: bool) -> None:
         """The last row has ended, too; report the lines whose graphs were never used."""
         self._end_of_row()
-        graphs, training = self.context.log.unused_graphs, self._training_lines()
+        graphs, training = self.context.log.passes.unused_graphs, self._training_lines()
         for site, wasted in graphs.wasted.items():
             if wasted >= _ENOUGH and (place := no_grad_place(site, training, used=site in graphs.used)) is not None:
                 seen = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"

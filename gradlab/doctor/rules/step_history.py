@@ -56,12 +56,12 @@ class StepHistory(Rule):
         columns = self._columns.setdefault(facts.step.optimizer, _Columns())
         columns.add((len(fresh), len(stale) + forgotten, len(lost)))
 
-    def repeated(self, updates: list[list[Event]]) -> None:
-        """A cycle of updates was as the cycle before."""
-        steps = [event.optimizer for update in updates for event in update if isinstance(event, Step)]
+    def repeated(self, events: list[Event], times: int) -> None:
+        """A cycle of updates was as the cycle before, so often."""
+        steps = [event.optimizer for event in events if isinstance(event, Step)]
         for optimizer in dict.fromkeys(steps):
             if (columns := self._columns.get(optimizer)) is not None:
-                for counts in list(columns.recent)[-steps.count(optimizer) :]:
+                for counts in [*columns.recent][-steps.count(optimizer) :] * times:
                     columns.add(counts)
 
     def read(self, name: Callable[[int], str]) -> list[BatchHistory]:

@@ -8,7 +8,7 @@ from typing import Any
 from ...formatting import number_of
 from ..events import NO_SITE, Site
 from ..finding import Cause, Code, Edit
-from ..source.calls import call_it, in_scope, loss_above, mentions_call, never_reached, without_brackets
+from ..source.calls import call_it, in_scope, loss_above, mentions_call, never_reached, without_brackets, wrong_step
 from ..source.cuts import cut_before
 from ..source.grad_lines import clears_by_hand, updates_by_hand
 from ..source.syntax import at, beside
@@ -157,7 +157,7 @@ class EmptyStep(Rule):
             seen = f"{times} steps of {self.context.name(optimizer)} found no gradient after a backward pass"
             self.report(self.GRAPH_BROKEN, newest, seen, lambda: cut_before(log.path(newest)))
         elif updates_by_hand(newest) == newest:  # else those that backward() fills may be moved there
-            late = log.registered_after(called & facts.since.elsewhere, optimizer)
+            late = log.models.registered_after(called & facts.since.elsewhere, optimizer)
             self.report(
                 self.OPTIMIZER_HOLDS_STALE_PARAMS,
                 site,
@@ -203,24 +203,28 @@ class NeverSteps(Rule):
             idle = not state.step_calls.get(optimizer) and not state.steps.get(optimizer) and not params & stepped
             if idle and len(passes) >= 3 and not index.weights_ever_written(params):
                 own = [one for one in passes if not one.used] or passes  # not those that another optimizer has used
+                site, edit = self._edit(optimizer, [one.site for one in own], scaled=own[-1].scaled)
                 self.report(
                     self.NEVER_STEPS,
-                    own[-1].site,
+                    site,
                     f"{self._count} backward passes, 0 steps of {self.context.name(optimizer)}",
-                    self._edit(optimizer, own),
+                    edit,
                     optimizer=self.context.variable(optimizer),
                 )
 
-    def _edit(self, optimizer: int, passes: list[Any]) -> Edit | Cause | None:
-        """Return a step() without brackets or behind an ``if`` never true; else where it is missing."""
-        log, site = self.context.log, passes[-1].site
-        files, names = log.files(), log.names.optimizers.get(optimizer, [])
+    def _edit(self, optimizer: int, backwards: list[Site], *, scaled: bool) -> tuple[Site, Edit | Cause | None]:
+        """Return a step() without brackets, behind an ``if`` never true or of another one; else where it is missing."""
+        log, site, known = self.context.log, backwards[-1], self.context.log.names.optimizers
+        files, name, names = log.files(), self.context.variable(optimizer), known.get(optimizer, [])
         if not names:
-            return None
+            return site, None
         if named := without_brackets(files, "step", names):
-            return call_it(named)
+            return site, call_it(named)
         if condition := never_reached(files, "step", log.callers, names):
-            return condition
-        name = self.context.variable(optimizer)
-        missing = len({one.site for one in passes}) == 1 and not passes[-1].scaled and in_scope(name, site)
-        return beside(site, "below", f"{name}.step()") if missing else None
+            return site, condition
+        others = [one for number, given in known.items() for one in given if number != optimizer]
+        for backward in set(backwards) if others else ():
+            if in_scope(name, backward) and (wrong := wrong_step(backward, name, others)):
+                return backward, wrong
+        missing = len(set(backwards)) == 1 and not scaled and in_scope(name, site)
+        return site, beside(site, "below", f"{name}.step()") if missing else None

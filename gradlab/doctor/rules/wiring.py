@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from ...formatting import number_of
-from ..events import NO_SITE, Backward, Forward, Site, Step, bit_positions
+from ..events import MANUAL_UPDATE, NO_SITE, Backward, Forward, Site, Step, bit_positions
 from ..finding import Cause, Code, Edit
 from ..source.calls import in_scope
 from ..source.cuts import cut_before
@@ -88,10 +88,11 @@ class MissingParams(Rule):
             missing = backward.added & ~self.context.state.covered()
             if missing:
                 if missing not in self._together:  # at the end, the model may be gone with the function that made it
-                    self._late[missing] = self.context.log.registered_after(missing, facts.step.optimizer)
+                    self._late[missing] = self.context.log.models.registered_after(missing, facts.step.optimizer)
                 self._together[missing] += 1
                 self._step[missing] = facts.step
-                if (times := self._together[missing]) & (times - 1) == 0:
+                times, by_hand = self._together[missing], facts.step.optimizer == MANUAL_UPDATE  # a listener asks then
+                if times & (times - 1) == 0 and not by_hand:
                     self._moved |= self.context.log.index.weights_changed()
 
     def end(self, *, normal: bool) -> None:
@@ -150,8 +151,8 @@ class MissingParams(Rule):
         site, place = made if made != NO_SITE else step.site, late or (NO_SITE if made_from_helper(made) else made)
         if missing & self._moved:
             self._say(self.MOVED_BY_HAND, missing, times, site, None)
-        elif stray and "[" in name:
-            self._say(self.IN_PLAIN_LIST, missing, times, site, plain_container(files, name))
+        elif stray and "[" in name and (container := plain_container(files, name)) is not None:
+            self._say(self.IN_PLAIN_LIST, missing, times, site, container)
         elif stray or late or ((same or module) and downstream) or critic:
             edit = self._add_group(missing, optimizer, place)
             self._say(self.PARAMS_MISSING_FROM_OPTIMIZER, missing, times, site, edit, optimizer)

@@ -53,6 +53,23 @@ def never_reached(
     return found[0] if len(found) == 1 else None
 
 
+def wrong_step(backward: Site, name: str, others: Collection[str]) -> Edit | Cause | None:
+    """Return the step of another optimizer below a ``backward()`` in an optimizer's turn: where it was cleared last.
+
+    The other one is stepped elsewhere in the function, too, so that this is not the missing step's neighbour.
+    """
+    scope = function_around(backward)
+    nodes = [node for node in own_nodes(scope) if isinstance(node, ast.Attribute)] if scope is not None else []
+    nodes.sort(key=lambda node: node.lineno)
+    cleared = [node.value for node in nodes if node.attr == "zero_grad" and node.lineno < backward[1]]
+    steps = [node.value for node in nodes if node.attr == "step"]
+    below = [node for node in steps if node.lineno > backward[1]]
+    if not cleared or not below or not is_named(cleared[-1], [name]) or not is_named(below[0], others):
+        return None
+    twice = sum(ast.unparse(node) == ast.unparse(below[0]) for node in steps) > 1
+    return reworded(node_place(backward[0], below[0]), name) if twice else None
+
+
 def is_named(node: ast.AST, names: Collection[str]) -> bool:
     """Is an expression one of some names, or the same attribute of something else? True where no names are given."""
     last = ast.unparse(node).split(".")[-1]

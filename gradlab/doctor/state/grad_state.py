@@ -249,17 +249,14 @@ class GradState:
             group.edited = False
         self.since[optimizer] = SinceLastStep()
 
-    def repeated(self, updates: list[list[Event]]) -> None:
+    def repeated(self, events: list[Event], times: int) -> None:
         """Updates are not told, since they repeat those before: keep the counts right."""
-        for event in (event for update in updates for event in update):
-            if type(event) is Step:
-                self.steps[event.optimizer] += 1
-                if not event.scaler:
-                    self.step_calls[event.optimizer] += 1
-            elif type(event) is ScalerStep:
-                self.step_calls[event.optimizer] += 1
-            elif type(event) is Backward:
-                self.newest = event.number
+        for event in events:
+            if isinstance(event, Step):
+                self.steps[event.optimizer] += times
+                self.step_calls[event.optimizer] += 0 if event.scaler else times
+            elif isinstance(event, Backward):
+                self.newest += times
 
     def size(self) -> int:
         """Return how many passes are inside the groups, each group counted for itself."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
+from torch.utils.weak import WeakIdKeyDictionary
 
 from ... import _torch
+from ..events import Site, bit_positions
 from ..graphs import autograd_graph
 from .param_index import ParamIndex
 
@@ -50,6 +52,7 @@ class ModuleIndex:
         self._models: dict[int, WatchedModule] = {}
         self.order: dict[int, int] = {}
         """Number of a parameter -> nodes of the graph between the parameter and a loss."""
+        self._registered: WeakIdKeyDictionary = WeakIdKeyDictionary()  # parameter -> see register()
 
     def see(self, module: nn.Module) -> WatchedModule:
         """Return the model of a module, looked at again now and then: parts can be exchanged."""
@@ -74,6 +77,23 @@ class ModuleIndex:
             if (module := model.module()) is not None:
                 model.refresh(module, self._index)
         return list(self._models.values())
+
+    def register(self, param: Tensor, site: Site, optimizers: int, *, again: bool) -> None:
+        """Note the line that put a parameter into a module, and how many optimizers there were.
+
+        ``again`` is for a parameter that comes with a module.
+        """
+        if again or param not in self._registered:
+            self._registered[param] = optimizers, site
+
+    def registered_after(self, params: int, optimizer: int) -> Site | None:
+        """Return the line that made one of these parameters after an optimizer was made; None if there is none."""
+        for number in bit_positions(params):
+            known = self._registered.get(param) if (param := self._index.param(number)) is not None else None
+            if known is not None and known[0] > optimizer:
+                site: Site = known[1]
+                return site
+        return None
 
     def note_depths(self, node: Any) -> None:
         """Note how far from the loss the parameters are."""

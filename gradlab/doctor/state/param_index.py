@@ -44,6 +44,14 @@ class ParamIndex:
         self._asked: dict[int, tuple[int, float]] = {}
         self.versions: list[int] = []
         """Version of each parameter when it was first seen: it rises when somebody moves the weights."""
+        self.with_new_grad = 0
+        """Parameters that a backward pass has added to, and that were not cleared since."""
+        self.expected_changes = 0
+        """Parameters whose change is a clipping."""
+        self.wanted_values = 0
+        """Parameters whose gradients the rules would like to be looked at when a backward begins."""
+        self.wanted_values_after = 0
+        """Those on which zeros may come from a clearing or from a backward: looked at when it ends."""
 
     def __len__(self) -> int:
         return len(self._params)
@@ -67,6 +75,11 @@ class ParamIndex:
                 del self._numbers[self._ids[number]]
             self._params[number], self._ids[number] = reference, id(param)
             self._seen[number], self.versions[number] = _state(param), _version(param)
+            others = ~(1 << number)
+            self.with_new_grad &= others
+            self.expected_changes &= others
+            self.wanted_values &= others
+            self.wanted_values_after &= others
             self._reused(1 << number)
         else:
             number = len(self._params)
@@ -121,7 +134,7 @@ class ParamIndex:
     def changes(self, params: int = -1) -> tuple[int, int, int]:
         """Return the parameters that have a gradient now, that have lost theirs, and whose gradient has changed."""
         present = lost = changed = 0
-        seen, gone = self._seen, []
+        seen, gone, none, strided = self._seen, [], _NONE, _STRIDED
         for number, bit, reference in self._chosen.get(params) or self._choose(params):
             param = reference()
             if param is None:  # and its gradient with it: nobody has cleared anything
@@ -130,19 +143,25 @@ class ParamIndex:
             grad = param.grad
             before = seen[number]
             if grad is None:
-                if before is not _NONE:
+                if before is not none:
                     lost |= bit
-                    seen[number] = _NONE
+                    seen[number] = none
                 continue
             present |= bit
-            key, version, address = before
-            if key != id(grad) or version != grad._version or (address and address != grad.data_ptr()):
+            address = grad.data_ptr() if type(grad) is Tensor and grad.layout is strided else 0
+            now = id(grad), grad._version, address
+            if now != before:
                 changed |= bit
-                seen[number] = (id(grad), grad._version, _address(grad))
+                seen[number] = now
         for number in gone:
             del self._living[number]
             self._chosen.clear()
         return present, lost, changed
+
+    def grad_versions(self) -> list[int]:
+        """Return the versions of all gradients, -1 for none, in an order that stays as long as no parameter goes."""
+        params = [reference() for _, reference in self._living.values()]
+        return [-1 if param is None or (grad := param.grad) is None else grad._version for param in params]
 
     def _choose(self, params: int) -> list[tuple[int, int, weakref.ref[Tensor]]]:
         """Return some parameters with their numbers and bits; kept, since the same sets are asked for again."""
@@ -182,7 +201,8 @@ class ParamIndex:
             if (param := reference()) is None:
                 continue
             small = param.device.type == "cpu" and param.numel() <= _SMALL and param.layout is torch.strided
-            state = (_version(param), float(param.detach().norm()) if small else 0.0)
+            has_norm = small and (param.is_floating_point() or param.is_complex())
+            state = (_version(param), float(param.detach().norm()) if has_norm else 0.0)
             if state != self._asked.get(number, state):
                 found |= 1 << number
             self._asked[number] = state

@@ -19,7 +19,8 @@ class WeightMarks:
 
     def __init__(self, index: ParamIndex) -> None:
         self._index = index
-        self._looks = _LOOKS
+        self.looks = _LOOKS
+        """How often they will still be looked at."""
         self._marks: dict[int, _Mark] = {}
         self._known: set[int] = set()
         self.sampled = 0
@@ -27,7 +28,7 @@ class WeightMarks:
 
     def settle(self, params: int) -> None:
         """Take the weights of some parameters as they are now: an optimizer has moved them."""
-        if not self._looks:
+        if not self.looks:
             return
         if params not in self._known:
             self._known.add(params)
@@ -45,12 +46,12 @@ class WeightMarks:
 
         ``inside`` says that gradients wait for a step: if weights are written to there, it is worth looking on.
         """
-        if not self._looks or not self._marks:
+        if not self.looks or not self._marks:
             return 0
-        self._looks -= 1
+        self.looks -= 1
         moved = self._look(-1)
         if moved and inside:
-            self._looks = _LOOKS
+            self.looks = _LOOKS
         return moved
 
     def _look(self, params: int) -> int:

@@ -8,7 +8,7 @@ import torch
 torch.manual_seed(0)
 w, u = torch.randn(8, 8, requires_grad=True), torch.randn(1, 8, requires_grad=True)
 state = torch.zeros(4, 8)
-for _ in range(20):
+for _ in range(2):
     x = torch.randn(4, 1)
     state = torch.tanh(state @ w + x @ u)  # <- cause
     loss = (state.sum(1, keepdim=True) - x).pow(2).mean()
