@@ -15,8 +15,8 @@ from set_repository import ROOT, setting
 import gradlab
 from gradlab.course.cheat_sheet import cheat_sheet
 from gradlab.course.claims import CLAIMS
-from gradlab.doctor.rules.known_errors import KnownErrors
 from gradlab.doctor.rules import RULES
+from gradlab.doctor.rules.known_errors import KnownErrors
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 NAME = PROJECT["name"]

@@ -46,6 +46,20 @@ class LossFlaw:
     """The words to change, where they are known at once."""
 
 
+@dataclass(frozen=True, slots=True)
+class GraphHolder:
+    """A variable that holds graphs of earlier batches, and the learner's line that puts them there."""
+
+    name: str
+    site: Site
+    batches: int
+    """Of how many earlier batches, at least."""
+    carried: bool
+    """Is it a state that goes into the model again? Otherwise losses or outputs are added to it."""
+    tensors: frozenset[str] = frozenset()
+    """Names of tensors with a graph in the function of that line; empty if that function was not running."""
+
+
 @dataclass(init=False, eq=False)
 class Backward:
     """A backward pass that adds to ``.grad``."""
@@ -69,8 +83,8 @@ class Backward:
     """Nodes of the graph, counted now and then for passes that retain it."""
     alive: int = 0
     """How many of the newest graphs' roots are still alive, this one not counted."""
-    holder: Site = NO_SITE
-    """The line that keeps them."""
+    holder: GraphHolder | None = None
+    """The variable that keeps them, if one was found."""
     loss: Any = None
     """The number that it begins with, None if it is none; on a GPU it comes with the next batch of numbers."""
     flaws: tuple[LossFlaw, ...] = ()
@@ -224,12 +238,10 @@ class SchedulePlan:
     """Steps that it plans for, or for which it waits until it changes anything; 0 if it is not known."""
     halves: bool = False
     """Does it go up again after so many steps, as a cosine does?"""
-    made: tuple[Site, ...] = ()
-    """The learner's lines that have made it, the innermost first."""
-    called: tuple[Site, ...] = ()
-    """Those that step it."""
+    nested: bool = False
+    """Does it step in a loop in a loop of the learner's, both run in its life?"""
     epochs: int = 0
-    """How often the loop around the loop that steps it runs; 0 if it is not known, or if there is none."""
+    """How often the outer one runs; 0 if it is not known."""
 
 
 @dataclass(slots=True, eq=False)

@@ -8,7 +8,7 @@ import pytest
 from torch import nn, optim
 
 from gradlab.doctor.source.grad_lines import reads_gradient_of_an_input
-from gradlab.doctor.source.loop_nesting import argument_of, loops_around
+from gradlab.doctor.source.loop_nesting import loops_around
 from gradlab.doctor.state.schedule_plans import planned_length
 
 PROGRAM = """\
@@ -51,12 +51,6 @@ def test_loops_are_found_through_calls(file):
     assert [loop.limits for loop in loops] == [set(), {"args.epochs + 1"}, set()]
     assert loops_around(((file, 9),)) == loops[1:]
     assert loops_around(((file, 6),)) == []  # the else of a loop is run once
-
-
-def test_arguments_are_found_by_their_names(file):
-    assert argument_of((file, 10), "OneCycleLR", "steps_per_epoch", 4) == "len(loader)"
-    assert argument_of((file, 11), "OneCycleLR", "max_lr", 1) == "0.1"
-    assert argument_of((file, 10), "StepLR", "step_size", 1) == ""
 
 
 def test_an_attack_is_told_from_a_norm_of_gradients(file):

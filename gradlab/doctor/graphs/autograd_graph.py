@@ -54,10 +54,13 @@ class Roots:
         self._tokens.append(weakref.ref(token))
 
 
-def old_roots(node: Any, now: int) -> int:
-    """Return how many losses and outputs of before the last two backward passes a graph reaches, near its root."""
+def old_batches(node: Any, now: int) -> set[int]:
+    """Return when the losses and outputs were made that a graph reaches near its root, from before the last two passes.
+
+    Each time is a number of backward passes.
+    """
     tokens = [one.metadata[_ROOT] for one in nodes(node, most=200) if _ROOT in one.metadata]
-    return sum(token.born < now - 2 for token in tokens)
+    return {token.born for token in tokens if token.born < now - 2}
 
 
 def mark_scaled(tensor: Tensor) -> None:

@@ -3,42 +3,58 @@
 from __future__ import annotations
 
 import weakref
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from ..._frames import Owner, code_owner, user_frame, variables
-from ..events import NO_SITE, Site
-from ..source.carried import adds_to
-from .autograd_graph import Token, old_roots
+from ..._frames import Owner, code_owner, variables
+from ..events import GraphHolder, Site
+from ..frames import call_chain
+from ..source.kept_graphs import adding_line, carrying_line
+from ..source.syntax import function_around
+from .autograd_graph import Token, old_batches
 
 _NEWEST = 12  # elements of a container that are looked at
 
 
-def find_graph_holder(frame: FrameType | None, now: int) -> Site:
-    """Find the line that keeps old graphs alive, from a frame outwards; ``now`` is the number of the backward pass."""
-    frame = user_frame(frame)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        for name, value in variables(frame).items():
-            for kept in _keeping(name, value, now):
-                if line := adds_to(file, kept, frame.f_lineno):
-                    return file, line
-        frame = user_frame(frame.f_back)
-    return NO_SITE
+def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
+    """Find the variable that keeps old graphs alive, from a frame outwards; ``now`` counts backward passes.
+
+    One that is added to comes first: a state that is carried along reaches only what it came from.
+    """
+    state: GraphHolder | None = None
+    for one in (chain := call_chain(frame)):
+        file, at = one.f_code.co_filename, one.f_lineno
+        for name, batches in _keeping(variables(one), now):
+            if line := adding_line(file, name, at):
+                tensors = _tensors(chain, (file, line))
+                return GraphHolder(name, (file, line), batches, carried=False, tensors=tensors)
+            if state is None and (line := carrying_line(file, name, at)):
+                state = GraphHolder(name, (file, line), batches, carried=True)
+    return state
 
 
-def _keeping(name: str, value: Any, now: int) -> Iterator[str]:
-    """Yield the names, of a variable or of an attribute of its object, under which old graphs are held."""
-    if _old_graphs_in(value, now) > 0:
-        yield name
-    elif hasattr(value, "__dict__") and not isinstance(value, (Tensor, nn.Module, type)) and _own(value):
-        for attribute, part in list(vars(value).items()):
-            if _old_graphs_in(part, now) > 0:
-                yield attribute
+def _tensors(chain: list[FrameType], site: Site) -> frozenset[str]:
+    """Return the variables that are tensors with a graph in the function of a line, if that function runs."""
+    for frame in chain:
+        if function_around((frame.f_code.co_filename, frame.f_lineno)) is function_around(site):
+            values = variables(frame)
+            return frozenset(n for n, one in values.items() if isinstance(one, Tensor) and one.grad_fn is not None)
+    return frozenset()
+
+
+def _keeping(values: dict[str, Any], now: int) -> Iterator[tuple[str, int]]:
+    """Yield variables, and attributes of objects in them, with the number of earlier batches whose graphs they hold."""
+    for name, value in values.items():
+        if batches := _batches_in(value, now):
+            yield name, len(batches)
+        elif hasattr(value, "__dict__") and not isinstance(value, (Tensor, type)) and _own(value):
+            for attribute, part in list(vars(value).items()):
+                if batches := _batches_in(part, now):
+                    yield f"{name}.{attribute}", len(batches)
 
 
 def _own(value: Any) -> bool:
@@ -47,19 +63,17 @@ def _own(value: Any) -> bool:
     return code is not None and code_owner(code.co_filename) is Owner.USER
 
 
-def _old_graphs_in(value: Any, now: int, depth: int = 3) -> int:
-    """Return how many old graphs a tensor, or a container of them, holds."""
+def _batches_in(value: Any, now: int, depth: int = 3) -> set[int]:
+    """Return the earlier batches whose graphs a tensor, or a container of them, holds."""
     if isinstance(value, Tensor):
-        return old_roots(value.grad_fn, now) if value.grad_fn is not None else 0
-    if depth == 0:
-        return 0
+        return old_batches(value.grad_fn, now) if value.grad_fn is not None else set()
     if isinstance(value, dict):
         value = list(value.values())
-    if isinstance(value, (list, tuple, deque)):
-        # The oldest are looked at, too: a graph that has just been made is no leak.
-        some = [*list(value)[:_NEWEST], *list(value)[-_NEWEST:]]
-        return sum(_old_graphs_in(one, now, depth - 1) for one in some)
-    return 0
+    if depth == 0 or not isinstance(value, (list, tuple, deque)):
+        return set()
+    # The oldest are looked at, too: a graph that has just been made is no leak.
+    some = [*list(value)[:_NEWEST], *list(value)[-_NEWEST:]]
+    return set().union(*(_batches_in(one, now, depth - 1) for one in some))
 
 
 _KEY = "gradlab.evaluated"
@@ -67,39 +81,33 @@ _MOST_WAITING, _MOST_LINES = 32, 64
 
 
 class UnusedGraphs:
-    """Counts them for each line of the learner's."""
+    """Counts the graphs of calls in evaluation mode that nothing has used, for each line of the learner's."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[weakref.ref[Token], Site, int]] = []
+        self._waiting: list[tuple[weakref.ref[Token], Site]] = []
         self.uses = 0
         """How often something went back through a graph, ``autograd.grad`` included."""
-        self.lines: dict[Site, tuple[int, int]] = {}
-        """Line -> how many of its graphs nothing has used, and the parameters of its model."""
+        self.wasted: Counter[Site] = Counter()
+        """Line -> graphs that were gone when a later call built one, and nothing had used any graph in between."""
+        self.used: set[Site] = set()
+        """Lines of which a graph lived when something went back through one."""
 
-    def built(self, result: Any, site: Site, params: int) -> None:
+    def built(self, result: Any, site: Site) -> None:
         """Follow the graph of what a model returns, from a call in evaluation mode."""
-        self._sweep()
         parts = (
             result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else [result]
         )
         node: Any = next((one.grad_fn for one in parts if isinstance(one, Tensor) and one.grad_fn is not None), None)
-        if node is not None:
-            node.metadata[_KEY] = token = Token()
-            self._waiting = [*self._waiting[-_MOST_WAITING:], (weakref.ref(token), site, params)]
+        if node is None:
+            return
+        gone = [line for reference, line in self._waiting if reference() is None]
+        self.wasted.update(line for line in gone if line in self.wasted or len(self.wasted) < _MOST_LINES)
+        self._waiting = [one for one in self._waiting if one[0]() is not None][-_MOST_WAITING:]
+        node.metadata[_KEY] = token = Token()
+        self._waiting.append((weakref.ref(token), site))
 
     def settle(self) -> None:
-        """Something goes back through a graph, or the watch ends: whichever of them lives may be the one."""
+        """Something goes back through a graph: whichever of them lives may be the one."""
         self.uses += 1
-        if self._waiting:
-            self._sweep()
-            self._waiting.clear()
-
-    def _sweep(self) -> None:
-        living = []
-        for one in self._waiting:
-            reference, site, params = one
-            if reference() is not None:
-                living.append(one)
-            elif site in self.lines or len(self.lines) < _MOST_LINES:
-                self.lines[site] = self.lines.get(site, (0, 0))[0] + 1, params
-        self._waiting = living
+        self.used.update(site for reference, site in self._waiting if reference() is not None)
+        self._waiting.clear()

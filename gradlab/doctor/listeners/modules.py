@@ -110,7 +110,7 @@ class ModuleListener(Listener):
     @never_raises
     def _evaluated(self, forward: Forward, result: Any) -> None:
         if not forward.again:
-            self.log.passes.unused_graphs.built(result, forward.site, forward.params)
+            self.log.passes.unused_graphs.built(result, forward.site)
 
     def _serial(self, argument: Any) -> int:
         """Return a number for a tensor, or for its values; ids are given out again when a tensor is gone."""

@@ -1,25 +1,44 @@
-"""Graphs that live too long, retained and growing or kept by a variable; and writes that autograd does not see."""
+"""Graphs that live too long: retained and growing, or kept by a variable."""
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from ..events import NO_SITE
 from ..finding import Cause, Code
 from ..graphs.autograd_graph import LOOK_EVERY
+from ..source.kept_graphs import without_graph
 from .base import Rule, RuleContext
 
-_FEW = 6
-_LOOKS, _LOOKS_UNEXPLAINED = 3, 5
-"""How often in a row more graphs have to be alive: with a line that keeps them, and without one (it may be a cache)."""
+_LOOKS = 3  # in a row, at each of which more graphs have to be alive
+_FEW_GRAPHS, _FEW_BATCHES = 6, 3
 
 
 class CarriedGraph(Rule):
-    """The graph grows from update to update, or the graphs of past updates stay alive."""
+    """The graph grows from update to update, or the graphs of past updates stay alive in a variable."""
 
-    RETAIN_GRAPH_GROWTH = Code("retain-graph-growth", "01_autograd", "What is freed")
-    GRAPH_RETAINED_MEMORY_LEAK = Code("graph-retained-memory-leak", "10_loop_doctor", "Fine, until it is killed")
+    RETAIN_GRAPH_GROWTH = Code(
+        "retain-graph-growth",
+        "01_autograd",
+        "What is freed",
+        message="Each backward() goes back through all earlier batches: retain_graph=True keeps their graphs, and what "
+        "is carried from batch to batch is never detached.",
+        fix="Detach what is carried from one batch to the next, and call backward() without retain_graph=True.",
+    )
+    GRAPH_RETAINED_MEMORY_LEAK = Code(
+        "graph-retained-memory-leak",
+        "10_loop_doctor",
+        "Fine, until it is killed",
+        message="`{name}` keeps the graphs of past batches alive: what is added to it still has its graph, so memory "
+        "grows with every batch.",
+        fix="Store what is added to `{name}` without its graph: detach() it, or take the number with item().",
+    )
+    STATE_WITH_GRAPH = GRAPH_RETAINED_MEMORY_LEAK.but(
+        severity="hint",
+        message="`{name}` carries its graph from batch to batch: memory grows until it starts anew.",
+        fix="Detach `{name}` between two batches if no gradient goes back through earlier ones.",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
@@ -35,38 +54,26 @@ class CarriedGraph(Rule):
             self._growing(backward.site, counts)
         if backward.number % LOOK_EVERY == 0:
             self._kept.append(backward)
-            del self._kept[:-_LOOKS_UNEXPLAINED]
-            self._leaking()
+            del self._kept[:-_LOOKS]
+            self._leaking(backward)
 
     def _growing(self, site: Any, counts: list[tuple[int, int]]) -> None:
         sizes = [size for _, size in counts]
-        rising = all(later > earlier for earlier, later in zip(sizes[-5:], sizes[-4:], strict=False))
+        rising = all(later > earlier for earlier, later in pairwise(sizes[-5:]))
         if len(sizes) >= 5 and rising and sizes[-1] >= 2 * sizes[-5] - sizes[-5] // 2:
             (first, few), (last, many) = counts[0], counts[-1]
-            self.report_as(
-                self.RETAIN_GRAPH_GROWTH,
-                "error",
-                site,
-                "Each backward() goes back through all earlier batches: retain_graph=True keeps their graphs, and a "
-                "state that is carried along is never detached.",
-                f"the graph had {few} nodes at batch {first} and {many} at batch {last}",
-                "state = state.detach()  # after each batch, and no retain_graph=True",
-                Cause(*site),
-            )
+            seen = f"the graph had {few} nodes at batch {first} and {many} at batch {last}"
+            self.report(self.RETAIN_GRAPH_GROWTH, site, seen, Cause(*site))
 
-    def _leaking(self) -> None:
-        newest = self._kept[-1]
-        known = next((one.holder for one in reversed(self._kept[-_LOOKS:]) if one.holder != NO_SITE), NO_SITE)
-        looks = _LOOKS if known != NO_SITE else _LOOKS_UNEXPLAINED
-        counts = [one.alive for one in self._kept[-looks:]]
-        more = len(counts) == looks and all(few < many for few, many in pairwise(counts)) and counts[-1] >= _FEW
-        if not more or self.context.has_finding(self.RETAIN_GRAPH_GROWTH):
+    def _leaking(self, newest: Any) -> None:
+        holder, counts = newest.holder, [one.alive for one in self._kept]
+        if holder is None or holder.batches < _FEW_BATCHES or self.context.has_finding(self.RETAIN_GRAPH_GROWTH):
+            return
+        if len(counts) < _LOOKS or counts[-1] < _FEW_GRAPHS or not all(few < many for few, many in pairwise(counts)):
             return  # as many as ever: what an update needs of the one before
-        self.report_as(
-            self.GRAPH_RETAINED_MEMORY_LEAK,
-            "error" if known != NO_SITE else "warning",
-            known if known != NO_SITE else newest.site,
-            "The graphs of past updates are kept alive: a loss is stored or summed with its graph attached.",
-            f"at batch {newest.number} the graphs of at least {newest.alive} earlier losses were still there",
-            "total += loss.item()  # or losses.append(loss.detach())",
-        )
+        seen = f"at batch {newest.number} `{holder.name}` held graphs of at least {holder.batches} earlier batches"
+        if holder.carried:
+            self.report(self.STATE_WITH_GRAPH, holder.site, seen, name=holder.name)
+        else:
+            edit = partial(without_graph, holder)
+            self.report(self.GRAPH_RETAINED_MEMORY_LEAK, holder.site, seen, edit, name=holder.name)

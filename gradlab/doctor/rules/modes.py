@@ -3,35 +3,49 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 from ...formatting import number_of
 from ..events import NO_SITE, Site
-from ..finding import Cause, Code
-from ..source.calls import end_of_function, first_in_loop, never_reached, without_brackets
-from ..source.syntax import at, function_around
+from ..finding import Cause, Code, Edit
+from ..source.calls import call_it, without_brackets
+from ..source.mode_lines import name_in, no_grad_place, train_place, validation_place
+from ..source.syntax import source_line
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext
 
 _ENOUGH = 3  # updates, or graphs that were thrown away
 _NORM = "Norm"  # BatchNorm1d, SyncBatchNorm, InstanceNorm2d
 _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
+_MOST_SITES = 64
 
 
 class EvalLeftOn(Rule):
     """Training goes on in evaluation mode after the model was put there to be validated."""
 
-    EVAL_MODE_LEFT_ON = Code("eval-mode-left-on", section="6 · Learned by heart")
+    EVAL_MODE_LEFT_ON = Code(
+        "eval-mode-left-on",
+        section="6 · Learned by heart",
+        message="Training goes on in evaluation mode: {kind} no longer works as it does in training.",
+        fix="Call train() on the model before training goes on.",
+    )
+    NEVER_IN_TRAINING = EVAL_MODE_LEFT_ON.but(
+        severity="warning",
+        message="All training so far was in evaluation mode: {kind} works as it does in evaluation.",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
         self._trained: set[int] = set()  # modules that were trained in training mode
-        self._eval: dict[int, Any] = {}  # module -> where it was put into evaluation mode
+        self._eval: dict[int, Site] = {}  # module -> where it was put into evaluation mode
+        self._evaluated: set[int] = set()  # modules that were called without gradients since
         self._calls: list[Any] = []
         self._updates = 0
 
     def mode(self, event: Any) -> None:
         """Remember where evaluation mode was switched on."""
+        self._evaluated.discard(event.module)
         if event.training:
             self._eval.pop(event.module, None)
             self._updates = 0
@@ -43,6 +57,8 @@ class EvalLeftOn(Rule):
         if event.grad and event.params:
             self._calls.append(event)
             del self._calls[:-16]
+        elif not event.training:
+            self._evaluated.add(event.module)
 
     def step(self, facts: StepFacts) -> None:
         """Was this update computed in evaluation mode, although earlier ones were not?"""
@@ -50,65 +66,87 @@ class EvalLeftOn(Rule):
         self._calls.clear()
         if not calls or not facts.fresh:
             return
-        call = calls[-1]
-        if call.training:
-            if call.train_kind:
-                self._trained.add(call.module)
+        if trained := [call for call in calls if call.training]:
+            self._trained |= {call.module for call in trained if call.train_kind}
             self._updates = 0
             return
+        call = calls[-1]
         if call.train_kind or not call.eval_kind:
             return
         self._updates += 1
-        if self._updates >= _ENOUGH:
-            where = self._eval.get(call.module) or next(iter(self._eval.values()), NO_SITE)
-            if call.module not in self._trained:
-                if call.module in self._eval:
-                    self._never(call, where)
-                return
-            self.report_as(
-                self.EVAL_MODE_LEFT_ON,
-                "error",
-                where if where != NO_SITE else call.site,
-                f"Training goes on in evaluation mode: {call.eval_kind} no longer works as it does in training.",
-                f"{self._updates} updates after model.eval() without a model.train(); earlier ones were in training",
-                "model.train()  # before the training loop goes on",
-                lambda: self._cause(where, call.site),
-            )
+        if self._updates == _ENOUGH:
+            self._say(call, calls, all_of_it=not call.params & ~facts.step.params)
 
-    def _never(self, call: Any, where: Any) -> None:
-        """Training never was in training mode: some mean it so."""
-        self.report_as(
-            self.EVAL_MODE_LEFT_ON,
-            "hint",
-            where,
-            f"All training so far was in evaluation mode: {call.eval_kind} works as it does in evaluation.",
-            f"{self._updates} updates after model.eval(), none in training mode",
-            "model.train()  # before training, unless it is meant so",
-            lambda: self._cause(where, call.site),
-        )
+    def _say(self, call: Any, calls: list[Any], *, all_of_it: bool) -> None:
+        where = self._eval.get(call.module, NO_SITE)
+        names = _model_names(self.context, call.module)
+        sites = {one.site for one in calls}
+        edit = partial(self._edit, where, call.site if len(sites) == 1 else NO_SITE, names)
+        if call.module in self._trained:
+            seen = f"{self._updates} updates in evaluation mode without a train(); earlier ones were in training mode"
+            self.report(self.EVAL_MODE_LEFT_ON, where if where[1] else call.site, seen, edit, kind=call.eval_kind)
+        elif all_of_it and ".eval()" in source_line(where):  # else a part is trained, or a library has done it
+            # eval() for training itself keeps the statistics of a trained model, perhaps
+            meant = _NORM in call.eval_kind and call.module not in self._evaluated and len(sites) == 1
+            seen = f"{self._updates} updates after eval(), none in training mode"
+            code = self.NEVER_IN_TRAINING.but(severity="hint") if meant else self.NEVER_IN_TRAINING
+            self.report(code, where, seen, edit, kind=call.eval_kind)
 
-    def _cause(self, where: Site, call: Site) -> Cause | None:
-        """Return ``model.train`` without brackets, or where ``model.train()`` is missing."""
-        files = self.context.log.files()
-        known = without_brackets(files, "train") or never_reached(files, "train", self.context.log.callers)
-        return known or end_of_function(where) or first_in_loop(call)
+    def _edit(self, where: Site, call: Site, names: set[str]) -> Edit | Cause | None:
+        """Return ``model.train`` with brackets, or where ``model.train()`` is missing."""
+        log = self.context.log
+        if names and (named := without_brackets(log.files(), "train", names)):
+            return call_it(named)
+        place = train_place(log.path(where), log.path(call)) if where[1] and call[1] else None
+        name = name_in((place.file, place.line), names) if place is not None else ""
+        return Edit(place, f"{name}.train()") if place is not None and name else place
 
 
-class ValidationInTrainMode(Rule):
-    """The model is validated, under no_grad, in training mode."""
+def _model_names(context: RuleContext, module: int) -> set[str]:
+    """Return the names that a called model has in the learner's functions, and that no other one has, too."""
+    inner, first = context.log.models.first_param(module)
+    known, names = context.log.names.params, set()
+    for name in context.all_names(first):
+        parts = re.findall(r"\.?[^.\[]+|\[.*?\]", name)
+        if sum(name in others for others in known.values()) == 1 and parts[-1] == f".{inner.split('.')[-1]}":
+            names.add("".join(parts[: -inner.count(".") - 1]))
+    return names - {""}
 
-    VALIDATION_IN_TRAIN_MODE = Code("validation-in-train-mode")
+
+class Validation(Rule):
+    """The model is validated in training mode, or in evaluation mode with gradients on.
+
+    The graphs of calls in evaluation mode are followed. Calls in a row, in a function or a loop that never trains,
+    whose graphs were freed before anything went back through one, cost memory and time and no accuracy: a hint. Lines
+    that a backward pass or ``autograd.grad`` follows (attacks, saliency, a frozen network in a loss) are left alone.
+    """
+
+    VALIDATION_IN_TRAIN_MODE = Code(
+        "validation-in-train-mode",
+        severity="warning",
+        message="The model is evaluated in training mode: {kind} works here as it does in training.",
+        fix="Call eval() on the model before validation, and train() after it.",
+    )
+    VALIDATION_BUILDS_GRAPH = Code(
+        "validation-builds-graph",
+        "09_gpu_memory",
+        severity="hint",
+        message="The model is evaluated with gradients on: each call builds a graph that no backward() uses, which "
+        "costs memory and time.",
+        fix="Put `with torch.no_grad():` around the validation.",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
-        self._row: list[Any] = []
+        self._row: list[Any] = []  # calls in training mode without gradients, with no training between them
         self._stepped = 0
+        self._training: set[Site] = set()  # lines that take steps, or call models in training
         self._phases = 0
         self._updates = 0  # since the last row
-        self._last_train: Site = NO_SITE
-        self._meant = False  # has somebody said train() since the last backward?
-
-        self._eval_just_now = self._row_meant = False
+        self._resumed: set[int] = set()  # modules whose train() is called again, between updates
+        self._meant = self._row_meant = False  # has somebody said train() since the last backward, and before the row?
+        self._undone = self._row_undone = NO_SITE  # a train() right after an eval(), and the one before the row
+        self._eval_just_now = False
 
     def mode(self, event: Any) -> None:
         """train() right before the calls: the statistics of BatchNorm are being taken, say.
@@ -119,7 +157,8 @@ class ValidationInTrainMode(Rule):
             self._row = []  # statistics of BatchNorm were refreshed, and the evaluation begins now
         self._meant = event.training and not self._eval_just_now
         if event.training:
-            self._last_train = event.site
+            self._undone = event.site if self._eval_just_now else NO_SITE
+            self._resumed |= {event.module} if self._stepped else set()
         self._eval_just_now = not event.training or (self._eval_just_now and bool(self._row))
 
     def forward(self, event: Any) -> None:
@@ -128,25 +167,36 @@ class ValidationInTrainMode(Rule):
             self._eval_just_now = False
         if event.grad:
             self._end_of_row()
+            self._note(event.site if event.training else NO_SITE)
         elif event.train_kind and event.training and not event.again and event.params & self._stepped:
             if not self._row:
-                self._row_meant = self._meant
+                self._row_meant, self._row_undone = self._meant, self._undone
             self._row.append(event)
             del self._row[:-64]
 
     def backward(self, backward: Any) -> None:
         """Training goes on."""
         self._end_of_row()
-        self._meant = False
+        self._meant, self._undone = False, NO_SITE
 
     def step(self, facts: StepFacts) -> None:
-        """Note what is being trained."""
+        """Note what is being trained, and where."""
         self._stepped |= facts.step.params
         self._updates += 1
+        self._note(facts.step.site)
+
+    def _note(self, site: Site) -> None:
+        if len(self._training) < _MOST_SITES:
+            self._training.add(site)
 
     def end(self, *, normal: bool) -> None:
-        """The last row has ended, too."""
+        """The last row has ended, too; report the lines whose graphs were never used."""
         self._end_of_row()
+        graphs, training = self.context.log.passes.unused_graphs, self._training_lines()
+        for site, wasted in graphs.wasted.items():
+            if wasted >= _ENOUGH and (place := no_grad_place(site, training, used=site in graphs.used)) is not None:
+                seen = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"
+                self.report(self.VALIDATION_BUILDS_GRAPH, site, seen, place)
 
     def _end_of_row(self) -> None:
         row, self._row = self._row, []
@@ -163,56 +213,19 @@ class ValidationInTrainMode(Rule):
         if self._phases < 2 and len(row) < 4:
             return
         call = row[-1]
-        self.report_as(
-            self.VALIDATION_IN_TRAIN_MODE,
-            "warning",
-            call.site,
-            f"The model is evaluated in training mode: {call.train_kind} works here as it does in training.",
-            f"{number_of(len(row), 'call')}{' in a row' if row[1:] else ''} without gradients, "
-            "with model.training True",
-            "model.eval()  # before validation, and model.train() after it",
-            lambda: self._cause(call.site),
-        )
+        seen = f"{number_of(len(row), 'call')}{' in a row' if row[1:] else ''} without gradients, in training mode"
+        edit = partial(self._edit, call, self._row_undone, _model_names(self.context, call.module))
+        self.report(self.VALIDATION_IN_TRAIN_MODE, call.site, seen, edit, kind=call.train_kind)
 
-    def _cause(self, call: Site) -> Cause | None:
-        """Return ``model.eval`` without brackets, ``model.train()`` in its place, or the call it belongs before."""
-        files = self.context.log.files()
-        scope = function_around(call)
-        known = without_brackets(files, "eval") or never_reached(files, "eval", self.context.log.callers)
-        return known or (at(self._last_train) if scope is function_around(self._last_train) else None) or Cause(*call)
+    def _edit(self, call: Any, undone: Site, names: set[str]) -> Edit | Cause | None:
+        """Return ``model.eval`` with brackets, the train() that undoes it, or where ``model.eval()`` is missing."""
+        if names and (named := without_brackets(self.context.log.files(), "eval", names)):
+            return call_it(named)
+        if undone[1]:
+            return Edit(Cause(*undone), source_line(undone).strip().replace(".train()", ".eval()"))
+        place = validation_place(call.site, self._training_lines())
+        name = name_in(call.site, names)
+        return Edit(place, f"{name}.eval()") if name and call.module in self._resumed else place
 
-
-class ValidationBuildsGraph(Rule):
-    """Calls in evaluation mode build graphs, and each is thrown away without a backward pass.
-
-    Known by following the graphs: an output's graph was freed, and nothing had gone back through any graph since it was
-    built. It costs memory and time and no accuracy: a hint. Lines that a backward pass or ``autograd.grad``
-    follows (attacks, saliency, a frozen network inside a loss) are left alone.
-    """
-
-    VALIDATION_BUILDS_GRAPH = Code("validation-builds-graph", "09_gpu_memory")
-
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._trained = 0
-
-    def step(self, facts: StepFacts) -> None:
-        """Note what is trained."""
-        self._trained |= facts.step.params
-
-    def end(self, *, normal: bool) -> None:
-        """Report the lines whose graphs were never used."""
-        graphs = self.context.log.passes.unused_graphs
-        graphs.settle()
-        for site, (wasted, params) in graphs.lines.items():
-            if wasted < _ENOUGH or not params & self._trained:
-                continue
-            self.report_as(
-                self.VALIDATION_BUILDS_GRAPH,
-                "hint",
-                site,
-                "The model is evaluated with gradients on: each call builds a graph that no backward() uses, which "
-                "costs memory and time.",
-                f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran",
-                "with torch.no_grad():  # around validation",
-            )
+    def _training_lines(self) -> set[Site]:
+        return {line for site in self._training for line in self.context.log.path(site)}

@@ -133,18 +133,6 @@ def condition_around(path: Iterable[Site]) -> Cause | None:
 _COUNTS = (ast.Eq, ast.GtE, ast.Gt, ast.LtE, ast.Lt)
 
 
-def end_of_function(site: Site) -> Cause | None:
-    """Return the last statement of the function that a line is in; None in a file's own code."""
-    scope = function_around(site)
-    return node_place(site[0], scope.body[-1]) if isinstance(scope, FUNCTIONS) else None
-
-
-def first_in_loop(site: Site) -> Cause | None:
-    """Return the first statement of the innermost loop that a line is in."""
-    loops = statements_around(site, (ast.For, ast.While))
-    return node_place(site[0], loops[0].body[0]) if loops else None  # type: ignore[attr-defined]  # loops have bodies
-
-
 def context_around(path: Sequence[Site], word: str) -> Cause | None:
     """Return the decorator with a word in it, or the ``with`` block around the call that leads to a line.
 

@@ -1,4 +1,4 @@
-"""A state that is carried from one batch to the next, tensors that are overwritten, and what a line adds to."""
+"""A state that is carried from one batch to the next, and tensors that are overwritten."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from .syntax import (
     only,
     own_nodes,
     reworded,
-    syntax_tree,
     words_of,
 )
 
@@ -126,39 +125,3 @@ def given_between(scope: ast.AST, file: str, name: str, first: int, last: int) -
     """Return where a variable is given to a call between two lines of a function."""
     calls = [node for node in own_nodes(scope) if isinstance(node, ast.Call) and first <= node.lineno <= last]
     return [node_place(file, one) for call in calls for one in call.args if dotted(one) == name]
-
-
-def adds_to(file: str, name: str, line: int) -> int:
-    """Return a line that adds to a variable or attribute of this name, 0 if there is none.
-
-    It is looked for in the function that ``line`` is in, and then in the whole file.
-    """
-    tree, around = syntax_tree(file), function_around((file, line))
-    if tree is None or around is None:
-        return 0
-    return _adds_in(around, name) or _adds_in(tree, name)
-
-
-def _adds_in(tree: ast.AST, name: str) -> int:
-    for node in ast.walk(tree):
-        target: ast.AST | None = None
-        if isinstance(node, ast.AugAssign):
-            target = node.target
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ADDS:
-            target = node.func.value
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1:
-            # total = total + loss, and losses[i] = loss
-            again = any(_named(one, name) for one in ast.walk(node.value))
-            target = node.targets[0] if again or isinstance(node.targets[0], ast.Subscript) else None
-        if target is not None and _named(target, name):
-            return int(node.lineno)  # type: ignore[attr-defined]  # all three kinds have a line
-    return 0
-
-
-_ADDS = ("append", "appendleft", "add", "extend", "insert", "setdefault", "update")
-
-
-def _named(node: ast.AST, name: str) -> bool:
-    while isinstance(node, ast.Subscript):
-        node = node.value
-    return (isinstance(node, ast.Name) and node.id == name) or (isinstance(node, ast.Attribute) and node.attr == name)

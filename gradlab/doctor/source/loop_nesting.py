@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ..events import Site
-from .syntax import syntax_tree
-
-_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+from .syntax import FUNCTIONS, LOOPS, syntax_tree
 
 
 @dataclass(frozen=True)
@@ -34,47 +31,29 @@ def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
     found: list[EnclosingLoop] = []
     functions: list[str] = []
     for file, line in chain:
-        tree = syntax_tree(file)
         conditional = False
-        for node in reversed(_path(tree, line) if tree is not None else []):
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        for node in _blocks_around(file, line):
+            if isinstance(node, FUNCTIONS):
                 functions.append(node.name)
                 break
-            conditional = conditional or isinstance(node, (ast.If, ast.Try))
-            if isinstance(node, _LOOPS):
-                through = " ".join(functions)
-                found.append(EnclosingLoop(file, node.lineno, _header(node), through, _limits(node), conditional))
-                conditional = False
+            if not isinstance(node, LOOPS):
+                conditional = True
+                continue
+            through = " ".join(functions)
+            found.append(EnclosingLoop(file, node.lineno, _header(node), through, _limits(node), conditional))
+            conditional = False
     return found
 
 
-def _path(tree: ast.AST, line: int) -> list[ast.AST]:
-    """Return the statements whose bodies hold a line, the outermost first."""
-    path: list[ast.AST] = []
-    bodies = [tree]
-    while bodies:
-        node = bodies.pop()
-        for statement in _statements(node):
-            if statement.lineno <= line <= (statement.end_lineno or 0):
-                if _holds(statement, line):
-                    path.append(statement)
-                bodies = [statement]
-                break
-    return path
-
-
-def _holds(statement: ast.stmt, line: int) -> bool:
-    body = getattr(statement, "body", None)
-    if not body or line < body[0].lineno:
-        return False
-    return not isinstance(statement, _LOOPS) or line <= body[-1].end_lineno  # not in its else
-
-
-def _statements(node: ast.AST) -> Iterator[ast.stmt]:
-    for part in ("body", "orelse", "finalbody"):
-        yield from getattr(node, part, None) or ()
-    for handler in getattr(node, "handlers", ()):
-        yield from handler.body
+def _blocks_around(file: str, line: int) -> list[ast.stmt]:
+    """Return the functions, loops and conditions that a line is inside of, the innermost first."""
+    found = []
+    for node in ast.walk(syntax_tree(file) or ast.Module([], [])):
+        if isinstance(node, (*FUNCTIONS, *LOOPS, ast.If, ast.Try)):
+            last = node.body[-1] if isinstance(node, LOOPS) else node  # the else of a loop is run once
+            if node.body[0].lineno <= line <= (last.end_lineno or 0):
+                found.append(node)
+    return sorted(found, key=lambda node: -node.lineno)
 
 
 def _header(loop: ast.For | ast.AsyncFor | ast.While) -> str:
@@ -84,26 +63,9 @@ def _header(loop: ast.For | ast.AsyncFor | ast.While) -> str:
 
 
 def _limits(loop: ast.For | ast.AsyncFor | ast.While) -> frozenset[str]:
-    if isinstance(loop, ast.While):
-        return frozenset()
     return frozenset(
         ast.unparse(call.args[min(1, len(call.args) - 1)])
-        for call in ast.walk(loop.iter)
+        for call in ast.walk(loop.test if isinstance(loop, ast.While) else loop.iter)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in ("range", "trange")
         if call.args
     )
-
-
-def argument_of(site: Site, function: str, name: str, position: int) -> str:
-    """Return the source of an argument of a function's call at a line, by name or position; "" if it is not known."""
-    tree = syntax_tree(site[0])
-    for node in ast.walk(tree) if tree is not None else ():
-        if not isinstance(node, ast.Call) or not node.lineno <= site[1] <= (node.end_lineno or 0):
-            continue
-        if ast.unparse(node.func).rpartition(".")[2] != function:
-            continue
-        named = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
-        if name in named or any(isinstance(one, ast.Starred) for one in node.args):
-            return named.get(name, "")
-        return ast.unparse(node.args[position]) if len(node.args) > position else ""
-    return ""

@@ -28,6 +28,7 @@ class WatchedModule:
     def refresh(self, module: nn.Module, index: ParamIndex) -> None:
         """See its parameters and modules as they are now."""
         self.params = index.bits(module.parameters())
+        self.first_param = next(((name, index.bits([one])) for name, one in module.named_parameters()), ("", 0))
         self.sensitive = [weakref.ref(one) for one in module.modules() if _mode_sensitive(one)]
 
     def mode_kinds(self) -> tuple[str, str]:
@@ -64,6 +65,11 @@ class ModuleIndex:
         if model.calls <= 4 or model.calls & (model.calls - 1) == 0 or model.calls % 256 == 0:
             model.refresh(module, self._index)
         return model
+
+    def first_param(self, key: int) -> tuple[str, int]:
+        """Return the name that the first parameter has inside the model of an identity, and its set; "", 0 for none."""
+        model = self._models.get(key)
+        return model.first_param if model is not None else ("", 0)
 
     def all(self) -> list[WatchedModule]:
         """Return all models, those that are alive looked at once more."""

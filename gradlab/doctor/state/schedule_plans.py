@@ -1,59 +1,64 @@
-"""What schedulers are made for: for how many steps, and in which loops they are made and stepped."""
+"""What schedulers are made for: for how many steps, and in which of the learner's loops they take them."""
 
 from __future__ import annotations
 
 import ast
+import inspect
 import math
-import operator
 import re
 import weakref
-from contextlib import suppress
 from types import FrameType
 from typing import Any
 
 from torch import Tensor
 
 from ..._frames import variables
-from ..events import SchedulePlan
+from ..events import SchedulePlan, Site
 from ..frames import call_chain, call_lines
 from ..source.loop_nesting import loops_around
 
 _MOST = 256
-_LENGTHS = ("total_steps", "T_max", "total_iters", "total_size", "step_size")
-_OPERATIONS: dict[type[ast.operator], Any] = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
+_LENGTHS = ("total_steps", "T_max", "total_iters", "step_size")
 _NAMED_AS_LENGTH = re.compile(r"total|max|training|num_(steps|iter|updates)|t_max", re.IGNORECASE)
+_VALUES = (ast.Expression, ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.operator, ast.Load)
 
 
 class SchedulePlans:
     """The plans of the schedulers that were seen."""
 
     def __init__(self) -> None:
+        self._made: dict[int, tuple[weakref.ref[Any], tuple[Site, ...]]] = {}
         self._plans: dict[int, tuple[weakref.ref[Any], SchedulePlan]] = {}
 
     def made(self, scheduler: Any, frame: FrameType | None) -> None:
         """Note where a scheduler is made; the frame is that of its first caller."""
-        if len(self._plans) >= _MOST:
-            self._plans.clear()
-        plan = SchedulePlan(type(scheduler).__name__, made=call_lines(frame))
-        self._plans[id(scheduler)] = weakref.ref(scheduler), plan
+        if len(self._made) >= _MOST:
+            self._made.clear()
+        self._made[id(scheduler)] = weakref.ref(scheduler), call_lines(frame)
 
     def of(self, scheduler: Any, frame: FrameType | None) -> SchedulePlan:
         """Return the plan of a scheduler that has stepped; the frame is that of its first caller."""
-        known = self._plans.get(id(scheduler))
-        if known is None or known[0]() is not scheduler:
-            self.made(scheduler, None)
-            known = self._plans[id(scheduler)]
-        plan = known[1]
-        if not plan.made:  # one that is made of others takes no step of its own when it is made
-            parts = [self._plans.get(id(part)) for part in getattr(scheduler, "_schedulers", ())]
-            plan.made = next((part[1].made for part in parts if part is not None), ())
-        if not plan.called:
-            frames = call_chain(frame)
-            plan.called = call_lines(frame)
-            plan.length = planned_length(scheduler)
-            plan.halves = hasattr(scheduler, "T_max")
-            plan.epochs = _epochs(plan, frames)
+        reference, plan = self._plans.get(id(scheduler), (None, None))
+        if plan is None or reference is None or reference() is not scheduler:
+            if len(self._plans) >= _MOST:
+                self._plans.clear()
+            last = getattr(scheduler, "_schedulers", [scheduler])[-1]
+            plan = SchedulePlan(type(scheduler).__name__, planned_length(scheduler), hasattr(last, "T_max"))
+            plan.nested, plan.epochs = self._loops(scheduler, call_chain(frame))
+            self._plans[id(scheduler)] = weakref.ref(scheduler), plan
         return plan
+
+    def _loops(self, scheduler: Any, frames: list[FrameType]) -> tuple[bool, int]:
+        """Return if it steps in a loop in a loop, both run in its life, and how often the outer one runs; 0: unknown.
+
+        One that is made of others takes no step of its own when it is made; they have.
+        """
+        made = [self._made.get(id(one)) for one in (scheduler, *getattr(scheduler, "_schedulers", ()))]
+        around = loops_around(next((one[1] for one in made if one is not None), ()))
+        lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in frames)
+        loops = [loop for loop in loops_around(lines) if loop not in around]
+        limits = loops[1].limits if len(loops) >= 2 else ()
+        return len(loops) >= 2, max((_value(limit, frame) for limit in limits for frame in frames), default=0)
 
 
 def greatest_lr(scheduler: Any) -> float:
@@ -76,54 +81,28 @@ def planned_length(scheduler: Any) -> int:
     if (milestones := getattr(scheduler, "milestones", None)) is not None:
         return int(max(milestones, default=0))
     for function in getattr(scheduler, "lr_lambdas", ()):
-        return max((value for name, value in _knows(function) if _NAMED_AS_LENGTH.search(name)), default=0)
+        lengths = [value for name, value in _knows(function).items() if _NAMED_AS_LENGTH.search(name)]
+        return max((value for value in lengths if type(value) is int), default=0)
     lengths = [getattr(scheduler, name, None) for name in _LENGTHS]
     return next((int(length) for length in lengths if isinstance(length, (int, float)) and length < math.inf), 0)
 
 
-def _knows(function: Any) -> list[tuple[str, int]]:
-    """Return the whole numbers that a function uses, by the names that it has for them."""
+def _knows(function: Any) -> dict[str, Any]:
+    """Return the values that a function uses, by the names that it has for them."""
     named = dict(getattr(function, "keywords", {}))  # of a partial, as in transformers' schedules
-    code = getattr(function, "__code__", None)
-    if code is not None:
-        named |= {name: function.__globals__[name] for name in code.co_names if name in function.__globals__}
-        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
-            with suppress(ValueError):  # nothing was assigned yet
-                named[name] = cell.cell_contents
-    return [(name, value) for name, value in named.items() if type(value) is int]
-
-
-def _epochs(plan: SchedulePlan, frames: list[FrameType]) -> int:
-    """Return how often the loop around the innermost loop runs, as the limit of its ``range`` tells."""
-    around = set(loops_around(plan.made))
-    loops = [loop for loop in loops_around(plan.called) if loop not in around]
-    if len(loops) < 2:
-        return 0
-    known = [value for frame in frames for limit in loops[1].limits if (value := _value(limit, frame)) > 0]
-    return max(known, default=0)
+    if inspect.isfunction(function):
+        used = inspect.getclosurevars(function)
+        named |= {**used.globals, **used.nonlocals}
+    return named
 
 
 def _value(words: str, frame: FrameType) -> int:
-    """Return the whole number that an expression of literals, variables, attributes and keys stands for; else 0."""
-    try:
-        value = _evaluated(ast.parse(words, mode="eval").body, {**frame.f_globals, **variables(frame)})
-    except (KeyError, IndexError, TypeError, SyntaxError):
+    """Return what a loop counts to, as it has just looked it up itself; 0 where the words are more than a look-up."""
+    tree = ast.parse(words, mode="eval")
+    if not all(isinstance(node, _VALUES) for node in ast.walk(tree)):
         return 0
-    return value if isinstance(value, int) else 0
-
-
-def _evaluated(node: ast.expr, names: dict[str, Any]) -> Any:
-    """Look a value up without running any code of the learner's."""
-    if isinstance(node, ast.Constant):
-        return node.value
-    if isinstance(node, ast.Name):
-        return names[node.id]
-    if isinstance(node, ast.Attribute):
-        return vars(_evaluated(node.value, names))[node.attr]
-    if isinstance(node, ast.Subscript):
-        holder = _evaluated(node.value, names)
-        return holder[_evaluated(node.slice, names)] if type(holder) in (dict, list, tuple) else 0
-    if isinstance(node, ast.BinOp) and type(node.op) in _OPERATIONS:
-        left, right = _evaluated(node.left, names), _evaluated(node.right, names)
-        return _OPERATIONS[type(node.op)](left, right) if type(left) is type(right) is int else 0
-    return 0
+    try:
+        value = eval(compile(tree, "", "eval"), frame.f_globals, variables(frame))
+    except Exception:  # another function's words
+        return 0
+    return value if type(value) is int else 0

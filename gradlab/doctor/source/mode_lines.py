@@ -1,0 +1,80 @@
+"""Where ``train()``, ``eval()`` and ``no_grad()`` are missing in the learner's source, as far as that is sure."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection
+
+from ..events import Site
+from ..finding import Cause, Edit
+from .calls import in_scope
+from .syntax import FUNCTIONS, LOOPS, dotted, function_around, own_nodes, statements_around, syntax_tree
+
+_BLOCKS = (*LOOPS, ast.With, ast.AsyncWith)
+
+
+def name_in(site: Site, names: Collection[str]) -> str:
+    """Return the name of a model that the function of a line uses itself, or else can; "" if it is not only one."""
+    scope = function_around(site)
+    used = {dotted(node) for node in own_nodes(scope)} & set(names) if scope is not None else set()
+    used = used or {name for name in names if in_scope(name, site)}
+    return used.pop() if len(used) == 1 else ""
+
+
+def train_place(put: tuple[Site, ...], trained: tuple[Site, ...]) -> Cause | None:
+    """Return where ``train()`` is missing: beside the call that has led to ``eval()``, in the loop that trains, too.
+
+    ``put`` are the lines that led to eval(), ``trained`` those that led to the model's call in training, the innermost
+    first. Where they meet in one function, it is below the one that led to eval(), or else at the top.
+    """
+    for call in trained:
+        scope = function_around(call)
+        one = next((site for site in put if site[0] == call[0] and function_around(site) is scope), None)
+        if one is None or scope is None:
+            continue
+        for block in (*statements_around(call, (*_BLOCKS, ast.If, ast.Try)), scope):
+            body: list[ast.stmt] = block.body  # type: ignore[attr-defined]  # blocks, functions and files have one
+            at, after = _index(body, call[1]), _index(body, one[1])
+            if at >= 0 and after >= 0:
+                break
+        inline = one == put[0]  # then what lies between may need evaluation mode, too
+        start = at if inline and after < at else after + 1 if after < at else 0
+        if at < 0 or at == after or (start == 0 and isinstance(block, (ast.Module, ast.If))):
+            return None
+        documented = isinstance(body[start], ast.Expr) and isinstance(body[start].value, ast.Constant)  # type: ignore[attr-defined]  # an Expr
+        return Cause(call[0], body[start + documented].lineno, insert="above")
+    return None
+
+
+def _index(body: list[ast.stmt], line: int) -> int:
+    return next((number for number, part in enumerate(body) if _holds(part, line)), -1)
+
+
+def validation_place(call: Site, training: Collection[Site]) -> Cause:
+    """Return the start of a validation: the outermost block around a call without a line that trains, or the call."""
+    blocks = [one for one in statements_around(call, _BLOCKS) if not _trains(one, call[0], training)]
+    statement = blocks[-1] if blocks else next(iter(statements_around(call, ast.stmt)), None)
+    return Cause(call[0], getattr(statement, "lineno", call[1]), insert="above")
+
+
+def no_grad_place(call: Site, training: Collection[Site], *, used: bool) -> Edit | Cause | None:
+    """Return where ``no_grad`` is missing: above the function or the loops without lines that train; else None.
+
+    ``used``: did some graph of the call live on, in a variable at least? Then it may leave the function.
+    """
+    file, function = call[0], function_around(call)
+    if isinstance(function, FUNCTIONS) and not used and not _trains(function, file, training):
+        place = Cause(file, function.lineno, insert="above")
+        tree = syntax_tree(file)
+        known = {name.name for node in getattr(tree, "body", ()) if isinstance(node, ast.Import) for name in node.names}
+        return Edit(place, "@torch.no_grad()") if "torch" in known else place
+    loops = [one for one in statements_around(call, LOOPS) if not _trains(one, file, training)]
+    return Cause(file, loops[-1].lineno, insert="above") if loops else None  # type: ignore[attr-defined]  # statements
+
+
+def _holds(node: ast.AST, line: int) -> bool:
+    return bool(node.lineno <= line <= node.end_lineno)  # type: ignore[attr-defined]  # statements
+
+
+def _trains(node: ast.AST, file: str, training: Collection[Site]) -> bool:
+    return any(site[0] == file and _holds(node, site[1]) for site in training)

@@ -1,0 +1,83 @@
+"""Schedules that are stepped after every batch or once an epoch, as they are made for or not."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+from gradlab.doctor import watch
+
+LOOP = """\
+import torch
+from torch import nn
+from torch.optim.lr_scheduler import *
+EPOCHS = {epochs}
+batches = [torch.randn(4, 2) for _ in range(12)]
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+scheduler = {scheduler}
+for epoch in range(EPOCHS):
+    for x in batches:
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+        {batch}
+    {epoch}
+"""
+
+
+def found(scheduler: str, epochs: int, folder: Path, *, each_batch: bool) -> list[str]:
+    path, steps = folder / "train.py", ("scheduler.step()", "pass")
+    batch, epoch = steps if each_batch else reversed(steps)
+    path.write_text(LOOP.format(epochs=epochs, scheduler=scheduler, batch=batch, epoch=epoch))
+    with watch() as report:
+        runpy.run_path(str(path))
+    return report.codes
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "epochs"),
+    [
+        ("StepLR(optimizer, step_size=3, gamma=0.5)", 10),
+        ("ExponentialLR(optimizer, 0.95)", 8),
+        ("CosineAnnealingLR(optimizer, EPOCHS, eta_min=1e-4)", 8),
+        ("MultiStepLR(optimizer, [5, 8], gamma=0.3)", 10),
+        ("LambdaLR(optimizer, lambda epoch: 0.9**epoch)", 10),
+        ("SequentialLR(optimizer, [ConstantLR(optimizer, 0.1, 2), CosineAnnealingLR(optimizer, EPOCHS - 2)], [2])", 10),
+    ],
+)
+def test_a_schedule_of_epochs_is_too_fast_for_batches(scheduler: str, epochs: int, tmp_path: Path) -> None:
+    assert found(scheduler, epochs, tmp_path, each_batch=True) == ["scheduler-cadence"]
+    assert found(scheduler, epochs, tmp_path, each_batch=False) == []
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "epochs"),
+    [
+        ("OneCycleLR(optimizer, 0.1, total_steps=EPOCHS * len(batches))", 8),
+        ("CosineAnnealingLR(optimizer, T_max=EPOCHS * len(batches))", 8),
+        ("LinearLR(optimizer, 1.0, 0.01, total_iters=EPOCHS * len(batches))", 8),
+    ],
+)
+def test_a_schedule_of_batches_gets_nowhere_in_epochs(scheduler: str, epochs: int, tmp_path: Path) -> None:
+    assert found(scheduler, epochs, tmp_path, each_batch=False) == ["scheduler-cadence"]
+    assert found(scheduler, epochs, tmp_path, each_batch=True) == []
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "epochs"),
+    [
+        ("StepLR(optimizer, 30)", 10),  # counted in batches
+        ("StepLR(optimizer, len(batches), gamma=0.5)", 14),  # whole epochs, counted in batches
+        ("CosineAnnealingLR(optimizer, len(batches))", 14),
+        ("CosineAnnealingLR(optimizer, 20)", 50),  # up and down on purpose
+        ("CyclicLR(optimizer, 0.01, 0.1, step_size_up=10)", 20),
+        ("MultiStepLR(optimizer, [60, 120, 180])", 20),
+        ("LinearLR(optimizer, 0.1, 1.0, total_iters=5)", 20),  # a warm-up
+        ("PolynomialLR(optimizer, EPOCHS * len(batches), 2.0)", 20),
+    ],
+)
+def test_a_schedule_of_batches_is_left_alone(scheduler: str, epochs: int, tmp_path: Path) -> None:
+    assert found(scheduler, epochs, tmp_path, each_batch=True) == []
