@@ -45,6 +45,15 @@ def cut_in_function(file: str, call: ast.Call) -> Cause | None:
     return found[0] if len(found) == 1 else None
 
 
+def without_create_graph(call: ast.Call) -> bool:
+    """Is it ``torch.autograd.grad(outputs, inputs)`` without ``create_graph=True``, whose result is in no graph?"""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    if ast.unparse(call.func).split(".")[-1] != "grad" or (len(call.args) < 2 and "inputs" not in given):
+        return False
+    created = given.get("create_graph", ast.Constant(len(call.args) > 4))
+    return isinstance(created, ast.Constant) and not created.value
+
+
 class _Search:
     def __init__(self, file: str) -> None:
         self._file = file
@@ -109,6 +118,9 @@ class _Search:
             if isinstance(node, ast.Attribute) and node.attr == "data":
                 yield node_place(self._file, node)
             if not isinstance(node, ast.Call):
+                continue
+            if without_create_graph(node):
+                yield node_place(self._file, node)
                 continue
             name = node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
             if (isinstance(node.func, ast.Attribute) and name in _METHODS and not node.args[1:]) or (

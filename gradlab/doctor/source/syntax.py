@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from ..._process import parse_python
 from ..events import Site
-from ..finding import Cause, Finding, short_path
+from ..finding import Cause, Edit, Finding, short_path
 
 
 def source_line(site: Site) -> str:
@@ -119,6 +119,18 @@ def edited(cause: Cause, line: str) -> str | None:
         lines.insert(cause.line - (cause.insert == "above"), _blanks(beside) + line)
     source = "\n".join([*lines, ""])
     return source if _parsed(source) is not None else None
+
+
+def words_of(cause: Cause) -> str:
+    """Return the words of a place, or its whole line."""
+    return source_line((cause.file, cause.line))[cause.column : cause.end_column or None].rstrip()
+
+
+def reworded(cause: Cause, words: str) -> Edit | Cause:
+    """Return the edit that puts other words there; the place alone if it spans lines."""
+    line = source_line((cause.file, cause.line)).rstrip()
+    changed = f"{line[: cause.column]}{words}{line[cause.end_column :]}"
+    return Edit(cause, changed.strip()) if cause.end_column else cause
 
 
 def _blanks(line: str) -> str:
