@@ -42,7 +42,7 @@ class LossFlaw:
     """The lines that made what the loss is given."""
     edit: Edit | Cause | None = None
     """The place to edit, where only the variables of the moment tell it."""
-    words: dict[str, str] = field(default_factory=dict, compare=False)
+    words: dict[str, Any] = field(default_factory=dict, compare=False)
     """What the words of its code leave open."""
 
 

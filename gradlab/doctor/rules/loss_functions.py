@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..events import Backward, LossFlaw
-from ..finding import Cause, Code, Edit
+from ..finding import Code
 from ..source.loss_edits import without_call
 from .base import Rule, RuleContext
 
@@ -37,11 +37,8 @@ class _LossRule(Rule):
             if flaw.seen:
                 site = flaw.loss[-1] if flaw.loss else backward.site
                 seen = f"at batch {backward.number}, {flaw.seen}"
-                self.report(self.KINDS[flaw.kind], site, seen, self._edit(flaw), **flaw.words)
-
-    def _edit(self, flaw: LossFlaw) -> Edit | Cause | None:
-        instead = "log_softmax" if flaw.kind == "nll-loss" else ""
-        return without_call(flaw.source, flaw.words["activation"], flaw.loss, instead)
+                edit = without_call(flaw) if flaw.source else flaw.edit
+                self.report(self.KINDS[flaw.kind], site, seen, edit, **flaw.words)
 
 
 class SoftmaxTwice(_LossRule):
@@ -109,11 +106,8 @@ class LossBroadcasts(_LossRule):
     )
     KINDS: ClassVar = {"broadcast": LOSS_BROADCASTS}
 
-    def _edit(self, flaw: LossFlaw) -> Edit | Cause | None:
-        return flaw.edit
 
-
-class LossTermDetached(Rule):
+class LossTermDetached(_LossRule):
     """One term of a sum is a plain number by the time it is added, so it moves no weight.
 
     Known from autograd's graph, in which the term has no part, and from the source: what made it has ``.item()``,
@@ -138,16 +132,3 @@ class LossTermDetached(Rule):
             fix="Compute the gradient with create_graph=True.",
         ),
     }
-
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._times: dict[LossFlaw, int] = {}
-
-    def backward(self, backward: Backward) -> None:
-        """Speak when the same term was cut off in two passes."""
-        for flaw in backward.flaws:
-            if flaw.kind in self.KINDS:
-                times = self._times[flaw] = self._times.get(flaw, 0) + 1
-                if times == 2:
-                    seen = f"at batch {backward.number} {flaw.seen} requires no gradient; other terms of the sum do"
-                    self.report(self.KINDS[flaw.kind], backward.site, seen, flaw.edit)

@@ -211,12 +211,12 @@ def _on(node: ast.Call, line: int) -> bool:
 
 def _names(value: ast.AST, cuts: Collection[Cause] = ()) -> set[str]:
     """Return the names in an expression, but for those inside a cut."""
-    places = {(cut.line, cut.column, cut.end_column) for cut in cuts}
+    file = next(iter(cuts)).file if cuts else ""
     found: set[str] = set()
     waiting = [value]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.expr) and (node.lineno, node.col_offset, node.end_col_offset) in places:
+        if isinstance(node, ast.expr) and node_place(file, node) in cuts:
             continue
         found.add(dotted(node))
         waiting += ast.iter_child_nodes(node)

@@ -5,22 +5,18 @@ from __future__ import annotations
 import ast
 import re
 
-from ..events import Site
+from ..events import LossFlaw, Site
 from ..finding import Cause, Edit
 from .syntax import dotted, function_around, node_place, own_nodes, reworded, syntax_tree, words_of
 
-Sites = tuple[Site, ...]
 
-
-def without_call(source: Sites, activation: str, loss: Sites, instead: str = "") -> Edit | Cause | None:
+def without_call(flaw: LossFlaw) -> Edit | Cause | None:
     """Return the edit that takes a softmax or the like out; None if it is not the only one in the line that ran.
 
-    source: the lines that made its result, the innermost last; loss: those that call the loss function; instead: what
-    to call in its place. If the result has a name that is used elsewhere, too, the loss is given what it was made of.
+    If its result has a name that is used elsewhere, too, the loss is given what it was made of.
     """
-    if not source:
-        return None
-    site = source[-1]
+    site, activation = flaw.source[-1], flaw.words["activation"]
+    instead = "log_softmax" if flaw.kind == "nll-loss" else ""
     calls = [node for node in _on(site) if isinstance(node, ast.Call)]
     own = [call for call in calls if _name(call) == activation]
     if not own:
@@ -38,7 +34,7 @@ def without_call(source: Sites, activation: str, loss: Sites, instead: str = "")
         return place
     if not name or sum(dotted(one) == name and isinstance(one.ctx, ast.Load) for one in named) < 2:
         return reworded(place, words)
-    uses = [one for one in named if loss and (site[0], one.lineno) == loss[-1] and dotted(one) == name]
+    uses = [one for one in named if (site[0], one.lineno) == flaw.loss[-1] and dotted(one) == name]
     if len(uses) != 1:
         return None
     use = node_place(site[0], uses[0])

@@ -99,7 +99,7 @@ def _edit(
 
 
 def _grown_above(site: Site, side: ast.expr, prediction: Shape, values: FrameValues) -> Cause | None:
-    """Return what was put into the target above, if a term of it has the prediction's elements: it is broadcast there."""
+    """Return what the target was made of above, if it was broadcast there: a term has the prediction's elements."""
     made = [
         node.value
         for node in own_nodes(function_around(site) or ast.Module([], []))

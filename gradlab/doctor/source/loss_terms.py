@@ -46,9 +46,9 @@ def find_cut_term(frame: FrameType, node: Any) -> LossFlaw | None:
 def _loss_of(function: ast.AST, line: int) -> ast.expr | None:
     """Return what ``backward`` is called on, or is given, in a line."""
     for node in ast.walk(function):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and "backward" in node.func.attr:
-            if node.lineno <= line <= (node.end_lineno or 0):
-                return node.args[0] if node.args else node.func.value
+        here = isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or 0)
+        if here and isinstance(node.func, ast.Attribute) and "backward" in node.func.attr:
+            return node.args[0] if node.args else node.func.value
     return None
 
 
