@@ -103,6 +103,8 @@ def _broadcasts(node: Any, difference: Any, frame: FrameType | None) -> LossFlaw
         return None
     if len(shapes) == 2 and (len(shapes[0]) == len(shapes[1]) or not same_elements(*shapes)):
         return None
+    if len({_through(one)[0] for one, _ in inner}) < len(inner):
+        return None  # all pairs of one tensor
     lines, target, edit = made_by(difference), shapes[-1] if len(shapes) == 2 else None, None
     if target is None:
         target, edit = compared_with(lines, frame, shapes[0], wide)

@@ -15,7 +15,7 @@ _REMEMBERED = 16
 _MOST = 256
 _SCALED_ROW = 8  # a scaler's first scale is too large for some batches, and it skips these steps
 _FIXES = {
-    "torch.log": "Keep the input of the logarithm above 0, for example with clamp_min(1e-8), or compute it from logits.",
+    "torch.log": "Keep the input of the logarithm above 0, for example with clamp_min(1e-8), or use the logits.",
     "division": "Keep the divisor away from 0, for example by adding 1e-8 to it.",
     "torch.exp": "Keep the input of the exponential below 80, for example with clamp(max=80), or use torch.logsumexp.",
     "softmax": "Leave at least one entry of each row unmasked.",

@@ -1,4 +1,4 @@
-"""The values that expressions have in a function that is still running, found without calling anything."""
+"""The values that expressions have in a function that is still running, found without calling any of the learner's functions."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..._frames import variables
 
 MISSING = object()
 _SAME_SHAPE = ("detach", "float", "double", "half", "clone", "contiguous", "to", "cpu", "cuda")
+_OTHER_SHAPE = ("view", "reshape", "flatten", "squeeze", "unsqueeze")
 _INDEX = (ast.Constant, ast.Slice, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.Name, ast.operator, ast.unaryop, ast.Load)
 
 
@@ -37,9 +38,18 @@ class FrameValues:
             return next((store[node.attr] for store in stores if node.attr in store), MISSING)
         if isinstance(node, ast.Subscript):
             return self._item(self.of(node.value), node.slice)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _SAME_SHAPE:
-            return self.of(node.func.value)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            return self._reshaped(self.of(node.func.value), node.func.attr, node.args)
         return MISSING
+
+    def _reshaped(self, owner: Any, method: str, args: list[ast.expr]) -> Any:
+        try:
+            if method in _OTHER_SHAPE and type(owner) is Tensor:
+                with torch.no_grad():
+                    return getattr(owner, method)(*map(ast.literal_eval, args))
+        except (ValueError, LookupError, RuntimeError):  # no numbers, or no such shape
+            pass
+        return owner if method in _SAME_SHAPE else MISSING
 
     def _item(self, owner: Any, index: ast.expr) -> Any:
         parts = list(ast.walk(index))

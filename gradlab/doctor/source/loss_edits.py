@@ -25,7 +25,7 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
     if given is None:
         return None
     place, scope = node_place(site[0], own[0]), function_around(site)
-    words = re.sub(rf"\b{activation}\b", instead, words_of(place), count=1) if instead else _operand(site[0], given)
+    words = re.sub(rf"\b{activation}\b", instead, words_of(place), count=1) if instead else operand(site[0], given)
     nodes = list(own_nodes(scope)) if scope is not None else []
     named = [one for one in nodes if isinstance(one, (ast.Name, ast.Attribute))]
     made = [one for one in nodes if isinstance(one, ast.Assign) and any(part is own[0] for part in ast.walk(one))]
@@ -55,7 +55,7 @@ def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | 
         layers = [one for value in made for one in ast.walk(value) if isinstance(one, ast.Call) and _name(one) == kind]
         if len(made) == 1 and len(layers) == 1:
             if made[0] is layers[0]:
-                return reworded(node_place(site[0], call), _operand(site[0], call.args[0])) if call.args else None
+                return reworded(node_place(site[0], call), operand(site[0], call.args[0])) if call.args else None
             place, package = node_place(site[0], layers[0]), dotted(layers[0].func).rpartition(".")[0]
             return reworded(place, f"{package}.Identity()") if package else place
     return None
@@ -80,7 +80,7 @@ def kept_in_range(site: Site, words: str) -> Edit | Cause:
     names, form = _IN_RANGE.get(words, ((), ""))
     nodes = [node for node in _on(site) if _name(node) in names]
     given = _given(nodes[0], site[0]) if len(nodes) == 1 else None
-    return reworded(node_place(site[0], given), form.format(_operand(site[0], given))) if given else Cause(*site)
+    return reworded(node_place(site[0], given), form.format(operand(site[0], given))) if given else Cause(*site)
 
 
 def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
@@ -126,7 +126,7 @@ def _imported(file: str) -> set[str]:
     return {(alias.asname or alias.name).split(".")[0] for one in imports for alias in one.names}
 
 
-def _operand(file: str, node: ast.expr) -> str:
-    """Return the words of an expression, in brackets if it is more than a name or a call."""
+def operand(file: str, node: ast.expr) -> str:
+    """Return the words of an expression, in brackets if it is more than a name, a call or the like."""
     words = words_of(node_place(file, node))
     return words if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({words})"

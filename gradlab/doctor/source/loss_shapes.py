@@ -12,10 +12,11 @@ from ..events import Site
 from ..finding import Cause, Edit
 from ..frames import call_chain
 from .frame_values import FrameValues
-from .syntax import function_around, node_place, own_nodes, reworded, syntax_tree, words_of
+from .loss_edits import operand
+from .syntax import function_around, node_place, own_nodes, reworded, syntax_tree
 
 Shape = tuple[int, ...]
-_ON_PURPOSE = ("unsqueeze", "expand", "repeat", "T", "mT")
+_PAIRS = ("unsqueeze", "expand", "repeat", "T", "mT")
 
 
 def same_elements(one: Shape, other: Shape) -> bool:
@@ -47,10 +48,10 @@ def compared_with(
                 if len(found) == 1:
                     ((side, shape),) = found.values()
                     pairs = len(shape) == len(prediction) or not same_elements(shape, prediction)
-                    if _on_purpose(side) or (pairs and shape != wide):
+                    if _on_purpose(side, *_PAIRS) or (pairs and shape != wide):
                         return (), None
                     return shape, _edit(site, side, shape, prediction, wide, values)
-        if any(_on_purpose(side) for side in sides):
+        if any(_on_purpose(side, *_PAIRS, "view", "reshape") for side in sides):
             return (), None
     return None, None
 
@@ -67,12 +68,12 @@ def _sides(node: ast.AST) -> list[ast.expr]:
     return [node.left, node.right] if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub) else []
 
 
-def _on_purpose(side: ast.expr) -> bool:
+def _on_purpose(side: ast.expr, *words: str) -> bool:
     """``y[:, None]``, ``y.unsqueeze(1)``, ``y.T``"""
     parts = [*ast.walk(side)]
     indices = [part for one in parts if isinstance(one, ast.Subscript) for part in ast.walk(one.slice)]
     return any(isinstance(one, ast.Constant) and one.value is None for one in indices) or any(
-        isinstance(one, ast.Attribute) and one.attr in _ON_PURPOSE for one in parts
+        isinstance(one, ast.Attribute) and one.attr in words for one in parts
     )
 
 
@@ -86,10 +87,7 @@ def _broadcast(one: Shape, other: Shape) -> Shape | None:
 def _edit(
     site: Site, side: ast.expr, shape: Shape, prediction: Shape, wide: Shape, values: FrameValues
 ) -> Edit | Cause | None:
-    place = node_place(site[0], side)
-    words = words_of(place)
-    if not isinstance(side, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)):
-        words = f"({words})"
+    place, words = node_place(site[0], side), operand(site[0], side)
     for dim in range(max(len(shape), len(prediction))):
         if (*shape[:dim], 1, *shape[dim:]) == prediction:
             return reworded(place, f"{words}.unsqueeze({dim})")

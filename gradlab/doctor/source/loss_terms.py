@@ -12,9 +12,9 @@ from torch import Tensor, nn
 from ..events import LossFlaw
 from ..finding import Cause, Edit
 from .cuts import DETACHING, NEW_TENSORS, cut_in_function, without_create_graph
-from .frame_values import FrameValues
-from .loss_edits import with_create_graph
-from .syntax import function_around, node_place, reworded, syntax_tree, words_of
+from .frame_values import MISSING, FrameValues
+from .loss_edits import operand, with_create_graph
+from .syntax import function_around, method_calls, node_place, reworded, syntax_tree
 
 _DEEP = 4  # names that a term is followed through
 
@@ -39,16 +39,16 @@ def find_cut_term(frame: FrameType, node: Any) -> LossFlaw | None:
         cuts = list(dict.fromkeys(scope.cuts_in(term))) if inner is None else []
         if cuts:
             edit, kind = _without(cuts[0])
-            return LossFlaw(kind, f"`{ast.unparse(term)[:60]}`", edit=edit if len(cuts) == 1 else cuts[0])
+            seen = f"`{ast.unparse(term)[:60]}` requires no gradient; other terms of the sum do"
+            return LossFlaw(kind, seen, edit=edit if len(cuts) == 1 else cuts[0])
     return None
 
 
 def _loss_of(function: ast.AST, line: int) -> ast.expr | None:
     """Return what ``backward`` is called on, or is given, in a line."""
-    for node in ast.walk(function):
-        here = isinstance(node, ast.Call) and node.lineno <= line <= (node.end_lineno or 0)
-        if here and isinstance(node.func, ast.Attribute) and "backward" in node.func.attr:
-            return node.args[0] if node.args else node.func.value
+    for call in method_calls(function, "backward"):
+        if call.lineno <= line <= (call.end_lineno or 0):
+            return call.args[0] if call.args else call.func.value  # type: ignore[attr-defined]  # of a method
     return None
 
 
@@ -92,15 +92,16 @@ class _Scope:
         """
         inner = [one for one, _ in node.next_functions] if node is not None else []
         name = node.name().partition("Backward")[0] if node is not None else ""
-        if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr == "scale":
-            yield from self.terms(value.args[0] if value.args else value.func.value, inner[0] if inner else None, age)
+        if isinstance(value, ast.Call) and getattr(value.func, "attr", "") == "scale" and value.args:
+            yield from self.terms(value.args[0], inner[0] if name == "Mul" else node, age)
         elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div) and name == "Div":
             yield from self.terms(value.left, inner[0], age)
         elif isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)) and name in _SUMS:
-            swapped = name == "Rsub" or self._number(value.left)  # 1 + x is computed as x + 1
-            left, right = (*inner, None)[:2]
-            yield from self.terms(value.left, right if swapped else left, age)
-            yield from self.terms(value.right, left if swapped else right, age)
+            sides = [*inner, None][:2]
+            if name == "Rsub" or self._number(value.left, age):  # 1 + x is computed as x + 1
+                sides.reverse()
+            yield from self.terms(value.left, sides[0], age)
+            yield from self.terms(value.right, sides[1], age)
         elif isinstance(value, ast.Name) and (made := self._sum(value.id, age)) is not None:
             yield from self.terms(made, node, {**age, value.id: age.get(value.id, len(self._made[value.id])) - 1})
         else:
@@ -114,42 +115,44 @@ class _Scope:
             return None
         return made[left - 1] if isinstance(made[left - 1], (ast.BinOp, ast.Name)) else None
 
-    def _number(self, value: ast.expr) -> bool:
+    def _number(self, value: ast.expr, age: dict[str, int]) -> bool:
         """Is an expression a number of Python's?"""
+        if isinstance(value, ast.Name) and (made := self._made.get(value.id, [])[: age.get(value.id, 0)]):
+            return self._number(made[-1][0], {**age, value.id: len(made) - 1})
         if isinstance(value, (ast.Name, ast.Attribute)):
             return isinstance(self._values.of(value), (int, float))
         if isinstance(value, ast.Call):
             return ast.unparse(value.func).split(".")[-1] in ("item", "float")
         parts = [one for one in ast.iter_child_nodes(value) if isinstance(one, ast.expr)]
-        return isinstance(value, ast.Constant) or (bool(parts) and all(map(self._number, parts)))
+        return isinstance(value, ast.Constant) or (bool(parts) and all(self._number(part, age) for part in parts))
 
-    def learns(self, value: ast.AST) -> bool:
-        """Does an expression use a tensor that requires a gradient, or a module that has parameters that do?"""
-        for one in ast.walk(value):
-            known = self._values.of(one) if isinstance(one, (ast.Name, ast.Attribute)) else None
-            if isinstance(known, Tensor) and known.requires_grad:
-                return True
-            if any(p.requires_grad for module in _modules(known) for p in module.parameters()):
-                return True
-        return False
+    def _learns(self, value: ast.AST, *, cut: bool = True) -> bool:
+        """Does an expression use what requires a gradient, or, without ``cut``, does it outside of what is cut off?"""
+        if not cut and _cut_off(value) is not None:
+            return False
+        if isinstance(value, (ast.Name, ast.Attribute)) and (known := self._values.of(value)) is not MISSING:
+            return any(one.requires_grad for one in _tensors(known))
+        return any(self._learns(one, cut=cut) for one in ast.iter_child_nodes(value))
 
     def cuts_in(self, value: ast.expr, deep: int = _DEEP, *, no_grad: bool = False) -> Iterator[Cause]:
         """Yield the words that cut an expression off from the model, as far as they can be followed."""
         if _straight_through(value):
             return
-        nodes = list(ast.walk(value))
-        own = [one for one in nodes if (source := _cut_off(one)) is not None and self.learns(source)]
-        calls = [one for one in nodes if isinstance(one, ast.Call) and self.learns(one)]
+        nodes, learns = list(ast.walk(value)), self._learns(value)
+        own = [one for one in nodes if (source := _cut_off(one)) is not None and self._learns(source)]
+        calls = [one for one in nodes if isinstance(one, ast.Call) and learns and self._learns(one)]
         inside = [cause for one in calls if (cause := cut_in_function(self._file, one)) is not None]
-        if no_grad and isinstance(value, (ast.Call, ast.BinOp)) and self.learns(value):
+        if penalties := [cause for cause in inside if _without(cause)[1] == "penalty"]:
+            yield from penalties
+        elif no_grad and learns and isinstance(value, (ast.Call, ast.BinOp)):
             yield node_place(self._file, value)
         elif own or inside:
-            gradients = [cause for cause in inside if _without(cause)[1] == "penalty"]
-            yield from gradients or [node_place(self._file, one) for one in own] or inside
+            if not self._learns(value, cut=False) or not own:
+                yield from [node_place(self._file, one) for one in own] or inside
         elif deep:
             for name in dict.fromkeys(one.id for one in nodes if isinstance(one, ast.Name)):
                 known = self._values.of(ast.Name(name))
-                if not getattr(known, "requires_grad", False) and hasattr(known, "__float__"):
+                if hasattr(known, "__float__") and not any(one.requires_grad for one in _tensors(known)):
                     for made, under_no_grad in self._made.get(name, []):
                         if not any(one is value for one in ast.walk(made)):
                             yield from self.cuts_in(made, deep - 1, no_grad=under_no_grad)
@@ -181,17 +184,16 @@ def _without(cut: Cause) -> tuple[Edit | Cause, str]:
                 return with_create_graph(cut.file, node), "penalty"
             method = node.func if isinstance(node, ast.Call) else node
             if isinstance(method, ast.Attribute) and method.attr in ("item", "detach", "data"):
-                return reworded(cut, words_of(node_place(cut.file, method.value))), "cut-term"
+                return reworded(cut, operand(cut.file, method.value)), "cut-term"
     return cut, "cut-term"
 
 
-def _modules(value: Any) -> list[nn.Module]:
-    """Return a module, or those that an object of the learner's has as attributes."""
-    if isinstance(value, nn.Module):
+def _tensors(value: Any) -> list[Tensor]:
+    """Return a tensor, or the parameters of a module or of those that an object of the learner's has as attributes."""
+    if isinstance(value, Tensor):
         return [value]
-    if isinstance(value, (Tensor, type, ModuleType)):
-        return []
-    return [one for one in getattr(value, "__dict__", {}).values() if isinstance(one, nn.Module)]
+    stored = [] if isinstance(value, (nn.Module, type, ModuleType)) else getattr(value, "__dict__", {}).values()
+    return [one for part in (value, *stored) if isinstance(part, nn.Module) for one in part.parameters()]
 
 
 def _uses(value: ast.expr, name: str) -> bool:
