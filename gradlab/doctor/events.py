@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .finding import Cause
+from .finding import Cause, Edit
 
 Site = tuple[str, int]
 """File and line of the learner's code."""
@@ -35,15 +35,15 @@ class LossFlaw:
     kind: str
     """What it is, such as "softmax"; the rules know the words for it."""
     seen: str = ""
-    """What was seen, in words."""
-    loss: Site = NO_SITE
-    """The line that calls the loss function, as far as it is known."""
+    """What was seen, in words; "" if a closer look shows that it is meant."""
+    loss: tuple[Site, ...] = ()
+    """The lines that call the loss function, caller by caller, the innermost last; empty if they were not recorded."""
     source: tuple[Site, ...] = ()
-    """The lines that made it, caller by caller, the innermost last; empty if they are not known."""
-    traced: bool = False
-    """Were the lines of this graph recorded?"""
-    cut: Cause | None = None
-    """The words to change, where they are known at once."""
+    """The lines that made what the loss is given."""
+    edit: Edit | Cause | None = None
+    """The place to edit, where only the variables of the moment tell it."""
+    words: dict[str, Any] = field(default_factory=dict, compare=False)
+    """What the words of its code leave open."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -69,6 +71,41 @@ def test_only_shapes_that_grow_into_pairs_are_told(mine) -> None:
     assert seen(lambda logits: mine(logits[:, :1], targets))[0].codes == ["loss-broadcasts"]
     for right in (targets[:, None], targets.mean().reshape(1, 1)):
         assert seen(lambda logits, right=right: mine(logits[:, :1], right))[0].codes == []
+
+
+@pytest.mark.parametrize("mine", [F.mse_loss, F.l1_loss, F.huber_loss, lambda a, b: torch.square(a - b).mean()])
+@pytest.mark.parametrize(
+    ("prediction", "target", "pairs"),
+    [
+        ((16, 1), (16,), (16, 16)),
+        ((16,), (16, 1), (16, 16)),
+        ((1, 16), (1, 16, 1), (1, 16, 16)),
+        ((2, 1, 8), (2, 8), (2, 2, 8)),
+        ((4, 4), (4, 4, 1), (4, 4, 4)),
+        ((2, 8, 1, 1), (2, 8), (2, 8, 2, 8)),
+        ((16, 1), (16, 16), (16, 16)),  # a target that was broadcast before
+        ((16, 1), (1, 16), None),
+        ((16, 1), (16, 3), None),
+        ((4, 4), (4,), None),
+        ((2, 8), (2, 1), None),
+        ((2, 8), (1, 2, 8), None),
+        ((16,), (), None),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:Using a target size")
+def test_shapes_are_told_as_they_were_before_any_broadcast(mine, prediction, target, pairs) -> None:
+    y = torch.ones(target)
+    model = nn.Linear(6, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watch() as report:
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = mine(model(X)[: math.prod(prediction), 0].view(prediction), y)
+            loss.backward()
+            optimizer.step()
+    assert report.codes == (["loss-broadcasts"] if pairs else [])
+    for finding in report:
+        assert f"shape {prediction} and a target of shape {target} were broadcast to {pairs}" in finding.evidence
 
 
 def test_the_first_operation_is_named_behind_a_checkpoint_without_running_it_again() -> None:

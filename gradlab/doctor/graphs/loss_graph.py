@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from types import FrameType
 from typing import Any
 
-from ..events import NO_SITE, LossFlaw
+from ..events import LossFlaw
+from ..source.loss_shapes import compared_with, same_elements
 from . import autograd_graph
 from .autograd_graph import made_by
 
 _NEAR = 80  # nodes from the loss that are looked at
 _RESHAPES = (
     *("Alias", "Clone", "Index", "IndexSelect", "Permute", "ReshapeAlias", "Select", "Slice", "Squeeze", "T", "ToCopy"),
-    *("Transpose", "UnsafeView", "Unsqueeze", "View"),
+    *("Transpose", "UnsafeView", "Unsqueeze", "View", "Stack", "Cat"),
 )
-_JOINS = ("Stack", "Cat")
 _ELEMENTWISE = ("MseLoss", "SmoothL1Loss", "HuberLoss")
 _NLL = ("NllLoss", "NllLoss2D")
+_LOSSES = {"BinaryCrossEntropyWithLogits": "binary_cross_entropy_with_logits"} | dict.fromkeys(_NLL, "nll_loss")
 
 
-def find_flaws(node: Any) -> list[LossFlaw]:
-    """Return what is suspicious in the graph of a loss, each kind once."""
+def find_flaws(node: Any, frame: FrameType | None = None) -> list[LossFlaw]:
+    """Return what is suspicious in the graph of a loss, each kind once; ``frame`` is where backward begins."""
     found: dict[str, LossFlaw] = {}
     for one in autograd_graph.nodes(node, most=_NEAR):
         name = operation(one)
         if name == "LogSoftmax":
-            _log_softmax(one, found)
+            flaw = _log_softmax(one)
         elif name in _NLL:
-            _probabilities(one, "nll-loss", found)
+            flaw = _activated(one, "nll-loss", ("Softmax",))
         elif name == "BinaryCrossEntropyWithLogits":
-            _probabilities(one, "with-logits", found)
+            flaw = _activated(one, "with-logits", ("Softmax", "Sigmoid"))
         elif name in _ELEMENTWISE:
-            _broadcasts(one, name, found)
-        elif name in ("Mean", "Sum") and one.next_functions[0][0] is not None and _shape(one) == ():
-            _broadcasts(one.next_functions[0][0], operation(one.next_functions[0][0]), found)
+            flaw = _broadcasts(one, one, frame)
+        elif name in ("Mean", "Sum") and _shape(one) == () and (difference := _difference(one)) is not None:
+            flaw = _broadcasts(one.next_functions[0][0], difference, frame)
+        else:
+            continue
+        if flaw is not None and (flaw.kind not in found or not found[flaw.kind].seen):
+            found[flaw.kind] = flaw
     return list(found.values())
 
 
@@ -48,90 +55,71 @@ def compiled(node: Any) -> bool:
     return any(one.name().startswith("CompiledFunction") for one in autograd_graph.nodes(node, most=_NEAR))
 
 
-def _flaw(kind: str, loss: Any, source: Any, seen: str) -> LossFlaw:
-    lines = made_by(loss)
-    return LossFlaw(kind, seen, lines[-1] if lines else NO_SITE, made_by(source), traced=bool(lines))
-
-
 def _through(node: Any) -> tuple[Any, bool]:
     """Return the node behind those that only reshape, and whether there were any of these."""
     reshaped = False
-    while node is not None and (operation(node) in _RESHAPES or operation(node) in _JOINS) and node.next_functions:
+    while node is not None and operation(node) in _RESHAPES and node.next_functions:
         node, reshaped = node.next_functions[0][0], True
     return node, reshaped
 
 
-def _log_softmax(node: Any, found: dict[str, LossFlaw]) -> None:
+def _log_softmax(node: Any) -> LossFlaw | None:
     inner, reshaped = _through(node.next_functions[0][0])
-    name = "" if inner is None else operation(inner)
-    seen = f"log_softmax over {_shape(node)} is given the result of"
-    if name == "Softmax" and (reshaped or _dim(node) == _dim(inner)):
-        found.setdefault("softmax", _flaw("softmax", node, inner, f"{seen} softmax"))
-    elif name == "Sigmoid":
-        found.setdefault("sigmoid", _flaw("sigmoid", node, inner, f"{seen} sigmoid"))
-    elif name == "LogSoftmax" and (reshaped or _dim(node) == _dim(inner)):
-        found.setdefault("log-softmax", _flaw("log-softmax", node, inner, f"{seen} log_softmax"))
-    elif name == "Log":
-        before, _ = _through(inner.next_functions[0][0])
-        if before is not None and operation(before) == "Softmax":
-            found.setdefault("log-softmax", _flaw("log-softmax", node, inner, f"{seen} log(softmax)"))
+    if inner is not None and operation(inner) == "Softmax" and not reshaped and _dim(node) != _dim(inner):
+        return None
+    return _activated(node, "softmax", ("Softmax",)) or _activated(node, "sigmoid", ("Sigmoid",))
 
 
-def _probabilities(node: Any, kind: str, found: dict[str, LossFlaw]) -> None:
+def _activated(node: Any, kind: str, activations: tuple[str, ...]) -> LossFlaw | None:
+    """Return the flaw of a loss that is given the result of an activation, whatever reshapes it."""
     inner, _ = _through(node.next_functions[0][0])
-    if inner is None:
-        return
-    name = operation(inner)
-    if name == "Softmax" or (name == "Sigmoid" and kind == "with-logits"):
-        seen = f"{operation(node)} is given the result of {name.lower()}, of shape {_shape(inner)}"
-        found.setdefault(f"{name.lower()}-{kind}", _flaw(f"{name.lower()}-{kind}", node, inner, seen))
+    if inner is None or (name := operation(inner)) not in activations:
+        return None
+    seen = f"{_LOSSES.get(operation(node), 'log_softmax')} is given the result of {name.lower()}, of shape "
+    words = {"activation": name.lower()}
+    return LossFlaw(kind, f"{seen}{_shape(inner)}", made_by(node), made_by(inner), words=words)
 
 
-def _broadcasts(node: Any, name: str, found: dict[str, LossFlaw]) -> None:
-    """See whether (N, 1) and (N,) have become (N, N) in a loss element by element."""
-    edges = node.next_functions
-    if name in _ELEMENTWISE:
-        pairs = [(one, _inputs(one)) for one, _ in edges if one is not None and operation(one) == "Expand"]
-        if any(_unsqueezed(inner) for one, _ in pairs for inner, _ in one.next_functions):
-            return  # pairs on purpose
-        expanded, shapes = node, [(_shape(one), inputs[0]) for one, inputs in pairs if len(inputs) == 1]
-    elif name in ("Pow", "Abs", "Mul"):
-        difference = edges[0][0]
-        if name == "Mul" and (len(edges) != 2 or edges[1][0] is not difference):
-            return  # a square is d * d, and nothing else
-        if difference is None or operation(difference) not in ("Sub", "Rsub"):
-            return
-        expanded, shapes = difference, [(_shape(difference), one) for one in _inputs(difference)]
-        if any(_unsqueezed(one) for one, _ in difference.next_functions):
-            return  # pairs on purpose
-    else:
-        return
-    for wide, narrow in shapes:
-        if len(wide) < 2 or not wide[0] == wide[1] > 1:
-            continue
-        flat, column = wide[1:], (wide[0], 1, *wide[2:])
-        if narrow in (flat, column):
-            other = flat if narrow == column else column
-            if len(shapes) == 2 and {narrow, other} != {one for _, one in shapes}:
-                return  # (N, 1) against (1, N): pairs on purpose
-            many, few = math.prod(wide), math.prod(flat)
-            seen = f"shapes {narrow} and {other} were broadcast to {wide}: {many} numbers, not {few}"
-            found.setdefault("broadcast", _flaw("broadcast", node, expanded, seen))
-            return
+def _difference(node: Any) -> Any:
+    """Return the node of d where a loss is the mean or the sum of d ** 2, d * d or abs(d), and d is a difference."""
+    square = node.next_functions[0][0]
+    if square is None or operation(square) not in ("Pow", "Abs", "Mul"):
+        return None
+    inner = {one for one, _ in square.next_functions}
+    difference = inner.pop() if len(inner) == 1 else None
+    return difference if difference is not None and operation(difference) in ("Sub", "Rsub") else None
 
 
-def _unsqueezed(node: Any) -> bool:
-    return node is not None and operation(node) == "Unsqueeze"
+def _broadcasts(node: Any, difference: Any, frame: FrameType | None) -> LossFlaw | None:
+    """Return the flaw of a loss whose sides have the same elements, and were broadcast to pairs of them."""
+    sides = [(one, at) for one, at in difference.next_functions if one is not None]
+    wide = _shape(*sides[0]) if difference is node else _shape(difference)
+    # mse_loss and others expand both sides before they compare them
+    inner = [one.next_functions[0] if operation(one) == "Expand" else (one, at) for one, at in sides]
+    shapes = [_shape(*one) for one in inner]
+    if any(operation(one) == "Unsqueeze" for one, _ in inner) or any(shape == wide for shape in shapes):
+        return None  # pairs on purpose, or numbers for each prediction
+    if len(shapes) == 1 and not _can_grow(shapes[0], wide):
+        return None
+    if len(shapes) == 2 and (len(shapes[0]) == len(shapes[1]) or not same_elements(*shapes)):
+        return None
+    if len({_through(one)[0] for one, _ in inner}) < len(inner):
+        return None  # all pairs of one tensor
+    lines, target, edit = made_by(difference), shapes[-1] if len(shapes) == 2 else None, None
+    if target is None:
+        target, edit = compared_with(lines, frame, shapes[0], wide)
+    first, few = f"a prediction of shape {shapes[0]}", math.prod(shapes[0])
+    seen = f"{first} was" if target is None else f"{first} and a target of shape {target} were"
+    seen += f" broadcast to {wide}: {math.prod(wide)} numbers, not {few}"
+    seen = "" if target == () else seen
+    return LossFlaw("broadcast", seen, lines, edit=edit, words={"shape": str(shapes[0])})
 
 
-def _inputs(node: Any) -> list[tuple[int, ...]]:
-    """Return the shapes of what a node was computed from, as far as that needs a gradient; of Expand, its own."""
-    inputs = [(one, at) for one, at in node.next_functions if one is not None]
-    if operation(node) != "Expand":
-        expands = [one for one, _ in inputs if operation(one) == "Expand"]
-        if expands:  # l1_loss broadcasts before it subtracts
-            return [shape for one in expands for shape in _inputs(one)]
-    return [_shape(one, at) for one, at in inputs]
+def _can_grow(side: tuple[int, ...], wide: tuple[int, ...]) -> bool:
+    """Is there a shape with the same elements that, broadcast with this side, gives the wide one?"""
+    padded = (1,) * (len(wide) - len(side)) + side
+    choices = [(size, 1) if size == own else (size,) for size, own in zip(wide, padded, strict=False)]
+    return math.prod(wide) > math.prod(side) and any(same_elements(one, side) for one in itertools.product(*choices))
 
 
 def _shape(node: Any, at: int = 0) -> tuple[int, ...]:

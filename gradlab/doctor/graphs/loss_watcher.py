@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..._frames import user_frame
 from ..events import Backward, LossFlaw
+from ..source.loss_edits import kept_in_range
 from ..source.loss_terms import find_cut_term
 from .autograd_graph import OpTracer, made_by
 from .loss_graph import compiled, find_flaws
@@ -43,12 +44,12 @@ class LossWatcher:
         count = self._passes[path] = self._passes.get(path, 0) + 1
         backward.loss = loss = loss_number(root)
         if count in _LOOKS or traced:
-            flaws = find_flaws(node)
+            flaws = find_flaws(node, frame)
             if flaws and traced:
                 self._traced.add(path)
             elif flaws and path not in self._traced:
                 self.tracer.ask(path)
-            if 1 < count <= _LINES and (own := user_frame(frame)) is not None and (cut := find_cut_term(own)):
+            if 1 < count <= _LINES and (own := user_frame(frame)) is not None and (cut := find_cut_term(own, node)):
                 flaws.append(cut)
             backward.flaws = tuple(flaws)
             self.compiled = self.compiled or compiled(node)
@@ -71,9 +72,9 @@ class LossWatcher:
         elif not traced:
             return
         culprit = origin.node(node) if traced else None
-        source = made_by(culprit) if culprit is not None else ()
-        flaw = LossFlaw(f"nan-{origin.kind or 'unknown'}", origin.words, source=source, traced=traced)
-        backward.flaws = (*backward.flaws, flaw)
+        lines = made_by(culprit) if culprit is not None else ()
+        edit = kept_in_range(lines[-1], origin.words) if lines else None
+        backward.flaws = (*backward.flaws, LossFlaw(f"nan-{origin.kind}", origin.words, edit=edit))
 
 
 def loss_number(loss: Tensor) -> Any:

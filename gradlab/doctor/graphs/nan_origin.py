@@ -27,8 +27,8 @@ class NanOrigin:
 
     words: str
     """In PyTorch's words: "torch.log of 0"; "" if it was not found."""
-    kind: str = ""
-    """"weights" if parameters were not finite before, "data" if it came in from outside, "operation" else."""
+    kind: str = "unknown"
+    """"weights" if parameters were not finite before, "data" if it came in from outside, "operation" otherwise."""
     path: tuple[int, ...] = ()
     """The way from the loss to the operation's node: which input of each node."""
     name: str = ""
@@ -75,10 +75,10 @@ def _paths(root: Any) -> dict[Any, tuple[int, ...]]:
 
 
 def _weights(paths: dict[Any, tuple[int, ...]]) -> NanOrigin:
-    """The pass before has spoilt the weights: is there one operation whose gradient can be infinite at 0?"""
+    """The pass before has spoilt the weights: is there just one operation whose gradient can be infinite?"""
     steep = [node for node in paths if operation(node) in _INFINITE_SLOPES and _steep(node)]
-    if len({operation(node) for node in steep}) == 1:
-        node = steep[0]
+    if len(steep) == 1:
+        (node,) = steep
         return NanOrigin(_INFINITE_SLOPES[operation(node)], _WEIGHTS, paths[node], node.name())
     return NanOrigin("", _WEIGHTS)
 

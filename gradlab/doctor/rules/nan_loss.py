@@ -4,39 +4,24 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
-from typing import Any
 
 from ...formatting import short
-from ..events import NO_SITE, LossFlaw, bit_positions
-from ..finding import Cause, Code
-from ..source.calls import calls_named
-from ..source.syntax import only
+from ..events import Backward, LossFlaw, bit_positions
+from ..finding import Code
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext
 
 _REMEMBERED = 16
 _MOST = 256
 _SCALED_ROW = 8  # a scaler's first scale is too large for some batches, and it skips these steps
-_NAMES = {
-    **{
-        name: (name,)
-        for name in ("log", "exp", "sqrt", "division", "norm", "softmax", "mean", "cross_entropy", "acos", "asin")
-    },
-    "pow": ("pow", "**"),
-}
 _FIXES = {
-    "log": "torch.log((...).clamp_min(1e-8))  # around what stands there now; or a loss that takes logits",
-    "division": "... / (... + 1e-8)  # around what stands there now",
-    "exp": "torch.exp(x.clamp(max=80))  # or torch.logsumexp",
-    "sqrt": "torch.sqrt(x + 1e-8)",
-    "pow": "(x + 1e-8).pow(0.5)",
-    "norm": "torch.sqrt(x.pow(2).sum(-1) + 1e-8)  # instead of x.norm(dim=-1)",
-    "softmax": "# leave at least one entry of each row unmasked",
-    "mean": "loss = x[mask].mean() if mask.any() else 0 * x.sum()",
-    "cross_entropy": "if (y != ignore_index).any(): loss.backward()  # skip a batch without targets",
-    "data": "assert torch.isfinite(x).all()  # then look for the rows in the data",
-    "diverged": "lr = 0.1 * lr  # or nn.utils.clip_grad_norm_(model.parameters(), 1.0)",
-    "": "torch.autograd.set_detect_anomaly(True)  # names the operation, in a slow run",
+    "torch.log": "Keep the input of the logarithm above 0, for example with clamp_min(1e-8), or use the logits.",
+    "division": "Keep the divisor away from 0, for example by adding 1e-8 to it.",
+    "torch.exp": "Keep the input of the exponential below 80, for example with clamp(max=80), or use torch.logsumexp.",
+    "softmax": "Leave at least one entry of each row unmasked.",
+    "mean over": "Leave the mean out where nothing is selected.",
+    "cross_entropy": "Skip the batches in which no target is left.",
+    "": "Keep the input of this operation in the range where its result and its gradient are finite.",
 }
 
 
@@ -48,19 +33,46 @@ class NanLoss(Rule):
     pass. A pass that is skipped, or whose gradients are repaired, leaves the next loss finite: nothing is said.
     """
 
-    NAN_LOSS = Code("nan-loss", "08_mixed_precision")
+    NAN_LOSS = Code(
+        "nan-loss",
+        "08_mixed_precision",
+        severity="warning",
+        message="The loss is {number} from batch {batch} on: which operation made it is not known.",
+        fix="Run a few batches under torch.autograd.set_detect_anomaly(True): it names the operation.",
+    )
+    DIVERGED = NAN_LOSS.but(
+        message="The loss is {number} from batch {batch} on: it grew from batch to batch, as it does when the learning "
+        "rate is too large.",
+        fix="Use a smaller learning rate, or clip the gradients.",
+    )
+    OPERATION = NAN_LOSS.but(
+        message="The loss is {number} from batch {batch} on: the first operation whose result is not finite is {what}.",
+        fix="{how}",
+    )
+    DATA = NAN_LOSS.but(
+        message="The loss is {number} from batch {batch} on: {what} hold NaN already.",
+        fix="Find the rows of the data that hold NaN, and leave them out or fill them in.",
+    )
+    WEIGHTS = NAN_LOSS.but(
+        message="The loss is {number} from batch {batch} on: the update before it made weights NaN or infinite.",
+    )
+    SLOPE = NAN_LOSS.but(
+        message="The loss is {number} from batch {batch} on: the update before it made weights NaN or infinite, and "
+        "the graph has {what}, whose gradient is infinite at the edge of its range.",
+        fix="{how}",
+    )
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
         self._losses: defaultdict[int, deque[float]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
-        self._first: dict[int, Any] = {}  # call path -> first pass of the row of losses that are not finite
+        self._first: dict[int, Backward] = {}  # call path -> first pass of the row of losses that are not finite
         self._flaws: dict[int, LossFlaw] = {}
         self._row: defaultdict[int, int] = defaultdict(int)
         self._stepped: dict[int, tuple[int, int, int]] = {}  # pass -> optimizer that applied it, update, parameters
         self._spoilt: set[int] = set()  # call paths whose weights are not finite in later passes
-        self._proven: dict[int, Any] = {}
+        self._proven: dict[int, Backward] = {}
 
-    def backward(self, backward: Any) -> None:
+    def backward(self, backward: Backward) -> None:
         """Follow the losses of each line."""
         loss, path = backward.loss, backward.call_path
         if not isinstance(loss, float) or (path in self._proven and not backward.flaws):
@@ -68,7 +80,7 @@ class NanLoss(Rule):
         for flaw in backward.flaws:
             if flaw.kind == "nan-spoilt":
                 self._spoilt.add(path)
-            elif flaw.kind.startswith("nan-") and (path not in self._flaws or flaw.source):
+            elif flaw.kind.startswith("nan-") and (path not in self._flaws or flaw.edit):
                 self._flaws[path] = flaw
         if math.isfinite(loss):
             self._losses[path].append(loss)
@@ -97,11 +109,11 @@ class NanLoss(Rule):
             if path in self._proven or self._weights_lost(first):
                 self._say(path, first)
 
-    def _stays(self, path: int, first: Any) -> bool:
+    def _stays(self, path: int, first: Backward) -> bool:
         row = self._row[path]  # weights are looked at now and then: on a GPU that takes a wait
         return path in self._spoilt or (row & (row - 1) == 0 and self._weights_lost(first))
 
-    def _weights_lost(self, first: Any) -> bool:
+    def _weights_lost(self, first: Backward) -> bool:
         """Has the step that applied this pass left weights that are not finite?"""
         *_, params = self._stepped.get(first.number, (-1, 0, 0))
         for number in bit_positions(params):
@@ -110,46 +122,27 @@ class NanLoss(Rule):
                 return True
         return False
 
-    def _say(self, path: int, first: Any) -> None:
-        flaw, before = self._flaws.get(path), [short(loss) for loss in self._losses[path]][-3:]
-        words, kind = (flaw.seen, flaw.kind) if flaw is not None else ("", "")
-        name = "NaN" if math.isnan(first.loss) else "infinite"
-        optimizer, update, _ = self._stepped.get(first.number, (-1, 0, 0))
+    def _say(self, path: int, first: Backward) -> None:
+        flaw, before = self._flaws.get(path, LossFlaw("")), [short(loss) for loss in self._losses[path]][-3:]
+        _, update, _ = self._stepped.get(first.number, (-1, 0, 0))
         seen = f"batch {first.number} is the first whose loss is {short(first.loss)}"
         seen += f"; the losses before it were {', '.join(before)}" if before else ""
         seen += f"; update {update} applied its gradients" if update else ""
-        cause: Cause | None = None
-        if kind != "nan-data" and _grew(self._losses[path]):
-            why, fix = "it grew from batch to batch, as it does when the learning rate is too large", _FIXES["diverged"]
-            made = self.context.state.optimizers.get(optimizer)
-            cause = Cause(*made.site) if made is not None and made.site != NO_SITE else None
-        elif kind == "nan-operation":
-            why = f"the first operation whose result is not finite is {words}"
-            fix = next((text for part, text in _FIXES.items() if part in words), _FIXES[""])
-            cause = _line(first.site[0], flaw, words)
-        elif kind == "nan-data":
-            why, fix = f"{words} hold NaN already", _FIXES["data"]
-        elif kind == "nan-weights":
-            why = "the update before it has made weights NaN or infinite"
-            why += f", and its graph has {words}, whose gradient is infinite at the edge of its range" if words else ""
-            fix = next((text for part, text in _FIXES.items() if part and part in words), _FIXES[""])
-            cause = _line(first.site[0], flaw, words)
-        else:
-            why, fix = "which operation made it is not known", _FIXES[""]
-        message = f"The loss is {name} from batch {first.number} on: {why}."
-        self.report_as(self.NAN_LOSS, "warning", first.site, message, seen, fix, cause)
+        code, edit = self.NAN_LOSS, flaw.edit
+        if flaw.kind == "nan-data":
+            code = self.DATA
+        elif _grew(self._losses[path]):
+            code, edit = self.DIVERGED, None
+        elif flaw.kind == "nan-operation":
+            code = self.OPERATION
+        elif flaw.kind == "nan-weights":
+            code = self.SLOPE if flaw.seen else self.WEIGHTS
+        how = next(text for part, text in _FIXES.items() if part in flaw.seen)
+        number = "NaN" if math.isnan(first.loss) else "infinite"
+        self.report(code, first.site, seen, edit, number=number, batch=first.number, what=flaw.seen, how=how)
 
 
 def _grew(losses: deque[float]) -> bool:
     """Did the loss rise more than a thousandfold before it was lost?"""
     sizes = [abs(loss) for loss in losses]
     return len(sizes) > 1 and sizes[-1] >= 0.1 * max(sizes) and max(sizes) > 1000 * max(min(sizes), 1e-3)
-
-
-def _line(file: str, flaw: LossFlaw | None, words: str) -> Cause | None:
-    """Return the call of the operation in the line that made it, or the line; without a line the only one in a file."""
-    names = next((names for part, names in _NAMES.items() if part in words), ())
-    if flaw is None or not flaw.source:
-        return only(calls_named(file, names))
-    file, line = flaw.source[-1]
-    return only(calls_named(file, names[:1], line)) or only(calls_named(file, names, line)) or Cause(file, line)

@@ -163,25 +163,6 @@ def _meaning(expression: ast.expr, site: Site) -> str:
     return words
 
 
-def calls_named(file: str, words: tuple[str, ...], line: int = 0) -> list[Cause]:
-    """Return the calls, in a file or in one line of it, whose name has one of these words in it."""
-    tree, found = syntax_tree(file), []
-    for node in ast.walk(tree) if tree is not None else ():
-        if not isinstance(node, (ast.Call, ast.BinOp)) or line not in (0, node.lineno):
-            continue
-        if any(word in called_name(node) for word in words):
-            found.append(node_place(file, node))
-    return found
-
-
-def loss_call(backward: Site, words: tuple[str, ...]) -> Site:
-    """Return the line above a ``backward()``, in its function, that calls a loss; its own line if none does."""
-    function = function_around(backward)
-    nodes = [one for one in ast.walk(function) if isinstance(one, (ast.Call, ast.BinOp))] if function else []
-    above = [one for one in nodes if one.lineno <= backward[1] and any(word in called_name(one) for word in words)]
-    return backward[0], max((one.lineno for one in above), default=backward[1])
-
-
 _NEVER_ZERO = ("clamp", "clamp_min", "clip", "len", "max")
 
 
@@ -195,26 +176,3 @@ def called_name(node: ast.AST) -> str:
     if not isinstance(node, ast.Call):
         return ""
     return (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")).lower()
-
-
-def kept_under_new_name(site: Site) -> bool:
-    """Does a line give its result a name of its own that is used more than once: ``p = torch.sigmoid(x)``?"""
-    function = function_around(site)
-    nodes = list(ast.walk(function)) if function is not None else []
-    for node in nodes:
-        if isinstance(node, ast.Assign) and node.lineno == site[1] and isinstance(node.targets[0], ast.Name):
-            name = node.targets[0].id
-            uses = [one for one in nodes if isinstance(one, ast.Name) and one.id == name]
-            inside = any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node.value))
-            return not inside and sum(isinstance(one.ctx, ast.Load) for one in uses) > 1
-    return False
-
-
-def call_of_attribute(made: Cause, site: Site) -> Cause | None:
-    """Return the call ``self.prob(x)`` in a line, where a module was made by ``self.prob = nn.Softmax(dim=1)``."""
-    tree = syntax_tree(made.file)
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Assign) and node.lineno == made.line and isinstance(node.targets[0], ast.Attribute):
-            found = calls_named(site[0], (node.targets[0].attr.lower(),), site[1])
-            return found[0] if found else None
-    return None

@@ -69,6 +69,15 @@ def cut_in_function(file: str, call: ast.Call) -> Cause | None:
     return only(_Search(file)._called(name, call))
 
 
+def without_create_graph(call: ast.Call) -> bool:
+    """Is it ``torch.autograd.grad(outputs, inputs)`` without ``create_graph=True``, whose result is in no graph?"""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    if ast.unparse(call.func).split(".")[-1] != "grad" or (len(call.args) < 2 and "inputs" not in given):
+        return False
+    created = given.get("create_graph", ast.Constant(len(call.args) > 4))
+    return isinstance(created, ast.Constant) and not created.value
+
+
 class _Search:
     def __init__(self, file: str, passed: Cause | None = None) -> None:
         """``passed`` is a cut that is taken for none."""
@@ -142,6 +151,8 @@ class _Search:
         if not isinstance(node, ast.Call):
             return isinstance(node, ast.Attribute) and node.attr == "data"
         name = _method(node)
+        if without_create_graph(node):
+            return True
         if name == "checkpoint":
             return _REENTRANT in ast.unparse(node)
         if isinstance(node.func, ast.Attribute) and name in _METHODS and not node.args[1:]:
@@ -224,12 +235,12 @@ def _on(node: ast.Call, line: int) -> bool:
 
 def _names(value: ast.AST, cuts: Collection[Cause] = ()) -> set[str]:
     """Return the names in an expression, but for those inside a cut."""
-    places = {(cut.line, cut.column, cut.end_column) for cut in cuts}
+    file = next(iter(cuts)).file if cuts else ""
     found: set[str] = set()
     waiting = [value]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.expr) and (node.lineno, node.col_offset, node.end_col_offset) in places:
+        if isinstance(node, ast.expr) and node_place(file, node) in cuts:
             continue
         found.add(dotted(node))
         waiting += ast.iter_child_nodes(node)

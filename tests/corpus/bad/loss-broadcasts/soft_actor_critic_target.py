@@ -1,7 +1,6 @@
 # An off-policy critic: rewards of shape (N,) plus next values of shape (N, 1) make a target of N by N.
 # source: thu-ml/tianshou#43
 # expect: loss-broadcasts
-# cause: another line (it names the loss, and the shape is made in the target)
 import random
 from collections import deque
 

@@ -2,6 +2,7 @@
 # source: JJBOY/BMN-Boundary-Matching-Network#23
 # expect: nan-loss
 # raises: RuntimeError
+# cause: not found (the loop ends before another pass can be recorded)
 import torch
 import torch.nn as nn
 import torch.nn.functional as F

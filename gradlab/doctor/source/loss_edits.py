@@ -1,0 +1,132 @@
+"""Edits of the operations that a loss is made of, in the lines that ran: a call taken out, an input kept in range."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+from ..events import LossFlaw, Site
+from ..finding import Cause, Edit
+from .syntax import dotted, function_around, node_place, own_nodes, reworded, syntax_tree, words_of
+
+
+def without_call(flaw: LossFlaw) -> Edit | Cause | None:
+    """Return the edit that takes a softmax or the like out; None if it is not the only one in the line that ran.
+
+    If its result has a name that is used elsewhere, too, the loss is given what it was made of.
+    """
+    site, activation = flaw.source[-1], flaw.words["activation"]
+    instead = "log_softmax" if flaw.kind == "nll-loss" else ""
+    calls = [node for node in _on(site) if isinstance(node, ast.Call)]
+    own = [call for call in calls if _name(call) == activation]
+    if not own:
+        return _module_out(site, calls, activation.capitalize()) if not instead else None
+    given = _given(own[0], site[0]) if len(own) == 1 else None
+    if given is None:
+        return None
+    place, scope = node_place(site[0], own[0]), function_around(site)
+    words = re.sub(rf"\b{activation}\b", instead, words_of(place), count=1) if instead else operand(site[0], given)
+    nodes = list(own_nodes(scope)) if scope is not None else []
+    named = [one for one in nodes if isinstance(one, (ast.Name, ast.Attribute))]
+    made = [one for one in nodes if isinstance(one, ast.Assign) and any(part is own[0] for part in ast.walk(one))]
+    name = dotted(made[0].targets[0]) if made else ""
+    if name and name == words:  # x = softmax(x): the whole line goes
+        return place
+    if not name or sum(dotted(one) == name and isinstance(one.ctx, ast.Load) for one in named) < 2:
+        return reworded(place, words)
+    uses = [one for one in named if (site[0], one.lineno) == flaw.loss[-1] and dotted(one) == name]
+    if len(uses) != 1:
+        return None
+    use = node_place(site[0], uses[0])
+    new = [one for one in named if isinstance(one.ctx, ast.Store) and dotted(one) == words and one.lineno > site[1]]
+    return reworded(use, words) if words == dotted(given) and made[0].value is own[0] and not new else use
+
+
+def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | None:
+    """The line calls a module by a name that was given once in its file: to a softmax, or to a model with one in it."""
+    tree = syntax_tree(site[0])
+    for call in calls:
+        name = dotted(call.func)
+        made = [
+            node.value
+            for node in (ast.walk(tree) if tree is not None else ())
+            if isinstance(node, ast.Assign) and name and dotted(node.targets[0]) == name
+        ]
+        layers = [one for value in made for one in ast.walk(value) if isinstance(one, ast.Call) and _name(one) == kind]
+        if len(made) == 1 and len(layers) == 1:
+            if made[0] is layers[0]:
+                return reworded(node_place(site[0], call), operand(site[0], call.args[0])) if call.args else None
+            place, package = node_place(site[0], layers[0]), dotted(layers[0].func).rpartition(".")[0]
+            return reworded(place, f"{package}.Identity()") if package else place
+    return None
+
+
+_CLAMPED = "{}.clamp_min(1e-8)"
+_IN_RANGE = {
+    "torch.log of 0": (("log",), _CLAMPED),
+    "torch.log2 of 0": (("log2",), _CLAMPED),
+    "torch.log10 of 0": (("log10",), _CLAMPED),
+    "sqrt": (("sqrt",), _CLAMPED),
+    "pow": (("pow", "**"), _CLAMPED),
+    "acos": (("acos", "arccos"), "{}.clamp(-1 + 1e-6, 1 - 1e-6)"),
+    "asin": (("asin", "arcsin"), "{}.clamp(-1 + 1e-6, 1 - 1e-6)"),
+    "a division by 0": (("/",), "({} + 1e-8)"),
+}
+"""What went wrong, as it is told: the calls that do it, and what keeps their input from it."""
+
+
+def kept_in_range(site: Site, words: str) -> Edit | Cause:
+    """Return the edit that keeps the input of the one such operation in a line from where it is not finite."""
+    names, form = _IN_RANGE.get(words, ((), ""))
+    nodes = [node for node in _on(site) if _name(node) in names]
+    given = _given(nodes[0], site[0]) if len(nodes) == 1 else None
+    return reworded(node_place(site[0], given), form.format(operand(site[0], given))) if given else Cause(*site)
+
+
+def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
+    """Return the edit that gives a call of ``torch.autograd.grad`` its ``create_graph=True``."""
+    place, values = node_place(file, call), [*call.args, *(keyword.value for keyword in call.keywords)]
+    if old := [keyword.value for keyword in call.keywords if keyword.arg == "create_graph"]:
+        return reworded(node_place(file, old[0]), "True")
+    if place.end_column:
+        return reworded(place, words_of(place)[:-1].rstrip(", ") + ", create_graph=True)")
+    last = node_place(file, max(values, key=lambda value: value.lineno))
+    return reworded(last, f"{words_of(last)}, create_graph=True") if last.end_column else place
+
+
+def _on(site: Site) -> list[ast.AST]:
+    tree = syntax_tree(site[0])
+    return [node for node in (ast.walk(tree) if tree is not None else ()) if getattr(node, "lineno", 0) == site[1]]
+
+
+def _name(node: ast.AST) -> str:
+    """Return the last part of what a call calls; "/" and "**" for these, but for a fixed number; else ""."""
+    if isinstance(node, ast.Call):
+        return node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        return "" if isinstance(node.right, ast.Constant) else "/"
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+        return "" if isinstance(getattr(node.right, "value", None), int) else "**"
+    return ""
+
+
+def _given(node: ast.AST, file: str) -> ast.expr | None:
+    """Return the tensor that an operation is given: of a function its first argument, of a method its owner."""
+    if isinstance(node, ast.BinOp):
+        return node.right if isinstance(node.op, ast.Div) else node.left
+    assert isinstance(node, ast.Call)
+    if isinstance(node.func, ast.Attribute) and dotted(node.func).split(".")[0] not in _imported(file):
+        return node.func.value
+    return node.args[0] if node.args else None
+
+
+def _imported(file: str) -> set[str]:
+    tree = syntax_tree(file)
+    imports = [one for one in (ast.walk(tree) if tree else ()) if isinstance(one, (ast.Import, ast.ImportFrom))]
+    return {(alias.asname or alias.name).split(".")[0] for one in imports for alias in one.names}
+
+
+def operand(file: str, node: ast.expr) -> str:
+    """Return the words of an expression, in brackets if it is more than a name, a call or the like."""
+    words = words_of(node_place(file, node))
+    return words if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Call)) else f"({words})"
