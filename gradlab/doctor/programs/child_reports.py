@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from ...formatting import join_words
 from ..finding import SEVERITIES, Cause, Finding, Report
 
+ITSELF = "the program itself"
+"""The name of the process that the doctor was started in."""
 _ALIKE = 1e-3  # of the larger one; all-reduce gives each rank the same sum
+_MOST_LISTED = 8  # names
 _PENDING, _DONE = ".pending", ".json"
 
 
@@ -55,24 +58,22 @@ def read_reports(folder: Path) -> tuple[list[ChildReport], list[str]]:
 
 
 def _read(path: Path) -> ChildReport:
-    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    data = json.loads(path.read_text(encoding="utf-8"))
     findings = [Finding(**one | {"cause": Cause(**one["cause"]) if one["cause"] else None}) for one in data["findings"]]
     report = Report(findings, data["watched"], data["missing"], data["judged"])
     return ChildReport(data["name"], report, data["trained"], data["gradients"])
 
 
-def _natural(name: str) -> list[tuple[int, str]]:
+def _natural(name: str) -> str:
     """Sort "rank 10" after "rank 9"."""
-    return [(int(word), "") if word.isdigit() else (-1, word) for word in name.replace("-", " ").split()]
+    return re.sub(r"\d+", lambda number: number[0].zfill(9), name)
 
 
 def merge_reports(children: Sequence[ChildReport], lost: Sequence[str] = ()) -> Report:
-    """Return one report of several processes, those that trained nothing left out if others did.
+    """Return one report of one or more processes, those that trained nothing left out if others did.
 
-    A finding that only some of them have says which. Raises ValueError without any report.
+    A finding that only some of them have says which.
     """
-    if not children:
-        raise ValueError("merge_reports: at least one report is needed, got none")
     children = [child for child in children if child.trained] or children[:1]
     seen: dict[tuple[str, str, int], tuple[Finding, list[str]]] = {}
     for child in children:
@@ -96,13 +97,10 @@ def _watched(children: Sequence[ChildReport]) -> str:
     alike: dict[str, list[str]] = {}
     for child in children:
         alike.setdefault(child.report.watched, []).append(child.name)
-    if len(children) == 1 and not children[0].name:
+    if [child.name for child in children] == [ITSELF]:
         return children[0].report.watched
-    if len(children) == 1:
-        return f"In {children[0].name}: {children[0].report.watched}"
-    if len(alike) == 1:
-        return f"In each of {_listed([child.name for child in children])}: {children[0].report.watched}"
-    return " ".join(f"In {_listed(names)}: {watched}" for watched, names in alike.items())
+    each = "each of " if len(alike) == 1 < len(children) else ""
+    return " ".join(f"In {each}{_listed(names)}: {watched}" for watched, names in alike.items())
 
 
 def _unlike_gradients(children: Sequence[ChildReport]) -> list[str]:
@@ -122,15 +120,9 @@ def _unlike_gradients(children: Sequence[ChildReport]) -> list[str]:
 
 def _listed(names: Sequence[str]) -> str:
     """Write names as words, those with the same first word together: "ranks 0, 1 and 3"."""
-    names = list(dict.fromkeys(names))
-    if len(names) == 1:
-        return names[0]
-    if all(name.startswith("rank ") for name in names):
-        return "ranks " + _joined([name.removeprefix("rank ") for name in names])
-    return _joined(names)
-
-
-def _joined(words: Sequence[str], most: int = 8) -> str:
-    if len(words) > most:
-        words = [*words[:most], "...", words[-1]]
-    return join_words(words)
+    names, start = list(dict.fromkeys(names)), ""
+    if len(names) > 1 and all(name.startswith("rank ") for name in names):
+        names, start = [name.removeprefix("rank ") for name in names], "ranks "
+    if len(names) > _MOST_LISTED:
+        names = [*names[:_MOST_LISTED], "...", names[-1]]
+    return start + join_words(names)

@@ -38,6 +38,13 @@ class WatchLimits:
     updates: int | None = None
     seconds: float | None = None
 
+    def watch(self) -> watch:
+        """Return a watch that ends then, and that reports all codes: what counts is judged where they are printed."""
+        from ..reports import asked_codes
+        from ..watching import watch
+
+        return watch(updates=self.updates, seconds=self.seconds, also=asked_codes())
+
 
 class FollowedProcesses:
     """The processes of multiprocessing that a program starts; each is watched and writes a report."""
@@ -74,30 +81,29 @@ class FollowedProcesses:
             process.join(None if patient and not process.daemon else _PATIENCE)
 
 
+@dataclass
 class _WatchedRun:
     """Runs a process's own ``run`` under watch; it can be sent to a new interpreter."""
 
-    def __init__(
-        self, process: BaseProcess, path: Path, name: str, limits: WatchLimits, leave: Callable[[], None] | None
-    ) -> None:
-        self._process, self._path, self._name, self._limits, self._leave = process, path, name, limits, leave
+    process: BaseProcess
+    path: Path
+    name: str
+    limits: WatchLimits
+    leave: Callable[[], None] | None
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"_leave": None}
+        return vars(self) | {"leave": None}
 
     def __call__(self) -> None:
-        vars(self._process).pop("run", None)
-        if self._leave is not None:
-            self._leave()
-        if "torch" not in sys.modules:
-            self._process.run()
-            if "torch" not in sys.modules:
-                expect_no_report(self._path)
+        vars(self.process).pop("run", None)
+        if self.leave is not None:
+            self.leave()
+        if "torch" in sys.modules:
+            run_and_report(self.process.run, self.limits.watch(), self.path, self.name)
             return
-        from ..watching import watch
-
-        report = watch(updates=self._limits.updates, seconds=self._limits.seconds)
-        run_and_report(self._process.run, report, self._path, self._name)
+        self.process.run()
+        if "torch" not in sys.modules:
+            expect_no_report(self.path)
 
 
 def run_and_report(run: Callable[[], None], report: watch, path: Path, name: str) -> None:
