@@ -22,8 +22,9 @@ from gradlab.doctor import Report, watch
 from gradlab.doctor.listeners.child_processes import command_for_doctor
 from gradlab.doctor.programs.child_reports import ChildReport, expect_report, merge_reports, read_reports, write_report
 from gradlab.doctor.programs.child_run import WatchLimits
-from gradlab.doctor.programs.entry_point import NotRunnableError, watched_command
+from gradlab.doctor.programs.entry_point import NotRunnableError
 from gradlab.doctor.programs.script import ProgramWatch
+from gradlab.doctor.programs.torchrun import watched_command
 from gradlab.doctor.watching import RankGradients
 
 LOOP = """

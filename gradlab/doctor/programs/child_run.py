@@ -38,13 +38,6 @@ class WatchLimits:
     updates: int | None = None
     seconds: float | None = None
 
-    def watch(self) -> watch:
-        """Return a watch that ends then, and that reports all codes: what counts is judged where they are printed."""
-        from ..reports import asked_codes
-        from ..watching import watch
-
-        return watch(updates=self.updates, seconds=self.seconds, also=asked_codes())
-
 
 class FollowedProcesses:
     """The processes of multiprocessing that a program starts; each is watched and writes a report."""
@@ -98,12 +91,16 @@ class _WatchedRun:
         vars(self.process).pop("run", None)
         if self.leave is not None:
             self.leave()
-        if "torch" in sys.modules:
-            run_and_report(self.process.run, self.limits.watch(), self.path, self.name)
-            return
-        self.process.run()
         if "torch" not in sys.modules:
-            expect_no_report(self.path)
+            self.process.run()
+            if "torch" not in sys.modules:
+                expect_no_report(self.path)
+            return
+        from ..reports import asked_codes
+        from ..watching import watch
+
+        report = watch(updates=self.limits.updates, seconds=self.limits.seconds, also=asked_codes())
+        run_and_report(self.process.run, report, self.path, self.name)
 
 
 def run_and_report(run: Callable[[], None], report: watch, path: Path, name: str) -> None:
