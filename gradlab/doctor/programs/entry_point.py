@@ -5,8 +5,8 @@ from __future__ import annotations
 import atexit
 import importlib.util
 import json
-import linecache
 import os
+import re
 import shutil
 import sys
 from abc import ABC, abstractmethod
@@ -113,6 +113,10 @@ class _Module(_Main):
         self._run(self._code, [str(self.path), *arguments], os.getcwd(), **names)
 
 
+_CELL = re.compile(r"<ipython-input-(\d+)-")
+"""What IPython calls the file of a cell: its number is the execution count."""
+
+
 class _Notebook(EntryPoint):
     """Runs the cells in IPython, which knows their magics; an error ends the run, as *Run all* does."""
 
@@ -120,7 +124,6 @@ class _Notebook(EntryPoint):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._cells: dict[str, int] = {}
         try:
             self._source = [
                 "".join(cell["source"])
@@ -132,16 +135,14 @@ class _Notebook(EntryPoint):
 
     def name_of(self, file: str) -> str:
         """Return "lesson.ipynb, cell 3" for the file of its third code cell."""
-        return f"{self.path}, cell {self._cells[file]}" if file in self._cells else file
+        cell = _CELL.match(file)
+        return f"{self.path}, cell {cell[1]}" if cell else file
 
     def run(self, arguments: Sequence[str]) -> None:
         sys.argv[:], sys.path[0] = [str(self.path), *arguments], os.fspath(self.path.resolve().parent)
         shell = _shell()
-        for number, source in enumerate(self._source, start=1):
-            known = set(_cached_cells())
-            result = shell.run_cell(source, store_history=True)
-            self._cells |= dict.fromkeys(set(_cached_cells()) - known, number)
-            result.raise_error()
+        for shell.execution_count, source in enumerate(self._source, start=1):
+            shell.run_cell(source, store_history=True).raise_error()
 
 
 def _shell() -> Any:
@@ -152,7 +153,3 @@ def _shell() -> Any:
             """Do nothing: there is no event loop here, and %matplotlib asks for one."""
 
     return Shell(colors="nocolor")
-
-
-def _cached_cells() -> list[str]:
-    return [name for name in linecache.cache if "ipython-input" in name or "ipykernel" in name]
