@@ -141,16 +141,9 @@ def _checked(table: dict[str, Any], folder: Path) -> dict[str, Any]:
     return settings
 
 
-FORMATS = ("text", "json", "sarif", "github")
-
-
 def format_report(report: Report, form: str, version: str = "0") -> str:
     """Return the report in one of FORMATS; ``version`` is that of the tool, which SARIF names."""
     return _WRITERS[form](report, version)
-
-
-def _json(report: Report, version: str) -> str:
-    return json.dumps(report.as_dict(), indent=2)
 
 
 _LEVELS = {"error": "error", "warning": "warning", "hint": "note"}
@@ -159,7 +152,7 @@ _GITHUB = {"error": "error", "warning": "warning", "hint": "notice"}
 
 def _sarif(report: Report, version: str) -> str:
     kinds = {finding.code: finding for finding in report.findings}
-    rules = [_kind(code, finding) for code, finding in kinds.items()]
+    rules = [_kind(finding) for finding in kinds.values()]
     driver: dict[str, Any] = {"name": "gradlab doctor", "version": version, "rules": rules}
     if address := project_address():
         driver["informationUri"] = address
@@ -173,11 +166,10 @@ def _sarif(report: Report, version: str) -> str:
     return json.dumps(log, indent=2)
 
 
-def _kind(code: str, finding: Finding) -> dict[str, Any]:
-    help_: dict[str, Any] = {"help": {"text": f"Lesson: {finding.lesson}"}}
-    if finding.lesson_address:
-        help_["helpUri"] = finding.lesson_address
-    return {"id": code, "shortDescription": {"text": finding.message}, **help_}
+def _kind(finding: Finding) -> dict[str, Any]:
+    address = {"helpUri": finding.lesson_address} if finding.lesson_address else {}
+    help_ = {"text": f"Lesson: {finding.lesson}"}
+    return {"id": finding.code, "shortDescription": {"text": finding.message}, "help": help_, **address}
 
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
@@ -202,7 +194,7 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
 
 
 def _place(file: str, region: dict[str, int] | None = None) -> dict[str, Any]:
-    return {"artifactLocation": {"uri": _encoded(file)}} | ({"region": region} if region else {})
+    return {"artifactLocation": {"uri": _uri(file)}} | ({"region": region} if region else {})
 
 
 def _replacement(cause: Cause, line: str) -> dict[str, Any] | None:
@@ -221,19 +213,10 @@ def _replacement(cause: Cause, line: str) -> dict[str, Any] | None:
     return {"deletedRegion": region, "insertedContent": {"text": text}}
 
 
-def _encoded(file: str) -> str:
-    """Return a path as a URI of SARIF: blanks and the like are written with percent signs."""
-    uri = _uri(file)
-    return uri if "://" in uri else quote(uri)
-
-
 def _uri(file: str) -> str:
-    """Return a path as SARIF wants it: relative to where the tool ran, where that is possible."""
+    """Return a path as SARIF wants it; inside the folder where the tool ran it is relative already."""
     path = Path(file)
-    try:
-        return path.resolve().relative_to(Path.cwd()).as_posix()
-    except ValueError:
-        return path.as_uri() if path.is_absolute() else path.as_posix()
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
 
 def _github(report: Report, version: str) -> str:
@@ -244,13 +227,12 @@ def _github(report: Report, version: str) -> str:
 
 
 def _annotation(finding: Finding) -> str:
-    title = f"title={_property(finding.code)}"
-    place = f"file={_property(_uri(finding.file))},line={finding.line}," if finding.line else ""
+    place = f"file={_property(finding.file)},line={finding.line}," if finding.line else ""
     edit = ""
     if (cause := finding.cause) is not None:
-        edit = f"\n{f'Insert {cause.insert}' if cause.insert else 'Edit'}: {_uri(cause.file)}:{cause.line}"
+        edit = f"\n{f'Insert {cause.insert}' if cause.insert else 'Edit'}: {cause.file}:{cause.line}"
     words = f"{finding.message}\nSeen: {finding.evidence}{edit}\nFix: {finding.fix}\nLesson: {finding.lesson}"
-    return f"::{_GITHUB[finding.severity]} {place}{title}::{_escaped(words)}"
+    return f"::{_GITHUB[finding.severity]} {place}title={_property(finding.code)}::{_escaped(words)}"
 
 
 def _escaped(text: str) -> str:
@@ -263,7 +245,8 @@ def _property(text: str) -> str:
 
 _WRITERS: dict[str, Callable[[Report, str], str]] = {
     "text": lambda report, version: report.text,
-    "json": _json,
+    "json": lambda report, version: json.dumps(report.as_dict(), indent=2),
     "sarif": _sarif,
     "github": _github,
 }
+FORMATS = tuple(_WRITERS)

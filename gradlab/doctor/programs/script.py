@@ -15,8 +15,18 @@ from ..finding import Report
 from ..listeners.child_processes import ChildProcesses
 from ..reports import FindingFilter, asked_codes
 from ..watching import watch
-from .child_reports import ITSELF, ChildReport, expect_report, merge_reports, read_reports
-from .child_run import FollowedProcesses, TerminatedError, WatchLimits, run_and_report, sigterm_raises
+from .children import (
+    ITSELF,
+    ChildReport,
+    FollowedProcesses,
+    TerminatedError,
+    WatchLimits,
+    expect_report,
+    merge_reports,
+    read_reports,
+    run_and_report,
+    sigterm_raises,
+)
 from .entry_point import EntryPoint, NotRunnableError, find_entry_point
 from .report_printer import ReportPrinter, write_stdout
 from .torchrun import LocalRanks, is_launcher, local_ranks, run_torchrun, watched_command

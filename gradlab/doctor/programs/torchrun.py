@@ -7,18 +7,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from .child_run import WatchLimits
+from .children import WatchLimits
 from .entry_point import NotRunnableError
 
 LAUNCHER = "torch.distributed.run"
 """The module that torchrun is."""
 _POLL = 0.05  # seconds
 _FOR_OTHERS, _AT_THE_END = 60.0, 5.0  # seconds that rank 0 waits, when it has ended, for the reports of the others
-_FOR_WORKERS = 40.0  # seconds that torchrun gets to end its workers; it itself gives them 30
 
 
 def is_launcher(name: str, *, module: bool) -> bool:
@@ -58,10 +57,7 @@ def run_torchrun(command: Sequence[str]) -> int:
         return running.wait()
     except BaseException:
         running.terminate()
-        try:
-            running.wait(_FOR_WORKERS)
-        except subprocess.TimeoutExpired:
-            running.kill()
+        running.wait()  # it gives its workers 30 seconds, and then it kills them
         raise
 
 
@@ -82,8 +78,9 @@ class LocalRanks:
             time.sleep(_POLL)
 
 
-def local_ranks(environment: Mapping[str, str] = os.environ) -> LocalRanks | None:
+def local_ranks() -> LocalRanks | None:
     """Return which rank this process is of those that torchrun has started; None if it is alone."""
+    environment = os.environ
     number = int(environment.get("LOCAL_WORLD_SIZE", "1"))
     if "TORCHELASTIC_RUN_ID" not in environment or number < 2:
         return None
