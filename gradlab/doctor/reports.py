@@ -35,7 +35,6 @@ class FindingFilter:
     """Codes that are not reported."""
     fail_on: Severity = "warning"
     """The mildest severity that makes the exit code 1."""
-
     baseline: str = ""
     """A file of --write-baseline; what it knows is not reported."""
 
@@ -227,7 +226,7 @@ def _github(report: Report, version: str) -> str:
 
 
 def _annotation(finding: Finding) -> str:
-    place = f"file={_property(finding.file)},line={finding.line}," if finding.line else ""
+    place = f"file={_property(Path(finding.file).as_posix())},line={finding.line}," if finding.line else ""
     edit = ""
     if (cause := finding.cause) is not None:
         edit = f"\n{f'Insert {cause.insert}' if cause.insert else 'Edit'}: {cause.file}:{cause.line}"

@@ -101,7 +101,7 @@ class ReportPrinter:
 
 
 def write_stdout(text: str = "") -> bool:
-    """Write and flush; return False where no one reads any more (``| head``), and what still comes goes nowhere."""
+    """Write and flush; if the reader has gone (``| head``), return False, and what still comes goes nowhere."""
     try:
         print(text, end="", flush=True)
     except BrokenPipeError:

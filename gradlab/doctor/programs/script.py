@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sys
@@ -40,7 +41,7 @@ class Ending(NamedTuple):
 
     failed: bool = False
     stopped: bool = False
-    """From outside: by Ctrl-C, by SIGTERM, or because no one reads what it prints."""
+    """From outside: by Ctrl-C, by SIGTERM, or because the reader of what it prints has gone (``| head``)."""
     code: int = 0
     """Its own exit code."""
 
@@ -70,6 +71,7 @@ def run_script(
     """
     printer = ReportPrinter(form, output, wanted or FindingFilter(), version, write_baseline)
     own_folder, process = None, os.getpid()
+    atexit.register(write_stdout)  # comes after what the program does at exit: Python's own flush could fail
     try:
         ranks = local_ranks() if report_to is None else None
         folder = ranks.folder if ranks else Path(report_to or tempfile.mkdtemp(prefix="gradlab-doctor-"))
@@ -85,7 +87,6 @@ def run_script(
         print(f"gradlab doctor: {error}", file=sys.stderr)
         return NOT_RUN
     finally:
-        write_stdout()
         if own_folder is not None and os.getpid() == process:  # not in a child that the program has forked
             shutil.rmtree(own_folder, ignore_errors=True)
     return CLEAN if exit_zero and code == FINDINGS else code
@@ -170,7 +171,7 @@ def _run(program: EntryPoint, arguments: Sequence[str], report: ProgramWatch) ->
 def _tell(error: BaseException, program: EntryPoint) -> bool:
     """Print the traceback from the program on: the frames above it are ours and say nothing to its author.
 
-    Returns False, and prints nothing, if all that has happened is that no one reads what the program prints.
+    Returns False, and prints nothing, if only the reader of standard output has gone.
     """
     if isinstance(error, BrokenPipeError) and not write_stdout("\n"):
         return False

@@ -89,6 +89,6 @@ def local_ranks() -> LocalRanks | None:
     # All ranks have the same parent, the agent of torchrun.
     folder = Path(tempfile.gettempdir()) / f"gradlab-doctor-{owner}-{os.getppid()}-{run}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    if owner and folder.stat().st_uid != owner:
+    if hasattr(os, "getuid") and folder.stat().st_uid != owner:
         raise NotRunnableError(f"{folder} belongs to another user")
     return LocalRanks(environment.get("RANK", "0"), environment["LOCAL_RANK"] == "0", number, folder)
