@@ -10,20 +10,12 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from .finding import Finding
 from .source.syntax import source_line
 
-
-class KnownFinding(NamedTuple):
-    """What a baseline keeps of a finding."""
-
-    file: str
-    """Relative to the folder of the baseline."""
-    code: str
-    text: str
-    """The line where it was seen, without the blanks around it."""
+_PARTS = ("file", "code", "text")
+"""What is kept of a finding: its file, relative to the folder of the baseline, its code, and its line, stripped."""
 
 
 class Baseline:
@@ -31,13 +23,13 @@ class Baseline:
 
     def __init__(self, path: Path) -> None:
         self.path = path.absolute()
-        self._known: Counter[KnownFinding] = Counter()
+        self._known: Counter[tuple[str, ...]] = Counter()
 
     def read(self) -> Baseline:
         """Read the file; raises ValueError, with its name and the reason, if that is not possible."""
         try:
             for one in json.loads(self.path.read_text(encoding="utf-8"))["findings"]:
-                self._known[KnownFinding(one["file"], one["code"], one["text"])] += int(one["count"])
+                self._known[tuple(str(one[part]) for part in _PARTS)] += int(one["count"])
         except OSError as error:
             raise ValueError(f"{self.path}: {error.strerror}") from None
         except (ValueError, KeyError, TypeError) as error:
@@ -48,7 +40,7 @@ class Baseline:
     def write(self, findings: Sequence[Finding], name_of: Callable[[str], str]) -> None:
         """Write these findings as the known ones; ``name_of(file)`` returns what to call a cell of a notebook."""
         counts = Counter(self._entry(finding, name_of) for finding in findings)
-        entries = [{**entry._asdict(), "count": count} for entry, count in sorted(counts.items())]
+        entries = [dict(zip(_PARTS, entry, strict=True)) | {"count": count} for entry, count in sorted(counts.items())]
         self.path.write_text(json.dumps({"findings": entries}, indent=2) + "\n", encoding="utf-8")
 
     def unknown(self, findings: Sequence[Finding], name_of: Callable[[str], str]) -> tuple[list[Finding], int]:
@@ -62,8 +54,8 @@ class Baseline:
                 unknown.append(finding)
         return unknown, sum(left[entry] == count for entry, count in self._known.items())
 
-    def _entry(self, finding: Finding, name_of: Callable[[str], str]) -> KnownFinding:
+    def _entry(self, finding: Finding, name_of: Callable[[str], str]) -> tuple[str, ...]:
         file = name_of(finding.file)
         if os.path.isabs(file):
             file = Path(os.path.relpath(file, self.path.parent)).as_posix()
-        return KnownFinding(file, finding.code, source_line((finding.file, finding.line)).strip())
+        return file, finding.code, source_line((finding.file, finding.line)).strip()

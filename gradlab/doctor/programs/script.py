@@ -10,7 +10,6 @@ import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from ..finding import Report
 from ..listeners.child_processes import ChildProcesses
@@ -34,16 +33,6 @@ from .torchrun import LocalRanks, is_launcher, local_ranks, run_torchrun, watche
 
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
 """Exit codes. A program that ends with an error, and no finding to explain it, could not be run."""
-
-
-class Ending(NamedTuple):
-    """How a program has ended."""
-
-    failed: bool = False
-    stopped: bool = False
-    """From outside: by Ctrl-C, by SIGTERM, or because the reader of what it prints has gone (``| head``)."""
-    code: int = 0
-    """Its own exit code."""
 
 
 def run_script(
@@ -107,15 +96,15 @@ def _run_for_others(program: EntryPoint, arguments: Sequence[str], limits: Watch
 
 def _run_launcher(command: Sequence[str], limits: WatchLimits, printer: ReportPrinter) -> int:
     """Run torchrun and print what its ranks report."""
+    code: int | None
     with printer, sigterm_raises():
         try:
             code = run_torchrun(command)
-            ending = Ending(failed=code != 0, code=code)
         except (KeyboardInterrupt, TerminatedError):
-            ending = Ending(stopped=True)
+            code = None
     children, lost = read_reports(limits.folder)
     nothing = Report([], "No process of torchrun got as far as training.", judged=False)
-    return _print_last(printer, merge_reports(children, lost) if children else nothing, ending)
+    return _print_last(printer, merge_reports(children, lost) if children else nothing, code)
 
 
 def _run_and_print(
@@ -127,26 +116,27 @@ def _run_and_print(
     with printer:
         report = ProgramWatch(limits, on_enough=printer.write if ranks is None else None)
         with sigterm_raises():
-            ending = _run(program, arguments, report)
+            code = _run(program, arguments, report)
         if os.getpid() != process:  # a child that the program has forked, and that has come to its end
-            raise SystemExit(ending.code)
-        report.processes.finish(patient=not ending.stopped)
+            raise SystemExit(code)
+        report.processes.finish(patient=code is not None)
         if ranks is not None:
-            ranks.wait(patient=not ending.stopped)
+            ranks.wait(patient=code is not None)
     name = ITSELF if ranks is None else f"rank {ranks.rank}"
     children, lost = read_reports(limits.folder)
     children.insert(0, ChildReport(name, report, report.trained, report.rank_norms))
-    return _print_last(printer, merge_reports(children, lost), ending)
+    return _print_last(printer, merge_reports(children, lost), code)
 
 
-def _print_last(printer: ReportPrinter, report: Report, ending: Ending) -> int:
-    if printer.write(report, f" The program ended with exit code {ending.code}." if ending.code else ""):
+def _print_last(printer: ReportPrinter, report: Report, code: int | None) -> int:
+    """Print the report of a program that has ended with this exit code, None if it was ended from outside."""
+    if printer.write(report, f" The program ended with exit code {code}." if code else ""):
         return FINDINGS
-    return NOT_RUN if ending.failed or not report.judged else CLEAN
+    return NOT_RUN if code or not report.judged else CLEAN
 
 
-def _run(program: EntryPoint, arguments: Sequence[str], report: ProgramWatch) -> Ending:
-    """Run it under watch; return how it ended."""
+def _run(program: EntryPoint, arguments: Sequence[str], report: ProgramWatch) -> int | None:
+    """Run it under watch; return its exit code, None if it was ended from outside: Ctrl-C, SIGTERM, ``| head``."""
     argv, path = [*sys.argv], [*sys.path]
     try:
         with report:
@@ -154,18 +144,16 @@ def _run(program: EntryPoint, arguments: Sequence[str], report: ProgramWatch) ->
     except (KeyboardInterrupt, TerminatedError) as error:
         how = "ended by SIGTERM" if isinstance(error, TerminatedError) else "interrupted"
         print(f"gradlab doctor: the script was {how}", file=sys.stderr)
-        return Ending(stopped=True)
+        return None
     except SystemExit as error:
         if isinstance(error.code, str):
             print(error.code, file=sys.stderr)
-        code = error.code if isinstance(error.code, int) else int(error.code is not None)
-        return Ending(failed=code != 0, code=code)
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException as error:
-        told = _tell(error, program)  # its traceback says enough
-        return Ending(failed=told, stopped=not told)
+        return 1 if _tell(error, program) else None
     finally:
         sys.argv[:], sys.path[:] = argv, path
-    return Ending()
+    return 0
 
 
 def _tell(error: BaseException, program: EntryPoint) -> bool:
