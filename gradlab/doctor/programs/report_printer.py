@@ -16,7 +16,7 @@ from ..reports import FindingFilter, format_report
 
 
 class ReportPrinter:
-    """Writes the report; while it is entered, what others print does not get between."""
+    """Writes the report, whatever others print."""
 
     def __init__(
         self, form: str, output: str | None, wanted: FindingFilter, version: str, write_baseline: str | None = None
@@ -30,19 +30,29 @@ class ReportPrinter:
         self._here = f"{Path.cwd()}{os.sep}"  # the program may go elsewhere
         self._alone = form != "text" and output is None
         self._written: tuple[object, ...] = ()
-        self._aside = contextlib.ExitStack()
         self._stdout: int | None = None
 
-    def __enter__(self) -> ReportPrinter:
-        """Keep standard output for the report, if it is to be alone there: what others print goes to standard error."""
-        if self._alone:
-            self._stdout = self._aside.enter_context(_stdout_to_stderr())
-        return self
+    @contextlib.contextmanager
+    def keeping_stdout(self) -> Iterator[None]:
+        """Keep standard output for the report, if it is to be alone there.
 
-    def __exit__(self, *error: object) -> None:
-        """Give standard output back."""
-        self._aside.close()
-        self._stdout = None
+        What Python prints goes to standard error, and so does what C code and child processes write to file 1.
+        """
+        if not self._alone:
+            yield
+            return
+        with contextlib.redirect_stdout(sys.stderr):
+            try:
+                self._stdout, there = os.dup(1), os.dup2(sys.stderr.fileno(), 1)
+            except (OSError, ValueError):  # no such files, as in a notebook
+                yield
+                return
+            try:
+                yield
+            finally:
+                os.dup2(self._stdout, there)
+                os.close(self._stdout)
+                self._stdout = None
 
     def write(self, report: Report, note: str = "") -> bool:
         """Write the report, and return whether there are findings that count.
@@ -58,7 +68,7 @@ class ReportPrinter:
         if self._baseline is not None:
             fails = self._write_baseline(self._baseline, shown) and fails
         shown.findings = [self._named(finding) for finding in shown.findings]
-        content = (shown.watched, *shown.findings)
+        content = (shown.summary, *shown.findings)
         if content != self._written and not (self._written and self._alone):
             self._put(format_report(shown, self._form, self._version))
         self._written = content
@@ -116,22 +126,3 @@ def _to_nowhere(file: int) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, file)
     os.close(nowhere)
-
-
-@contextlib.contextmanager
-def _stdout_to_stderr() -> Iterator[int | None]:
-    """Send to standard error what is printed: by Python, and by what C code and child processes write to file 1.
-
-    Gives the file that standard output was, None if there is none.
-    """
-    with contextlib.redirect_stdout(sys.stderr):
-        try:
-            kept, there = os.dup(1), os.dup2(sys.stderr.fileno(), 1)
-        except (OSError, ValueError):  # no such files, as in a notebook
-            yield None
-            return
-        try:
-            yield kept
-        finally:
-            os.dup2(kept, there)
-            os.close(kept)

@@ -97,7 +97,7 @@ def _run_for_others(program: EntryPoint, arguments: Sequence[str], limits: Watch
 def _run_launcher(command: Sequence[str], limits: WatchLimits, printer: ReportPrinter) -> int:
     """Run torchrun and print what its ranks report."""
     code: int | None
-    with printer, sigterm_raises():
+    with printer.keeping_stdout(), sigterm_raises():
         try:
             code = run_torchrun(command)
         except (KeyboardInterrupt, TerminatedError):
@@ -113,7 +113,7 @@ def _run_and_print(
     """Run a program and print what it, and the processes that it has started, report."""
     process = os.getpid()
     printer.name_of = program.name_of
-    with printer:
+    with printer.keeping_stdout():
         report = ProgramWatch(limits, on_enough=printer.write if ranks is None else None)
         with sigterm_raises():
             code = _run(program, arguments, report)
