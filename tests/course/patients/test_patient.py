@@ -132,8 +132,11 @@ LOOP = "for x, y in batches:\n    loss = loss_fn(model(x), y)\n    loss.backward
 
 @pytest.mark.parametrize(
     ("insert", "marked", "told"),
-    [("", "edit here", "Line 3: fix()"), ("above", "insert above", "Insert above line 3: fix()")]
-    + [("below", "insert below", "Insert below line 3: fix()")],
+    [
+        ("", "edit here", "Line 3: fix()"),
+        ("above", "insert above", "Insert above line 3: fix()"),
+        ("below", "insert below", "Insert below line 3: fix()"),
+    ],
 )
 def test_a_missing_line_is_told_apart_from_words_to_change(insert: str, marked: str, told: str) -> None:
     cause = Cause("<loop 1>", 3, insert=insert)
