@@ -6,7 +6,7 @@ and combined at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .finding import Cause, Edit

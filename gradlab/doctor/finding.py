@@ -120,6 +120,12 @@ class Report:
     """False if nothing was trained, or not where the doctor could follow; ``watched`` says why."""
     history: list[BatchHistory] = field(default_factory=list)
     """What was inside ``.grad`` at the steps of each optimizer."""
+    ignored: int = 0
+    """How many more there are that a comment ignores."""
+    known: int = 0
+    """How many more there are that stand in the baseline file."""
+    baseline: str = ""
+    """The name of that file."""
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -138,21 +144,26 @@ class Report:
         return any(finding.severity != "hint" for finding in self.findings)
 
     @property
+    def summary(self) -> str:
+        """How many findings there are, and what was seen: "2 findings, 1 ignored by comment. Watched 24 updates."."""
+        count = len(self.findings)
+        counts = [number_of(count, "finding") if count else "No findings"] if count or self.judged else []
+        counts += [f"{self.ignored:,} ignored by comment"] if self.ignored else []
+        counts += [f"{self.known:,} known, in {self.baseline}"] if self.known else []
+        return f"{', '.join(counts)}. {self.watched}".strip() if counts else self.watched
+
+    @property
     def text(self) -> str:
         """The report to read, a paragraph a finding."""
-        head = f"{self._counted()}{self.watched}".strip()
-        lines = [head, *(f"Not on this version of PyTorch: {what}." for what in self.missing)]
-        return "\n\n".join(["\n".join(lines), *(_paragraph(finding) for finding in self.findings)])
+        return "\n\n".join(["\n".join(self._head()), *(_paragraph(finding) for finding in self.findings)])
 
-    def _counted(self) -> str:
-        """Return "2 findings. "; "" where there is none because nothing was judged."""
-        count = len(self.findings)
-        return f"{number_of(count, 'finding') if count else 'No findings'}. " if count or self.judged else ""
+    def _head(self) -> list[str]:
+        return [self.summary, *(f"Not on this version of PyTorch: {what}." for what in self.missing)]
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, for ``--json``."""
-        findings = [asdict(finding) for finding in self.findings]
-        return {"watched": self.watched, "judged": self.judged, "missing": self.missing, "findings": findings}
+        names = ("watched", "judged", "missing", "ignored", "known")
+        return {name: getattr(self, name) for name in names} | {"findings": [asdict(one) for one in self.findings]}
 
     def show(self) -> TrainingPicture:
         """Return a picture of the training: which batches in ``.grad`` were fresh or stale at each step."""
@@ -165,22 +176,19 @@ class Report:
 
     def _repr_html_(self) -> str:
         cards = "".join(_card(finding) for finding in self.findings)
-        head = self.watched if self.findings else f"{self._counted()}{self.watched}"
-        lines = [head, *(f"Not on this version of PyTorch: {what}." for what in self.missing)]
-        words = "<br>".join(html.escape(line) for line in lines)
+        words = "<br>".join(html.escape(line) for line in self._head())
         return f'<div style="font-family: sans-serif; max-width: 56em">{cards}<p>{words}</p></div>'
 
 
 def _paragraph(finding: Finding) -> str:
+    told = {"seen: ": finding.evidence, "fix:  ": finding.fix, "more: ": finding.lesson}
     lines = [
         f"{finding.severity}: {finding.code}" + (f"  at {finding.where}" if finding.where else ""),
         f"  {finding.message}",
         *(f"    {line}" for line in finding.excerpt.splitlines()),
-        f"  seen: {finding.evidence}",
-        f"  fix:  {finding.fix}",
-        f"  more: {finding.lesson}",
+        *(f"  {label}{words}" for label, words in told.items() if words),
     ]
-    return "\n".join(line for line in lines if not line.rstrip().endswith(":"))
+    return "\n".join(lines)
 
 
 _COLOURS = {"error": "#D55E00", "warning": "#E69F00", "hint": "#0072B2"}  # Okabe and Ito's
@@ -188,21 +196,18 @@ _SIGNS = {"error": "✖", "warning": "⚠", "hint": "ℹ"}
 
 
 def _card(finding: Finding) -> str:
-    say = html.escape
-    return (
-        f'<div style="border-left: 6px solid {_COLOURS[finding.severity]}; padding: 4px 12px; margin: 8px 0">'
+    say, box = html.escape, "margin: 4px 0; padding: 4px 8px; overflow-x: auto; border: 1px solid currentColor"
+    fix = f"<code>{say(finding.fix)}</code>" if finding.fix_is_line else say(finding.fix)
+    parts = [
         f"<div><b>{_SIGNS[finding.severity]} {say(finding.severity)}: {say(finding.code)}</b> "
-        f"<code>{say(finding.where)}</code></div><div>{say(finding.message)}</div>"
-        f"{_excerpt_html(finding)}"
-        f'<div style="opacity: 0.8">Seen: {say(finding.evidence)}</div>'
-        f"<div>Fix: <code>{say(finding.fix)}</code></div>"
-        f'<div style="opacity: 0.8">More: {link_html(finding.lesson_address, finding.lesson)}</div></div>'
-    )
-
-
-def _excerpt_html(finding: Finding) -> str:
-    style = "margin: 4px 0; padding: 4px 8px; overflow-x: auto; border: 1px solid currentColor; opacity: 0.9"
-    return f'<pre style="{style}">{html.escape(finding.excerpt)}</pre>' if finding.excerpt else ""
+        f"<code>{say(finding.where)}</code></div><div>{say(finding.message)}</div>",
+        f'<pre style="{box}; opacity: 0.9">{say(finding.excerpt)}</pre>' if finding.excerpt else "",
+        f'<div style="opacity: 0.8">Seen: {say(finding.evidence)}</div>',
+        f"<div>Fix: {fix}</div>" if fix else "",
+        f'<div style="opacity: 0.8">More: {link_html(finding.lesson_address, finding.lesson)}</div>',
+    ]
+    style = f"border-left: 6px solid {_COLOURS[finding.severity]}; padding: 4px 12px; margin: 8px 0"
+    return f'<div style="{style}">{"".join(parts)}</div>'
 
 
 def short_path(file: str) -> str:

@@ -10,15 +10,17 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from ..formatting import project_address
-from .finding import SEVERITIES, Finding, Report, Severity
-from .source.syntax import source_line
+from .baseline import Baseline
+from .finding import SEVERITIES, Cause, Finding, Report, Severity
+from .source.syntax import edited, source_line
 
 _COMMENT = re.compile(r"#\s*gradlab:\s*ignore\[([^\]]*)\]")
 
@@ -33,22 +35,38 @@ class FindingFilter:
     """Codes that are not reported."""
     fail_on: Severity = "warning"
     """The mildest severity that makes the exit code 1."""
+    baseline: str = ""
+    """A file of --write-baseline; what it knows is not reported."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a code or a severity that there is not."""
+        """Raise ValueError for a code or a severity that there is not, and for a baseline that cannot be read."""
         for name in ("select", "ignore"):
             for code in getattr(self, name):
                 check_code(code, name)
         if self.fail_on not in SEVERITIES:
             raise ValueError(f"fail-on must be one of {', '.join(SEVERITIES)}, got {self.fail_on!r}")
+        _ = self._known
 
-    def keeps(self, finding: Finding) -> bool:
-        """Is this finding reported?"""
-        if finding.code in self.ignore or (self.select and finding.code not in self.select):
-            return False
-        cause = finding.cause
-        places = [(finding.file, finding.line), *([(cause.file, cause.line)] if cause is not None else [])]
-        return not any(finding.code in codes_ignored_on(*place) for place in places)
+    @cached_property
+    def _known(self) -> Baseline | None:
+        return Baseline(Path(self.baseline)).read() if self.baseline else None
+
+    def apply(self, report: Report, name_of: Callable[[str], str] = str) -> int:
+        """Take out of a report what does not count, and count in it what comments and the baseline take out.
+
+        Returns how many entries of the baseline were not found any more. ``name_of(file)`` returns what to call a file.
+        """
+        asked = [finding for finding in report.findings if self._asks_for(finding.code)]
+        report.findings = [finding for finding in asked if not _ignored_by_comment(finding)]
+        report.ignored, gone = len(asked) - len(report.findings), 0
+        if self._known is not None:
+            there, report.baseline = len(report.findings), self._known.path.name
+            report.findings, gone = self._known.unknown(report.findings, name_of)
+            report.known = there - len(report.findings)
+        return gone
+
+    def _asks_for(self, code: str) -> bool:
+        return code not in self.ignore and (code in self.select if self.select else code not in asked_codes())
 
     def fails(self, findings: Sequence[Finding]) -> bool:
         """Is one of the findings grave enough?"""
@@ -56,10 +74,11 @@ class FindingFilter:
         return any(finding.severity in grave for finding in findings)
 
 
-def codes_ignored_on(file: str, line: int) -> Collection[str]:
-    """Return the codes in ``# gradlab: ignore[code, code] reason`` at the end of a line."""
-    comment = _COMMENT.search(source_line((file, line))) if line else None
-    return {code.strip() for code in comment[1].split(",")} if comment else ()
+def _ignored_by_comment(finding: Finding) -> bool:
+    """Is there ``# gradlab: ignore[code, code] reason`` at the end of the line, or of the one to edit?"""
+    places = {(place.file, place.line) for place in (finding, finding.cause) if place is not None and place.line}
+    comments = [comment for place in places if (comment := _COMMENT.search(source_line(place)))]
+    return any(finding.code == code.strip() for comment in comments for code in comment[1].split(","))
 
 
 def check_code(code: str, where: str) -> None:
@@ -73,11 +92,16 @@ def check_code(code: str, where: str) -> None:
 
 def known_codes() -> set[str]:
     """Return the names of all codes."""
-    from .rules import RULES, Rule
-    from .rules.known_errors import KnownErrors
+    from .rules import RULES
 
-    kinds: tuple[type[Rule], ...] = (*RULES, KnownErrors)
-    return {code.name for kind in kinds for code in kind.codes}
+    return {code.name for rule in RULES for code in rule.codes}
+
+
+def asked_codes() -> set[str]:
+    """Return the names of the codes that are reported only where they are asked for."""
+    from .rules import RULES
+
+    return {code.name for rule in RULES for code in rule.codes if code.asked}
 
 
 def read_settings(beside: Path) -> dict[str, Any]:
@@ -91,38 +115,34 @@ def read_settings(beside: Path) -> dict[str, Any]:
         if file.is_file():
             try:
                 table = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {}).get("gradlab", {})
-                return _checked(table.get("doctor", {}))
+                return _checked(table.get("doctor", {}), folder)
             except (tomllib.TOMLDecodeError, AttributeError, ValueError) as error:
                 raise ValueError(f"{file}: {error}") from None
     return {}
 
 
-def _checked(table: dict[str, Any]) -> dict[str, Any]:
+def _checked(table: dict[str, Any], folder: Path) -> dict[str, Any]:
     allowed = {one.name.replace("_", "-"): one.name for one in fields(FindingFilter)}
     settings: dict[str, Any] = {}
     for key, value in table.items():
         if key not in allowed:
             raise ValueError(f"tool.gradlab.doctor has no key {key!r}; it has {', '.join(allowed)}")
-        if key == "fail-on":
-            settings["fail_on"] = value
-        elif isinstance(value, list) and all(isinstance(code, str) for code in value):
-            settings[allowed[key]] = tuple(value)
-        else:
-            raise ValueError(f"tool.gradlab.doctor.{key} must be a list of codes, got {value!r}")
-    FindingFilter(**settings)
+        if key in ("select", "ignore"):
+            if not isinstance(value, list) or not all(isinstance(code, str) for code in value):
+                raise ValueError(f"tool.gradlab.doctor.{key} must be a list of codes, got {value!r}")
+            value = tuple(value)
+        elif key == "baseline":
+            if not isinstance(value, str):
+                raise ValueError(f"tool.gradlab.doctor.baseline must be the name of a file, got {value!r}")
+            value = str(folder / value)
+        settings[allowed[key]] = value
+    FindingFilter(**settings | {"baseline": ""})  # that file may be about to be written
     return settings
-
-
-FORMATS = ("text", "json", "sarif", "github")
 
 
 def format_report(report: Report, form: str, version: str = "0") -> str:
     """Return the report in one of FORMATS; ``version`` is that of the tool, which SARIF names."""
     return _WRITERS[form](report, version)
-
-
-def _json(report: Report, version: str) -> str:
-    return json.dumps(report.as_dict(), indent=2)
 
 
 _LEVELS = {"error": "error", "warning": "warning", "hint": "note"}
@@ -131,24 +151,24 @@ _GITHUB = {"error": "error", "warning": "warning", "hint": "notice"}
 
 def _sarif(report: Report, version: str) -> str:
     kinds = {finding.code: finding for finding in report.findings}
-    rules = [_kind(code, finding) for code, finding in kinds.items()]
+    rules = [_kind(finding) for finding in kinds.values()]
     driver: dict[str, Any] = {"name": "gradlab doctor", "version": version, "rules": rules}
     if address := project_address():
         driver["informationUri"] = address
     run = {
         "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
         "results": [_result(finding, list(kinds).index(finding.code)) for finding in report.findings],
-        "properties": {"watched": report.watched, "judged": report.judged},
+        "properties": {name: getattr(report, name) for name in ("watched", "judged", "ignored", "known")},
     }
     log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=2)
 
 
-def _kind(code: str, finding: Finding) -> dict[str, Any]:
-    help_: dict[str, Any] = {"help": {"text": f"Lesson: {finding.lesson}"}}
-    if finding.lesson_address:
-        help_["helpUri"] = finding.lesson_address
-    return {"id": code, "shortDescription": {"text": finding.message}, **help_}
+def _kind(finding: Finding) -> dict[str, Any]:
+    address = {"helpUri": finding.lesson_address} if finding.lesson_address else {}
+    help_ = {"text": f"Lesson: {finding.lesson}"}
+    return {"id": finding.code, "shortDescription": {"text": finding.message}, "help": help_, **address}
 
 
 def _result(finding: Finding, rule: int) -> dict[str, Any]:
@@ -159,45 +179,59 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
         "message": {"text": f"{finding.message} Seen: {finding.evidence}. Fix: {finding.fix}"},
     }
     if finding.line:
-        place = {"artifactLocation": {"uri": _encoded(finding.file)}, "region": {"startLine": finding.line}}
-        result["locations"] = [{"physicalLocation": place}]
+        result["locations"] = [{"physicalLocation": _place(finding.file, {"startLine": finding.line})}]
     if (cause := finding.cause) is not None:
         region = {"startLine": cause.line}
-        if cause.end_column:  # counted from 1
+        if cause.end_column:
             region |= {"startColumn": cause.column + 1, "endColumn": cause.end_column + 1}
-        place = {"artifactLocation": {"uri": _encoded(cause.file)}, "region": region}
-        result["relatedLocations"] = [{"physicalLocation": place, "message": {"text": "edit here"}}]
+        related = {"physicalLocation": _place(cause.file, region), "message": {"text": cause.what}}
+        result["relatedLocations"] = [related]
+        if finding.fix_is_line and (change := _replacement(cause, finding.fix)):
+            changes = [_place(cause.file) | {"replacements": [change]}]
+            result["fixes"] = [{"description": {"text": f"{cause.what}: {finding.fix}"}, "artifactChanges": changes}]
     return result
 
 
-def _encoded(file: str) -> str:
-    """Return a path as a URI of SARIF: blanks and the like are written with percent signs."""
-    uri = _uri(file)
-    return uri if "://" in uri else quote(uri)
+def _place(file: str, region: dict[str, int] | None = None) -> dict[str, Any]:
+    return {"artifactLocation": {"uri": _uri(file)}} | ({"region": region} if region else {})
+
+
+def _replacement(cause: Cause, line: str) -> dict[str, Any] | None:
+    """Return a line of Python as SARIF's change of a region, which is empty where the line is new; None without it."""
+    after = edited(cause, line)
+    if after is None:
+        return None
+    number, there = cause.line, source_line((cause.file, cause.line)).rstrip("\r\n")
+    text = after.split("\n")[number - (cause.insert != "below")]  # with the blanks before it
+    start, end, text = {
+        "": (1, len(there) + 1, text),
+        "above": (1, 1, f"{text}\n"),
+        "below": (len(there) + 1, len(there) + 1, f"\n{text}"),
+    }[cause.insert]
+    region = {"startLine": number, "startColumn": start, "endColumn": end}  # counted from 1
+    return {"deletedRegion": region, "insertedContent": {"text": text}}
 
 
 def _uri(file: str) -> str:
-    """Return a path as SARIF wants it: relative to where the tool ran, where that is possible."""
+    """Return a path as SARIF wants it; inside the folder where the tool ran it is relative already."""
     path = Path(file)
-    try:
-        return path.resolve().relative_to(Path.cwd()).as_posix()
-    except ValueError:
-        return path.as_uri() if path.is_absolute() else path.as_posix()
+    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
 
 def _github(report: Report, version: str) -> str:
     lines = [_annotation(finding) for finding in report.findings]
-    if not lines or not report.judged:
-        lines.append(f"::{'notice' if report.judged else 'warning'}::{_escaped(report.watched)}")
+    if not lines or not report.judged or report.ignored or report.known:
+        lines.append(f"::{'notice' if report.judged else 'warning'}::{_escaped(report.summary)}")
     return "\n".join(lines)
 
 
 def _annotation(finding: Finding) -> str:
-    title = f"title={_property(finding.code)}"
-    place = f"file={_property(_uri(finding.file))},line={finding.line}," if finding.line else ""
-    edit = f"\nEdit: {_uri(finding.cause.file)}:{finding.cause.line}" if finding.cause is not None else ""
+    place = f"file={_property(Path(finding.file).as_posix())},line={finding.line}," if finding.line else ""
+    edit = ""
+    if (cause := finding.cause) is not None:
+        edit = f"\n{f'Insert {cause.insert}' if cause.insert else 'Edit'}: {cause.file}:{cause.line}"
     words = f"{finding.message}\nSeen: {finding.evidence}{edit}\nFix: {finding.fix}\nLesson: {finding.lesson}"
-    return f"::{_GITHUB[finding.severity]} {place}{title}::{_escaped(words)}"
+    return f"::{_GITHUB[finding.severity]} {place}title={_property(finding.code)}::{_escaped(words)}"
 
 
 def _escaped(text: str) -> str:
@@ -210,7 +244,8 @@ def _property(text: str) -> str:
 
 _WRITERS: dict[str, Callable[[Report, str], str]] = {
     "text": lambda report, version: report.text,
-    "json": _json,
+    "json": lambda report, version: json.dumps(report.as_dict(), indent=2),
     "sarif": _sarif,
     "github": _github,
 }
+FORMATS = tuple(_WRITERS)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from .events import Event
 from .finding import SEVERITIES, Finding
 from .listeners.torch_listener import TorchListener
+from .reports import asked_codes
 from .rules import RULES, RuleContext
 from .rules.base import HEARD
 from .rules.step_history import StepHistory
@@ -51,9 +52,14 @@ class RuleRunner:
                 for hear in hearers[type(fact)]:
                     hear(fact)
 
-    def findings(self) -> list[Finding]:
-        """Return what was found, the gravest first, in the order in which it was seen."""
-        return sorted(self.context.findings.values(), key=lambda finding: SEVERITIES.index(finding.severity))
+    def findings(self, also: Collection[str] = ()) -> list[Finding]:
+        """Return what was found, the gravest first, in the order in which it was seen.
+
+        Codes that have to be asked for are left out but for those of ``also``.
+        """
+        left_out = asked_codes().difference(also)
+        found = [finding for finding in self.context.findings.values() if finding.code not in left_out]
+        return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 
 
 _RECENT = 40  # backward passes; two of the longest windows of a Recipe

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Collection
 from types import TracebackType
 from typing import Any
 from weakref import WeakSet
@@ -22,6 +23,7 @@ from .listeners.child_processes import ChildProcesses
 from .listeners.event_log import EventLog
 from .listeners.monkeypatch import Below, Listener, MonkeyPatches
 from .listeners.threads import OtherThreads
+from .reports import check_code
 from .rule_runner import RuleRunner
 from .rules.known_errors import KnownErrors
 
@@ -38,11 +40,18 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
     ``with watch(model, optimizer) as report: train()``, then read ``report``; it is a Report. With nothing named,
     models and optimizers are found as they are used. The loop computes what it would have computed, bit for bit; when
     the block ends, also by an exception, everything is as it was before. After ``updates`` calls of ``step()``, or
-    after ``seconds``, the watch ends early, with the next backward pass, and the block goes on at full speed. Raises
-    TypeError for what is neither a module nor an optimizer, and ValueError for a limit that is not positive.
+    after ``seconds``, the watch ends early, with the next backward pass, and the block goes on at full speed. ``also``
+    names codes that are reported only where they are asked for. Raises TypeError for what is neither a module nor an
+    optimizer, and ValueError for a limit that is not positive and a code that there is not.
     """
 
-    def __init__(self, *model_and_optimizers: Any, updates: int | None = None, seconds: float | None = None) -> None:
+    def __init__(
+        self,
+        *model_and_optimizers: Any,
+        updates: int | None = None,
+        seconds: float | None = None,
+        also: Collection[str] = (),
+    ) -> None:
         """Check what is to be watched."""
         super().__init__()
         for one in model_and_optimizers:
@@ -53,8 +62,10 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         for name, limit in (("updates", updates), ("seconds", seconds)):
             if limit is not None and limit <= 0:
                 raise ValueError(f"watch: {name} must be positive, got {limit!r}")
+        for code in also:
+            check_code(code, "watch: also")
         self._given = model_and_optimizers
-        self._updates, self._seconds = updates, seconds
+        self._updates, self._seconds, self._also = updates, seconds, also
         self._listeners: list[Listener] = []
         self._runner: RuleRunner | None = None
         self._children = ChildProcesses()
@@ -151,7 +162,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         log = runner.context.log
         beside = log.thread.others.beside if log.thread.others is not None else {}
         followed = log.thread.others.followed if log.thread.others is not None else ""
-        self.findings = [] if beside and followed else runner.findings()
+        self.findings = [] if beside and followed else runner.findings(self._also)
         self.history = runner.history.read(runner.context.name)
         self.trained = bool(log.passes.count or log.steps or log.passes.grad_calls)
         self.judged = self.trained and not beside

@@ -49,7 +49,9 @@ def test_a_healthy_cell_and_one_with_an_ignored_finding(run) -> None:
     healthy = FORGETFUL.replace("optimizer.step()", "optimizer.step(); optimizer.zero_grad()")
     assert run(healthy)[1].count("No findings.") == 1
     ignored = FORGETFUL.replace("optimizer.step()", f"optimizer.step()  # gradlab: ignore[{FORGETS}]")
-    assert FORGETS not in run(ignored)[1]
+    said = run(ignored)[1]
+    assert FORGETS not in said
+    assert "No findings, 1 ignored by comment." in said
 
 
 def test_an_error_in_the_cell_shows_as_without_the_magic(run) -> None:

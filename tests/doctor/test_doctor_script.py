@@ -141,8 +141,8 @@ def test_json_is_alone_on_standard_output(script, capfd):
     assert code == FINDINGS
     assert (finding["code"], finding["severity"], finding["line"]) == (FORGETS, "error", 8)
     assert Path(finding["file"]).name == "train.py"
-    known = {"code", "severity", "message", "evidence", "file", "line", "fix", "lesson", "cause", "excerpt"}
-    assert set(finding) == known
+    known = {"code", "severity", "message", "evidence", "file", "line", "fix", "fix_is_line", "lesson", "cause"}
+    assert set(finding) == known | {"excerpt"}
     assert err.splitlines() == ["hello", "bye"]
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,7 +13,10 @@ import nbformat
 import pytest
 from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, FORGETS, HEALTHY, NOT_RUN, doctor
 
-from gradlab.doctor.reports import FindingFilter, known_codes, read_settings
+import gradlab
+from gradlab.doctor import watch
+from gradlab.doctor.reports import FORMATS, FindingFilter, known_codes, read_settings
+from gradlab.doctor.rules import RULES
 
 
 def test_what_a_child_prints_does_not_spoil_the_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -103,6 +109,17 @@ def test_a_comment_at_the_line_ignores_a_code(folder: Path, capfd: pytest.Captur
         assert doctor(capfd, "train.py")[0] == expected, comment
 
 
+def test_what_comments_ignore_is_counted_in_every_form(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    ignoring = f"optimizer.step()  # gradlab: ignore[{FORGETS}]"
+    (folder / "train.py").write_text(FORGETFUL.replace("optimizer.step()", ignoring))
+    told = {form: doctor(capfd, "--format", form, "train.py")[1] for form in FORMATS}
+    assert told["text"].startswith("\nNo findings, 1 ignored by comment. Watched 6 backward passes")
+    assert told["github"].startswith("::notice::No findings, 1 ignored by comment. Watched")
+    assert json.loads(told["json"])["ignored"] == 1
+    assert json.loads(told["sarif"])["runs"][0]["properties"]["ignored"] == 1
+    assert json.loads(doctor(capfd, "--json", "--ignore", FORGETS, "train.py")[1])["ignored"] == 0  # by an option
+
+
 def test_settings_of_the_nearest_pyproject(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (folder / "train.py").write_text(FORGETFUL)
     (folder / "pyproject.toml").write_text('[tool.gradlab.doctor]\nignore = ["missing-zero-grad"]\nfail-on = "hint"\n')
@@ -129,6 +146,175 @@ def test_bad_settings_are_told_in_one_line(table: str, said: str, folder: Path, 
     assert (code, out) == (NOT_RUN, "")
     assert said in err
     assert len(err.splitlines()) == 1
+
+
+def test_a_code_that_has_to_be_asked_for(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch) -> None:
+    for rule in RULES:
+        codes = frozenset(
+            dataclasses.replace(code, asked=True) if code.name == FORGETS else code for code in rule.codes
+        )
+        monkeypatch.setattr(rule, "codes", codes)
+    train = FORGETFUL.replace("\n", "\n    ")
+    start = 'multiprocessing.get_context("fork").Process(target=train)'
+    (folder / "train.py").write_text(f"import multiprocessing\ndef train():{train}\np = {start}\np.start()\np.join()")
+    (folder / "plain.py").write_text(FORGETFUL)
+    for name in ("plain.py", "train.py"):
+        assert doctor(capfd, name)[0] == CLEAN
+        assert doctor(capfd, "--select", f"{FORGETS},never-steps", name)[0] == FINDINGS
+    for also, expected in ((), []), ([FORGETS], [FORGETS]), (["never-steps"], []):
+        with watch(also=also) as report:
+            exec(compile(FORGETFUL, str(folder / "plain.py"), "exec"), {})
+        assert report.codes == expected
+    with pytest.raises(ValueError, match="watch: also: there is no code 'missing-zero'; did you mean "):
+        watch(also=["missing-zero"])
+
+
+# A baseline of known findings.
+
+
+def test_known_findings_are_left_out_wherever_their_lines_go(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "train.py").write_text(FORGETFUL)
+    (folder / "known").mkdir()
+    code, out, _ = doctor(capfd, "--write-baseline", "known/base.json", "train.py")
+    assert code == CLEAN  # they are known now
+    assert FORGETS in out
+    assert "1 finding written to base.json." in out
+    assert json.loads((folder / "known" / "base.json").read_text()) == {
+        "findings": [{"file": "../train.py", "code": FORGETS, "text": "optimizer.step()", "count": 1}]
+    }
+    (folder / "train.py").write_text("# above\n\nif True:" + FORGETFUL.replace("\n", "\n    "))  # and indented
+    code, out, err = doctor(capfd, "--baseline", "known/base.json", "train.py")
+    assert (code, err) == (CLEAN, "")
+    assert out.startswith("\nNo findings, 1 known, in base.json. Watched 6 backward passes")
+    assert "not found any more" not in out
+    report = json.loads(doctor(capfd, "--json", "--baseline", "known/base.json", "train.py")[1])
+    assert (report["known"], report["findings"]) == (1, [])
+    assert (
+        "1 known, in base.json" in doctor(capfd, "--format", "github", "--baseline", "known/base.json", "train.py")[1]
+    )
+
+
+def test_new_findings_beside_known_ones_count(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "train.py").write_text(FORGETFUL)
+    doctor(capfd, "--write-baseline", "base.json", "train.py")
+    (folder / "train.py").write_text(FORGETFUL + FORGETFUL)  # the same mistake in the same words, once more
+    code, out, _ = doctor(capfd, "--baseline", "base.json", "train.py")
+    assert code == FINDINGS
+    assert out.startswith("\n1 finding, 1 known, in base.json. ")
+    doctor(capfd, "--write-baseline", "base.json", "train.py")
+    assert [one["count"] for one in json.loads((folder / "base.json").read_text())["findings"]] == [2]
+    assert doctor(capfd, "--baseline", "base.json", "train.py")[0] == CLEAN
+    (folder / "train.py").write_text(HEALTHY)
+    code, out, _ = doctor(capfd, "--baseline", "base.json", "train.py")
+    assert code == CLEAN
+    assert "1 entry of base.json was not found any more." in out
+
+
+def test_a_baseline_in_the_settings_lies_beside_them(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "inner").mkdir()
+    (folder / "inner" / "train.py").write_text(FORGETFUL)
+    (folder / "pyproject.toml").write_text('[tool.gradlab.doctor]\nbaseline = "base.json"\n')
+    code, _, err = doctor(capfd, "inner/train.py")
+    assert code == NOT_RUN
+    assert "base.json: No such file" in err
+    assert doctor(capfd, "--write-baseline", "base.json", "inner/train.py")[0] == CLEAN  # it need not be there yet
+    assert doctor(capfd, "inner/train.py")[0] == CLEAN
+    with watch() as report:
+        exec(compile(FORGETFUL, str(folder / "inner" / "train.py"), "exec"), {})
+    FindingFilter(**read_settings(folder / "inner" / "train.py")).apply(report)
+    assert (report.findings, report.known) == ([], 1)
+    assert doctor(capfd, "--baseline", os.devnull, "inner/train.py")[0] == NOT_RUN  # an option wins
+
+
+def test_a_baseline_knows_the_cells_of_a_notebook(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "inner").mkdir()
+    notebook(folder / "inner" / "lesson.ipynb", "import torch", FORGETFUL)
+    assert doctor(capfd, "--write-baseline", "base.json", "inner/lesson.ipynb")[0] == CLEAN
+    (entry,) = json.loads((folder / "base.json").read_text())["findings"]
+    assert (entry["file"], entry["text"]) == ("inner/lesson.ipynb, cell 2", "optimizer.step()")
+    assert doctor(capfd, "--baseline", "base.json", "inner/lesson.ipynb")[0] == CLEAN
+
+
+def test_nothing_is_written_down_without_a_verdict(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "train.py").write_text("import torch")
+    (folder / "base.json").write_text("kept")
+    code, out, _ = doctor(capfd, "--write-baseline", "base.json", "train.py")
+    assert code == NOT_RUN
+    assert "base.json was not written." in out
+    assert (folder / "base.json").read_text() == "kept"
+
+
+@pytest.mark.parametrize(
+    ("written", "options", "said"),
+    [
+        (None, "--baseline base.json", ["base.json", "No such file"]),
+        ("{", "--baseline base.json", ["base.json", "line 1 column 2"]),
+        ("[]", "--baseline base.json", ["base.json", "--write-baseline"]),
+        ('{"findings": [{"code": "x"}]}', "--baseline base.json", ["base.json", "KeyError: 'file'"]),
+        ("", "--baseline base.json --write-baseline base.json", ["give one of them"]),
+        (None, "--write-baseline none/base.json", ["none/base.json", "no such folder"]),
+    ],
+)
+def test_a_bad_baseline_is_told_before_anything_runs(
+    written, options: str, said: list[str], folder: Path, capfd
+) -> None:
+    (folder / "train.py").write_text("print('ran')")
+    if written is not None:
+        (folder / "base.json").write_text(written)
+    code, out, err = doctor(capfd, *options.split(), "train.py")
+    assert (code, out) == (NOT_RUN, "")
+    assert len(err.splitlines()) == 1
+    assert all(words in err for words in said), err
+
+
+# A pipe whose reader has gone, as after | head.
+
+BYE = "\nimport atexit\natexit.register(print, 'bye')" + FORGETFUL
+MUCH = FORGETFUL + "print('x' * 100_000)"
+
+
+def piped(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """What bash says of a script, with the exit code of the first program of its pipe."""
+    home = str(Path(gradlab.__file__).parents[1])
+    return subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m gradlab doctor {script}; exit ${{PIPESTATUS[0]}}"],
+        env={**os.environ, "PYTHONPATH": home, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "text", "unbuffered"),
+    [
+        ("", FORGETFUL, ""),
+        ("--json", BYE, ""),
+        pytest.param("", MUCH, "1", marks=pytest.mark.slow),
+        pytest.param("", BYE, "", marks=pytest.mark.slow),
+        pytest.param("--updates 3", MUCH, "", marks=pytest.mark.slow),
+        pytest.param("--json --updates 3", BYE, "1", marks=pytest.mark.slow),
+        pytest.param("--output report.txt", BYE, "", marks=pytest.mark.slow),
+    ],
+)
+def test_a_pipe_whose_reader_has_gone_ends_quietly(options: str, text: str, unbuffered: str, folder: Path) -> None:
+    (folder / "train.py").write_text(f"import time\ntime.sleep(0.5)\n{text}")  # by then the reader has gone
+    done = piped(f"{options} train.py | true", PYTHONUNBUFFERED=unbuffered)
+    assert (done.returncode, done.stdout, done.stderr) == (FINDINGS, "", "")
+
+
+def test_a_program_whose_reader_goes_is_ended_and_judged(folder: Path) -> None:
+    (folder / "train.py").write_text(FORGETFUL + "while True:\n    print('x' * 10_000)")
+    done = piped("train.py | head -n 1")
+    assert (done.returncode, done.stdout, done.stderr) == (FINDINGS, "x" * 10_000 + "\n", "")
+
+
+def test_a_broken_pipe_of_the_programs_own_is_an_error(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    own = "import os\nreading, writing = os.pipe()\nos.close(reading)\nos.write(writing, b'x')"
+    (folder / "train.py").write_text(f"{HEALTHY}{own}")
+    code, _, err = doctor(capfd, "train.py")
+    assert code == NOT_RUN
+    assert "BrokenPipeError" in err
 
 
 def test_an_unknown_code_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -79,6 +80,67 @@ def test_the_place_to_edit_is_told_as_sarif_counts_from_one() -> None:
     told = json.loads(format_report(Report([here], "1 update of SGD"), "sarif"))
     (related,) = told["runs"][0]["results"][0]["relatedLocations"]
     assert related["physicalLocation"]["region"] == {"startLine": 3, "startColumn": 5, "endColumn": 10}
+
+
+LOOP = "for x in batches:\n    train(x)\n    step()"
+"""A loop whose last line has no end."""
+
+
+@pytest.mark.parametrize(
+    ("place", "line", "expected", "said"),
+    [
+        (
+            Cause("", 2, insert="above"),
+            "clear()",
+            "for x in batches:\n    clear()\n    train(x)\n    step()",
+            "Insert above",
+        ),
+        (Cause("", 3, insert="below"), "clear()", LOOP + "\n    clear()", "Insert below"),
+        (
+            Cause("", 1, insert="below"),
+            "clear()",
+            "for x in batches:\n    clear()\n    train(x)\n    step()",
+            "Insert below",
+        ),
+        (Cause("", 2, 4, 9), "train(x.T)", LOOP.replace("train(x)", "train(x.T)"), "Edit"),
+    ],
+)
+def test_a_fix_of_one_line_is_told_with_its_place(
+    place: Cause, line: str, expected: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("train.py").write_text(LOOP)
+    (finding,) = report().findings
+    place = dataclasses.replace(place, file="train.py")
+    told = Report([dataclasses.replace(finding, cause=place, fix=line, fix_is_line=True)], "1 update of SGD")
+    assert f"%0A{said}: train.py:{place.line}%0AFix: {line}%0A" in format_report(told, "github")
+    assert f"<div>Fix: <code>{line}</code></div>" in told._repr_html_()
+    assert json.loads(format_report(told, "json"))["findings"][0]["cause"]["insert"] == place.insert
+    run = json.loads(format_report(told, "sarif"))["runs"][0]
+    (result,) = run["results"]
+    assert result["relatedLocations"][0]["message"] == {"text": place.what}
+    (change,) = result["fixes"][0]["artifactChanges"]
+    (replacement,) = change["replacements"]
+    region = replacement["deletedRegion"]
+    assert run["columnKind"] == "unicodeCodePoints"
+    assert change["artifactLocation"] == {"uri": "train.py"}
+    lines = LOOP.splitlines(keepends=True)
+    text, start, end = lines[region["startLine"] - 1], region["startColumn"] - 1, region["endColumn"] - 1
+    lines[region["startLine"] - 1] = text[:start] + replacement["insertedContent"]["text"] + text[end:]
+    assert "".join(lines) == expected
+
+
+def test_a_fix_in_words_is_no_code() -> None:
+    told = report()
+    assert "<div>Fix: the fix</div>" in told._repr_html_()
+    assert "fixes" not in json.loads(format_report(told, "sarif"))["runs"][0]["results"][0]
+
+
+def test_a_line_of_an_excerpt_that_ends_with_a_colon_is_shown() -> None:
+    (finding,) = report().findings
+    told = Report([dataclasses.replace(finding, excerpt="a.py:\n3 | for x in batches:", fix="")])
+    assert [line.strip() for line in told.text.splitlines()[4:6]] == ["a.py:", "3 | for x in batches:"]
+    assert "fix:" not in told.text
 
 
 def test_the_cheat_sheet_has_links_only_where_they_lead_somewhere(filled: bool) -> None:

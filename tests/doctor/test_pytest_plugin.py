@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import torch._dynamo  # before pytester notes which modules there are: the first
 
 import gradlab
 from gradlab.doctor import watch
+from gradlab.doctor.rules import RULES
 
 pytest_plugins = ["pytester"]
 
@@ -66,6 +69,27 @@ def test_the_marker_chooses_what_counts(run) -> None:
         "@pytest.mark.xfail(strict=True)\n@pytest.mark.trains\ndef test_known():\n    train(forgets=True)",
     )
     result.assert_outcomes(passed=2, failed=1, xfailed=1)
+
+
+def test_a_code_that_has_to_be_asked_for_is_selected_by_the_marker(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for rule in RULES:
+        codes = [dataclasses.replace(code, asked=code.name == FORGETS) for code in rule.codes]
+        monkeypatch.setattr(rule, "codes", frozenset(codes))
+    result = run(
+        "@pytest.mark.trains\ndef test_not_asked():\n    train(forgets=True)",
+        f"@pytest.mark.trains(select='{FORGETS}')\ndef test_asked():\n    train(forgets=True)",
+    )
+    result.assert_outcomes(passed=1, failed=1)
+
+
+def test_known_findings_of_the_settings_fail_no_test(run, pytester: pytest.Pytester) -> None:
+    pytester.makepyprojecttoml('[tool.gradlab.doctor]\nbaseline = "base.json"\n')
+    name = "test_known_findings_of_the_settings_fail_no_test.py"
+    known = {"file": name, "code": FORGETS, "text": "optimizer.step()", "count": 1}
+    marked = "@pytest.mark.trains\ndef test_it():\n    train(forgets=True)"
+    run(marked).assert_outcomes(failed=1)  # there is no such file
+    (pytester.path / "base.json").write_text(json.dumps({"findings": [known]}))
+    run(marked).assert_outcomes(passed=1)
 
 
 def test_settings_beside_the_test_hold_and_the_marker_wins(run, pytester: pytest.Pytester) -> None:

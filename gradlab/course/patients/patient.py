@@ -14,7 +14,7 @@ from ...widgets import Control, Instrument, Settings, View
 from .case import PatientCase, patient_case
 from .cures import CureVerdict, judge
 from .patient_drawings import PatientCurve, draw_card, draw_curves, draw_gradient, lay_out_still
-from .patient_words import finding_head, finding_seen, gradient_words, line_to_edit, place_to_edit, run_words
+from .patient_words import finding_head, finding_seen, fix_words, gradient_words, line_to_edit, run_words
 from .run_loop import LearnerLoop, Limits, LoopOutcome, loop_of, run_loop
 
 CAME, YOURS, CURED = "as it came", "yours", "cured"
@@ -174,7 +174,7 @@ class Patient(Instrument):
         if CURED in self._texts:
             self._turn("loop", CURED)
             return
-        fixes = [f"Line {place_to_edit(finding)}: {finding.fix}" for finding in self.outcome().findings if finding.fix]
+        fixes = [fix_words(finding) for finding in self.outcome().findings if finding.fix]
         self._alarm = " ".join(fixes) or "The doctor has found nothing to mend."
 
     # How it is done ---------------------------------------------------------------------------------------------------

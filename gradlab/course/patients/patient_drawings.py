@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -32,7 +31,7 @@ from ...drawing import (
 )
 from ...formatting import short
 from .loop_history import LoopHistory
-from .patient_words import finding_head, finding_seen, is_inserted
+from .patient_words import finding_head, finding_seen, what_to_do
 
 _STYLES = {"sick": ("wrong", "dashed", 1.8), "healthy": ("loss", "", 1.8)}
 _MOST_POINTS = 600
@@ -121,14 +120,14 @@ def draw_gradient(history: LoopHistory, number: int, title: str, width: int, hei
 
 
 def draw_card(source: str, line: int, findings: Sequence[Finding], words: Sequence[str], width: int) -> Drawing:
-    """Draw the loop with the line to edit, below it what the doctor has found, the fix as code, and what was seen."""
+    """Draw the loop with the line to edit, below it what the doctor has found, the fix, and what was seen."""
     loop = draw_loop(source, (line,) if line else (), (), (), width)
     marks: list[Mark] = [
         replace(mark, fill="wrong/25") if mark.id == f"line {line}" else mark  # type: ignore[call-arg]
         for mark in loop.marks
     ]
-    inserted = bool(findings) and is_inserted(findings[0].fix)
-    marks += _edit_here(loop, line, width, "insert above" if inserted else "edit here")
+    do = what_to_do(findings[0]) if findings else "edit"
+    marks += _edit_here(loop, line, width, "edit here" if do == "edit" else do)
     y = float(loop.height)
     room = width - 10.0
     said = []
@@ -145,9 +144,13 @@ def draw_card(source: str, line: int, findings: Sequence[Finding], words: Sequen
         write(f"finding {number}", finding_seen(finding).replace("`", ""))
         if finding.fix:
             marks.append(Text(f"fix {number}", 2.0, y + _LINE / 2, "Fix:", size=_SIZE, bold=True))
-            for at, part in enumerate(_code_lines(finding.fix, room - 34.0)):
-                marks.append(CodeText(f"fix {number} {at}", 36.0, y + _LINE / 2, part, size=_CODE))
+            if finding.fix_is_line:
+                marks.append(CodeText(f"fix {number} 0", 36.0, y + _LINE / 2, finding.fix, size=_CODE))
                 y += _LINE
+            else:
+                for at, part in enumerate(wrapped(finding.fix.replace("`", ""), room - 34.0, _SIZE)):
+                    marks.append(Text(f"fix {number} {at}", 36.0, y + _LINE / 2, part, size=_SIZE))
+                    y += _LINE
             said.append(f"Fix: {finding.fix}")
         y += _APART
     for number, text in enumerate(words):
@@ -178,11 +181,3 @@ def _edit_here(loop: Drawing, line: int, width: int, words: str) -> list[Mark]:
     if free < text_width(words, 11.0, True) + 20.0:
         return []
     return [Text("edit here", width - 8.0, last.y, words, "wrong-text", 11.0, "end", bold=True)]
-
-
-def _code_lines(text: str, wide: float) -> list[str]:
-    """Break a fix where it is too wide: code stays on one line, its comment goes on below."""
-    code, sign, comment = text.partition("  # ")
-    if not sign or len(text) * _CODE * _ADVANCE <= wide:
-        return [text]
-    return [code, *textwrap.wrap(f"# {comment}", int(wide / (_CODE * _ADVANCE)))]

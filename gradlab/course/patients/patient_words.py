@@ -46,9 +46,16 @@ def place_to_edit(finding: Finding) -> int:
     return finding.cause.line if finding.cause is not None and finding.cause.file == finding.file else finding.line
 
 
-def is_inserted(fix: str) -> bool:
-    """Whether a fix is a new line above the one to edit: its comment says before what it comes."""
-    return "  # before " in fix
+def what_to_do(finding: Finding) -> str:
+    """Return what to do at the line to edit: "edit", or "insert above" or "insert below" where a line is missing."""
+    there = finding.cause is not None and finding.cause.file == finding.file and finding.cause.insert
+    return f"insert {there}" if there else "edit"
+
+
+def fix_words(finding: Finding) -> str:
+    """Return the fix and its place: "Insert above line 5: optimizer.zero_grad()", "Line 8: Take one of them out."."""
+    do, line = what_to_do(finding), place_to_edit(finding)
+    return f"{'Line' if do == 'edit' else f'{do.capitalize()} line'} {line}: {finding.fix}"
 
 
 def line_to_edit(outcome: LoopOutcome) -> int:
@@ -61,8 +68,8 @@ def finding_head(finding: Finding) -> str:
     """Return who says it, how grave it is, where it was seen and which line to edit."""
     where = f", line {finding.line}" if finding.line else ""
     place = place_to_edit(finding)
-    do = "insert above" if is_inserted(finding.fix) else "edit"
-    edit = f", {do} line {place}" if place != finding.line else ""
+    do = what_to_do(finding)
+    edit = f", {do} line {place}" if place != finding.line or do != "edit" else ""
     return f"The doctor ({finding.severity}{where}{edit}):"
 
 

@@ -90,7 +90,6 @@ def _end(report: watch, error: BaseException | None, prints: bool) -> None:
     from ..reports import FindingFilter
 
     report.__exit__(None if error is None else type(error), error, None)
-    wanted = FindingFilter()
-    report.findings = [finding for finding in report.findings if wanted.keeps(finding)]
+    FindingFilter().apply(report)
     if prints:
         print(report.text)

@@ -33,7 +33,7 @@ def _run_cell(shell: Any, cell: str) -> Any:
     last = parsed.body.pop() if parsed.body and isinstance(parsed.body[-1], ast.Expr) else None
     statements = compile(parsed, file, "exec")
     expression = compile(ast.Expression(last.value), file, "eval") if last is not None else None
-    report, wanted = watch(), FindingFilter()
+    report = watch()
     try:
         with report:
             exec(statements, shell.user_ns)
@@ -43,7 +43,7 @@ def _run_cell(shell: Any, cell: str) -> Any:
         _show_own_part(shell, error)
         raise
     finally:
-        report.findings = [finding for finding in report.findings if wanted.keeps(finding)]
+        FindingFilter().apply(report)
         display(report)
     return None if source.rstrip().endswith(";") else value
 

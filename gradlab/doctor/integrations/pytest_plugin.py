@@ -34,13 +34,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     wanted = _wanted(item, marker)
     from ..watching import watch  # torch, at last
 
-    report, failed = watch(), True
+    report, failed = watch(also=wanted.select), True
     try:
         with report:
             result = yield
         failed = False
     finally:
-        report.findings = [finding for finding in report.findings if wanted.keeps(finding)]
+        wanted.apply(report)
         if report.findings and (failed or not wanted.fails(report.findings)):
             item.add_report_section("call", "gradlab doctor", report.text)
     if wanted.fails(report.findings):

@@ -16,8 +16,6 @@ from .monkeypatch import Below, MonkeyPatches
 _MOST_NOTED = 100
 _HELPERS = ("torch.utils.data.", "multiprocessing.managers", "multiprocessing.resource_")
 """Modules whose processes train nothing."""
-_TAKE_A_VALUE = ("-W", "-X", "--check-hash-based-pycs")
-"""Options of Python's that are followed by a value."""
 
 
 class ChildProcesses:
@@ -39,7 +37,6 @@ class ChildProcesses:
         """Begin to listen."""
         self._patches.replace(BaseProcess, "start", self._start)
         self._patches.replace(subprocess.Popen, "__init__", self._popen)
-        self._patches.replace(os, "system", self._system)
 
     def stop(self) -> None:
         """Put everything back."""
@@ -72,18 +69,10 @@ class ChildProcesses:
 
         return init
 
-    def _system(self, below: Below) -> Any:
-        def system(command: Any) -> int:
-            self._note(command)
-            return int(below.call(command))
-
-        return system
-
     def _note(self, args: Any) -> None:
         try:
-            command = command_for_doctor(
-                shlex.split(args) if isinstance(args, str) else [os.fsdecode(one) for one in args]
-            )
+            words = shlex.split(args) if isinstance(args, str) else [os.fsdecode(one) for one in args]
+            command = command_for_doctor(words)
         except (TypeError, ValueError):  # nothing that we can read; it may still be what the program wants
             return
         if command and command not in self.commands and len(self.commands) < _MOST_NOTED:
@@ -96,13 +85,13 @@ def command_for_doctor(command: Sequence[str]) -> str:
     name = Path(program).name
     if name == "torchrun":
         return shlex.join(["gradlab", "doctor", "torchrun", *arguments])
-    if program != sys.executable and not name.startswith("python"):
-        return ""
-    while arguments and arguments[0].startswith("-") and arguments[0] not in ("-m", "-c", "-"):
-        arguments = arguments[2 if arguments[0] in _TAKE_A_VALUE else 1 :]
-    if not arguments or arguments[0] in ("-c", "-") or arguments[:2] in (["-m", "gradlab"], ["-m", "pip"]):
-        return ""
-    return shlex.join(["gradlab", "doctor", *arguments])
+    if program == sys.executable or name.startswith("python"):
+        for at, word in enumerate(arguments):  # options of Python's come first
+            if word == "-c" or arguments[at : at + 2] in (["-m", "gradlab"], ["-m", "pip"]):
+                break
+            if word == "-m" or word.endswith(".py"):
+                return shlex.join(["gradlab", "doctor", *arguments[at:]])
+    return ""
 
 
 def _is_helper(process: BaseProcess) -> bool:

@@ -6,100 +6,123 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
+from ...formatting import number_of
+from ..baseline import Baseline
 from ..finding import Finding, Report
 from ..reports import FindingFilter, format_report
 
 
-@dataclass(frozen=True)
-class ReportStyle:
-    """How a report is written, and what counts."""
-
-    form: str = "text"
-    """One of FORMATS."""
-    output: str | None = None
-    """The file that it goes to, in the place of standard output."""
-    wanted: FindingFilter = field(default_factory=FindingFilter)
-    version: str = "0"
-    """That of gradlab, for SARIF."""
-
-    @property
-    def alone(self) -> bool:
-        """Is the report alone on standard output? What the program and its children print goes to standard error."""
-        return self.form != "text" and self.output is None
-
-
 class ReportPrinter:
-    """Writes the report; while it is entered, what others print does not get between."""
+    """Writes the report, whatever others print."""
 
-    def __init__(self, style: ReportStyle, name_of: Callable[[str], str] = str) -> None:
-        """``name_of(file)`` returns what to call a file in the report."""
-        self._style, self._name_of = style, name_of
+    def __init__(
+        self, form: str, output: str | None, wanted: FindingFilter, version: str, write_baseline: str | None = None
+    ) -> None:
+        """Take the options of ``run_script``."""
+        self.name_of: Callable[[str], str] = str
+        """Returns what to call a file: the file of a notebook's cell says nothing to its author."""
+        self._form, self._wanted, self._version = form, wanted, version
+        self._output = Path(output).absolute() if output is not None else None
+        self._baseline = Baseline(Path(write_baseline)) if write_baseline is not None else None
+        self._here = f"{Path.cwd()}{os.sep}"  # the program may go elsewhere
+        self._alone = form != "text" and output is None
         self._written: tuple[object, ...] = ()
-        self._aside = contextlib.ExitStack()
         self._stdout: int | None = None
 
-    def __enter__(self) -> ReportPrinter:
-        """Keep standard output for the report, if it is to be alone there."""
-        if self._style.alone:
-            self._stdout = self._aside.enter_context(_stdout_to_stderr())
-        return self
+    @contextlib.contextmanager
+    def keeping_stdout(self) -> Iterator[None]:
+        """Keep standard output for the report, if it is to be alone there.
 
-    def __exit__(self, *error: object) -> None:
-        """Give standard output back."""
-        self._aside.close()
-        self._stdout = None
+        What Python prints goes to standard error, and so does what C code and child processes write to file 1.
+        """
+        if not self._alone:
+            yield
+            return
+        with contextlib.redirect_stdout(sys.stderr):
+            try:
+                self._stdout, there = os.dup(1), os.dup2(sys.stderr.fileno(), 1)
+            except (OSError, ValueError):  # no such files, as in a notebook
+                yield
+                return
+            try:
+                yield
+            finally:
+                os.dup2(self._stdout, there)
+                os.close(self._stdout)
+                self._stdout = None
 
     def write(self, report: Report, note: str = "") -> bool:
         """Write the report, and return whether there are findings that count.
 
         A second report is written if it says something else, and there is a place for two.
         """
-        kept = [finding for finding in report.findings if self._style.wanted.keeps(finding)]
-        named = [self._named(finding) for finding in kept]
-        content = (report.watched + note, *named)
-        if content != self._written and not (self._written and self._style.alone):
-            self._put(Report(named, report.watched + note, report.missing, report.judged))
+        shown = Report(report.findings, report.watched + note, report.missing, report.judged)
+        gone = self._wanted.apply(shown, self.name_of)
+        fails = self._wanted.fails(shown.findings)
+        if gone and shown.judged:
+            said = "1 entry of {} was" if gone == 1 else f"{gone:,} entries of {{}} were"
+            shown.watched += f" {said.format(shown.baseline)} not found any more."
+        if self._baseline is not None:
+            fails = self._write_baseline(self._baseline, shown) and fails
+        shown.findings = [self._named(finding) for finding in shown.findings]
+        content = (shown.summary, *shown.findings)
+        if content != self._written and not (self._written and self._alone):
+            self._put(format_report(shown, self._form, self._version))
         self._written = content
-        return self._style.wanted.fails(kept)
+        return fails
+
+    def _write_baseline(self, baseline: Baseline, shown: Report) -> bool:
+        """Write the findings as known ones; return whether they still count, because that was not possible."""
+        if shown.judged:
+            try:
+                baseline.write(shown.findings, self.name_of)
+            except OSError as error:
+                print(f"gradlab doctor: --write-baseline {baseline.path}: {error.strerror}", file=sys.stderr)
+            else:
+                shown.watched += f" {number_of(len(shown.findings), 'finding')} written to {baseline.path.name}."
+                return False
+        shown.watched += f" {baseline.path.name} was not written."
+        return True
 
     def _named(self, finding: Finding) -> Finding:
-        cause = finding.cause
-        if cause is not None:
-            cause = replace(cause, file=self._name_of(cause.file))
-        return replace(finding, file=self._name_of(finding.file), cause=cause)
+        def name(file: str) -> str:
+            return self.name_of(file).removeprefix(self._here)
 
-    def _put(self, report: Report) -> None:
-        style = self._style
-        text = format_report(report, style.form, style.version)
-        if style.output is not None:
+        cause = finding.cause
+        return replace(finding, file=name(finding.file), cause=cause and replace(cause, file=name(cause.file)))
+
+    def _put(self, text: str) -> None:
+        if self._output is not None:
             try:
-                Path(style.output).write_text(text + "\n", encoding="utf-8")
+                self._output.write_text(text + "\n", encoding="utf-8")
             except OSError as error:  # the training is over, and its report is not to be lost
-                print(f"gradlab doctor: --output {style.output}: {error.strerror}", file=sys.stderr)
+                print(f"gradlab doctor: --output {self._output}: {error.strerror}", file=sys.stderr)
                 print(text, file=sys.stderr, flush=True)
         elif self._stdout is not None:  # the program still runs
-            os.write(self._stdout, f"{text}\n".encode())
+            try:
+                os.write(self._stdout, f"{text}\n".encode())
+            except BrokenPipeError:
+                _to_nowhere(self._stdout)
         else:
-            print(text if style.alone else f"\n{text}", flush=True)
+            write_stdout(f"{text}\n" if self._alone else f"\n{text}\n")
 
 
-@contextlib.contextmanager
-def _stdout_to_stderr() -> Iterator[int | None]:
-    """Send to standard error what is printed: by Python, and by what C code and child processes write to file 1.
+def write_stdout(text: str = "") -> bool:
+    """Write and flush; if the reader has gone (``| head``), return False, and what still comes goes nowhere."""
+    try:
+        print(text, end="", flush=True)
+    except BrokenPipeError:
+        _to_nowhere(sys.stdout.fileno())
+        return False
+    except ValueError:  # the program has closed it
+        return False
+    return True
 
-    Gives the file that standard output was, None if there is none.
-    """
-    with contextlib.redirect_stdout(sys.stderr):
-        try:
-            kept, there = os.dup(1), os.dup2(sys.stderr.fileno(), 1)
-        except (OSError, ValueError):  # no such files, as in a notebook
-            yield None
-            return
-        try:
-            yield kept
-        finally:
-            os.dup2(kept, there)
-            os.close(kept)
+
+def _to_nowhere(file: int) -> None:
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, file)
+    os.close(nowhere)

@@ -2,46 +2,37 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from ..finding import Report
 from ..listeners.child_processes import ChildProcesses
-from ..reports import FindingFilter
+from ..reports import FindingFilter, asked_codes
 from ..watching import watch
-from .child_reports import ChildReport, expect_report, merge_reports, read_reports, write_report
-from .child_run import FollowedProcesses, TerminatedError, WatchLimits, run_and_report, sigterm_raises
-from .entry_point import (
-    EntryPoint,
-    LocalRanks,
-    NotRunnableError,
-    find_entry_point,
-    is_launcher,
-    run_torchrun,
-    started_by_torchrun,
-    watched_command,
+from .children import (
+    ITSELF,
+    ChildReport,
+    FollowedProcesses,
+    TerminatedError,
+    WatchLimits,
+    expect_report,
+    merge_reports,
+    read_reports,
+    run_and_report,
+    sigterm_raises,
 )
-from .report_printer import ReportPrinter, ReportStyle
+from .entry_point import EntryPoint, NotRunnableError, find_entry_point
+from .report_printer import ReportPrinter, write_stdout
+from .torchrun import LocalRanks, is_launcher, local_ranks, run_torchrun, watched_command
 
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
 """Exit codes. A program that ends with an error, and no finding to explain it, could not be run."""
-
-
-@dataclass
-class Ending:
-    """How a program has ended."""
-
-    failed: bool = False
-    stopped: bool = False
-    """From outside, by Ctrl-C or SIGTERM."""
-    code: int = 0
-    """Its own exit code."""
 
 
 def run_script(
@@ -52,6 +43,7 @@ def run_script(
     form: str = "text",
     output: str | None = None,
     wanted: FindingFilter | None = None,
+    write_baseline: str | None = None,
     exit_zero: bool = False,
     version: str = "0",
     updates: int | None = None,
@@ -62,23 +54,24 @@ def run_script(
 
     form: one of FORMATS. Without ``output``, a file, the report goes to standard output; in every form but "text" it is
     alone there, and what the program and its children print goes to standard error. version: of gradlab, for SARIF.
-    The watch ends early after ``updates`` or ``seconds``. report_to: a folder for the report of this process, which is
-    one of several; then nothing is written, and the exit code is the program's own.
+    write_baseline: a file to which the findings go as known ones, and then they do not count. The watch ends early
+    after ``updates`` or ``seconds``. report_to: a folder for the report of this process, which is one of several; then
+    nothing is written, and the exit code is the program's own.
     """
-    style = ReportStyle(form, output, wanted or FindingFilter(), version)
+    printer = ReportPrinter(form, output, wanted or FindingFilter(), version, write_baseline)
     own_folder, process = None, os.getpid()
+    atexit.register(write_stdout)  # comes after what the program does at exit: Python's own flush could fail
     try:
-        ranks = LocalRanks() if report_to is None and started_by_torchrun() else None
-        if report_to is None:
-            report_to = own_folder = str(ranks.folder) if ranks else tempfile.mkdtemp(prefix="gradlab-doctor-")
-        limits = WatchLimits(Path(report_to), updates, seconds)
-        if ranks is None and own_folder and is_launcher(name, module=module):
-            code = _run_launcher(watched_command(arguments, limits), limits, style)
-        elif own_folder is None or (ranks is not None and not ranks.first):
-            own_folder = None  # another process reads it
+        ranks = local_ranks() if report_to is None else None
+        folder = ranks.folder if ranks else Path(report_to or tempfile.mkdtemp(prefix="gradlab-doctor-"))
+        limits = WatchLimits(folder, updates, seconds)
+        if report_to is not None or (ranks and not ranks.first):  # another process reads it
             return _run_for_others(find_entry_point(name, module=module), arguments, limits)
+        own_folder = folder
+        if ranks is None and is_launcher(name, module=module):
+            code = _run_launcher(watched_command(arguments, limits), limits, printer)
         else:
-            code = _run_and_print(find_entry_point(name, module=module), arguments, limits, style, ranks)
+            code = _run_and_print(find_entry_point(name, module=module), arguments, limits, printer, ranks)
     except NotRunnableError as error:
         print(f"gradlab doctor: {error}", file=sys.stderr)
         return NOT_RUN
@@ -96,106 +89,96 @@ def _run_for_others(program: EntryPoint, arguments: Sequence[str], limits: Watch
     try:
         run_and_report(lambda: program.run(arguments), ProgramWatch(limits), path, name)
     except Exception as error:
-        if not program.tells_errors:
-            _print_own_part(error, program)
+        _tell(error, program)
         return 1
     return 0
 
 
-def _run_launcher(command: Sequence[str], limits: WatchLimits, style: ReportStyle) -> int:
+def _run_launcher(command: Sequence[str], limits: WatchLimits, printer: ReportPrinter) -> int:
     """Run torchrun and print what its ranks report."""
-    ending = Ending()
-    printer = ReportPrinter(style)
-    with printer, sigterm_raises():
+    code: int | None
+    with printer.keeping_stdout(), sigterm_raises():
         try:
-            ending.code = run_torchrun(command)
-            ending.failed = ending.code != 0
+            code = run_torchrun(command)
         except (KeyboardInterrupt, TerminatedError):
-            ending.stopped = True
+            code = None
     children, lost = read_reports(limits.folder)
     nothing = Report([], "No process of torchrun got as far as training.", judged=False)
-    return _print_last(printer, merge_reports(children, lost) if children else nothing, ending)
+    return _print_last(printer, merge_reports(children, lost) if children else nothing, code)
 
 
 def _run_and_print(
-    program: EntryPoint, arguments: Sequence[str], limits: WatchLimits, style: ReportStyle, ranks: LocalRanks | None
+    program: EntryPoint, arguments: Sequence[str], limits: WatchLimits, printer: ReportPrinter, ranks: LocalRanks | None
 ) -> int:
     """Run a program and print what it, and the processes that it has started, report."""
     process = os.getpid()
-    printer = ReportPrinter(style, program.name_of)
-    with printer:
-        report = ProgramWatch(limits, on_enough=None if ranks else lambda early: printer.write(early))
+    printer.name_of = program.name_of
+    with printer.keeping_stdout():
+        report = ProgramWatch(limits, on_enough=printer.write if ranks is None else None)
         with sigterm_raises():
-            ending = _run(program, arguments, report)
+            code = _run(program, arguments, report)
         if os.getpid() != process:  # a child that the program has forked, and that has come to its end
-            raise SystemExit(ending.code)
-        report.processes.finish(patient=not ending.stopped)
-    if ranks is not None:
-        report.write(limits.folder / f"rank-{ranks.rank}", f"rank {ranks.rank}")
-        ranks.wait(patient=not ending.stopped)
+            raise SystemExit(code)
+        report.processes.finish(patient=code is not None)
+        if ranks is not None:
+            ranks.wait(patient=code is not None)
+    name = ITSELF if ranks is None else f"rank {ranks.rank}"
     children, lost = read_reports(limits.folder)
-    if ranks is None and report.trained:
-        children.insert(0, report.as_child("the program itself" if children else ""))
-    whole = merge_reports(children, lost) if any(child.trained for child in children) else report
-    return _print_last(printer, whole, ending)
+    children.insert(0, ChildReport(name, report, report.trained, report.rank_norms))
+    return _print_last(printer, merge_reports(children, lost), code)
 
 
-def _print_last(printer: ReportPrinter, report: Report, ending: Ending) -> int:
-    if printer.write(report, f" The program ended with exit code {ending.code}." if ending.code else ""):
+def _print_last(printer: ReportPrinter, report: Report, code: int | None) -> int:
+    """Print the report of a program that has ended with this exit code, None if it was ended from outside."""
+    if printer.write(report, f" The program ended with exit code {code}." if code else ""):
         return FINDINGS
-    return NOT_RUN if ending.failed or not report.judged else CLEAN
+    return NOT_RUN if code or not report.judged else CLEAN
 
 
-def _run(program: EntryPoint, arguments: Sequence[str], report: ProgramWatch) -> Ending:
-    """Run it under watch; return how it ended."""
+def _run(program: EntryPoint, arguments: Sequence[str], report: ProgramWatch) -> int | None:
+    """Run it under watch; return its exit code, None if it was ended from outside: Ctrl-C, SIGTERM, ``| head``."""
     argv, path = [*sys.argv], [*sys.path]
     try:
         with report:
             program.run(arguments)
-    except KeyboardInterrupt:
-        print("gradlab doctor: the script was interrupted", file=sys.stderr)
-        return Ending(stopped=True)
-    except TerminatedError:
-        print("gradlab doctor: the script was ended by SIGTERM", file=sys.stderr)
-        return Ending(stopped=True)
+    except (KeyboardInterrupt, TerminatedError) as error:
+        how = "ended by SIGTERM" if isinstance(error, TerminatedError) else "interrupted"
+        print(f"gradlab doctor: the script was {how}", file=sys.stderr)
+        return None
     except SystemExit as error:
         if isinstance(error.code, str):
             print(error.code, file=sys.stderr)
-        code = error.code if isinstance(error.code, int) else int(error.code is not None)
-        return Ending(failed=code != 0, code=code)
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
     except BaseException as error:
-        if not program.tells_errors:
-            _print_own_part(error, program)
-        return Ending(failed=True)  # its traceback says enough
+        return 1 if _tell(error, program) else None
     finally:
         sys.argv[:], sys.path[:] = argv, path
-    return Ending()
+    return 0
 
 
-def _print_own_part(error: BaseException, program: EntryPoint) -> None:
-    """Print the traceback from the program on: the frames above it are ours and say nothing to its author."""
+def _tell(error: BaseException, program: EntryPoint) -> bool:
+    """Print the traceback from the program on: the frames above it are ours and say nothing to its author.
+
+    Returns False, and prints nothing, if only the reader of standard output has gone.
+    """
+    if isinstance(error, BrokenPipeError) and not write_stdout("\n"):
+        return False
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != str(program.path):
         trace = trace.tb_next
-    traceback.print_exception(type(error), error, trace, file=sys.stderr)
+    if not program.tells_errors:
+        traceback.print_exception(type(error), error, trace, file=sys.stderr)
+    return True
 
 
 class ProgramWatch(watch):
-    """A watch that follows processes."""
+    """A watch that follows processes, and reports all codes: what counts is judged where they are printed."""
 
     def __init__(self, limits: WatchLimits, on_enough: Callable[[Report], object] | None = None) -> None:
         """``on_enough(report)`` is called when the watch has ended early."""
-        super().__init__(updates=limits.updates, seconds=limits.seconds)
+        super().__init__(updates=limits.updates, seconds=limits.seconds, also=asked_codes())
         self._on_enough = on_enough
         self.processes = FollowedProcesses(limits, self._leave)
-
-    def write(self, path: Path, name: str) -> None:
-        """Write the report for another process to read."""
-        write_report(path, self.as_child(name))
-
-    def as_child(self, name: str) -> ChildReport:
-        """Return the report as one of several."""
-        return ChildReport(name, self, self.trained, self.rank_norms)
 
     def _listen_to_children(self) -> ChildProcesses:
         return ChildProcesses(self.processes.follow)

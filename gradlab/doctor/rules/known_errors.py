@@ -19,7 +19,7 @@ from ..source.syntax import at, function_around, only, reworded, source_line
 from ..source.wiring import frozen_by
 from .base import Rule, RuleContext
 from .clipping import Clipping
-from .scaling import Scaling, missing_update
+from .scaling import NEVER_SCALED, Scaling, missing_update
 from .scheduling import Scheduling
 from .stepping import EmptyStep
 
@@ -225,7 +225,7 @@ TABLE: tuple[tuple[str, Code, Callable[[Crash], Place | None]], ...] = (
     ("step() has already been called since the last update()", _NO_UPDATE, _second_scaler_step),
     ("unscale_() is being called after step()", _NO_UPDATE, _second_scaler_step),
     ("unscale_() has already been called", _UNSCALE_TWICE, _here),
-    ("_scale is None", Scaling.NEVER_SCALED, _unscaled_loss),
+    ("_scale is None", NEVER_SCALED, _unscaled_loss),
     (_NO_INF_CHECKS, EmptyStep.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP, _cleared),
     (_NO_INF_CHECKS, _NOT_REACHED, _nowhere),
     ("The specified number of total steps is", _SCHEDULE_OVER, _here),

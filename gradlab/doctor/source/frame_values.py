@@ -1,4 +1,4 @@
-"""The values that expressions have in a function that is still running, found without calling any of the learner's functions."""
+"""The values that expressions have in a function that is still running; none of the learner's functions is called."""
 
 from __future__ import annotations
 

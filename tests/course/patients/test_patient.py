@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import gzip
 import json
 import re
@@ -14,6 +15,10 @@ import torch
 
 from gradlab.course import Patient, patient_card
 from gradlab.course.patients.case import patient_case
+from gradlab.course.patients.patient_drawings import draw_card
+from gradlab.course.patients.patient_words import fix_words
+from gradlab.doctor.finding import Cause, Finding
+from gradlab.drawing import CodeText
 from gradlab.formatting import short
 
 
@@ -94,7 +99,7 @@ for _ in range(10):
     patient = Patient(text)
     assert "optimizer.zero_grad()" not in json.dumps(shown(patient))
     (frame,) = patient.handle({"do": "reveal"})["frames"]
-    assert "Line 4: optimizer.zero_grad()" in frame["alarm"]  # the line to edit; the step of line 5 shows it
+    assert "line 4: optimizer.zero_grad()" in frame["alarm"].lower()  # the line to edit; the step of line 5 shows it
     w, parts = 0.0, []  # of a quadratic the shares can be worked out by hand
     for _ in range(5):
         parts.append(2 * (w - 1))
@@ -122,6 +127,38 @@ def test_words_and_pictures_show_the_same_numbers() -> None:
 
 
 HEALTHY = "three-mistakes"
+LOOP = "for x, y in batches:\n    loss = loss_fn(model(x), y)\n    loss.backward()\n    optimizer.step()"
+
+
+@pytest.mark.parametrize(
+    ("insert", "marked", "told"),
+    [
+        ("", "edit here", "Line 3: fix()"),
+        ("above", "insert above", "Insert above line 3: fix()"),
+        ("below", "insert below", "Insert below line 3: fix()"),
+    ],
+)
+def test_a_missing_line_is_told_apart_from_words_to_change(insert: str, marked: str, told: str) -> None:
+    cause = Cause("<loop 1>", 3, insert=insert)
+    finding = Finding("x", "error", "It is.", "seen", "<loop 1>", 4, "fix()", "", cause, fix_is_line=True)
+    card = draw_card(LOOP, 3, [finding], [], 430)
+    assert marked in card.texts()
+    code = card.find("fix 0 0")
+    assert isinstance(code, CodeText)
+    assert code.text == "fix()"
+    assert fix_words(finding) == told
+    elsewhere = dataclasses.replace(finding, cause=dataclasses.replace(cause, file="other.py"))
+    assert fix_words(elsewhere) == "Line 4: fix()"  # the place is not in this loop
+
+
+def test_a_fix_in_words_is_not_drawn_as_code() -> None:
+    words = "Take one of the two step() calls out, so that each batch is applied once, and leave the other as it is."
+    finding = Finding("x", "error", "It is.", "seen", "<loop 1>", 4, words, "")
+    marks = [mark for mark in draw_card(LOOP, 4, [finding], [], 300).marks if mark.id.startswith("fix 0 ")]
+    assert not any(isinstance(mark, CodeText) for mark in marks)
+    assert " ".join(mark.text for mark in marks) == words
+
+
 ARROWS = {"the-swinging-loss": 1, "four-times-the-work": 2}
 """Panels of arrows in a still: where something is stale, and where the cured loop holds more batches."""
 
@@ -137,7 +174,7 @@ def test_the_still_holds_the_card_and_both_curves_and_says_what_the_live_view_sa
     else:
         finding = patient.outcome().wrong[0]
         written = " ".join(card.texts())
-        assert ("insert above" if "# before " in finding.fix else "edit here") in card.texts()
+        assert (f"insert {finding.cause.insert}" if finding.cause.insert else "edit here") in card.texts()
         assert card.find(f"line {view.wrong}").fill.startswith("wrong")
         assert all(word in written for word in ("Fix:", *finding.fix.split()))
     loss = next(panel for panel in panels if panel.title == "loss")

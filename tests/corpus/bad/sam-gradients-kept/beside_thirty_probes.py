@@ -1,4 +1,4 @@
-# Thirty linear probes are trained first, each by an optimizer of its own; then SAM trains a net and keeps its gradients.
+# Thirty linear probes are trained first, each by its own optimizer; then SAM trains a net and keeps its gradients.
 # source: davda54/sam example/train.py, with zero_grad=False in the first step put in
 # expect: sam-gradients-kept
 import torch
