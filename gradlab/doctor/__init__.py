@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .programs.script import run_script as run_script
     from .reports import FindingFilter as FindingFilter
     from .reports import read_settings as read_settings
-    from .rule_runner import LiveDoctor as LiveDoctor
+    from .rules.runner import LiveDoctor as LiveDoctor
     from .watching import watch as watch
 
 load_lazily(__name__)

@@ -9,11 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from .finding import NO_SITE as NO_SITE
 from .finding import Cause, Edit
+from .finding import Site as Site
 
-Site = tuple[str, int]
-"""File and line of the learner's code."""
-NO_SITE: Site = ("", 0)
 MANUAL_UPDATE = 1_000_000
 """Stands for an optimizer where the learner's own lines move the weights."""
 

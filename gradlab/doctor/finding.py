@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ..formatting import lesson_words, link_html, number_of
+from ..formatting import lesson_words, link_html, number_of, png_img
 
 if TYPE_CHECKING:
+    from ..drawing import Drawing
     from ..scenes import BatchHistory
-    from .training_picture import TrainingPicture
+
+Site = tuple[str, int]
+"""File and line of the learner's code."""
+NO_SITE: Site = ("", 0)
 
 Severity = Literal["error", "warning", "hint"]
 """error: proven from what happened. warning: very likely a mistake. hint: worth a look, and perhaps meant so."""
@@ -167,8 +171,6 @@ class Report:
 
     def show(self) -> TrainingPicture:
         """Return a picture of the training: which batches in ``.grad`` were fresh or stale at each step."""
-        from .training_picture import TrainingPicture
-
         return TrainingPicture(self.history)
 
     def __repr__(self) -> str:
@@ -218,3 +220,43 @@ def short_path(file: str) -> str:
         return str(Path(file).resolve().relative_to(Path.cwd()))
     except ValueError:
         return file
+
+
+_MOST_DRAWN = 4  # optimizers
+_WIDE = 720  # CSS pixels
+
+
+class TrainingPicture:
+    """Fresh and stale batches over a training, a panel for each optimizer; a notebook shows it."""
+
+    def __init__(self, history: Sequence[BatchHistory]) -> None:
+        """Draw the first four optimizers."""
+        from ..drawing import draw_batch_history  # matplotlib, at last
+
+        self.drawings: list[Drawing] = [draw_batch_history(one) for one in history[:_MOST_DRAWN]]
+        more = len(history) - len(self.drawings)
+        words = [drawing.words for drawing in self.drawings] or ["No optimizer took a step while it was watched."]
+        if more > 0:
+            words.append(f"{more} more optimizer{' is' if more == 1 else 's are'} not drawn.")
+        self.text = " ".join(words)
+        """The picture in words."""
+
+    def png(self) -> bytes:
+        """Return the picture as a PNG, on white paper."""
+        from ..drawing import to_png
+
+        return to_png(self.drawings, columns=1)
+
+    def svg(self) -> str:
+        """Return the picture as SVG, on white paper."""
+        from ..drawing import to_svg
+
+        return to_svg(self.drawings, columns=1)
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
+        if not self.drawings:
+            return {"text/plain": self.text}
+        return {"text/plain": self.text, "text/html": png_img(self.png(), self.text, _WIDE)}

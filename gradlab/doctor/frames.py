@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from .._frames import Owner, code_owner, user_frame
-from .events import NO_SITE, Site
+from .finding import NO_SITE, Site
 
 _MOST_FRAMES = 80
 _HERE = str(Path(__file__).parent)

@@ -6,7 +6,6 @@ https://docs.github.com/actions/reference/workflows-and-actions/workflow-command
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import tomllib
@@ -40,6 +39,8 @@ class FindingFilter:
 
     def __post_init__(self) -> None:
         """Raise ValueError for a code or a severity that there is not, and for a baseline that cannot be read."""
+        from .rules import check_code  # torch, at last
+
         for name in ("select", "ignore"):
             for code in getattr(self, name):
                 check_code(code, name)
@@ -66,7 +67,9 @@ class FindingFilter:
         return gone
 
     def _asks_for(self, code: str) -> bool:
-        return code not in self.ignore and (code in self.select if self.select else code not in asked_codes())
+        from .rules import ASKED_CODES
+
+        return code not in self.ignore and (code in self.select if self.select else code not in ASKED_CODES)
 
     def fails(self, findings: Sequence[Finding]) -> bool:
         """Is one of the findings grave enough?"""
@@ -79,29 +82,6 @@ def _ignored_by_comment(finding: Finding) -> bool:
     places = {(place.file, place.line) for place in (finding, finding.cause) if place is not None and place.line}
     comments = [comment for place in places if (comment := _COMMENT.search(source_line(place)))]
     return any(finding.code == code.strip() for comment in comments for code in comment[1].split(","))
-
-
-def check_code(code: str, where: str) -> None:
-    """Raise ValueError, with the nearest code, if there is no such code."""
-    known = sorted(known_codes())
-    if code not in known:
-        near = difflib.get_close_matches(code, known, 1)
-        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
-        raise ValueError(f"{where}: there is no code {code!r}{hint}")
-
-
-def known_codes() -> set[str]:
-    """Return the names of all codes."""
-    from .rules import RULES
-
-    return {code.name for rule in RULES for code in rule.codes}
-
-
-def asked_codes() -> set[str]:
-    """Return the names of the codes that are reported only where they are asked for."""
-    from .rules import RULES
-
-    return {code.name for rule in RULES for code in rule.codes if code.asked}
 
 
 def read_settings(beside: Path) -> dict[str, Any]:

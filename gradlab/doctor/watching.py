@@ -23,9 +23,9 @@ from .listeners.child_processes import ChildProcesses
 from .listeners.event_log import EventLog
 from .listeners.monkeypatch import Below, Listener, MonkeyPatches
 from .listeners.threads import OtherThreads
-from .reports import check_code
-from .rule_runner import RuleRunner
+from .rules import check_code
 from .rules.known_errors import KnownErrors
+from .rules.runner import RuleRunner
 
 _MOST_NAMED = 4  # optimizers
 _COMPILED = (

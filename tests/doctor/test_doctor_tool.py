@@ -15,8 +15,8 @@ from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, FORGETS, HEALTHY, NOT
 
 import gradlab
 from gradlab.doctor import watch
-from gradlab.doctor.reports import FORMATS, FindingFilter, known_codes, read_settings
-from gradlab.doctor.rules import RULES
+from gradlab.doctor.reports import FORMATS, FindingFilter, read_settings
+from gradlab.doctor.rules import KNOWN_CODES, RULES
 
 
 def test_what_a_child_prints_does_not_spoil_the_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -318,7 +318,7 @@ def test_a_broken_pipe_of_the_programs_own_is_an_error(folder: Path, capfd: pyte
 
 
 def test_an_unknown_code_is_refused() -> None:
-    assert FORGETS in known_codes()
+    assert FORGETS in KNOWN_CODES
     with pytest.raises(ValueError, match="ignore: there is no code 'nothing-like-it'"):
         FindingFilter(ignore=("nothing-like-it",))
 

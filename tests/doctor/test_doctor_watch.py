@@ -28,7 +28,7 @@ from watched_loops import LOOPS, batch, build
 
 from gradlab.doctor import watch
 from gradlab.doctor.listeners.torch_listener import TorchListener
-from gradlab.doctor.rule_runner import RuleRunner
+from gradlab.doctor.rules.runner import RuleRunner
 
 
 def kinds(*roots: type) -> set[type]:

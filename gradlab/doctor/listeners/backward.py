@@ -211,7 +211,7 @@ class BackwardListener(Listener):
         if number in (1, 2, 8) or not number % 512:  # parameters that no module and no optimizer has told of
             leaves = autograd_graph.leaves(node)
             log.index.bits(leaf for leaf, _ in leaves if isinstance(leaf, nn.Parameter) or not log.optimizers)
-            log.models.note_depths(node)
+            log.models.note_depths(leaves)
             log.find_names(sys._getframe(4), params=log.index.known_bits(leaf for leaf, _ in leaves))
             if not log.optimizers:
                 log.index.weights_changed()  # what was found just now is compared from here on

@@ -13,13 +13,10 @@ from dataclasses import fields, replace
 from itertools import pairwise
 from math import isfinite
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ..events import Added, Backward, Clear, Clip, Event, Forward, Step
 from ..frames import call_stack
-
-if TYPE_CHECKING:
-    from .event_log import EventLog
 
 _SETTLED = 64  # updates in a row that were each followed by the same one as the time before
 _LONGEST = 8  # updates of a cycle
@@ -50,7 +47,8 @@ class Judge(Protocol):
 class SteadyLoop:
     """Finds out that a loop repeats itself, and compares from then on."""
 
-    def __init__(self, log: EventLog, judge: Judge) -> None:
+    def __init__(self, log: Any, judge: Judge) -> None:
+        """``log`` is the EventLog that has this."""
         self._log, self._judge = log, judge
         self.active = self.on = False
         """Is it to be asked whether what happens is the same, and is all the same until now?"""

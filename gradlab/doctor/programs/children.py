@@ -213,10 +213,10 @@ class _WatchedRun:
             if "torch" not in sys.modules:
                 expect_no_report(self.path)
             return
-        from ..reports import asked_codes
+        from ..rules import ASKED_CODES
         from ..watching import watch
 
-        report = watch(updates=self.limits.updates, seconds=self.limits.seconds, also=asked_codes())
+        report = watch(updates=self.limits.updates, seconds=self.limits.seconds, also=ASKED_CODES)
         run_and_report(self.process.run, report, self.path, self.name)
 
 

@@ -6,6 +6,7 @@ Every subclass of Rule that has codes, in a file of this folder, is a rule: ther
 
 from __future__ import annotations
 
+import difflib
 from importlib import import_module
 from pkgutil import iter_modules
 
@@ -27,4 +28,18 @@ def _rules() -> tuple[type[Rule], ...]:
 RULES = _rules()
 """All rules, in the order in which they are asked."""
 
-__all__ = ["RULES", "Rule", "RuleContext"]
+KNOWN_CODES = frozenset(code.name for rule in RULES for code in rule.codes)
+ASKED_CODES = frozenset(code.name for rule in RULES for code in rule.codes if code.asked)
+"""Those that are reported only where they are asked for."""
+
+
+def check_code(code: str, where: str) -> None:
+    """Raise ValueError, with the nearest code, if there is no such code."""
+    if code not in KNOWN_CODES:
+        known = sorted(KNOWN_CODES)
+        near = difflib.get_close_matches(code, known, 1)
+        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
+        raise ValueError(f"{where}: there is no code {code!r}{hint}")
+
+
+__all__ = ["ASKED_CODES", "KNOWN_CODES", "RULES", "Rule", "RuleContext", "check_code"]

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import weakref
-from typing import Any
 
 from torch import Tensor, nn
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ... import _torch
 from ..events import Site, bit_positions
-from ..graphs import autograd_graph
 from .param_index import ParamIndex
 
 _MOST = 500  # models, some of them long gone
@@ -95,9 +93,9 @@ class ModuleIndex:
                 return site
         return None
 
-    def note_depths(self, node: Any) -> None:
+    def note_depths(self, leaves: list[tuple[Tensor, int]]) -> None:
         """Note how far from the loss the parameters are."""
-        for leaf, distance in autograd_graph.leaves(node):
+        for leaf, distance in leaves:
             if bit := self._index.known_bits([leaf]):
                 self.order[bit.bit_length() - 1] = distance
 

@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
-from .events import Event
-from .finding import SEVERITIES, Finding
-from .listeners.torch_listener import TorchListener
-from .reports import asked_codes
-from .rules import RULES, RuleContext
-from .rules.base import HEARD
-from .rules.step_history import StepHistory
-from .state.grad_state import GradState
+from ..events import Event
+from ..finding import SEVERITIES, Finding
+from ..listeners.torch_listener import TorchListener
+from ..state.grad_state import GradState
+from .base import HEARD, RuleContext
+from .step_history import StepHistory
 
 
 class RuleRunner:
     """Follows a loop with all rules."""
 
     def __init__(self) -> None:
+        from . import RULES  # which imports this module, too
+
         self.listener = TorchListener(self)
         self.context = RuleContext(self.listener.log)
         self.history = StepHistory(self.context)
@@ -57,7 +57,9 @@ class RuleRunner:
 
         Codes that have to be asked for are left out but for those of ``also``.
         """
-        left_out = asked_codes().difference(also)
+        from . import ASKED_CODES
+
+        left_out = ASKED_CODES.difference(also)
         found = [finding for finding in self.context.findings.values() if finding.code not in left_out]
         return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 
