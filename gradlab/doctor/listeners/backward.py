@@ -22,19 +22,17 @@ _MOST_CALL_PATHS = 512
 _MOST_INPUT_CHECKS = 256  # backward passes: until then, graphs are looked through for inputs
 _VALUE_CHECKS = 12  # how often gradients that were there when a backward began are looked at
 _VALUE_CHECKS_AFTER = 24  # and those that a backward has left: twice as many, for windows of two or more
-_ALL_LOOKED_AT = 64  # passes of a call path; afterwards its loss is taken for a mean, and its roots kept, now and then
 
 
 class _CallPath:
     """What is known of the passes that come from one line, called in one way."""
 
-    __slots__ = ("began_at", "count", "input_checks", "inputs", "mean", "weighted")
+    __slots__ = ("began_at", "checks", "inputs")
 
     def __init__(self) -> None:
-        self.count = self.input_checks = self.inputs = 0
+        self.checks = self.inputs = 0
         self.began_at = -1
         """Autograd's number when its last pass began."""
-        self.mean = self.weighted = False
 
 
 class BackwardListener(Listener):
@@ -170,7 +168,6 @@ class BackwardListener(Listener):
             if len(self._call_paths) >= _MOST_CALL_PATHS:
                 self._call_paths.clear()
             known = self._call_paths[path] = _CallPath()
-        known.count += 1
         backward.previous, known.began_at = known.began_at, _torch.sequence_number()
         if log.weight_marks.looks:
             backward.moved = log.weight_marks.moved(inside=bool(present & index.with_new_grad))
@@ -178,10 +175,8 @@ class BackwardListener(Listener):
         if root is not None and (node := root.grad_fn) is not None:
             kind = root.device.type
             backward.autocast = autograd_graph.has_autocast(kind) and torch.is_autocast_enabled(kind)
-            if known.count <= _ALL_LOOKED_AT or not known.count % 8:
-                known.mean = len(outputs) == 1 and autograd_graph.mean(node)
-                known.weighted = autograd_graph.weighted(node)
-            backward.mean, backward.weighted = known.mean, known.weighted
+            backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
+            backward.weighted = autograd_graph.weighted(node)
             backward.scaled = log.scaling.used and autograd_graph.scaled(node)
             self._watcher.look(backward, root, node, sys._getframe(2))
             passes.compiled = self._watcher.compiled
@@ -215,8 +210,8 @@ class BackwardListener(Listener):
             log.find_names(sys._getframe(4), params=log.index.known_bits(leaf for leaf, _ in leaves))
             if not log.optimizers:
                 log.index.weights_changed()  # what was found just now is compared from here on
-        if log.optimizers and number <= _MOST_INPUT_CHECKS and known.input_checks < 3:
-            known.input_checks += 1
+        if log.optimizers and number <= _MOST_INPUT_CHECKS and known.checks < 3:
+            known.checks += 1
             known.inputs = sum(
                 not isinstance(leaf, nn.Parameter) and not log.index.known_bits([leaf])
                 for leaf, _ in autograd_graph.leaves(node)
@@ -230,5 +225,4 @@ class BackwardListener(Listener):
             backward.alive = max(self._losses.alive(number), log.passes.outputs.alive(number))
             if backward.alive >= 6:
                 backward.holder = find_graph_holder(sys._getframe(4), number)
-        if known.count <= _ALL_LOOKED_AT or not number % autograd_graph.LOOK_EVERY:
-            self._losses.add(node, number)
+        self._losses.add(node, number)

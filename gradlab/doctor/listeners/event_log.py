@@ -22,7 +22,7 @@ from ..state.optimizer_index import OptimizerIndex, WatchedOptimizer
 from ..state.param_index import ParamIndex, fetch_norms
 from ..state.weight_marks import WeightMarks
 from .names import VariableNames
-from .steady import MOST_EVENTS, Judge, SteadyLoop
+from .steady import MOST_EVENTS, EventReader, SteadyLoop
 from .threads import WatchedThread
 
 _FIRST_FLUSH, _FLUSH = 24, 512
@@ -63,7 +63,7 @@ class Passes:
 
 
 @dataclass
-class Scaling:
+class ScalingState:
     """What scalers do."""
 
     inside: int = 0
@@ -79,7 +79,7 @@ class Scaling:
 class EventLog:
     """Keeps the watched parameters, models and optimizers, and hands events on in batches."""
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: EventReader) -> None:
         """``judge`` takes the events, in order, some hundred at a time."""
         self._judge, self._flush_at = judge, _FIRST_FLUSH
         self.events: list[Event] = []
@@ -95,7 +95,7 @@ class EventLog:
         """Line from which something happened -> the lines that led there when it happened first, itself included."""
         self.thread = WatchedThread()
         self.steady = SteadyLoop(self, judge)
-        self.passes, self.scaling = Passes(), Scaling()
+        self.passes, self.scaling = Passes(), ScalingState()
         self.stepping: list[Step] = []
         """The steps that run, the innermost last."""
         self.steps = 0

@@ -17,12 +17,10 @@ from torch.utils.weak import WeakIdKeyDictionary
 from ..._frames import Owner, code_owner, user_frame
 from ..events import NO_SITE, Forward, Mode
 from ..frames import call_site, outside_constructors, outside_doctor
-from ..graphs.autograd_graph import LOOK_EVERY
 from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
 
 _SMALL = 1_000_000  # elements
-_ALL_KEPT = 256  # calls whose outputs are kept in mind; afterwards some of them
 _COMPILED = str(Path(torch.__file__).parent / "_dynamo" / "eval_frame.py")
 
 
@@ -33,7 +31,6 @@ class ModuleListener(Listener):
         """Start outside of any module."""
         super().__init__(log)
         self._inside = False
-        self._calls = 0
         self._serials: WeakIdKeyDictionary = WeakIdKeyDictionary()
         self._serial_count = 0
 
@@ -68,9 +65,7 @@ class ModuleListener(Listener):
                 # where something has gone back through a graph inside, forward() itself needs gradients
                 if forward is not None and forward.grad and not forward.training and uses == passes.unused_graphs.uses:
                     self._evaluated(forward, result)
-                self._calls += 1
-                some = self._calls <= _ALL_KEPT or not self._calls % LOOK_EVERY
-                if some and isinstance(result, Tensor) and result.grad_fn is not None:
+                if isinstance(result, Tensor) and result.grad_fn is not None:
                     passes.outputs.add(result.grad_fn, passes.count)
                 return result
             finally:

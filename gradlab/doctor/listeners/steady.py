@@ -31,7 +31,7 @@ _DIFFERS = {"number", "previous", "backward", "loss"}
 _FILLED_IN = {"nonzero", "added", "zeros", "used", "used_at", "wiped", "offered", "during", "groups"}
 
 
-class Judge(Protocol):
+class EventReader(Protocol):
     """What reads the events."""
 
     def take(self, events: list[Event]) -> None:
@@ -47,7 +47,7 @@ class Judge(Protocol):
 class SteadyLoop:
     """Finds out that a loop repeats itself, and compares from then on."""
 
-    def __init__(self, log: Any, judge: Judge) -> None:
+    def __init__(self, log: Any, judge: EventReader) -> None:
         """``log`` is the EventLog that has this."""
         self._log, self._judge = log, judge
         self.active = self.on = False

@@ -11,13 +11,13 @@ from .modules import ModuleListener
 from .monkeypatch import Listener, MonkeyPatches, never_raises
 from .optimizers import OptimizerListener
 from .scaling import ScalerListener, SchedulerListener
-from .steady import Judge
+from .steady import EventReader
 
 
 class TorchListener:
     """All listeners on one log; ``start()`` and ``stop()`` replace PyTorch's names and put them back."""
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: EventReader) -> None:
         """``judge`` takes the events, in order, some hundred at a time."""
         log = self.log = EventLog(judge)
         self._listeners: list[Listener] = [
