@@ -203,7 +203,7 @@ def test_a_card_is_the_still_without_controls() -> None:
     card = patient_card("killed-at-night")
     data, about = card._repr_mimebundle_()
     assert set(data) == {"image/png", "text/plain"}
-    assert "total += loss.item()" in about["image/png"]["alt"]
+    assert "total += loss.detach()" in about["image/png"]["alt"]
     assert repr(card).splitlines()[0] == "Killed at night: a patient"
     assert repr(card).endswith(about["image/png"]["alt"])
     assert card._repr_mimebundle_() == (data, about)

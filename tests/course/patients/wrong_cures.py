@@ -74,7 +74,7 @@ WRONG: dict[str, dict[str, tuple[str, ...]]] = {
         "total left out": ("mean", "    total += loss\n => "),
         "the last loss alone": ("`mean_loss` is", "    total += loss\n =>     total = loss.item()\n"),
         "in a list": (
-            "kept alive",
+            "keeps the graphs",
             "total = build(), 0 => total = build(), []",
             "total += loss => total.append(loss)",
             "= total / => = sum(total) /",
