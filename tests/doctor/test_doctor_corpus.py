@@ -23,6 +23,7 @@ from sampling import every
 
 from gradlab.__main__ import main
 from gradlab.doctor import Finding, Report, watch
+from gradlab.doctor.rules import ASKED_CODES
 from gradlab.doctor.source.syntax import edited
 
 LOOPS = Path(__file__).parents[1] / "corpus"
@@ -117,7 +118,7 @@ def watched(path: Path, fresh: pytest.MonkeyPatch) -> tuple[Report, BaseExceptio
     fresh.setattr(sys, "argv", [str(path)])
     fresh.syspath_prepend(str(path.parent))
     ended: BaseException | None = None
-    report = watch()
+    report = watch(also=ASKED_CODES & {path.parent.name})
     try:
         with report:
             runpy.run_path(str(path), run_name="__main__")
@@ -177,7 +178,7 @@ def test_a_broken_loop_gets_its_code_at_its_line_and_nothing_else(path, fresh, t
         assert place in right, report.text
     if finding.fix_is_line:
         fresh.undo()
-        after, ended = watched(mended(path, finding, tmp_path / path.stem), fresh)
+        after, ended = watched(mended(path, finding, tmp_path / code), fresh)
         stays = header(path, "fix").startswith("stays")  # a known gap: when the finding goes, the header goes
         assert (code in after.codes) == stays, after.text
         assert stays or (ended is None and set(after.codes) <= set(report.codes)), after.text
