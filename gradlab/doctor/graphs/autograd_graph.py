@@ -18,6 +18,7 @@ from ..events import Site
 
 _MOST_NODES = 20_000
 _MOST_ROOTS = 512
+_MOST_OLD = 200  # nodes
 _LAST = 2**64 - 1
 LOOK_EVERY = 4  # backward passes between two looks at what is alive
 _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
@@ -54,13 +55,25 @@ class Roots:
         self._tokens.append(weakref.ref(token))
 
 
-def old_batches(node: Any, now: int) -> set[int]:
+def old_batches(root: Any, now: int, *, through: bool) -> set[int]:
     """Return when the losses and outputs were made that a graph reaches near its root, from before the last two passes.
 
-    Each time is a number of backward passes.
+    Each time is a number of backward passes. ``through``: go on behind these, along a state that came from others? Else
+    the outputs that a loss was made of do not count beside it.
     """
-    tokens = [one.metadata[_ROOT] for one in nodes(node, most=200) if _ROOT in one.metadata]
-    return {token.born for token in tokens if token.born < now - 2}
+    waiting, seen = deque([root]), set[Any]()
+    found: set[int] = set()
+    while waiting and len(seen) < _MOST_OLD:
+        node = waiting.popleft()
+        if node in seen:
+            continue
+        seen.add(node)
+        token = node.metadata.get(_ROOT)
+        if old := token is not None and token.born < now - 2:
+            found.add(token.born)
+        if through or not old:
+            waiting.extend(following for following, _ in node.next_functions if following is not None)
+    return found
 
 
 def mark_scaled(tensor: Tensor) -> None:

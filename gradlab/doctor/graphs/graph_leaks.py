@@ -28,12 +28,13 @@ def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
     state: GraphHolder | None = None
     for one in (chain := call_chain(frame)):
         file, at = one.f_code.co_filename, one.f_lineno
-        for name, batches in _keeping(variables(one), now):
+        for name, value, batches in _keeping(variables(one), now):
             if line := adding_line(file, name, at):
                 tensors = _tensors(chain, (file, line))
                 return GraphHolder(name, (file, line), batches, carried=False, tensors=tensors)
             if state is None and (line := carrying_line(file, name, at)):
-                state = GraphHolder(name, (file, line), batches, carried=True)
+                reached = len(_batches_in(value, now, through=True))
+                state = GraphHolder(name, (file, line), reached, carried=True)
     return state
 
 
@@ -46,15 +47,15 @@ def _tensors(chain: list[FrameType], site: Site) -> frozenset[str]:
     return frozenset()
 
 
-def _keeping(values: dict[str, Any], now: int) -> Iterator[tuple[str, int]]:
+def _keeping(values: dict[str, Any], now: int) -> Iterator[tuple[str, Any, int]]:
     """Yield variables, and attributes of objects in them, with the number of earlier batches whose graphs they hold."""
     for name, value in values.items():
         if batches := _batches_in(value, now):
-            yield name, len(batches)
+            yield name, value, len(batches)
         elif hasattr(value, "__dict__") and not isinstance(value, (Tensor, type)) and _own(value):
             for attribute, part in list(vars(value).items()):
                 if batches := _batches_in(part, now):
-                    yield f"{name}.{attribute}", len(batches)
+                    yield f"{name}.{attribute}", part, len(batches)
 
 
 def _own(value: Any) -> bool:
@@ -63,17 +64,17 @@ def _own(value: Any) -> bool:
     return code is not None and code_owner(code.co_filename) is Owner.USER
 
 
-def _batches_in(value: Any, now: int, depth: int = 3) -> set[int]:
+def _batches_in(value: Any, now: int, depth: int = 3, *, through: bool = False) -> set[int]:
     """Return the earlier batches whose graphs a tensor, or a container of them, holds."""
     if isinstance(value, Tensor):
-        return old_batches(value.grad_fn, now) if value.grad_fn is not None else set()
+        return old_batches(value.grad_fn, now, through=through) if value.grad_fn is not None else set()
     if isinstance(value, dict):
         value = list(value.values())
     if depth == 0 or not isinstance(value, (list, tuple, deque)):
         return set()
     # The oldest are looked at, too: a graph that has just been made is no leak.
     some = [*list(value)[:_NEWEST], *list(value)[-_NEWEST:]]
-    return set().union(*(_batches_in(one, now, depth - 1) for one in some))
+    return set().union(*(_batches_in(one, now, depth - 1, through=through) for one in some))
 
 
 _KEY = "gradlab.evaluated"

@@ -11,7 +11,7 @@ from ..graphs.autograd_graph import LOOK_EVERY
 from ..source.kept_graphs import without_graph
 from .base import Rule, RuleContext
 
-_LOOKS = 3  # in a row, at each of which more graphs have to be alive
+_LOOKS = 5  # in a row, at each of which more graphs have to be alive: a cache of the last ones stops growing
 _FEW_GRAPHS, _FEW_BATCHES = 6, 3
 
 

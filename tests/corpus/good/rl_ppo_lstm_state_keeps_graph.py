@@ -53,7 +53,7 @@ model = PPO()
 for n_epi in range(3):
     h_out = (torch.zeros(1, 1, 8), torch.zeros(1, 1, 8))
     s, score = torch.randn(4), 0.0
-    for _ in range(8):
+    for _ in range(14):
         for _t in range(T_horizon):
             h_in = h_out
             prob, h_out = model.pi(s, h_in)
