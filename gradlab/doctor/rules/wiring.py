@@ -16,6 +16,7 @@ from ..source.syntax import beside
 from ..source.wiring import made_from_helper, plain_container, remade_below
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext
+from .several_optimizers import SharedParams
 from .stepping import EmptyStep
 
 _MOST_PASSES = 64
@@ -108,7 +109,8 @@ class MissingParams(Rule):
 
     def _judge_own_losses(self) -> None:
         """Report nets that have a loss of their own, of which no step uses anything: a critic without an optimizer."""
-        if self._by_hand or self.context.has_finding(self.OPTIMIZER_HOLDS_STALE_PARAMS):
+        told = self.OPTIMIZER_HOLDS_STALE_PARAMS, SharedParams.PARAMS_IN_TWO_OPTIMIZERS
+        if self._by_hand or any(map(self.context.has_finding, told)):
             return
         state = self.context.state
         by_line: dict[int, list[Backward]] = {}
