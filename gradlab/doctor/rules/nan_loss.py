@@ -143,6 +143,5 @@ class NanLoss(Rule):
 
 
 def _grew(losses: deque[float]) -> bool:
-    """Did the loss rise more than a thousandfold before it was lost?"""
     sizes = [abs(loss) for loss in losses]
     return len(sizes) > 1 and sizes[-1] >= 0.1 * max(sizes) and max(sizes) > 1000 * max(min(sizes), 1e-3)
