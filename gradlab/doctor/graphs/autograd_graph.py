@@ -128,7 +128,6 @@ def _divided(node: Any) -> bool:
 
 
 def _summed(node: Any) -> bool:
-    """Is a term a sum over its batch, perhaps with a weight?"""
     inner = [one for one, _ in node.next_functions if one is not None]
     if node.name() in (*_THROUGH, *_WEIGHED) and len(inner) == 1:
         return _summed(inner[0])

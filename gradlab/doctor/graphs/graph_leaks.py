@@ -58,7 +58,6 @@ def _keeping(values: dict[str, Any], now: int) -> Iterator[tuple[str, int]]:
 
 
 def _own(value: Any) -> bool:
-    """Is this an object of a class of the learner's?"""
     code = getattr(getattr(type(value), "__init__", None), "__code__", None)
     return code is not None and code_owner(code.co_filename) is Owner.USER
 

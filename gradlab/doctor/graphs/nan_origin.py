@@ -65,7 +65,6 @@ def spoilt_weights(root: Any) -> bool:
 
 
 def _paths(root: Any) -> dict[Any, tuple[int, ...]]:
-    """Return the nodes of a graph with the shortest way to each."""
     paths: dict[Any, tuple[int, ...]] = {root: ()}
     for node in autograd_graph.nodes(root, most=_MOST_NODES):
         for edge, (inner, _) in enumerate(node.next_functions):

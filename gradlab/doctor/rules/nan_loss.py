@@ -114,7 +114,6 @@ class NanLoss(Rule):
         return path in self._spoilt or (row & (row - 1) == 0 and self._weights_lost(first))
 
     def _weights_lost(self, first: Backward) -> bool:
-        """Has the step that applied this pass left weights that are not finite?"""
         *_, params = self._stepped.get(first.number, (-1, 0, 0))
         for number in bit_positions(params):
             param = self.context.log.index.param(number)

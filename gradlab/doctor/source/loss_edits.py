@@ -104,7 +104,6 @@ def _name(node: ast.AST) -> str:
 
 
 def _given(node: ast.AST, file: str) -> ast.expr | None:
-    """Return the tensor that an operation is given: of a function its first argument, of a method its owner."""
     if isinstance(node, ast.BinOp):
         return node.right if isinstance(node.op, ast.Div) else node.left
     assert isinstance(node, ast.Call)

@@ -45,7 +45,6 @@ def find_cut_term(frame: FrameType, node: Any) -> LossFlaw | None:
 
 
 def _loss_of(function: ast.AST, line: int) -> ast.expr | None:
-    """Return what ``backward`` is called on, or is given, in a line."""
     for call in method_calls(function, "backward"):
         if call.lineno <= line <= (call.end_lineno or 0):
             return call.args[0] if call.args else call.func.value  # type: ignore[attr-defined]  # of a method
@@ -116,7 +115,6 @@ class _Scope:
         return made[left - 1] if isinstance(made[left - 1], (ast.BinOp, ast.Name)) else None
 
     def _number(self, value: ast.expr, age: dict[str, int]) -> bool:
-        """Is an expression a number of Python's?"""
         if isinstance(value, ast.Name) and (made := self._made.get(value.id, [])[: age.get(value.id, 0)]):
             return self._number(made[-1][0], {**age, value.id: len(made) - 1})
         if isinstance(value, (ast.Name, ast.Attribute)):
