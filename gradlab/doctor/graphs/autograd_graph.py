@@ -19,7 +19,6 @@ from ..events import Site
 _MOST_NODES = 20_000
 _MOST_ROOTS = 512
 _MOST_OLD = 200  # nodes
-_LAST = 2**64 - 1
 LOOK_EVERY = 4  # backward passes between two looks at what is alive
 _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
 _SUMS, _WEIGHED = ("AddBackward0", "SubBackward0"), ("MulBackward0", "NegBackward0")
@@ -114,14 +113,9 @@ def leaves(node: Any) -> list[tuple[Tensor, int]]:
     return found
 
 
-def _numbered(node: Any) -> int:
-    """Return autograd's number of a node; leaves have the greatest."""
-    return int(node._sequence_nr()) if hasattr(node, "_sequence_nr") else _LAST
-
-
 def older(node: Any, number: int) -> bool:
     """Does a graph have nodes that were made before autograd's counter stood at ``number``?"""
-    return any(_numbered(one) < number for one in nodes(node))
+    return any(one._sequence_nr() < number for one in nodes(node) if hasattr(one, "_sequence_nr"))  # leaves have none
 
 
 def mean(node: Any) -> bool:
@@ -147,7 +141,6 @@ def _divided(node: Any) -> bool:
 
 
 def _summed(node: Any) -> bool:
-    """Is a term a sum over its batch, perhaps with a weight?"""
     inner = [one for one, _ in node.next_functions if one is not None]
     if node.name() in (*_THROUGH, *_WEIGHED) and len(inner) == 1:
         return _summed(inner[0])
@@ -222,8 +215,5 @@ class OpTracer:
 
 def made_by(node: Any) -> tuple[Site, ...]:
     """Return the learner's lines that made a node, caller by caller; empty if they were not recorded."""
-    found: list[Site] = []
-    for frame in node.metadata.get(_TRACEBACK, ()):
-        if (match := _FRAME.match(frame)) and code_owner(match[1]) is Owner.USER:
-            found.append((match[1], int(match[2])))
-    return tuple(found)
+    matches = [match for frame in node.metadata.get(_TRACEBACK, ()) if (match := _FRAME.match(frame))]
+    return tuple((match[1], int(match[2])) for match in matches if code_owner(match[1]) is Owner.USER)

@@ -59,7 +59,6 @@ def _keeping(values: dict[str, Any], now: int) -> Iterator[tuple[str, Any, int]]
 
 
 def _own(value: Any) -> bool:
-    """Is this an object of a class of the learner's?"""
     code = getattr(getattr(type(value), "__init__", None), "__code__", None)
     return code is not None and code_owner(code.co_filename) is Owner.USER
 
@@ -95,9 +94,8 @@ class UnusedGraphs:
 
     def built(self, result: Any, site: Site) -> None:
         """Follow the graph of what a model returns, from a call in evaluation mode."""
-        parts = (
-            result.values() if isinstance(result, dict) else result if isinstance(result, (list, tuple)) else [result]
-        )
+        parts = result.values() if isinstance(result, dict) else result
+        parts = parts if isinstance(result, (dict, list, tuple)) else [result]
         node: Any = next((one.grad_fn for one in parts if isinstance(one, Tensor) and one.grad_fn is not None), None)
         if node is None:
             return

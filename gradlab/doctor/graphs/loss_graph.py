@@ -123,7 +123,6 @@ def _can_grow(side: tuple[int, ...], wide: tuple[int, ...]) -> bool:
 
 
 def _shape(node: Any, at: int = 0) -> tuple[int, ...]:
-    """Return the shape of a result of a node."""
     if hasattr(node, "variable"):
         return tuple(node.variable.shape)
     known = getattr(node, "_input_metadata", None)
@@ -131,7 +130,6 @@ def _shape(node: Any, at: int = 0) -> tuple[int, ...]:
 
 
 def _dim(node: Any) -> int:
-    """Return the dimension of a softmax, counted from 0."""
     dim = int(node._saved_dim)
     dim = dim - 2**64 if dim >= 2**63 else dim  # -1 comes as the greatest whole number
     return dim % max(1, len(_shape(node)))

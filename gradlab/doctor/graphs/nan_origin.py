@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor
@@ -65,7 +65,6 @@ def spoilt_weights(root: Any) -> bool:
 
 
 def _paths(root: Any) -> dict[Any, tuple[int, ...]]:
-    """Return the nodes of a graph with the shortest way to each."""
     paths: dict[Any, tuple[int, ...]] = {root: ()}
     for node in autograd_graph.nodes(root, most=_MOST_NODES):
         for edge, (inner, _) in enumerate(node.next_functions):
@@ -84,10 +83,7 @@ def _weights(paths: dict[Any, tuple[int, ...]]) -> NanOrigin:
 
 
 def _steep(node: Any) -> bool:
-    """Of powers, only those between 0 and 1: a square has no infinite slope."""
-    if operation(node) != "Pow":
-        return True
-    exponent = getattr(node, "_saved_exponent", None)
+    exponent = getattr(node, "_saved_exponent", 0.5)  # of powers: a square has no infinite slope
     return isinstance(exponent, (int, float)) and 0 < exponent < 1
 
 
@@ -97,11 +93,10 @@ def _made_here(node: Any) -> tuple[Any, str, str] | None:
     if words := _impossible(name, saved):
         return node, "operation", words
     for key, value in saved.items():
-        if not isinstance(value, Tensor) or not _has_nan(value):
+        if not _floats(value) or not bool(value.detach().isnan().any()):
             continue
         if key in _RESULTS:
-            words = "softmax of a row of -inf" if "oftmax" in name else _plain(name)
-            return node, "operation", words
+            return node, "operation", "softmax of a row of -inf" if "oftmax" in name else _plain(name)
         edge = (_ADDMM if "mat1" in saved else _PLACES).get(key, -1)
         inner = node.next_functions[edge][0] if 0 <= edge < len(node.next_functions) else None
         if inner is None:
@@ -120,7 +115,7 @@ def _impossible(name: str, saved: dict[str, Any]) -> str:
         return f"torch.{name.lower()} of a negative number" if bool((own < 0).any()) else ""
     if name == "Div" and _zero(other):
         return "a division by 0"
-    if name == "Exp" and _overflows(saved.get("result")):
+    if name == "Exp" and _floats(result := saved.get("result")) and bool(result.detach().isinf().any()):
         return "torch.exp of a number that is too large"
     if name == "Pow" and isinstance(own, Tensor) and isinstance(exponent := saved.get("exponent"), (int, float)):
         if exponent < 0 and _zero(own):
@@ -155,25 +150,16 @@ def _saved(node: Any) -> dict[str, Any]:
 
 
 def _plain(name: str) -> str:
-    return {"Div": "a division", "Mul": "a multiplication", "Sub": "a subtraction", "Add": "an addition"}.get(
-        name, name[:1].lower() + name[1:]
-    )
+    plain = {"Div": "a division", "Mul": "a multiplication", "Sub": "a subtraction", "Add": "an addition"}
+    return plain.get(name, name[:1].lower() + name[1:])
 
 
-def _floats(value: Any) -> bool:
+def _floats(value: Any) -> TypeGuard[Tensor]:
     return isinstance(value, Tensor) and value.is_floating_point() and value.layout is torch.strided
 
 
 def _finite(value: Any) -> bool:
     return not _floats(value) or bool(value.detach().isfinite().all())
-
-
-def _has_nan(value: Any) -> bool:
-    return _floats(value) and bool(value.detach().isnan().any())
-
-
-def _overflows(value: Any) -> bool:
-    return _floats(value) and bool(value.detach().isinf().any())
 
 
 def _zero(value: Any) -> bool:

@@ -114,7 +114,6 @@ class NanLoss(Rule):
         return path in self._spoilt or (row & (row - 1) == 0 and self._weights_lost(first))
 
     def _weights_lost(self, first: Backward) -> bool:
-        """Has the step that applied this pass left weights that are not finite?"""
         *_, params = self._stepped.get(first.number, (-1, 0, 0))
         for number in bit_positions(params):
             param = self.context.log.index.param(number)
@@ -143,6 +142,5 @@ class NanLoss(Rule):
 
 
 def _grew(losses: deque[float]) -> bool:
-    """Did the loss rise more than a thousandfold before it was lost?"""
     sizes = [abs(loss) for loss in losses]
     return len(sizes) > 1 and sizes[-1] >= 0.1 * max(sizes) and max(sizes) > 1000 * max(min(sizes), 1e-3)

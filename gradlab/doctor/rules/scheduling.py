@@ -34,7 +34,6 @@ class _Pace:
         self.low = 0  # updates with less than a hundredth of the highest rate
 
     def step(self, event: Schedule, calls: int, passes: int) -> None:
-        """Take in a step of the scheduler."""
         self.first = self.first if self.count else calls
         self.count, self.site, self.passes = self.count + 1, event.site, passes
         self.sites.add(event.site)
@@ -45,7 +44,6 @@ class _Pace:
             self.share, self.peak, self.low = 1.0, event.after, 0
 
     def updates_until(self, calls: int) -> None:
-        """Take in the updates since the scheduler's last step."""
         new, self.at = calls - self.at, calls
         if new:
             self.used, self.rate = self.share, self.after
@@ -58,7 +56,6 @@ class _Pace:
 
     @property
     def updates(self) -> int:
-        """Updates in the life of the scheduler."""
         return self.at - self.first + max(1, round(self.each))
 
 

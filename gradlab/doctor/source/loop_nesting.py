@@ -46,7 +46,6 @@ def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
 
 
 def _blocks_around(file: str, line: int) -> list[ast.stmt]:
-    """Return the functions, loops and conditions that a line is inside of, the innermost first."""
     found = []
     for node in ast.walk(syntax_tree(file) or ast.Module([], [])):
         if isinstance(node, (*FUNCTIONS, *LOOPS, ast.If, ast.Try)):

@@ -7,7 +7,7 @@ import re
 
 from ..events import LossFlaw, Site
 from ..finding import Cause, Edit
-from .syntax import dotted, function_around, node_place, own_nodes, reworded, syntax_tree, words_of
+from .syntax import dotted, function_around, node_place, nodes_in, own_nodes, reworded, words_of
 
 
 def without_call(flaw: LossFlaw) -> Edit | Cause | None:
@@ -44,14 +44,10 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
 
 def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | None:
     """The line calls a module by a name that was given once in its file: to a softmax, or to a model with one in it."""
-    tree = syntax_tree(site[0])
+    assigns = [node for _, node in nodes_in([site[0]]) if isinstance(node, ast.Assign)]
     for call in calls:
         name = dotted(call.func)
-        made = [
-            node.value
-            for node in (ast.walk(tree) if tree is not None else ())
-            if isinstance(node, ast.Assign) and name and dotted(node.targets[0]) == name
-        ]
+        made = [node.value for node in assigns if name and dotted(node.targets[0]) == name]
         layers = [one for value in made for one in ast.walk(value) if isinstance(one, ast.Call) and _name(one) == kind]
         if len(made) == 1 and len(layers) == 1:
             if made[0] is layers[0]:
@@ -63,9 +59,7 @@ def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | 
 
 _CLAMPED = "{}.clamp_min(1e-8)"
 _IN_RANGE = {
-    "torch.log of 0": (("log",), _CLAMPED),
-    "torch.log2 of 0": (("log2",), _CLAMPED),
-    "torch.log10 of 0": (("log10",), _CLAMPED),
+    **{f"torch.{log} of 0": ((log,), _CLAMPED) for log in ("log", "log2", "log10")},
     "sqrt": (("sqrt",), _CLAMPED),
     "pow": (("pow", "**"), _CLAMPED),
     "acos": (("acos", "arccos"), "{}.clamp(-1 + 1e-6, 1 - 1e-6)"),
@@ -95,8 +89,7 @@ def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
 
 
 def _on(site: Site) -> list[ast.AST]:
-    tree = syntax_tree(site[0])
-    return [node for node in (ast.walk(tree) if tree is not None else ()) if getattr(node, "lineno", 0) == site[1]]
+    return [node for _, node in nodes_in([site[0]]) if getattr(node, "lineno", 0) == site[1]]
 
 
 def _name(node: ast.AST) -> str:
@@ -111,7 +104,6 @@ def _name(node: ast.AST) -> str:
 
 
 def _given(node: ast.AST, file: str) -> ast.expr | None:
-    """Return the tensor that an operation is given: of a function its first argument, of a method its owner."""
     if isinstance(node, ast.BinOp):
         return node.right if isinstance(node.op, ast.Div) else node.left
     assert isinstance(node, ast.Call)
@@ -121,8 +113,7 @@ def _given(node: ast.AST, file: str) -> ast.expr | None:
 
 
 def _imported(file: str) -> set[str]:
-    tree = syntax_tree(file)
-    imports = [one for one in (ast.walk(tree) if tree else ()) if isinstance(one, (ast.Import, ast.ImportFrom))]
+    imports = [one for _, one in nodes_in([file]) if isinstance(one, (ast.Import, ast.ImportFrom))]
     return {(alias.asname or alias.name).split(".")[0] for one in imports for alias in one.names}
 
 

@@ -13,7 +13,7 @@ from ..finding import Cause, Edit
 from ..frames import call_chain
 from .frame_values import FrameValues
 from .loss_edits import operand
-from .syntax import function_around, node_place, own_nodes, reworded, syntax_tree
+from .syntax import function_around, node_place, nodes_in, own_nodes, reworded
 
 Shape = tuple[int, ...]
 _PAIRS = ("unsqueeze", "expand", "repeat", "T", "mT")
@@ -34,7 +34,7 @@ def compared_with(
     """
     running = [(one, {line for *_, line in one.f_code.co_lines()}) for one in call_chain(frame)]
     for site in reversed(lines):
-        nodes = [node for node in ast.walk(syntax_tree(site[0]) or ast.Module([], [])) if _on(node, site[1])]
+        nodes = [node for _, node in nodes_in([site[0]]) if getattr(node, "lineno", 0) == site[1]]
         sides = [side for node in nodes for side in _sides(node)]
         for one, own_lines in running:
             if one.f_code.co_filename == site[0] and site[1] in own_lines:
@@ -54,10 +54,6 @@ def compared_with(
         if any(_on_purpose(side, *_PAIRS, "view", "reshape") for side in sides):
             return (), None
     return None, None
-
-
-def _on(node: ast.AST, line: int) -> bool:
-    return getattr(node, "lineno", 0) == line
 
 
 def _sides(node: ast.AST) -> list[ast.expr]:

@@ -14,7 +14,7 @@ from ..finding import Cause, Edit
 from .cuts import DETACHING, NEW_TENSORS, cut_in_function, without_create_graph
 from .frame_values import MISSING, FrameValues
 from .loss_edits import operand, with_create_graph
-from .syntax import function_around, method_calls, node_place, reworded, syntax_tree
+from .syntax import dotted, function_around, method_calls, node_place, nodes_in, reworded
 
 _DEEP = 4  # names that a term is followed through
 
@@ -45,7 +45,6 @@ def find_cut_term(frame: FrameType, node: Any) -> LossFlaw | None:
 
 
 def _loss_of(function: ast.AST, line: int) -> ast.expr | None:
-    """Return what ``backward`` is called on, or is given, in a line."""
     for call in method_calls(function, "backward"):
         if call.lineno <= line <= (call.end_lineno or 0):
             return call.args[0] if call.args else call.func.value  # type: ignore[attr-defined]  # of a method
@@ -111,12 +110,11 @@ class _Scope:
         """Return what was assigned to a name last, if that is sure and adds something up."""
         made = [value for value, _ in self._made.get(name, [])]
         left = age.get(name, len(made))
-        if not left or any(not _uses(value, name) for value in made[1:]):
+        if not left or any(name not in map(dotted, ast.walk(value)) for value in made[1:]):
             return None
         return made[left - 1] if isinstance(made[left - 1], (ast.BinOp, ast.Name)) else None
 
     def _number(self, value: ast.expr, age: dict[str, int]) -> bool:
-        """Is an expression a number of Python's?"""
         if isinstance(value, ast.Name) and (made := self._made.get(value.id, [])[: age.get(value.id, 0)]):
             return self._number(made[-1][0], {**age, value.id: len(made) - 1})
         if isinstance(value, (ast.Name, ast.Attribute)):
@@ -177,8 +175,7 @@ def _cut_off(value: ast.AST) -> ast.AST | None:
 
 def _without(cut: Cause) -> tuple[Edit | Cause, str]:
     """Return the edit that takes a cut out of its line, or the place alone, and the kind of the flaw."""
-    tree = syntax_tree(cut.file)
-    for node in ast.walk(tree) if tree is not None else ():
+    for _, node in nodes_in([cut.file]):
         if isinstance(node, ast.expr) and _cut_off(node) is not None and node_place(cut.file, node) == cut:
             if isinstance(node, ast.Call) and without_create_graph(node):
                 return with_create_graph(cut.file, node), "penalty"
@@ -194,10 +191,6 @@ def _tensors(value: Any) -> list[Tensor]:
         return [value]
     stored = [] if isinstance(value, (nn.Module, type, ModuleType)) else getattr(value, "__dict__", {}).values()
     return [one for part in (value, *stored) if isinstance(part, nn.Module) for one in part.parameters()]
-
-
-def _uses(value: ast.expr, name: str) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(value))
 
 
 def _straight_through(value: ast.expr) -> bool:

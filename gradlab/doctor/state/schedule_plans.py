@@ -88,7 +88,6 @@ def planned_length(scheduler: Any) -> int:
 
 
 def _knows(function: Any) -> dict[str, Any]:
-    """Return the values that a function uses, by the names that it has for them."""
     named = dict(getattr(function, "keywords", {}))  # of a partial, as in transformers' schedules
     if inspect.isfunction(function):
         used = inspect.getclosurevars(function)
