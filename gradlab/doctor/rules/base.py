@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from types import EllipsisType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...formatting import batches_text
@@ -180,21 +179,6 @@ class Rule:
         context.seen[key] = context.log.passes.count
         context.findings[key] = Finding(code.name, severity or code.severity, message, seen, *site, fix, code.lesson)
         context.edits[key] = edit
-
-    def report_as(
-        self,
-        code: Code,
-        severity: Severity,
-        site: Site,
-        message: str,
-        evidence: str,
-        fix: str,
-        cause: Lookup | Cause | EllipsisType | None = ...,
-    ) -> None:
-        """Note a finding in the old way."""
-        place = (Cause(*site) if site[1] else None) if cause is ... else cause
-        words = code.but(message="{message}", fix="{fix}")
-        self.report(words, site, evidence, place, severity=severity, message=message, fix=fix)
 
 
 def numbered(backwards: list[Any]) -> str:

@@ -21,11 +21,11 @@ class RuleRunner:
 
         self.listener = TorchListener(self)
         self.context = RuleContext(self.listener.log)
-        self.history = StepHistory(self.context)
-        rules = [*(rule(self.context) for rule in RULES), self.history]
-        self._rules = rules
+        self.history = StepHistory()
+        self._rules = [rule(self.context) for rule in RULES]
         self._hearers: dict[type, list[Callable[[Any], None]]] = {
-            fact: [getattr(rule, name) for rule in rules if hasattr(rule, name)] for name, fact in HEARD.items()
+            fact: [getattr(one, name) for one in (*self._rules, self.history) if hasattr(one, name)]
+            for name, fact in HEARD.items()
         }
         self.context.state = GradState()
 

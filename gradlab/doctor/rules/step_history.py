@@ -8,7 +8,6 @@ from collections.abc import Callable
 from ...scenes import BatchHistory
 from ..events import Event, Step
 from ..state.grad_groups import StepFacts
-from . import Rule, RuleContext
 
 _MOST_COLUMNS = 200
 _RECENT = 8  # steps; no cycle that is skipped is longer
@@ -40,11 +39,10 @@ class _Columns:
         return tuple(one[which] / width for one, width in zip(self.sums, widths, strict=True))
 
 
-class StepHistory(Rule):
+class StepHistory:
     """Counts what is inside ``.grad`` at every step; it finds nothing."""
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def __init__(self) -> None:
         self._columns: dict[int, _Columns] = {}
 
     def step(self, facts: StepFacts) -> None:

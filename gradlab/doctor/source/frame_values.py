@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ..._frames import variables
 
-MISSING = object()
+NO_VALUE = object()
 _SAME_SHAPE = ("detach", "float", "double", "half", "clone", "contiguous", "to", "cpu", "cuda")
 _OTHER_SHAPE = ("view", "reshape", "flatten", "squeeze", "unsqueeze")
 _INDEX = (ast.Constant, ast.Slice, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.Name, ast.operator, ast.unaryop, ast.Load)
@@ -24,23 +24,23 @@ class FrameValues:
         self._values = {**frame.f_globals, **variables(frame)}
 
     def of(self, node: ast.AST) -> Any:
-        """Return the value of a name, of an attribute that is stored in an object, or of an item; MISSING for others.
+        """Return the value of a name, of an attribute that is stored in an object, or of an item; NO_VALUE for others.
 
         Of ``y.float()`` and the like it is ``y``, which has the same shape.
         """
         if isinstance(node, ast.Name):
-            return self._values.get(node.id, MISSING)
+            return self._values.get(node.id, NO_VALUE)
         if isinstance(node, ast.Attribute):
             owner = self.of(node.value)
             stores = [getattr(owner, "__dict__", {})]
             if isinstance(owner, nn.Module):
                 stores += [vars(owner).get(name, {}) for name in ("_parameters", "_buffers", "_modules")]
-            return next((store[node.attr] for store in stores if node.attr in store), MISSING)
+            return next((store[node.attr] for store in stores if node.attr in store), NO_VALUE)
         if isinstance(node, ast.Subscript):
             return self._item(self.of(node.value), node.slice)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             return self._reshaped(self.of(node.func.value), node.func.attr, node.args)
-        return MISSING
+        return NO_VALUE
 
     def _reshaped(self, owner: Any, method: str, args: list[ast.expr]) -> Any:
         try:
@@ -49,7 +49,7 @@ class FrameValues:
                     return getattr(owner, method)(*map(ast.literal_eval, args))
         except (ValueError, LookupError, RuntimeError):  # no numbers, or no such shape
             pass
-        return owner if method in _SAME_SHAPE else MISSING
+        return owner if method in _SAME_SHAPE else NO_VALUE
 
     def _item(self, owner: Any, index: ast.expr) -> Any:
         parts = list(ast.walk(index))
@@ -58,11 +58,11 @@ class FrameValues:
             type(value) in (int, slice, str, Tensor) for value in names.values()
         )
         if not plain or type(owner) not in (Tensor, dict, list, tuple):
-            return MISSING
+            return NO_VALUE
         item = ast.Subscript(ast.Name("owner of it", ast.Load()), index, ast.Load())
         code = compile(ast.fix_missing_locations(ast.Expression(item)), "<index>", "eval")
         try:
             with torch.no_grad():
                 return eval(code, {}, {**names, "owner of it": owner})
         except (LookupError, TypeError, ValueError, RuntimeError):  # the variables may have changed since
-            return MISSING
+            return NO_VALUE

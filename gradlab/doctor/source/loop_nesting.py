@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from ..events import Site
-from .syntax import FUNCTIONS, LOOPS, syntax_tree
+from .syntax import FUNCTIONS, LOOP_KINDS, syntax_tree
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
             if isinstance(node, FUNCTIONS):
                 functions.append(node.name)
                 break
-            if not isinstance(node, LOOPS):
+            if not isinstance(node, LOOP_KINDS):
                 conditional = True
                 continue
             through = " ".join(functions)
@@ -48,8 +48,8 @@ def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
 def _blocks_around(file: str, line: int) -> list[ast.stmt]:
     found = []
     for node in ast.walk(syntax_tree(file) or ast.Module([], [])):
-        if isinstance(node, (*FUNCTIONS, *LOOPS, ast.If, ast.Try)):
-            last = node.body[-1] if isinstance(node, LOOPS) else node  # the else of a loop is run once
+        if isinstance(node, (*FUNCTIONS, *LOOP_KINDS, ast.If, ast.Try)):
+            last = node.body[-1] if isinstance(node, LOOP_KINDS) else node  # the else of a loop is run once
             if node.body[0].lineno <= line <= (last.end_lineno or 0):
                 found.append(node)
     return sorted(found, key=lambda node: -node.lineno)

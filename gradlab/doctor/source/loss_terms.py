@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ..events import LossFlaw
 from ..finding import Cause, Edit
 from .cuts import DETACHING, NEW_TENSORS, cut_in_function, without_create_graph
-from .frame_values import MISSING, FrameValues
+from .frame_values import NO_VALUE, FrameValues
 from .loss_edits import operand, with_create_graph
 from .syntax import dotted, function_around, method_calls, node_place, nodes_in, reworded
 
@@ -128,7 +128,7 @@ class _Scope:
         """Does an expression use what requires a gradient, or, without ``cut``, does it outside of what is cut off?"""
         if not cut and _cut_off(value) is not None:
             return False
-        if isinstance(value, (ast.Name, ast.Attribute)) and (known := self._values.of(value)) is not MISSING:
+        if isinstance(value, (ast.Name, ast.Attribute)) and (known := self._values.of(value)) is not NO_VALUE:
             return any(one.requires_grad for one in _tensors(known))
         return any(self._learns(one, cut=cut) for one in ast.iter_child_nodes(value))
 

@@ -8,9 +8,9 @@ from collections.abc import Collection
 from ..events import Site
 from ..finding import Cause, Edit
 from .calls import in_scope
-from .syntax import FUNCTIONS, LOOPS, dotted, function_around, own_nodes, statements_around, syntax_tree
+from .syntax import FUNCTIONS, LOOP_KINDS, dotted, function_around, own_nodes, statements_around, syntax_tree
 
-_BLOCKS = (*LOOPS, ast.With, ast.AsyncWith)
+_BLOCKS = (*LOOP_KINDS, ast.With, ast.AsyncWith)
 
 
 def name_in(site: Site, names: Collection[str]) -> str:
@@ -68,7 +68,7 @@ def no_grad_place(call: Site, training: Collection[Site], *, used: bool) -> Edit
         tree = syntax_tree(file)
         known = {name.name for node in getattr(tree, "body", ()) if isinstance(node, ast.Import) for name in node.names}
         return Edit(place, "@torch.no_grad()") if "torch" in known else place
-    loops = [one for one in statements_around(call, LOOPS) if not _trains(one, file, training)]
+    loops = [one for one in statements_around(call, LOOP_KINDS) if not _trains(one, file, training)]
     return Cause(file, loops[-1].lineno, insert="above") if loops else None  # type: ignore[attr-defined]  # statements
 
 

@@ -36,7 +36,7 @@ def _parsed(source: str) -> ast.Module | None:
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-LOOPS = (ast.For, ast.AsyncFor, ast.While)
+LOOP_KINDS = (ast.For, ast.AsyncFor, ast.While)
 
 
 def nodes_in(files: Iterable[str]) -> Iterator[tuple[str, ast.AST]]:
@@ -88,7 +88,7 @@ def statements_around(site: Site, kinds: type | tuple[type, ...]) -> list[ast.AS
 
 def loop_around(site: Site) -> ast.AST | None:
     """Return the innermost loop that a line is in, in the same function."""
-    return next(iter(statements_around(site, LOOPS)), None)
+    return next(iter(statements_around(site, LOOP_KINDS)), None)
 
 
 def method_calls(scope: ast.AST, *methods: str) -> Iterator[ast.Call]:
