@@ -67,9 +67,9 @@ class FindingFilter:
         return gone
 
     def _asks_for(self, code: str) -> bool:
-        from .rules import ASKED_CODES
+        from .rules import asked_codes
 
-        return code not in self.ignore and (code in self.select if self.select else code not in ASKED_CODES)
+        return code not in self.ignore and (code in self.select if self.select else code not in asked_codes())
 
     def fails(self, findings: Sequence[Finding]) -> bool:
         """Is one of the findings grave enough?"""

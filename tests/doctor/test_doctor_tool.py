@@ -92,8 +92,9 @@ def test_which_findings_count(options: str, expected: int, told: bool, folder: P
 def test_a_hint_fails_where_it_is_asked_to(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     unused = HEALTHY.replace("model.parameters()", "[*model.parameters(), torch.zeros(3, requires_grad=True)]")
     (folder / "train.py").write_text(unused)
-    assert doctor(capfd, "train.py")[0] == CLEAN
-    code, out, _ = doctor(capfd, "--fail-on", "hint", "train.py")
+    asked = ("--select", "unused-parameters")
+    assert doctor(capfd, *asked, "train.py")[0] == CLEAN
+    code, out, _ = doctor(capfd, *asked, "--fail-on", "hint", "train.py")
     assert "hint: " in out
     assert code == FINDINGS
 

@@ -213,10 +213,10 @@ class _WatchedRun:
             if "torch" not in sys.modules:
                 expect_no_report(self.path)
             return
-        from ..rules import ASKED_CODES
+        from ..rules import asked_codes
         from ..watching import watch
 
-        report = watch(updates=self.limits.updates, seconds=self.limits.seconds, also=ASKED_CODES)
+        report = watch(updates=self.limits.updates, seconds=self.limits.seconds, also=asked_codes())
         run_and_report(self.process.run, report, self.path, self.name)
 
 

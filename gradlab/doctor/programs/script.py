@@ -14,7 +14,7 @@ from pathlib import Path
 from ..finding import Report
 from ..listeners.child_processes import ChildProcesses
 from ..reports import FindingFilter
-from ..rules import ASKED_CODES
+from ..rules import asked_codes
 from ..watching import watch
 from .children import (
     ITSELF,
@@ -177,7 +177,7 @@ class ProgramWatch(watch):
 
     def __init__(self, limits: WatchLimits, on_enough: Callable[[Report], object] | None = None) -> None:
         """``on_enough(report)`` is called when the watch has ended early."""
-        super().__init__(updates=limits.updates, seconds=limits.seconds, also=ASKED_CODES)
+        super().__init__(updates=limits.updates, seconds=limits.seconds, also=asked_codes())
         self._on_enough = on_enough
         self.processes = FollowedProcesses(limits, self._leave)
 

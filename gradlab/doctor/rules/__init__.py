@@ -29,8 +29,11 @@ RULES = _rules()
 """All rules, in the order in which they are asked."""
 
 KNOWN_CODES = frozenset(code.name for rule in RULES for code in rule.codes)
-ASKED_CODES = frozenset(code.name for rule in RULES for code in rule.codes if code.asked)
-"""Those that are reported only where they are asked for."""
+
+
+def asked_codes() -> set[str]:
+    """Return the names of the codes that are reported only where they are asked for."""
+    return {code.name for rule in RULES for code in rule.codes if code.asked}
 
 
 def check_code(code: str, where: str) -> None:
@@ -42,4 +45,4 @@ def check_code(code: str, where: str) -> None:
         raise ValueError(f"{where}: there is no code {code!r}{hint}")
 
 
-__all__ = ["ASKED_CODES", "KNOWN_CODES", "RULES", "Rule", "RuleContext", "check_code"]
+__all__ = ["KNOWN_CODES", "RULES", "Rule", "RuleContext", "asked_codes", "check_code"]

@@ -74,7 +74,7 @@ class EvalLeftOn(Rule):
         if call.train_kind or not call.eval_kind:
             return
         self._updates += 1
-        if self._updates == _ENOUGH:
+        if self._updates == _ENOUGH or (self._updates > _ENOUGH and call.module in self._trained):
             self._say(call, calls, all_of_it=not call.params & ~facts.step.params)
 
     def _say(self, call: Any, calls: list[Any], *, all_of_it: bool) -> None:

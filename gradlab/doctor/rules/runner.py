@@ -57,9 +57,9 @@ class RuleRunner:
 
         Codes that have to be asked for are left out but for those of ``also``.
         """
-        from . import ASKED_CODES
+        from . import asked_codes
 
-        left_out = ASKED_CODES.difference(also)
+        left_out = asked_codes().difference(also)
         found = [finding for finding in self.context.findings.values() if finding.code not in left_out]
         return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 

@@ -98,6 +98,8 @@ class MissingParams(Rule):
 
     def end(self, *, normal: bool) -> None:
         """Judge what was seen at least three times and has never moved."""
+        if self.context.has_finding(SharedParams.PARAMS_IN_TWO_OPTIMIZERS):
+            return  # an optimizer has another net's parameters: that is why
         index = self.context.log.index
         self._moved |= index.weights_changed() if self._together else 0
         for params, times in self._together.items():
@@ -109,8 +111,7 @@ class MissingParams(Rule):
 
     def _judge_own_losses(self) -> None:
         """Report nets that have a loss of their own, of which no step uses anything: a critic without an optimizer."""
-        told = self.OPTIMIZER_HOLDS_STALE_PARAMS, SharedParams.PARAMS_IN_TWO_OPTIMIZERS
-        if self._by_hand or any(map(self.context.has_finding, told)):
+        if self._by_hand or self.context.has_finding(self.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
         state = self.context.state
         by_line: dict[int, list[Backward]] = {}

@@ -59,6 +59,8 @@ class OptimizerIndex:
     def add(self, optimizer: Optimizer) -> WatchedOptimizer:
         """Give a new optimizer a number; when there have been many, that of one that is gone."""
         number = self._free_number()
+        if len(self._known) > 2 * _MANY:
+            self._known = {key: one for key, one in self._known.items() if one.reference() is not None}
         self._references[number : number + 1] = [weakref.ref(optimizer)]
         self._known[id(optimizer)] = WatchedOptimizer(optimizer, number)
         one = self.find(optimizer)
