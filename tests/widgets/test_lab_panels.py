@@ -139,7 +139,7 @@ def test_the_line_and_the_fix_of_a_mistake_are_named() -> None:
     lab.run(8)
     assert lab.warning.startswith(f"Line {clip + 2}: ")
     assert "after the step" in lab.warning
-    assert "Fix: torch.nn.utils.clip_grad_norm_" in lab.warning
+    assert "Fix: Move this call to after the last backward()" in lab.warning
     assert Page(lab).alarm == lab.warning
 
 

@@ -101,7 +101,8 @@ def _value(words: str, frame: FrameType) -> int:
     if not all(isinstance(node, _VALUES) for node in ast.walk(tree)):
         return 0
     try:
-        value = eval(compile(tree, "", "eval"), frame.f_globals, variables(frame))
+        # Only a look-up of what _VALUES allows: no calls.
+        value = eval(compile(tree, "", "eval"), frame.f_globals, variables(frame))  # nosec B307
     except Exception:  # another function's words
         return 0
     return value if type(value) is int else 0
