@@ -480,3 +480,17 @@ def test_tensors_of_all_kinds(device):
             optimizer.step()
     assert report.findings == []
     assert "failed" not in report.watched
+
+
+def test_an_integer_parameter_moved_by_hand_is_no_failure():
+    weight, count = nn.Parameter(torch.ones(3)), nn.Parameter(torch.tensor([0]), requires_grad=False)
+    module = nn.Module()
+    module.weight, module.count = weight, count
+    with watch(module) as report:
+        for _ in range(6):
+            weight.grad = None
+            (weight * torch.randn(3)).sum().backward()
+            with torch.no_grad():
+                weight -= 0.1 * weight.grad
+                count += 1
+    assert "failed" not in report.watched
