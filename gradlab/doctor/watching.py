@@ -155,6 +155,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self.judged = self.judged and not log.failure
         if early:
             self.watched += " Then the watch ended early, as asked, and the program went on without it."
+        if runner.context.lost_places:
+            self.watched += f" The doctor itself failed to look for a place to edit ({runner.context.lost_places[0]})."
         if log.failure:
             self.watched += f" The doctor itself failed and stopped looking ({log.failure})."
 

@@ -6,7 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+import torch
 
+from gradlab.doctor import watch
 from gradlab.doctor.finding import Code
 from gradlab.doctor.rules import RULES, Rule
 from gradlab.doctor.rules.known_errors import KnownErrors
@@ -55,3 +57,20 @@ def test_a_rule_can_report_its_own_codes_alone() -> None:
     assert (finding.code, finding.lesson) == ("own-code", lesson_words("10_loop_doctor"))
     with pytest.raises(ValueError, match=r"Own reports other-code.*own-code"):
         Own(runner.context).report(Code("other-code"), ("train.py", 3), "evidence")
+
+
+def test_a_place_that_cannot_be_looked_for_costs_no_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise IndexError("no such line")
+
+    monkeypatch.setattr("gradlab.doctor.rules.clearing.MissingZeroGrad._edit", fails)
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with watch() as report:
+        for _ in range(4):
+            model(torch.ones(3, 2)).sum().backward()
+            optimizer.step()
+    (finding,) = report.findings
+    assert (finding.code, finding.cause, finding.fix_is_line) == ("missing-zero-grad", None, False)
+    assert report.judged
+    assert "missing-zero-grad: IndexError: no such line" in report.watched

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,3 +82,21 @@ def test_a_schedule_of_batches_gets_nowhere_in_epochs(scheduler: str, epochs: in
 )
 def test_a_schedule_of_batches_is_left_alone(scheduler: str, epochs: int, tmp_path: Path) -> None:
     assert found(scheduler, epochs, tmp_path, each_batch=True) == []
+
+
+def test_what_a_loop_counts_to_is_looked_up_without_running_the_learners_code(tmp_path):
+    path = tmp_path / "train.py"
+    counted = LOOP.replace("EPOCHS = {epochs}", "from counted import config").replace(
+        "range(EPOCHS)", "range(config.epochs)"
+    )
+    path.write_text(counted.format(scheduler="StepLR(optimizer, 2)", batch="scheduler.step()", epoch="pass"))
+    (tmp_path / "counted.py").write_text(
+        "class Config:\n    asked = 0\n\n    @property\n    def epochs(self):\n        self.asked += 1\n"
+        "        return 3\n\n\nconfig = Config()\n"
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(tmp_path))
+        with watch():
+            names = runpy.run_path(str(path))
+        del sys.modules["counted"]
+    assert names["config"].asked == 1

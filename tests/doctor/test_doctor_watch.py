@@ -62,6 +62,7 @@ def at_first() -> dict[tuple[int, str], int]:
     """All of PyTorch's names before anything was watched; what PyTorch loads when it is first used is there."""
     for loop in (LOOPS["sgd"], LOOPS["compile"]):
         loop()
+    gc.collect()  # classes that PyTorch has made for the models of other tests, as parametrize does
     return names()
 
 

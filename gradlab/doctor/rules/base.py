@@ -48,16 +48,23 @@ class RuleContext:
         """How many backward passes there had been when a finding was made or renewed last."""
         self.edits: dict[tuple[str, Site], Lookup | Edit | Cause | None] = {}
         """Of each finding the place to edit, or a function that looks for it."""
+        self.lost_places: list[str] = []
+        """Findings whose place could not be looked for, each with what went wrong."""
         self.state: GradState
 
     def look_for_edits(self) -> None:
         """Look for the place to edit of each finding, when the watch is over.
 
-        A line of Python is told only if the file with it is Python, too; else it is the code's sentence.
+        A line of Python is told only if the file with it is Python, too; else it is the code's sentence. A failure of
+        ours in here costs a place, and not the verdict.
         """
         for key, finding in self.findings.items():
             edit = self.edits.get(key)
-            edit = edit() if callable(edit) else edit
+            try:
+                edit = edit() if callable(edit) else edit
+            except Exception as failure:
+                self.lost_places.append(f"{finding.code}: {type(failure).__name__}: {failure}")
+                edit = None
             if isinstance(edit, Edit):
                 finding = replace(finding, cause=edit.cause)
                 if edited(edit.cause, edit.line) is not None:

@@ -40,19 +40,19 @@ class Crash:
         return newest is not None and newest.carried
 
 
-PlaceFinder = tuple[Site, Edit | Cause | None]
+Located = tuple[Site, Edit | Cause | None]
 """The line where it shows, and the place to edit."""
 
 
-def _here(crash: Crash) -> PlaceFinder:
+def _here(crash: Crash) -> Located:
     return crash.site, Cause(*crash.site)
 
 
-def _nowhere(crash: Crash) -> PlaceFinder:
+def _nowhere(crash: Crash) -> Located:
     return crash.site, None
 
 
-def _all_frozen(crash: Crash) -> PlaceFinder | None:
+def _all_frozen(crash: Crash) -> Located | None:
     """Is there an optimizer none of whose parameters requires a gradient?"""
     log, state = crash.context.log, crash.context.state
     for optimizer, params in state.params_of.items():
@@ -62,18 +62,18 @@ def _all_frozen(crash: Crash) -> PlaceFinder | None:
     return None
 
 
-def _cut(crash: Crash) -> PlaceFinder:
+def _cut(crash: Crash) -> Located:
     return crash.site, cut_before(crash.context.log.path(crash.site))
 
 
-def _carried(crash: Crash) -> PlaceFinder | None:
+def _carried(crash: Crash) -> Located | None:
     if not crash.carried:
         return None
     log, values = crash.context.log, variables(crash.frame) if crash.frame is not None else {}
     return crash.site, carried_state(log.path(crash.site), log.files(), values)
 
 
-def _undetached(crash: Crash) -> PlaceFinder | None:
+def _undetached(crash: Crash) -> Located | None:
     """Is one net's output used in two losses, with a step between them? One of them is to leave that net alone.
 
     If the step has moved that net, it is the second, which would go through weights that are no more; else the first.
@@ -93,11 +93,11 @@ def _undetached(crash: Crash) -> PlaceFinder | None:
     return (crash.site, reworded(place, f"{found[place]}.detach()")) if place is not None else None
 
 
-def _second_pass(crash: Crash) -> PlaceFinder:
+def _second_pass(crash: Crash) -> Located:
     return crash.site, Cause(*crash.site) if len(crash.context.log.path(crash.site)) == 1 else None
 
 
-def _by_step(crash: Crash) -> PlaceFinder | None:
+def _by_step(crash: Crash) -> Located | None:
     """Was it a weight that was overwritten, as its shape tells? Then a step() did it."""
     state, index, said = crash.context.state, crash.context.log.index, str(crash.error)
     shape = re.search(r"Tensor \[([\d, ]*)\]", said)
@@ -109,34 +109,34 @@ def _by_step(crash: Crash) -> PlaceFinder | None:
     return crash.site, at(state.sites.get(state.last_stepped, NO_SITE))
 
 
-def _in_place(crash: Crash) -> PlaceFinder:
+def _in_place(crash: Crash) -> Located:
     made = re.search(r"output \d+ of (\w+?)(Backward\d*)?,", str(crash.error))
     return crash.site, overwritten(crash.context.log.files(), made[1].lower() if made else "")
 
 
-def _second_scaler_step(crash: Crash) -> PlaceFinder:
+def _second_scaler_step(crash: Crash) -> Located:
     step = crash.context.log.scaling.step if "unscale_" in str(crash.error) else crash.site
     return step, missing_update(crash.context, step)
 
 
-def _unscaled_loss(crash: Crash) -> PlaceFinder:
+def _unscaled_loss(crash: Crash) -> Located:
     newest = crash.context.log.passes.newest
     site = newest.site if newest is not None else crash.site
     return site, Cause(*site)
 
 
-def _cleared(crash: Crash) -> PlaceFinder | None:
+def _cleared(crash: Crash) -> Located | None:
     """Were the gradients cleared after backward()?"""
     clearings = [one.clear.site for since in crash.context.state.since.values() for one in since.clearings]
     sites = [site for site in clearings if site != NO_SITE]
     return (sites[-1], Cause(*sites[-1])) if sites else None
 
 
-def _clips(crash: Crash) -> PlaceFinder | None:
+def _clips(crash: Crash) -> Located | None:
     return _here(crash) if "clip" in source_line(crash.site) else None
 
 
-def _grad_is_none(crash: Crash) -> PlaceFinder | None:
+def _grad_is_none(crash: Crash) -> Located | None:
     if not isinstance(crash.error, (AttributeError, TypeError)) or ".grad" not in source_line(crash.site):
         return None
     return crash.site, at(crash.context.state.last_clear) or Cause(*crash.site)
@@ -213,7 +213,7 @@ _GRAD_IS_NONE = Code(
 _TWICE, _IN_PLACE = "Trying to backward through the graph a second time", "modified by an inplace operation"
 _NO_GRAD_FN, _NO_INF_CHECKS = "does not require grad and does not have a grad_fn", "No inf checks were recorded"
 
-TABLE: tuple[tuple[str, Code, Callable[[Crash], PlaceFinder | None]], ...] = (
+TABLE: tuple[tuple[str, Code, Callable[[Crash], Located | None]], ...] = (
     (_NO_GRAD_FN, _FROZEN, _all_frozen),
     (_NO_GRAD_FN, _NO_GRAPH, _cut),
     (_TWICE, _CARRIED_STATE, _carried),

@@ -12,15 +12,14 @@ from typing import Any
 
 from torch import Tensor
 
-from ..._frames import variables
 from ..events import SchedulePlan, Site
 from ..frames import call_chain, call_lines
+from ..source.frame_values import FrameValues
 from ..source.loop_nesting import loops_around
 
 _MOST = 256
 _LENGTHS = ("total_steps", "T_max", "total_iters", "step_size")
 _NAMED_AS_LENGTH = re.compile(r"total|max|training|num_(steps|iter|updates)|t_max", re.IGNORECASE)
-_VALUES = (ast.Expression, ast.Constant, ast.Name, ast.Attribute, ast.Subscript, ast.BinOp, ast.operator, ast.Load)
 
 
 class SchedulePlans:
@@ -96,13 +95,6 @@ def _knows(function: Any) -> dict[str, Any]:
 
 
 def _value(words: str, frame: FrameType) -> int:
-    """Return what a loop counts to, as it has just looked it up itself; 0 where the words are more than a look-up."""
-    tree = ast.parse(words, mode="eval")
-    if not all(isinstance(node, _VALUES) for node in ast.walk(tree)):
-        return 0
-    try:
-        # Only a look-up of what _VALUES allows: no calls.
-        value = eval(compile(tree, "", "eval"), frame.f_globals, variables(frame))  # nosec B307
-    except Exception:  # another function's words
-        return 0
+    """Return what a loop counts to; 0 where that takes more than a look-up."""
+    value = FrameValues(frame).of(ast.parse(words, mode="eval").body)
     return value if type(value) is int else 0
