@@ -44,7 +44,7 @@ def site_and_path(frame: FrameType | None, most: int = 4) -> tuple[Site, int]:
     return site, hash(tuple([(id(one.f_code), one.f_lasti) for one in frames]))  # finding a line takes long
 
 
-def call_stack(frame: FrameType | None, most: int = 6) -> list[Any]:
+def call_stack(frame: FrameType | None, most: int) -> list[Any]:
     """Return the places in the code of a frame and of those that have called it, to compare with others."""
     found: list[Any] = []
     while frame is not None and most:

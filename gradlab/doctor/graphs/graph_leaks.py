@@ -108,5 +108,6 @@ class UnusedGraphs:
     def settle(self) -> None:
         """Something goes back through a graph: whichever of them lives may be the one."""
         self.uses += 1
-        self.used.update(site for reference, site in self._waiting if reference() is not None)
-        self._waiting.clear()
+        if self._waiting:
+            self.used.update(site for reference, site in self._waiting if reference() is not None)
+            self._waiting.clear()

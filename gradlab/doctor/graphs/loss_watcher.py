@@ -82,11 +82,8 @@ def loss_number(loss: Tensor) -> Any:
     if type(loss) is not Tensor or loss.numel() != 1 or not loss.is_floating_point():
         return None
     try:
-        if loss.device.type == "cpu":
-            value: Any = loss.tolist()
-            while isinstance(value, list):
-                (value,) = value
-            return value
+        if loss.is_cpu:
+            return loss.item()
         if loss.device.type != "meta" and loss.dim() == 0:
             return loss.detach()
     except RuntimeError:  # inside a transform of torch.func it has no number

@@ -26,7 +26,7 @@ class ClipListener(Listener):
 
         def clip(parameters: Any, max_norm: float, *args: Any, **kwargs: Any) -> None:
             tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-            if log.steady.active and log.thread.is_here() and log.steady.same("clip", max_norm == float("inf")):
+            if log.steady.active and log.steady.same("clip", max_norm == float("inf")):
                 return below.call(tensors, max_norm, *args, **kwargs)
             if not log.is_watched_thread():
                 return below.call(tensors, max_norm, *args, **kwargs)

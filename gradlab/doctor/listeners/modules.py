@@ -57,7 +57,7 @@ class ModuleListener(Listener):
             self._inside = True
             try:
                 mark = "forward", id(module), module.training, torch.is_grad_enabled()
-                if log.steady.active and log.thread.is_here() and log.steady.same(*mark):
+                if log.steady.active and log.steady.same(*mark):
                     return below.call(module, *args, **kwargs)
                 uses = passes.unused_graphs.uses
                 forward = self._emit_forward(module, args, kwargs)

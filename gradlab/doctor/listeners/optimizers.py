@@ -58,11 +58,11 @@ class OptimizerListener(Listener):
     @never_raises
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         log, index = self.log, self.log.index
-        if not log.is_watched_thread():
-            log.thread.steps_elsewhere()
-            return
         mark = id(optimizer), len(optimizer.param_groups), log.scaling.inside
         if log.steady.active and log.thread.is_here() and log.steady.same_step(*mark):
+            return
+        if not log.is_watched_thread():
+            log.thread.steps_elsewhere()
             return
         one = log.optimizer(optimizer)
         number, params, current = one.number, one.params, log.passes.current
@@ -96,7 +96,7 @@ class OptimizerListener(Listener):
     @never_raises
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         log = self.log
-        if log.steady.active and log.thread.is_here() and log.steady.stepped():
+        if log.steady.active and log.steady.stepped():
             self._wrote(log.optimizer(optimizer), optimizer)
             return
         if log.stepping and log.is_watched_thread():
@@ -128,7 +128,7 @@ class OptimizerListener(Listener):
 
         def zero_grad(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
             below.call(optimizer, *args, **kwargs)
-            if log.steady.active and log.thread.is_here() and log.steady.same("clear", id(optimizer)):
+            if log.steady.active and log.steady.same("clear", id(optimizer)):
                 return
             if log.is_watched_thread():
                 self._cleared(optimizer)

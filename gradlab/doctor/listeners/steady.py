@@ -13,12 +13,14 @@ from dataclasses import fields, replace
 from itertools import pairwise
 from math import isfinite
 from operator import attrgetter
+from threading import get_ident
 from typing import Any, Protocol
 
 from ..events import Added, Backward, Clear, Clip, Event, Forward, Step
 from ..frames import call_stack
 
-_SETTLED = 64  # updates in a row that were each followed by the same one as the time before
+_SETTLED = 64  # updates in a row that were each followed by the same one as the time before ...
+_SETTLED_AGAIN = 12  # ... and for a loop that has been compared before, as between two validations
 _LONGEST = 8  # updates of a cycle
 _TOLD = 3  # cycles that are written down when something differs
 _MOST_KINDS = 64
@@ -57,6 +59,7 @@ class SteadyLoop:
         """The events of the update under way."""
         self._following: dict[int, int] = {}  # kind of an update -> kind of the one that came after it
         self._last = self._row = 0
+        self._settled = _SETTLED
         self._stages: deque[Callable[[], bool]] = deque()
         self._waits = 0
         self._forget()
@@ -67,8 +70,8 @@ class SteadyLoop:
         self._stages.clear()
         self._marks: list[tuple[Any, ...]] = []  # what is done in a cycle, one after the other
         self._counts: list[int] = []  # how many events there were before each of them
-        self._versions: list[list[int]] = []  # of gradients, at each step
-        self._rises: list[list[int]] = []
+        self._versions: dict[int, int] = {}  # place of a step among the marks -> sum of the gradients' versions then
+        self._rises: dict[int, int] = {}  # ... and by how much it rises from cycle to cycle
         self._events: list[Event] = []  # of a cycle
         self._losses: dict[int, deque[float]] = {}  # place of a pass among the marks -> its newest losses
 
@@ -83,7 +86,7 @@ class SteadyLoop:
             self._following[self._last] = kind
         self._last = kind
         self._row += 1
-        if self._row < _SETTLED:
+        if self._row < self._settled:
             return
         if not self._stages:
             self._length = self._cycle_length()
@@ -121,7 +124,7 @@ class SteadyLoop:
     def _learn(self) -> bool:
         """A cycle's marks are known: have another one, to see how its gradients' versions rise."""
         self._first = self._marks, self._versions
-        self._marks, self._counts, self._versions, self._events = [], [], [], []
+        self._marks, self._counts, self._versions, self._events = [], [], {}, []
         return True
 
     def _begin(self) -> bool:
@@ -130,26 +133,29 @@ class SteadyLoop:
         nested = any(one[0] == two[0] == "step" for one, two in pairwise(marks))
         if marks != self._marks or inner or nested:
             return False
-        self._rises = [_rise(one, two) for one, two in zip(versions, self._versions, strict=True)]
+        self._rises = {place: count - versions[place] for place, count in self._versions.items()}
         self._log.flush()
-        self.on = True
+        self.on, self._settled = True, _SETTLED_AGAIN
         return True
 
-    def same(self, *mark: Any, depth: int = 2) -> bool:
+    def same(self, *mark: Any, depth: int = 2, most: int = 2) -> bool:
         """Return whether the loop does what comes next in its cycle; if not, what it has done so far is told.
 
-        mark: what is done; with a ``depth`` it counts, too, which code, that many frames above, does it for whom.
+        mark: what is done; with a ``depth`` it counts, too, which code, that many frames above, does it, and for whom: the
+        ``most`` that are compared include PyTorch's own. What another thread does is never the same, and changes nothing.
         """
+        if get_ident() != self._log.thread.ident:
+            return False
         if depth:
-            mark = *mark, call_stack(sys._getframe(depth))
-        if not self.on:
+            mark = *mark, call_stack(sys._getframe(depth), most)
+        if self.on:
+            if self._marks[self._at] == mark:
+                self._at += 1
+                return True
+            self.leave()
+        else:
             self._marks.append(mark)
             self._counts.append(len(self._events) + len(self.update))
-            return False
-        if self._marks[self._at] == mark:
-            self._at += 1
-            return True
-        self.leave()
         return False
 
     def same_loss(self, loss: Any, *mark: Any) -> bool:
@@ -158,7 +164,7 @@ class SteadyLoop:
         if not finite or self._log.steps >= self._log.passes.most_updates:
             self.leave()
             return False
-        if not self.same("backward", *mark, depth=5):
+        if not self.same("backward", *mark, depth=5, most=6):
             return False
         self._losses.setdefault(self._at - 1, deque(maxlen=_TOLD + 1)).append(loss)
         self._log.passes.count += 1
@@ -166,15 +172,12 @@ class SteadyLoop:
 
     def same_step(self, *mark: Any) -> bool:
         """Do the same for a step, which is also told if something else has written to gradients."""
-        versions, at = self._log.index.grad_versions(), sum(one[0] == "step" for one in self._marks[: self._at])
-        if not self.on:
-            self._versions.append(versions)
-        elif _rise(self._versions[at], versions) != self._rises[at]:
+        at, versions = self._at if self.on else len(self._marks), self._log.index.grad_versions()
+        if self.on and self._versions.get(at, versions) + self._rises.get(at, 0) != versions:
             self.leave()
             return False
-        else:
-            self._versions[at] = versions
-        return self.same("step", *mark, depth=4)
+        self._versions[at] = versions
+        return self.same("step", *mark, depth=4, most=4)
 
     def stepped(self) -> bool:
         """Return whether the step that has ended was one of those that repeat."""
@@ -252,7 +255,3 @@ def _copy(event: Backward, number: int, loss: float) -> Backward:
     vars(copy).update({name: value for name, value in vars(event).items() if name not in _FILLED_IN})
     copy.number, copy.loss = number, loss
     return copy
-
-
-def _rise(before: list[int], after: list[int]) -> list[int]:
-    return [now - then for then, now in zip(before, after, strict=False)]

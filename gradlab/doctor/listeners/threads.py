@@ -14,38 +14,39 @@ class WatchedThread:
     """The thread that is watched."""
 
     def __init__(self) -> None:
-        self._ident = _NONE
+        self.ident = _NONE
+        """Python's number for it."""
         self.others: OtherThreads | None = None
         """Set where the watch may go over to another thread."""
 
     def listen(self) -> None:
         """Take what the thread that calls this does from now on."""
-        self._ident = threading.get_ident()
+        self.ident = threading.get_ident()
 
     def ignore(self) -> None:
         """Take nothing any more: whoever has kept one of our functions gets what it stands for."""
-        self._ident = _NONE
+        self.ident = _NONE
 
     def is_here(self) -> bool:
         """Is this the watching thread?"""
-        return threading.get_ident() == self._ident
+        return threading.get_ident() == self.ident
 
     def goes_over(self, *, trained: bool) -> bool:
         """Another thread is about to train: return whether it is watched from now on."""
-        if self.others is None or self._ident == _NONE or _torch.current_graph_task() >= 0:
+        if self.others is None or self.ident == _NONE or _torch.current_graph_task() >= 0:
             return False
         if not self.others.follow(trained=trained):
             return False
-        self._ident = threading.get_ident()
+        self.ident = threading.get_ident()
         return True
 
     def may_go_over(self) -> bool:
         """Could another thread than this one be watched?"""
-        return self._ident != _NONE and self.others is not None
+        return self.ident != _NONE and self.others is not None
 
     def steps_elsewhere(self) -> None:
         """Note a step on a thread that is not watched."""
-        if self.others is not None and self._ident != _NONE and _torch.current_graph_task() < 0:
+        if self.others is not None and self.ident != _NONE and _torch.current_graph_task() < 0:
             self.others.note()
 
 

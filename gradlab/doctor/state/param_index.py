@@ -158,10 +158,10 @@ class ParamIndex:
             self._chosen.clear()
         return present, lost, changed
 
-    def grad_versions(self) -> list[int]:
-        """Return the versions of all gradients, -1 for none, in an order that stays as long as no parameter goes."""
+    def grad_versions(self) -> int:
+        """Return the sum of the versions of all gradients, -1 for each that is none."""
         params = [reference() for _, reference in self._living.values()]
-        return [-1 if param is None or (grad := param.grad) is None else grad._version for param in params]
+        return sum([-1 if param is None or (grad := param.grad) is None else grad._version for param in params])
 
     def _choose(self, params: int) -> list[tuple[int, int, weakref.ref[Tensor]]]:
         """Return some parameters with their numbers and bits; kept, since the same sets are asked for again."""
