@@ -172,7 +172,7 @@ class Step:
     norms: Any = None
     """Norms of those that no backward pass has added to since they were cleared: they should be zeros."""
     frozen: int = 0
-    """Those whose parameter requires none."""
+    """Those whose parameter requires none; where others have a gradient, only whole groups, when they are new."""
     moved: bool = False
     """Has anything but this optimizer written to its weights since its last step?"""
     closure: bool = False

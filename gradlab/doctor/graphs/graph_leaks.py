@@ -18,6 +18,7 @@ from ..source.syntax import function_around
 from .autograd_graph import Token, old_batches
 
 _NEWEST = 12  # elements of a container that are looked at
+_DEEP = 4  # task.board.meters["loss"].value
 
 
 def find_graph_holder(frame: FrameType | None, now: int) -> GraphHolder | None:
@@ -47,20 +48,24 @@ def _tensors(chain: list[FrameType], site: Site) -> frozenset[str]:
     return frozenset()
 
 
-def _keeping(values: dict[str, Any], now: int) -> Iterator[tuple[str, Any, int]]:
-    """Yield variables, and attributes of objects in them, with the number of earlier batches whose graphs they hold."""
+def _keeping(values: dict[str, Any], now: int, deep: int = _DEEP) -> Iterator[tuple[str, Any, int]]:
+    """Yield variables, and what is in objects in them, with the number of earlier batches whose graphs they hold."""
     for name, value in values.items():
         if batches := _batches_in(value, now):
             yield name, value, len(batches)
-        elif hasattr(value, "__dict__") and not isinstance(value, (Tensor, type)) and _own(value):
-            for attribute, part in list(vars(value).items()):
-                if batches := _batches_in(part, now):
-                    yield f"{name}.{attribute}", part, len(batches)
+        elif deep:
+            yield from _keeping(_inside(name, value), now, deep - 1)
 
 
-def _own(value: Any) -> bool:
+def _inside(name: str, value: Any) -> dict[str, Any]:
+    """Return the attributes of an object of the learner's own, or the first elements of a container."""
+    if isinstance(value, dict):
+        return {f"{name}[{key!r}]": one for key, one in [*value.items()][:_NEWEST]}
+    if isinstance(value, (list, tuple)):
+        return {f"{name}[{number}]": one for number, one in enumerate(value[:_NEWEST])}
     code = getattr(getattr(type(value), "__init__", None), "__code__", None)
-    return code is not None and code_owner(code.co_filename) is Owner.USER
+    own = code is not None and code_owner(code.co_filename) is Owner.USER and hasattr(value, "__dict__")
+    return {f"{name}.{key}": one for key, one in [*vars(value).items()]} if own else {}
 
 
 def _batches_in(value: Any, now: int, depth: int = 3, *, through: bool = False) -> set[int]:
@@ -81,33 +86,38 @@ _MOST_WAITING, _MOST_LINES = 32, 64
 
 
 class UnusedGraphs:
-    """Counts the graphs of calls in evaluation mode that nothing has used, for each line of the learner's."""
+    """Counts the graphs of calls in evaluation mode that nothing has used, for the learner's lines that led there."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[weakref.ref[Token], Site]] = []
+        self._waiting: list[tuple[weakref.ref[Token], tuple[Site, ...]]] = []
         self.uses = 0
         """How often something went back through a graph, ``autograd.grad`` included."""
-        self.wasted: Counter[Site] = Counter()
-        """Line -> graphs that were gone when a later call built one, and nothing had used any graph in between."""
-        self.used: set[Site] = set()
-        """Lines of which a graph lived when something went back through one."""
+        self.wasted: Counter[tuple[Site, ...]] = Counter()
+        """Lines -> graphs that were gone after a later call, and nothing had used any graph in between."""
+        self.used: set[tuple[Site, ...]] = set()
+        """Those of which a graph lived when something went back through one."""
 
-    def built(self, result: Any, site: Site) -> None:
+    def built(self, result: Any, lines: tuple[Site, ...]) -> None:
         """Follow the graph of what a model returns, from a call in evaluation mode."""
         parts = result.values() if isinstance(result, dict) else result
         parts = parts if isinstance(result, (dict, list, tuple)) else [result]
         node: Any = next((one.grad_fn for one in parts if isinstance(one, Tensor) and one.grad_fn is not None), None)
         if node is None:
             return
-        gone = [line for reference, line in self._waiting if reference() is None]
-        self.wasted.update(line for line in gone if line in self.wasted or len(self.wasted) < _MOST_LINES)
+        self._count_gone(0)
         self._waiting = [one for one in self._waiting if one[0]() is not None][-_MOST_WAITING:]
         node.metadata[_KEY] = token = Token()
-        self._waiting.append((weakref.ref(token), site))
+        self._waiting.append((weakref.ref(token), lines))
 
     def settle(self) -> None:
-        """Something goes back through a graph: whichever of them lives may be the one."""
+        """Something goes back through a graph: whichever of them lives may be the one, and one alone may be a target."""
         self.uses += 1
         if self._waiting:
-            self.used.update(site for reference, site in self._waiting if reference() is not None)
+            self._count_gone(1)
+            self.used.update(lines for reference, lines in self._waiting if reference() is not None)
             self._waiting.clear()
+
+    def _count_gone(self, but: int) -> None:
+        for lines, count in Counter(lines for reference, lines in self._waiting if reference() is None).items():
+            if count > but and (lines in self.wasted or len(self.wasted) < _MOST_LINES):
+                self.wasted[lines] += count - but

@@ -17,6 +17,7 @@ _RESHAPES = (
     *("Alias", "Clone", "Index", "IndexSelect", "Permute", "ReshapeAlias", "Select", "Slice", "Squeeze", "T", "ToCopy"),
     *("Transpose", "UnsafeView", "Unsqueeze", "View", "Stack", "Cat"),
 )
+_OF_ONE = ("Pow", "Abs", "Mul", "Add", "Div", "Sqrt", "Log", "Log1P", "Exp", "Tanh")
 _ELEMENTWISE = ("MseLoss", "SmoothL1Loss", "HuberLoss")
 _NLL = ("NllLoss", "NllLoss2D")
 _LOSSES = {"BinaryCrossEntropyWithLogits": "binary_cross_entropy_with_logits"} | dict.fromkeys(_NLL, "nll_loss")
@@ -81,13 +82,13 @@ def _activated(node: Any, kind: str, activations: tuple[str, ...]) -> LossFlaw |
 
 
 def _difference(node: Any) -> Any:
-    """Return the node of d where a loss is the mean or the sum of d ** 2, d * d or abs(d), and d is a difference."""
-    square = node.next_functions[0][0]
-    if square is None or operation(square) not in ("Pow", "Abs", "Mul"):
-        return None
-    inner = {one for one, _ in square.next_functions}
-    difference = inner.pop() if len(inner) == 1 else None
-    return difference if difference is not None and operation(difference) in ("Sub", "Rsub") else None
+    """Return the node of d where a loss is the mean or sum of d ** 2, abs(d), sqrt(d * d + 1) ..., d a difference."""
+    inner = {node.next_functions[0][0]}
+    while len(inner) == 1 and (one := inner.pop()) is not None and operation(one) in _OF_ONE:
+        inner = {following for following, _ in one.next_functions if following is not None}
+        if len(inner) == 1 and operation(difference := next(iter(inner))) in ("Sub", "Rsub"):
+            return difference
+    return None
 
 
 def _broadcasts(node: Any, difference: Any, frame: FrameType | None) -> LossFlaw | None:

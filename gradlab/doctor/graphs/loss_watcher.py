@@ -17,8 +17,9 @@ from .loss_graph import compiled, find_flaws
 from .nan_origin import NanOrigin, find_nan_origin, spoilt_weights
 
 _MOST_CALL_PATHS = 256
-_LOOKS = frozenset((1, 2, 3, *(2**power for power in range(4, 40, 2))))  # passes of a call path that are looked at
-_LINES = 3  # passes of a call path whose source is read
+# Passes of a call path that are looked at: a term may be added at the first, and then at each 2nd, 4th or 16th only.
+_LOOKS = frozenset((1, 2, 3, *(2**power + 1 for power in range(2, 40, 2))))
+_LAST_READ = 17  # the last of them whose source is read
 
 
 class LossWatcher:
@@ -49,7 +50,7 @@ class LossWatcher:
                 self._traced.add(path)
             elif flaws and path not in self._traced:
                 self.tracer.ask(path)
-            if 1 < count <= _LINES and (own := user_frame(frame)) is not None and (cut := find_cut_term(own, node)):
+            if 1 < count <= _LAST_READ and (own := user_frame(frame)) is not None and (cut := find_cut_term(own, node)):
                 flaws.append(cut)
             backward.flaws = tuple(flaws)
             self.compiled = self.compiled or compiled(node)

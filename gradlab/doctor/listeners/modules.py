@@ -16,7 +16,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from ..._frames import Owner, code_owner, user_frame
 from ..events import NO_SITE, Forward, Mode
-from ..frames import call_site, outside_constructors, outside_doctor
+from ..frames import call_lines, call_site, outside_constructors, outside_doctor
 from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
 
@@ -105,7 +105,7 @@ class ModuleListener(Listener):
     @never_raises
     def _evaluated(self, forward: Forward, result: Any) -> None:
         if not forward.again:
-            self.log.passes.unused_graphs.built(result, forward.site)
+            self.log.passes.unused_graphs.built(result, call_lines(sys._getframe(3)))
 
     def _serial(self, argument: Any) -> int:
         """Return a number for a tensor, or for its values; ids are given out again when a tensor is gone."""

@@ -78,6 +78,8 @@ class OptimizerListener(Listener):
         if present and not present & index.with_new_grad:
             step.norms = index.norms(present)
         step.frozen = index.frozen(params) if not present else 0
+        if present and one.named != params:
+            step.frozen = self._frozen_groups(optimizer)
         step.scaler, step.backward = log.scaling.inside > 0, current is not None
         step.moved = one.written not in (-1, written := _written(optimizer))
         step.resumes = self._resumed.resumes(number, optimizer, written)
@@ -92,6 +94,12 @@ class OptimizerListener(Listener):
         log.steps += 1
         log.passes.last_update = _torch.sequence_number()
         log.emit(step)
+
+    def _frozen_groups(self, optimizer: Optimizer) -> int:
+        """Return the parameters of those groups in which none requires a gradient, or has one."""
+        groups = [group["params"] for group in optimizer.param_groups]
+        frozen = [group for group in groups if not any(p.requires_grad or p.grad is not None for p in group)]
+        return self.log.index.bits(param for group in frozen for param in group)
 
     @never_raises
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:

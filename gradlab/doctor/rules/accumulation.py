@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
-from ..events import MANUAL_UPDATE, NO_SITE
+from ..events import MANUAL_UPDATE, NO_SITE, Backward
 from ..finding import Cause, Code, Severity
 from ..source.calls import condition_around
 from ..source.grad_lines import clears_by_hand, with_loss
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
+from .scaling import SkippedStep
 
 _MOST_WINDOWS = 256
+_SELDOM = 4  # times as many steps with one batch
+_PILE = 8  # batches
 
 
 def lost_in(facts: StepFacts) -> list[Any]:
@@ -121,16 +125,10 @@ class WindowDropped(Rule):
             if wiped and len(wiped) < often and all(len(lost) == len(wiped[0]) for lost in wiped):
                 self._say(optimizer, f"{numbered(wiped[-1])} was cleared before any step; a window has {window}")
                 continue
-            left = self._left(optimizer)
+            left = left_in(self.context, optimizer)
             if normal and 0 < len(left) < window and often == len(sizes) < _MOST_WINDOWS:
                 words = f"{numbered(left)} was never applied: training ended inside a window of {window}"
                 self._say(optimizer, words, "hint")
-
-    def _left(self, optimizer: int) -> list[Any]:
-        state = self.context.state
-        groups = state.groups(state.params_of[optimizer])
-        left = {held.backward.number: held.backward for group in groups for held in group.fresh if not group.edited}
-        return [one for one in left.values() if not one.offered]
 
     def _say(self, optimizer: int, seen: str, severity: Severity = "warning") -> None:
         site, code = self._site[optimizer], self.LAST_ACCUMULATION_WINDOW_DROPPED
@@ -150,6 +148,62 @@ def leaks(sizes: list[int]) -> bool:
         return False
     period = longer[0]
     return longer == list(range(period, len(sizes), period)) and (len(longer) > 1 or len(sizes) >= 2 * period)
+
+
+class StepLeftOut(Rule):
+    """A loop that steps for every batch leaves a step out now and then, and the next one applies that batch, too.
+
+    How it is known: nearly all steps apply one batch, a few irregular ones two or more, of the same line; or after
+    such steps there are no more, while batches pile up. How sure: it looks like a guard against outliers that skips the
+    clearing, too, but what is left may be meant: a hint.
+    """
+
+    SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.but(
+        severity="hint",
+        message="Where a step was left out, its batch stayed in `.grad`, and the next step applied it as well.",
+        fix="Call {optimizer}.zero_grad() also where the step is left out.",
+    )
+
+    def __init__(self, context: RuleContext) -> None:
+        super().__init__(context)
+        self._sizes: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> batches of a step -> how often
+        self._longer: defaultdict[int, list[StepFacts]] = defaultdict(list)
+        self._last: dict[int, StepFacts] = {}
+
+    def step(self, facts: StepFacts) -> None:
+        """Count the batches of a step."""
+        optimizer, fresh = facts.step.optimizer, facts.fresh
+        alike = len({one.call_path for one in fresh}) == 1 and not any(one.offered or one.retain for one in fresh)
+        self._sizes[optimizer][len(fresh) if alike and not facts.edited else 0] += 1
+        self._last[optimizer] = facts
+        if len(fresh) > 1 and len(self._longer[optimizer]) < _MOST_WINDOWS:
+            self._longer[optimizer].append(facts)
+
+    def end(self, *, normal: bool) -> None:
+        """Are there a few longer ones among many of one batch, at no regular distance, or many batches in the end?"""
+        for optimizer, last in self._last.items():
+            sizes, longer = self._sizes[optimizer], self._longer[optimizer]
+            gaps = {two.number - one.number for one, two in pairwise(longer)}
+            if sizes[0] or sizes[1] < _SELDOM * max(1, len(longer)):
+                continue
+            own = last.fresh[0].call_path
+            left = [one for one in left_in(self.context, optimizer) if one.call_path == own]
+            if len(left) >= _PILE:
+                seen = f"after update {last.number} no step came, and {numbered(left)} piled up"
+            elif len(gaps) >= 2:
+                seen = f"update {longer[-1].number} applied {numbered(longer[-1].fresh)}; {len(longer)} updates did so"
+            else:
+                continue
+            site, variable = last.step.site, self.context.variable(optimizer)
+            place = partial(condition_around, self.context.log.path(site))
+            self.report(self.SKIPPED_STEP_KEEPS_GRADIENTS, site, seen, place, optimizer=variable)
+
+
+def left_in(context: RuleContext, optimizer: int) -> list[Backward]:
+    """Return the passes that no step of an optimizer has used when the watch is over, nor a scaler was offered."""
+    groups = context.state.groups(context.state.params_of[optimizer])
+    left = {held.backward.number: held.backward for group in groups for held in group.fresh if not group.edited}
+    return [one for one in left.values() if not one.offered]
 
 
 class LossNotDivided(Rule):

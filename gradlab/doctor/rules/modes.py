@@ -18,6 +18,7 @@ from .base import Rule, RuleContext
 _ENOUGH = 3  # updates, or graphs that were thrown away
 _NORM = "Norm"  # BatchNorm1d, SyncBatchNorm, InstanceNorm2d
 _VALIDATES = re.compile(r"val|test|infer|predict|score|accuracy|metric", re.IGNORECASE)
+_COMPUTED = re.compile(r"\.train\((?!\)|True\)|mode=True\))")  # nobody has said train(), a condition has
 _MOST_SITES = 64
 
 
@@ -145,19 +146,20 @@ class Validation(Rule):
         self._updates = 0  # since the last row
         self._resumed: set[int] = set()  # modules whose train() is called again, between updates
         self._meant = self._row_meant = False  # has somebody said train() since the last backward, and before the row?
-        self._undone = self._row_undone = NO_SITE  # a train() right after an eval(), and the one before the row
+        self._undone = self._row_undone = NO_SITE  # a train() that is wrong where a row comes next, and comes before it
         self._eval_just_now = False
 
     def mode(self, event: Any) -> None:
         """train() right before the calls: the statistics of BatchNorm are being taken, say.
 
-        But not if eval() came right before it: then nobody can have meant both.
+        But not if eval() came right before it, since nobody can have meant both, and not ``train(phase != "val")``.
         """
         if not event.training and self._row and all(_NORM in call.train_kind for call in self._row):
             self._row = []  # statistics of BatchNorm were refreshed, and the evaluation begins now
-        self._meant = event.training and not self._eval_just_now
+        computed = event.training and _COMPUTED.search(source_line(event.site)) is not None
+        self._meant = event.training and not self._eval_just_now and not computed
         if event.training:
-            self._undone = event.site if self._eval_just_now else NO_SITE
+            self._undone = event.site if self._eval_just_now or computed else NO_SITE
             self._resumed |= {event.module} if self._stepped else set()
         self._eval_just_now = not event.training or (self._eval_just_now and bool(self._row))
 
@@ -193,10 +195,12 @@ class Validation(Rule):
         """The last row has ended, too; report the lines whose graphs were never used."""
         self._end_of_row()
         graphs, training = self.context.log.passes.unused_graphs, self._training_lines()
-        for site, wasted in graphs.wasted.items():
-            if wasted >= _ENOUGH and (place := no_grad_place(site, training, used=site in graphs.used)) is not None:
-                seen = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"
-                self.report(self.VALIDATION_BUILDS_GRAPH, site, seen, place)
+        for lines, wasted in graphs.wasted.items():
+            for site in lines if wasted >= _ENOUGH else ():  # the model may be called by what training calls, too
+                if (place := no_grad_place(site, training, used=lines in graphs.used)) is not None:
+                    seen = f"{wasted} graphs built in evaluation mode were thrown away before any backward() ran"
+                    self.report(self.VALIDATION_BUILDS_GRAPH, site, seen, place)
+                    break
 
     def _end_of_row(self) -> None:
         row, self._row = self._row, []
@@ -222,7 +226,8 @@ class Validation(Rule):
         if names and (named := without_brackets(self.context.log.files(), "eval", names)):
             return call_it(named)
         if undone[1]:
-            return Edit(Cause(*undone), source_line(undone).strip().replace(".train()", ".eval()"))
+            line = source_line(undone).strip()
+            return Edit(Cause(*undone), line.replace(".train()", ".eval()")) if ".train()" in line else Cause(*undone)
         place = validation_place(call.site, self._training_lines())
         name = name_in(call.site, names)
         return Edit(place, f"{name}.eval()") if name and call.module in self._resumed else place

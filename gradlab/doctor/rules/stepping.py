@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
+from itertools import pairwise
 from typing import Any
 
 from ...formatting import number_of
@@ -17,6 +18,7 @@ from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext, numbered
 
 _PASSES = 32  # kept to say where: WGAN runs five passes of the critic for each of the generator
+_REGULAR = 5  # times, with as many updates between them: what logs gradients and clears them, say
 
 
 class EmptyStep(Rule):
@@ -63,6 +65,7 @@ class EmptyStep(Rule):
         super().__init__(context)
         self._times: Counter[Any] = Counter()
         self._steps: Counter[int] = Counter()
+        self._at: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR))  # its last such steps
         self._newest = NO_SITE  # line of a backward pass
 
     def backward(self, backward: Any) -> None:
@@ -105,7 +108,11 @@ class EmptyStep(Rule):
 
     def _wiped(self, facts: StepFacts, clearings: list[Any]) -> None:
         clear, lost = clearings[-1].clear, clearings[-1].lost
-        if times := self._repeats("wiped", facts):
+        wiped = self._at[facts.step.optimizer]
+        wiped.append(self._steps[facts.step.optimizer])
+        regular = len(wiped) == _REGULAR and len({later - one for one, later in pairwise(wiped)}) == 1
+        if self._repeats("wiped", facts) or regular:  # else what is not finite is left out, perhaps
+            times = self._times["wiped", facts.step.optimizer]
             site = clear.site if clear.site != NO_SITE else clears_by_hand(facts.step.site)
             seen = (
                 f"update {facts.number} came after {numbered(lost)} had been cleared; {times} updates found no gradient"

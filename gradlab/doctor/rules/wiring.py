@@ -13,13 +13,14 @@ from ..source.calls import in_scope
 from ..source.cuts import cut_before
 from ..source.grad_lines import updates_by_hand
 from ..source.syntax import beside
-from ..source.wiring import made_from_helper, plain_container, remade_below
+from ..source.wiring import frozen_by, made_from_helper, plain_container, remade_below
 from ..state.grad_groups import StepFacts
 from .base import Rule, RuleContext
 from .several_optimizers import SharedParams
 from .stepping import EmptyStep
 
 _MOST_PASSES = 64
+_ENOUGH = 3  # steps
 
 
 class MissingParams(Rule):
@@ -197,6 +198,47 @@ class MissingParams(Rule):
             optimizer=self.context.variable(step.optimizer),
         )
         return True
+
+
+class FrozenGroup(Rule):
+    """A whole group of an optimizer's parameters requires no gradient, from its first step to the end: a hint."""
+
+    OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.but(
+        severity="hint",
+        message="A whole group of this optimizer's parameters requires no gradient: its steps leave them as they are.",
+        fix="Call requires_grad_(True) on these parameters if they are to learn, or leave them out of {optimizer}.",
+    )
+
+    def __init__(self, context: RuleContext) -> None:
+        super().__init__(context)
+        self._frozen: dict[int, int] = {}
+        self._steps: Counter[int] = Counter()
+
+    def step(self, facts: StepFacts) -> None:
+        """Note such groups; steps of others are EmptyStep's."""
+        optimizer = facts.step.optimizer
+        self._steps[optimizer] += 1
+        if facts.step.frozen and facts.step.present:
+            self._frozen[optimizer] = self._frozen.get(optimizer, 0) | facts.step.frozen
+
+    def accumulate(self, added: Any) -> None:
+        """What gets a gradient later was meant to wait."""
+        for optimizer, params in self._frozen.items():
+            self._frozen[optimizer] = params & ~added.params
+
+    def end(self, *, normal: bool) -> None:
+        """Report what is frozen to the end."""
+        for optimizer, params in self._frozen.items():
+            if params and (steps := self._steps[optimizer]) >= _ENOUGH:
+                made, names = self.context.state.optimizers[optimizer].site, self.context.all_names(params)
+                self.report(
+                    self.OPTIMIZER_PARAMS_FROZEN,
+                    made,
+                    f"{steps} steps of {self.context.name(optimizer)}, and requires_grad=False for "
+                    f"{number_of(params.bit_count(), 'parameter')}: {self.context.param_names(params)}",
+                    frozen_by(self.context.log.files(), names),
+                    optimizer=self.context.variable(optimizer),
+                )
 
 
 class ModulesWithoutGradient(Rule):

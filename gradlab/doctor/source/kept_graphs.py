@@ -76,7 +76,7 @@ def without_graph(holder: GraphHolder) -> Edit | Cause | None:
     """Return the line that adds to a variable, with ``.detach()`` after each tensor as far as these are known."""
     file, line = holder.site
     if not holder.tensors:  # a function that did not run when the graphs were counted: a meter's, say
-        return None
+        return Cause(file, line)
     parts: list[ast.expr] = []
     for node in ast.walk(syntax_tree(file) or ast.Module([], [])):
         if getattr(node, "lineno", 0) == line and _adds(node, holder.name):
