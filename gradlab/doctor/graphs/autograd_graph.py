@@ -127,9 +127,19 @@ def mean(node: Any) -> bool:
     name, inner = node.name(), [one for one, _ in node.next_functions if one is not None]
     if _SCALED in node.metadata or name in _THROUGH:
         return len(inner) == 1 and mean(inner[0])
+    if name in _SUMS and _smoothed(inner):
+        return True
     if name in _SUMS:  # a loss and, perhaps, others with weights of their own; a divided mean tells that all are
         return any(mean(one) for one in inner) and not any(_divided(one) for one in inner)
     return bool(name == "MeanBackward0")
+
+
+def _smoothed(terms: list[Any]) -> bool:
+    """Is a sum cross_entropy with label_smoothing? Its weights are C++ numbers, which "MulBackward1" tells."""
+    parts = [term.next_functions[0][0] for term in terms if term.name() == "MulBackward1"]
+    return len(parts) == 2 and any(
+        part is not None and part.name() == "NllLossBackward0" and mean(part) for part in parts
+    )
 
 
 def _divided(node: Any) -> bool:

@@ -110,7 +110,7 @@ class UnusedGraphs:
         self._waiting.append((weakref.ref(token), lines))
 
     def settle(self) -> None:
-        """Something goes back through a graph: whichever of them lives may be the one, and one alone may be a target."""
+        """Something goes back through a graph: any that lives may be the one, and one alone that is gone a target."""
         self.uses += 1
         if self._waiting:
             self._count_gone(1)

@@ -17,7 +17,8 @@ _RESHAPES = (
     *("Alias", "Clone", "Index", "IndexSelect", "Permute", "ReshapeAlias", "Select", "Slice", "Squeeze", "T", "ToCopy"),
     *("Transpose", "UnsafeView", "Unsqueeze", "View", "Stack", "Cat"),
 )
-_OF_ONE = ("Pow", "Abs", "Mul", "Add", "Div", "Sqrt", "Log", "Log1P", "Exp", "Tanh")
+_FEW = 12  # nodes from the mean or the sum to the difference
+_EACH = ("Pow", "Abs", "Mul", "Add", "Sub", "Rsub", "Div", "Sqrt", "Log", "Log1P", "Exp", "Tanh", "Softplus", "Neg")
 _ELEMENTWISE = ("MseLoss", "SmoothL1Loss", "HuberLoss")
 _NLL = ("NllLoss", "NllLoss2D")
 _LOSSES = {"BinaryCrossEntropyWithLogits": "binary_cross_entropy_with_logits"} | dict.fromkeys(_NLL, "nll_loss")
@@ -82,13 +83,22 @@ def _activated(node: Any, kind: str, activations: tuple[str, ...]) -> LossFlaw |
 
 
 def _difference(node: Any) -> Any:
-    """Return the node of d where a loss is the mean or sum of d ** 2, abs(d), sqrt(d * d + 1) ..., d a difference."""
-    inner = {node.next_functions[0][0]}
-    while len(inner) == 1 and (one := inner.pop()) is not None and operation(one) in _OF_ONE:
-        inner = {following for following, _ in one.next_functions if following is not None}
-        if len(inner) == 1 and operation(difference := next(iter(inner))) in ("Sub", "Rsub"):
-            return difference
-    return None
+    """Return the node of d where a loss is the mean or sum of d ** 2, abs(d), log(cosh(d)) ..., d a difference.
+
+    It is the only one, close to the loss, that is wider than what it is made of.
+    """
+    waiting, seen, found = [node.next_functions[0][0]], set[Any](), set[Any]()
+    while waiting and len(seen) < _FEW:
+        one = waiting.pop()
+        if one is None or one in seen or operation(one) not in _EACH:
+            continue
+        seen.add(one)
+        inner = [(following, at) for following, at in one.next_functions if following is not None]
+        if operation(one) in ("Sub", "Rsub") and not any(_shape(*side) == _shape(one) for side in inner):
+            found.add(one)
+        else:
+            waiting += [following for following, _ in inner]
+    return found.pop() if len(found) == 1 else None
 
 
 def _broadcasts(node: Any, difference: Any, frame: FrameType | None) -> LossFlaw | None:

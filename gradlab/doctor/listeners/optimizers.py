@@ -190,7 +190,8 @@ class ResumedOptimizers:
         known = self._newest.get((site, id(param)))
         one = _MadeOptimizer(weakref.ref(param))
         if known is not None and known.param() is param:
-            one.parent, known.parent = known, None
+            one.parent = known if known.stepped else known.parent  # one that was only cleared has kept nothing
+            known.parent = None
         if len(self._newest) >= _MOST:
             self._newest.clear()
         self._newest[site, id(param)] = self._made[number] = one

@@ -141,8 +141,8 @@ class SteadyLoop:
     def same(self, *mark: Any, depth: int = 2, most: int = 2) -> bool:
         """Return whether the loop does what comes next in its cycle; if not, what it has done so far is told.
 
-        mark: what is done; with a ``depth`` it counts, too, which code, that many frames above, does it, and for whom: the
-        ``most`` that are compared include PyTorch's own. What another thread does is never the same, and changes nothing.
+        mark: what is done; with a ``depth`` it counts, too, which code, that many frames above, does it, and for whom:
+        ``most`` frames, PyTorch's own among them. What another thread does is never the same, and changes nothing.
         """
         if get_ident() != self._log.thread.ident:
             return False

@@ -57,10 +57,11 @@ class ZeroGradInMicroBatch(Rule):
     def step(self, facts: StepFacts) -> None:
         """Was all but the last pass of this window cleared?"""
         optimizer, lost = facts.step.optimizer, lost_in(facts)
-        sites = {cleared.clear.site for cleared in facts.since.clearings if any(one in lost for one in cleared.lost)}
+        cleared = [one for one in facts.since.clearings if any(backward in lost for backward in one.lost)]
+        sites = {one.clear.site for one in cleared}
         # The step() of an optimizer of the learner's own may bring back what it has kept, as DP-SGD does.
         own = optimizer != MANUAL_UPDATE and self.context.state.optimizers[optimizer].own
-        if not lost or len(facts.fresh) != 1 or len(sites) != 1 or facts.edited or own:
+        if not lost or len(cleared) < len(lost) or len(facts.fresh) != 1 or len(sites) != 1 or facts.edited or own:
             self._row[optimizer] = 0
             return
         self._row[optimizer] += 1
@@ -166,9 +167,12 @@ class StepLeftOut(Rule):
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
-        self._sizes: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> batches of a step -> how often
+        self._sizes: defaultdict[int, Counter[int]] = defaultdict(
+            Counter
+        )  # optimizer -> batches of a step -> how often
         self._longer: defaultdict[int, list[StepFacts]] = defaultdict(list)
         self._last: dict[int, StepFacts] = {}
+        self._pile: dict[int, list[Backward]] = {}  # the most that came without a step and were cleared at once
 
     def step(self, facts: StepFacts) -> None:
         """Count the batches of a step."""
@@ -178,6 +182,9 @@ class StepLeftOut(Rule):
         self._last[optimizer] = facts
         if len(fresh) > 1 and len(self._longer[optimizer]) < _MOST_WINDOWS:
             self._longer[optimizer].append(facts)
+        for cleared in facts.since.clearings if alike else ():
+            lost = [one for one in cleared.lost if one.call_path == fresh[0].call_path]
+            self._pile[optimizer] = max(self._pile.get(optimizer, []), lost, key=len)
 
     def end(self, *, normal: bool) -> None:
         """Are there a few longer ones among many of one batch, at no regular distance, or many batches in the end?"""
@@ -188,8 +195,9 @@ class StepLeftOut(Rule):
                 continue
             own = last.fresh[0].call_path
             left = [one for one in left_in(self.context, optimizer) if one.call_path == own]
-            if len(left) >= _PILE:
-                seen = f"after update {last.number} no step came, and {numbered(left)} piled up"
+            pile = max(left, self._pile.get(optimizer, []), key=len)
+            if len(pile) >= _PILE:
+                seen = f"{numbered(pile)} piled up without a step"
             elif len(gaps) >= 2:
                 seen = f"update {longer[-1].number} applied {numbered(longer[-1].fresh)}; {len(longer)} updates did so"
             else:

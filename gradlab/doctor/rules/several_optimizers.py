@@ -128,6 +128,8 @@ class SharedParams(Rule):
         for (first, second), turns in self._turns.items():
             if not {first, second} <= alike or min(turns, self._turns[second, first]) < 2:
                 continue
+            sites = {state.optimizers[one].site for one in (first, second)}
+            remade = sites & {site for name, site in context.findings if name == OptimizerRemade.OPTIMIZER_REMADE.name}
             same = state.params_of[first] & state.params_of[second]
             left = self._reached[second] & ~state.covered() if same else 0
             left &= ~context.log.index.weights_ever_written(left)
@@ -139,7 +141,7 @@ class SharedParams(Rule):
                     "fix": "Give {optimizer} the parameters of {net} instead.",
                 }
                 self._say(self.PARAMS_IN_TWO_OPTIMIZERS.but(severity="warning", **words), second, first, net)
-            elif first < second and state.params_of[first] == state.params_of[second]:
+            elif first < second and state.params_of[first] == state.params_of[second] and not remade:
                 self._say(self.PARAMS_IN_TWO_OPTIMIZERS, second, first, net)
 
     def _say(self, code: Code, optimizer: int, other: int, net: str) -> None:

@@ -64,6 +64,7 @@ class MissingParams(Rule):
         super().__init__(context)
         self._together: Counter[int] = Counter()  # params of a pass -> how many had these
         self._step: dict[int, Step] = {}
+        self._first: dict[int, int] = {}  # such parameters -> number of the first pass that reached them
         self._late: dict[int, Site | None] = {}  # the line that made such parameters, if the optimizer was there before
         self._passes: list[Backward] = []
         self._by_hand = False  # gradients are copied from one net to another, as by workers that share a model
@@ -91,6 +92,7 @@ class MissingParams(Rule):
             if missing:
                 if missing not in self._together:  # at the end, the model may be gone with the function that made it
                     self._late[missing] = self.context.log.models.registered_after(missing, facts.step.optimizer)
+                    self._first[missing] = backward.number
                 self._together[missing] += 1
                 self._step[missing] = facts.step
                 times, by_hand = self._together[missing], facts.step.optimizer == MANUAL_UPDATE  # a listener asks then
@@ -107,7 +109,7 @@ class MissingParams(Rule):
             missing = params & ~self.context.state.covered()
             missing &= ~index.weights_ever_written(missing)
             if times >= 3 and missing:
-                self._judge(missing, times, self._step[params])
+                self._judge(missing, times, self._step[params], self._first[params])
         self._judge_own_losses()
 
     def _judge_own_losses(self) -> None:
@@ -129,7 +131,7 @@ class MissingParams(Rule):
                 if state.optimizers and any(state.step_calls.values()):
                     self._say(self.OWN_LOSS_UNUSED, missing, len(passes), made, Cause(*made, insert="below"))
 
-    def _judge(self, missing: int, times: int, step: Step) -> None:
+    def _judge(self, missing: int, times: int, step: Step, first: int) -> None:
         models, order = self.context.log.models.all(), self.context.log.models.order
         registered = whole = 0
         for model in models:
@@ -148,7 +150,7 @@ class MissingParams(Rule):
         critic = both and trained and missing & whole == missing and apart
         late = next((site for params, site in self._late.items() if params & missing and site), None)
         module = step.params & registered and trained
-        if self._stale(step, late):
+        if self._stale(step, late, first):
             return
         made, optimizer = self.context.state.optimizers[step.optimizer].site, step.optimizer
         files, name = self.context.log.files(), self.context.param_names(missing, 1)
@@ -177,14 +179,15 @@ class MissingParams(Rule):
         seen = f"{times} backward passes reached {number_of(missing.bit_count(), 'parameter')} without an optimizer"
         self.report(code, site, f"{seen}: {names}" if names else seen, edit, optimizer=self.context.variable(optimizer))
 
-    def _stale(self, step: Step, late: Site | None) -> bool:
-        """The optimizer still holds the parameters that these have replaced: say that instead."""
+    def _stale(self, step: Step, late: Site | None, first: int) -> bool:
+        """The optimizer still holds parameters that these have replaced, since pass ``first``: say that instead."""
         registered = 0
         for model in self.context.log.models.all():
             if model.params & step.params:
                 registered |= model.params
         gone = step.params & ~registered
-        if not registered or not gone or self.context.state.groups(gone)[0].held:
+        held = [one.backward.number for group in self.context.state.groups(gone) for one in group.held]
+        if not registered or not gone or max(held, default=0) >= first:
             return False
         made = self.context.state.optimizers[step.optimizer].site
         site = made if made != NO_SITE else step.site

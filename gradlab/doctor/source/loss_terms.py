@@ -101,10 +101,25 @@ class _Scope:
                 sides.reverse()
             yield from self.terms(value.left, sides[0], age)
             yield from self.terms(value.right, sides[1], age)
+        elif isinstance(value, ast.Call) and dotted(value.func) == "sum" and (listed := self._listed(value)):
+            yield from ((term, None if number.grad_fn is None else node) for term, number in listed)
         elif isinstance(value, ast.Name) and (made := self._sum(value.id, age)) is not None:
             yield from self.terms(made, node, {**age, value.id: age.get(value.id, len(self._made[value.id])) - 1})
         else:
             yield value, node
+
+    def _listed(self, value: ast.Call) -> list[tuple[ast.expr, Tensor]]:
+        """Return the terms of ``sum(terms.values())``, or of a list, and what they are now; only if all are known."""
+        given = value.args[0] if value.args else value
+        name = given.func.value if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) else given
+        made = [one for one, _ in self._made.get(dotted(name), [])]
+        parts = (
+            made[0].values if made and isinstance(made[0], ast.Dict) else getattr(made[0] if made else None, "elts", [])
+        )
+        numbers = known.values() if isinstance(known := self._values.of(name), dict) else known
+        found = [*zip(parts, numbers, strict=False)] if isinstance(known, (dict, list, tuple)) else []
+        whole = len(made) == 1 and len(parts) == len(numbers) if found else False
+        return found if whole and all(isinstance(number, Tensor) for _, number in found) else []
 
     def _sum(self, name: str, age: dict[str, int]) -> ast.expr | None:
         """Return what was assigned to a name last, if that is sure and adds something up."""

@@ -55,7 +55,8 @@ def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None
     calls with one of the modules and False, as ``set_requires_grad(net_d, False)``, and the one statement that freezes.
     """
     nodes, names = list(nodes_in(files)), {part for part in parts if part}
-    names |= {dotted(node.target) for _, node in nodes if isinstance(node, ast.For) and _over_modules(node.iter)}
+    loops = [node for _, node in nodes if isinstance(node, ast.For)]  # over modules, as far as their words tell
+    names |= {dotted(loop.target) for loop in loops if not re.search("param|weight", ast.unparse(loop.iter))} - {""}
     for finder in (_unfreezes_nothing, _freezing_call, _freezes):
         found = {node_place(file, node) for file, node in nodes if finder(node, names)}
         if finder is _unfreezes_nothing and (place := only(found)):
@@ -76,10 +77,6 @@ def _sets(node: ast.AST, value: bool) -> ast.Attribute | None:
 def _unfreezes_nothing(node: ast.AST, names: set[str]) -> bool:
     target = _sets(node, True)
     return target is not None and _same(dotted(target.value), names)
-
-
-def _over_modules(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and dotted(value.func).split(".")[-1] in ("modules", "children")
 
 
 def _freezing_call(node: ast.AST, names: set[str]) -> bool:

@@ -12,7 +12,7 @@ def charbonnier(prediction, target, eps=1e-3):
 torch.manual_seed(0)
 model = nn.Sequential(nn.Conv1d(1, 8, 5, padding=2), nn.ReLU(), nn.Conv1d(8, 1, 1))
 optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-for step in range(30):
+for _ in range(30):
     clean = torch.sin(torch.rand(12, 1) * torch.linspace(0, 6, 20))
     noisy = (clean + 0.3 * torch.randn(12, 20)).unsqueeze(1)
     estimate = model(noisy)
