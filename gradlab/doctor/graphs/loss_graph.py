@@ -93,20 +93,24 @@ def _difference(node: Any) -> Any:
         if one is None or one in seen or operation(one) not in _EACH:
             continue
         seen.add(one)
-        inner = [(following, at) for following, at in one.next_functions if following is not None]
-        if operation(one) in ("Sub", "Rsub") and not any(_shape(*side) == _shape(one) for side in inner):
+        if operation(one) in ("Sub", "Rsub") and not any(_shape(*side) == _shape(one) for side in _sides(one)):
             found.add(one)
         else:
-            waiting += [following for following, _ in inner]
+            waiting += [following for following, _ in one.next_functions]
     return found.pop() if len(found) == 1 else None
+
+
+def _sides(node: Any) -> list[tuple[Any, int]]:
+    """Return what is compared, as it was before l1_loss and others have expanded both sides."""
+    sides = [(one, at) for one, at in node.next_functions if one is not None]
+    return [one.next_functions[0] if operation(one) == "Expand" else (one, at) for one, at in sides]
 
 
 def _broadcasts(node: Any, difference: Any, frame: FrameType | None) -> LossFlaw | None:
     """Return the flaw of a loss whose sides have the same elements, and were broadcast to pairs of them."""
-    sides = [(one, at) for one, at in difference.next_functions if one is not None]
-    wide = _shape(*sides[0]) if difference is node else _shape(difference)
-    # mse_loss and others expand both sides before they compare them
-    inner = [one.next_functions[0] if operation(one) == "Expand" else (one, at) for one, at in sides]
+    inner = _sides(difference)
+    of_graph = difference is not node  # else what mse_loss compares; both sides come as they were expanded
+    wide = _shape(difference) if of_graph else _shape(*next(side for side in node.next_functions if side[0]))
     shapes = [_shape(*one) for one in inner]
     if any(operation(one) == "Unsqueeze" for one, _ in inner) or any(shape == wide for shape in shapes):
         return None  # pairs on purpose, or numbers for each prediction
