@@ -18,7 +18,10 @@ _RESHAPES = (
     *("Transpose", "UnsafeView", "Unsqueeze", "View", "Stack", "Cat"),
 )
 _FEW = 12  # nodes from the mean or the sum to the difference
-_EACH = ("Pow", "Abs", "Mul", "Add", "Sub", "Rsub", "Div", "Sqrt", "Log", "Log1P", "Exp", "Tanh", "Softplus", "Neg")
+_EACH = (
+    *("Pow", "Abs", "Mul", "Add", "Sub", "Rsub", "Div", "Sqrt", "Log", "Log1P", "Exp", "Tanh", "Softplus", "Neg"),
+    *("Where", "Maximum", "Minimum", "Clamp"),
+)
 _ELEMENTWISE = ("MseLoss", "SmoothL1Loss", "HuberLoss")
 _NLL = ("NllLoss", "NllLoss2D")
 _LOSSES = {"BinaryCrossEntropyWithLogits": "binary_cross_entropy_with_logits"} | dict.fromkeys(_NLL, "nll_loss")

@@ -154,8 +154,8 @@ def leaks(sizes: list[int]) -> bool:
 class StepLeftOut(Rule):
     """A loop that steps for every batch leaves a step out now and then, and the next one applies that batch, too.
 
-    How it is known: nearly all steps apply one batch, a few irregular ones two or more, of the same line; or after
-    such steps there are no more, while batches pile up. How sure: it looks like a guard against outliers that skips the
+    How it is known: nearly all steps apply one batch, a few in between two or more, of the same line; or after such
+    steps there are no more, while batches pile up. How sure: it looks like a guard against outliers that skips the
     clearing, too, but what is left may be meant: a hint.
     """
 
@@ -167,9 +167,7 @@ class StepLeftOut(Rule):
 
     def __init__(self, context: RuleContext) -> None:
         super().__init__(context)
-        self._sizes: defaultdict[int, Counter[int]] = defaultdict(
-            Counter
-        )  # optimizer -> batches of a step -> how often
+        self._others: set[int] = set()  # optimizers with steps of another kind
         self._longer: defaultdict[int, list[StepFacts]] = defaultdict(list)
         self._last: dict[int, StepFacts] = {}
         self._pile: dict[int, list[Backward]] = {}  # the most that came without a step and were cleared at once
@@ -178,7 +176,7 @@ class StepLeftOut(Rule):
         """Count the batches of a step."""
         optimizer, fresh = facts.step.optimizer, facts.fresh
         alike = len({one.call_path for one in fresh}) == 1 and not any(one.offered or one.retain for one in fresh)
-        self._sizes[optimizer][len(fresh) if alike and not facts.edited else 0] += 1
+        self._others |= set() if alike and not facts.edited else {optimizer}
         self._last[optimizer] = facts
         if len(fresh) > 1 and len(self._longer[optimizer]) < _MOST_WINDOWS:
             self._longer[optimizer].append(facts)
@@ -187,18 +185,18 @@ class StepLeftOut(Rule):
             self._pile[optimizer] = max(self._pile.get(optimizer, []), lost, key=len)
 
     def end(self, *, normal: bool) -> None:
-        """Are there a few longer ones among many of one batch, at no regular distance, or many batches in the end?"""
+        """Are there a few longer ones among many of one batch, or many batches in the end?"""
         for optimizer, last in self._last.items():
-            sizes, longer = self._sizes[optimizer], self._longer[optimizer]
-            gaps = {two.number - one.number for one, two in pairwise(longer)}
-            if sizes[0] or sizes[1] < _SELDOM * max(1, len(longer)):
+            longer = self._longer[optimizer]
+            apart = sum(two.number - one.number > 1 for one, two in pairwise(longer))  # else windows have grown
+            if optimizer in self._others or last.number < (1 + _SELDOM) * max(1, len(longer)):
                 continue
             own = last.fresh[0].call_path
             left = [one for one in left_in(self.context, optimizer) if one.call_path == own]
             pile = max(left, self._pile.get(optimizer, []), key=len)
             if len(pile) >= _PILE:
                 seen = f"{numbered(pile)} piled up without a step"
-            elif len(gaps) >= 2:
+            elif apart >= 2:
                 seen = f"update {longer[-1].number} applied {numbered(longer[-1].fresh)}; {len(longer)} updates did so"
             else:
                 continue

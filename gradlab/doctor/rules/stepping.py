@@ -109,7 +109,7 @@ class EmptyStep(Rule):
     def _wiped(self, facts: StepFacts, clearings: list[Any]) -> None:
         clear, lost = clearings[-1].clear, clearings[-1].lost
         wiped = self._at[facts.step.optimizer]
-        wiped.append(self._steps[facts.step.optimizer])
+        wiped.append(facts.number)
         regular = len(wiped) == _REGULAR and len({later - one for one, later in pairwise(wiped)}) == 1
         if self._repeats("wiped", facts) or regular:  # else what is not finite is left out, perhaps
             times = self._times["wiped", facts.step.optimizer]
