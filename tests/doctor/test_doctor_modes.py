@@ -105,11 +105,14 @@ def test_training_in_evaluation_mode_is_a_warning_where_it_cannot_be_meant(sourc
     assert [one.severity for one in report if one.code == "eval-mode-left-on"] == severities
 
 
-def test_a_function_that_trains_and_validates_gets_no_no_grad(tmp_path: Path) -> None:
+def test_a_function_that_trains_and_validates_gets_no_no_grad_but_the_loop_that_validates(tmp_path: Path) -> None:
     shared = "def infer(part):\n    return net(part)"
     validation = "net.eval()\n    for part in x.split(4):\n        print(infer(part).sum().item())\n    net.train()"
     source = loop(layer="nn.Tanh()", before=shared, last=validation)
-    assert judged(source.replace("(net(x[start", "(infer(x[start"), tmp_path).codes == []
+    both = source.replace("(net(x[start", "(infer(x[start")
+    (finding,) = judged(both, tmp_path)
+    assert both.splitlines()[finding.cause.line - 1].strip() == "for part in x.split(4):"
+    assert (finding.cause.insert, finding.fix_is_line) == ("above", False)
     (finding,) = judged(source, tmp_path)
     assert (finding.code, finding.cause.what, finding.fix) == (
         "validation-builds-graph",
@@ -120,7 +123,7 @@ def test_a_function_that_trains_and_validates_gets_no_no_grad(tmp_path: Path) ->
 
 def test_a_leak_is_told_with_the_variable_that_holds_the_graphs(tmp_path: Path) -> None:
     (finding,) = judged(METER.format(stored="loss"), tmp_path)
-    assert (finding.code, finding.line, finding.cause) == ("graph-retained-memory-leak", 6, None)
+    assert (finding.code, finding.line, finding.cause.line) == ("graph-retained-memory-leak", 6, 6)
     assert "`losses.sum`" in finding.message
     assert "`losses.sum` held graphs of at least" in finding.evidence
     assert judged(METER.format(stored="loss.item()"), tmp_path).codes == []

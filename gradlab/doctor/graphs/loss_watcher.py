@@ -84,7 +84,10 @@ def loss_number(loss: Tensor) -> Any:
         return None
     try:
         if loss.is_cpu:
-            return loss.item()
+            value: Any = loss.tolist()  # item() would go through the dispatcher, past the learner's own modes
+            while isinstance(value, list):
+                (value,) = value
+            return value
         if loss.device.type != "meta" and loss.dim() == 0:
             return loss.detach()
     except RuntimeError:  # inside a transform of torch.func it has no number

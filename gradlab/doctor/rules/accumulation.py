@@ -201,7 +201,7 @@ class StepLeftOut(Rule):
             else:
                 continue
             site, variable = last.step.site, self.context.variable(optimizer)
-            place = partial(condition_around, self.context.log.path(site))
+            place = partial(condition_around, (site,))
             self.report(self.SKIPPED_STEP_KEEPS_GRADIENTS, site, seen, place, optimizer=variable)
 
 

@@ -124,6 +124,7 @@ def condition_around(path: Iterable[Site]) -> Cause | None:
     for site in path:
         tests = [one.test for one in statements_around(site, ast.If)]  # type: ignore[attr-defined]  # an If
         compared = [test for test in tests if any(isinstance(one, _COUNTS) for one in ast.walk(test))]
+        compared = [test for test in compared if "__name__" not in ast.unparse(test)]
         rest = [test for test in compared if any(isinstance(one, ast.Mod) for one in ast.walk(test))]
         if compared:
             return only(node_place(site[0], test) for test in (rest or compared))
