@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import weakref
 from collections import deque
@@ -20,6 +21,7 @@ _MOST_NODES = 20_000
 _MOST_ROOTS = 512
 _MOST_OLD = 200  # nodes
 LOOK_EVERY = 4  # backward passes between two looks at what is alive
+_ROUNDING = 1e-6
 _SCALED, _ROOT = "gradlab.scaled", "gradlab.root"
 _SUMS, _WEIGHED = ("AddBackward0", "SubBackward0"), ("MulBackward0", "NegBackward0")
 _THROUGH = ("ViewBackward0", "ReshapeAliasBackward0", "SqueezeBackward0", "UnsqueezeBackward0", "ToCopyBackward0")
@@ -127,7 +129,7 @@ def mean(node: Any) -> bool:
     name, inner = node.name(), [one for one, _ in node.next_functions if one is not None]
     if _SCALED in node.metadata or name in _THROUGH:
         return len(inner) == 1 and mean(inner[0])
-    if name in _SUMS and _smoothed(inner):
+    if name in _SUMS and (_smoothed(inner) or _weights_add_up(inner)):
         return True
     if name in _SUMS:  # a loss and, perhaps, others with weights of their own; a divided mean tells that all are
         return any(mean(one) for one in inner) and not any(_divided(one) for one in inner)
@@ -140,6 +142,24 @@ def _smoothed(terms: list[Any]) -> bool:
     return len(parts) == 2 and any(
         part is not None and part.name() == "NllLossBackward0" and mean(part) for part in parts
     )
+
+
+def _weights_add_up(terms: list[Any]) -> bool:
+    """Is a sum a weighted mean of means, as 0.3 * a + 0.7 * b?"""
+    weights = [(_factor(term), term.next_functions) for term in terms]
+    means = all(any(mean(one) for one, _ in inner) for _, inner in weights)
+    return means and len(terms) == 2 and abs(sum(factor for factor, _ in weights) - 1) < _ROUNDING
+
+
+def _factor(node: Any) -> float:
+    """Return the number that a node multiplies by, as far as it is saved behind no hook; else NaN."""
+    for side in ("other", "self") if node.name() == "MulBackward0" else ():
+        raw = getattr(node, f"_raw_saved_{side}")
+        number = raw.data if raw.unpack_hook is None else None
+        if isinstance(number, Tensor) and number.is_cpu and not number.dim() and not number.requires_grad:
+            value: Any = number.tolist()  # past the learner's own modes
+            return float(value)
+    return math.nan
 
 
 def _divided(node: Any) -> bool:
