@@ -15,13 +15,13 @@ from torch.optim.optimizer import Optimizer
 from ... import _torch
 from ..events import NO_SITE, Backward, Clear, Event, GradEdited, OptimizerMade, ParamSlotReused, Site, Step
 from ..frames import call_lines
+from ..frames.names import VariableNames
 from ..graphs.autograd_graph import Roots
 from ..graphs.graph_leaks import UnusedGraphs
 from ..state.module_index import ModuleIndex
 from ..state.optimizer_index import OptimizerIndex, WatchedOptimizer
 from ..state.param_index import ParamIndex, fetch_norms
 from ..state.weight_marks import WeightMarks
-from .names import VariableNames
 from .steady import MOST_EVENTS, EventReader, SteadyLoop
 from .threads import WatchedThread
 
@@ -193,7 +193,7 @@ class EventLog:
     def find_names(self, frame: FrameType | None, *, optimizer: int = -1, params: int = 0) -> None:
         """Look for the names that something has in the learner's code, unless they are known."""
         if self.names.wants(optimizer=optimizer, params=params):
-            self.names.look(frame, self.optimizers.numbers(), self.index)
+            self.names.look(frame, self.optimizers.numbers(), self.index.known_bits)
 
     def _slot_reused(self, bit: int) -> None:
         self.names.forget_params(bit)

@@ -14,10 +14,10 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, 
 from ... import _torch
 from ..events import Added, Clear, GradEdited, Site, Step
 from ..frames import call_lines, call_site
+from ..frames.names import wrapped_optimizer
 from ..state.optimizer_index import WatchedOptimizer
 from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
-from .names import wrapped_optimizer
 
 
 class OptimizerListener(Listener):

@@ -10,11 +10,11 @@ from typing import Any
 
 from torch import nn
 
-from .._frames import Owner, code_owner, user_frame
-from .finding import NO_SITE, Site
+from ..._frames import Owner, code_owner, user_frame
+from ..finding import NO_SITE, Site
 
 _MOST_FRAMES = 80
-_HERE = str(Path(__file__).parent)
+_HERE = str(Path(__file__).parents[1])
 _USER, _LIBRARY = Owner.USER, Owner.LIBRARY
 
 

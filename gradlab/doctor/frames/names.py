@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType
 from typing import Any
 
@@ -13,8 +13,6 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
 
 from ..._frames import Owner, code_owner, user_frame, variables
-from ..events import bit_positions
-from ..state.param_index import ParamIndex
 
 _MOST_LOOKS = 16
 _MOST_NAMES = 4
@@ -40,12 +38,14 @@ class VariableNames:
         """Is something without a name, and is it still worth looking?"""
         if self._looks >= _MOST_LOOKS:
             return False
-        return (optimizer >= 0 and optimizer not in self.optimizers) or any(
-            number not in self.params for number in bit_positions(params)
-        )
+        nameless = params & ~sum(1 << number for number in self.params)
+        return bool(nameless) or (optimizer >= 0 and optimizer not in self.optimizers)
 
-    def look(self, frame: FrameType | None, numbers: dict[int, int], index: ParamIndex) -> None:
-        """Look through the variables of a frame and its callers; ``numbers`` are those of optimizers, by id."""
+    def look(self, frame: FrameType | None, numbers: dict[int, int], bits: Callable[[list[Tensor]], int]) -> None:
+        """Look through the variables of a frame and its callers; ``numbers`` are those of optimizers, by id.
+
+        bits: returns the bits of those parameters that are watched.
+        """
         self._looks += 1
         frame, count = user_frame(frame), 0
         while frame is not None and count < _MOST_FRAMES:
@@ -54,7 +54,7 @@ class VariableNames:
                     number = numbers.get(id(wrapped_optimizer(thing)))
                     known = self.optimizers.setdefault(number, []) if number is not None else None
                 else:
-                    bit = index.known_bits([thing])
+                    bit = bits([thing])
                     known = self.params.setdefault(bit.bit_length() - 1, []) if bit else None
                 if known is not None and name not in known and len(known) < _MOST_NAMES:
                     known.append(name)
@@ -62,8 +62,7 @@ class VariableNames:
 
     def forget_params(self, params: int) -> None:
         """Forget the names of parameters whose numbers go to new ones."""
-        for number in bit_positions(params):
-            self.params.pop(number, None)
+        self.params = {number: names for number, names in self.params.items() if not params >> number & 1}
 
     def optimizer(self, number: int) -> str:
         """Return the name of an optimizer, "" if none is known."""
