@@ -233,13 +233,13 @@ class FrozenGroup(Rule):
         """Report what is frozen to the end."""
         for optimizer, params in self._frozen.items():
             if params and (steps := self._steps[optimizer]) >= _ENOUGH:
-                made, names = self.context.state.optimizers[optimizer].site, self.context.all_names(params)
+                made, names = self.context.state.optimizers[optimizer].site, self.context.param_names(params)
                 self.report(
                     self.OPTIMIZER_PARAMS_FROZEN,
-                    made,
+                    made if made != NO_SITE else self.context.state.sites[optimizer],
                     f"{steps} steps of {self.context.name(optimizer)}, and requires_grad=False for "
-                    f"{number_of(params.bit_count(), 'parameter')}: {self.context.param_names(params)}",
-                    frozen_by(self.context.log.files(), names),
+                    f"{number_of(params.bit_count(), 'parameter')}" + (f": {names}" if names else ""),
+                    frozen_by(self.context.log.files(), self.context.all_names(params)),
                     optimizer=self.context.variable(optimizer),
                 )
 
