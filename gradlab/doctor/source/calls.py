@@ -10,6 +10,7 @@ from ..events import Site
 from ..finding import Cause, Edit
 from .syntax import (
     FUNCTIONS,
+    called,
     dotted,
     function_around,
     loop_around,
@@ -18,6 +19,7 @@ from .syntax import (
     nodes_in,
     only,
     own_nodes,
+    parameters,
     reworded,
     statements_around,
     syntax_tree,
@@ -42,15 +44,15 @@ def never_reached(
     files: Iterable[str], method: str, reached: Collection[Site], names: Collection[str] = ()
 ) -> Cause | None:
     """Return the ``if`` around the only call of a method, on one of ``names``, that no event has come from."""
-    found = []
-    for file, node in nodes_in(files):
-        call = node.func if isinstance(node, ast.Call) else None
-        if not isinstance(call, ast.Attribute) or call.attr != method or (file, call.lineno) in reached:
-            continue
-        if is_named(call.value, names):
-            ifs = statements_around((file, call.lineno), ast.If)
-            found.append(node_place(file, ifs[0].test) if ifs else None)  # type: ignore[attr-defined]  # an If
-    return found[0] if len(found) == 1 else None
+    calls = (
+        (file, call)
+        for file, node in nodes_in(files)
+        for call, owner in method_calls([node], method)
+        if is_named(owner, names)
+    )
+    file, call = only(one for one in calls if (one[0], one[1].lineno) not in reached) or ("", None)
+    ifs = statements_around((file, call.lineno), ast.If) if call is not None else []
+    return node_place(file, ifs[0].test) if ifs else None
 
 
 def wrong_step(backward: Site, name: str, others: Collection[str]) -> Edit | Cause | None:
@@ -58,8 +60,7 @@ def wrong_step(backward: Site, name: str, others: Collection[str]) -> Edit | Cau
 
     The other one is stepped elsewhere in the function, too, so that this is not the missing step's neighbour.
     """
-    scope = function_around(backward)
-    nodes = [node for node in own_nodes(scope) if isinstance(node, ast.Attribute)] if scope is not None else []
+    nodes = [node for node in own_nodes(function_around(backward)) if isinstance(node, ast.Attribute)]
     nodes.sort(key=lambda node: node.lineno)
     cleared = [node.value for node in nodes if node.attr == "zero_grad" and node.lineno < backward[1]]
     steps = [node.value for node in nodes if node.attr == "step"]
@@ -83,50 +84,39 @@ def call_it(named: Cause | None) -> Edit | Cause | None:
 
 def in_scope(name: str, site: Site) -> bool:
     """Can the line beside a line use a name, as far as its function, its class and its file tell?"""
-    tree, scope = syntax_tree(site[0]), function_around(site)
-    if tree is None or scope is None or not name:
-        return False
-    first, given = re.split(r"[.\[]", name)[0], parameters(scope)
-    if first == "self":  # another class has other attributes
+    tree, scope, parts = syntax_tree(site[0]), function_around(site), re.split(r"[.\[]", name)
+    if parts[0] == "self":  # another class has other attributes
         kinds = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and scope in ast.walk(one)]
-        attribute = ".".join(re.split(r"[.\[]", name)[:2])
-        return "self" in given and any(dotted(node) == attribute for kind in kinds for node in ast.walk(kind))
-    stored = (node for part in (scope, tree) for node in own_nodes(part) if isinstance(node, ast.Name))
-    return first in given or any(node.id == first and isinstance(node.ctx, ast.Store) for node in stored)
+        known = {dotted(node) for kind in kinds for node in ast.walk(kind)}
+        return "self" in parameters(scope) and ".".join(parts[:2]) in known
+    names = [node for part in (scope, tree) for node in own_nodes(part) if isinstance(node, ast.Name)]
+    return parts[0] in (*parameters(scope), *(node.id for node in names if isinstance(node.ctx, ast.Store)))
 
 
 def mentions_call(site: Site, method: str) -> bool:
     """Does the function of a line call a method or function of this name?"""
-    scope = function_around(site)
-    return any(method in called_name(node) for node in (ast.walk(scope) if scope is not None else ()))
-
-
-def parameters(scope: ast.AST) -> list[str]:
-    """Return the names of what a function is given; none for a file."""
-    return [one.arg for one in scope.args.args] if isinstance(scope, FUNCTIONS) else []
+    return any(method in called_name(node) for node in ast.walk(function_around(site)))
 
 
 def loss_above(site: Site) -> str:
     """Return the variable that the loss was put into above a line, in the same loop; "" if it is not only one."""
-    scope, loop, made = function_around(site), loop_around(site), {}
-    for node in own_nodes(scope) if scope is not None else ():
+    loop, made = loop_around(site), {}
+    for node in own_nodes(function_around(site)):
         if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name) and node.lineno < site[1]:
-            made_of = {one.id for one in ast.walk(node.value) if isinstance(one, ast.Name)}
-            a_loss = "loss" in target.id.lower() and target.id not in made_of and not any(method_calls(node, "item"))
+            parts = list(ast.walk(node.value))
+            made_of = {one.id for one in parts if isinstance(one, ast.Name)}
+            a_loss = "loss" in target.id.lower() and target.id not in made_of and not any(method_calls(parts, "item"))
             if a_loss and loop_around((site[0], node.lineno)) is loop:
                 made[target.id] = made_of
-    last = [name for name in made if not any(name in parts for parts in made.values())]
-    return last[0] if len(last) == 1 else ""
+    return only(name for name in made if not any(name in parts for parts in made.values())) or ""
 
 
 def condition_around(path: Iterable[Site]) -> Cause | None:
     """Return the test that a line, or else the call that leads to it, depends on; of several, the one with a ``%``."""
     for site in path:
-        tests = [one.test for one in statements_around(site, ast.If)]  # type: ignore[attr-defined]  # an If
-        compared = [test for test in tests if any(isinstance(one, _COUNTS) for one in ast.walk(test))]
-        compared = [test for test in compared if "__name__" not in ast.unparse(test)]
-        rest = [test for test in compared if any(isinstance(one, ast.Mod) for one in ast.walk(test))]
-        if compared:
+        tests = [one.test for one in statements_around(site, ast.If) if "__name__" not in ast.unparse(one.test)]
+        if compared := [test for test in tests if any(isinstance(one, _COUNTS) for one in ast.walk(test))]:
+            rest = [test for test in compared if any(isinstance(one, ast.Mod) for one in ast.walk(test))]
             return only(node_place(site[0], test) for test in (rest or compared))
     return None
 
@@ -140,25 +130,21 @@ def context_around(path: Sequence[Site], word: str) -> Cause | None:
     In the same function only a block around the whole loop is the place: out of a smaller one, the line is taken.
     """
     for site in path:
-        scope = function_around(site)
+        scope, loop = function_around(site), loop_around(site)
         for decorator in scope.decorator_list if isinstance(scope, FUNCTIONS) else ():
             if word in ast.unparse(decorator):
                 return node_place(site[0], decorator)
-        loop = loop_around(site)
         for block in statements_around(site, ast.With):
-            encloses = loop is not None and block.lineno < loop.lineno  # type: ignore[attr-defined]  # statements
-            if site == path[0] and not encloses:
-                continue
-            if any(word in _meaning(item.context_expr, site) for item in block.items):  # type: ignore[attr-defined]
-                return node_place(site[0], block.items[0].context_expr)  # type: ignore[attr-defined]
+            encloses = site != path[0] or (loop is not None and block.lineno < loop.lineno)
+            if encloses and any(word in _meaning(item.context_expr, site) for item in block.items):
+                return node_place(site[0], block.items[0].context_expr)
     return None
 
 
 def _meaning(expression: ast.expr, site: Site) -> str:
     """Return the words of an expression, and of what was assigned to the name that it is."""
     words = ast.unparse(expression)
-    tree = syntax_tree(site[0])
-    for node in ast.walk(tree) if tree is not None and isinstance(expression, ast.Name) else ():
+    for node in ast.walk(syntax_tree(site[0])) if isinstance(expression, ast.Name) else ():
         if isinstance(node, ast.Assign) and any(ast.unparse(target) == words for target in node.targets):
             words += " " + ast.unparse(node.value)
     return words
@@ -174,6 +160,4 @@ def called_name(node: ast.AST) -> str:
             safe = isinstance(node.right, ast.Constant) or called_name(node.right) in _NEVER_ZERO
             return "" if safe else "division"
         return "**" if isinstance(node.op, ast.Pow) else ""
-    if not isinstance(node, ast.Call):
-        return ""
-    return (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")).lower()
+    return called(node).lower()

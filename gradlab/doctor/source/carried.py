@@ -15,10 +15,10 @@ from .calls import called_name
 from .syntax import (
     FUNCTIONS,
     beside,
+    called_on,
     dotted,
     function_around,
     loop_around,
-    method_calls,
     node_place,
     nodes_in,
     only,
@@ -39,8 +39,7 @@ def carried_state(path: Sequence[Site], files: Iterable[str], values: Mapping[st
         return only(dropped)
     for site in path:
         loop = loop_around(site)
-        nodes = ast.walk(loop) if loop is not None else ()
-        found = dict(pair for node in nodes for pair in _recurrent(site[0], node))
+        found = dict(pair for node in (ast.walk(loop) if loop else ()) for pair in _recurrent(site[0], node))
         if place := only(found):
             detached = _detached(found[place], values.get(found[place]))
             return beside(site, "below", detached) if detached and site == path[0] else place
@@ -63,10 +62,10 @@ def _dropped_detaches(files: Iterable[str]) -> Iterator[Cause]:
     nodes = list(nodes_in(files))
     own = {file for file, node in nodes if isinstance(node, FUNCTIONS) and node.name == "detach"}
     for file, node in nodes:
-        if isinstance(node, ast.Expr) and any(call is node.value for call in method_calls(node, "detach")):
-            inside = function_around((file, node.lineno))
-            if file not in own or (isinstance(inside, FUNCTIONS) and inside.name == "detach"):
-                yield node_place(file, node)
+        if not isinstance(node, ast.Expr) or called_on(node.value, "detach") is None:
+            continue
+        if file not in own or getattr(function_around((file, node.lineno)), "name", "") == "detach":
+            yield node_place(file, node)
 
 
 def _recurrent(file: str, node: ast.AST) -> Iterator[tuple[Cause, str]]:
@@ -93,8 +92,8 @@ def overwritten(files: Iterable[str], made_by: str) -> Edit | Cause | None:
 def _made_by(word: str, change: ast.AST, place: Cause) -> bool:
     """Is what an operation changes made by a call with a word in its name, in the same function?"""
     changed: Any = getattr(change, "target", getattr(getattr(change, "func", None), "value", None))
-    scope = function_around((place.file, place.line))
-    made = [one for one in own_nodes(scope) if isinstance(one, ast.Assign)] if scope is not None and changed else []
+    nodes = own_nodes(function_around((place.file, place.line))) if changed else ()
+    made = [one for one in nodes if isinstance(one, ast.Assign)]
     return any(ast.unparse(one.targets[0]) == ast.unparse(changed) and word in called_name(one.value) for one in made)
 
 
@@ -111,11 +110,9 @@ def _in_place(node: ast.AST) -> bool:
         return ".item()" not in ast.unparse(node.value)  # else it adds up numbers
     if isinstance(node, ast.Assign):
         return isinstance(node.targets[0], ast.Subscript)
-    if not isinstance(node, ast.Call):
-        return False
-    name = called_name(node)
+    name, given = called_name(node), getattr(node, "keywords", ())
     named = name.endswith("_") and not name.startswith("_") and name not in _HARMLESS
-    return named or any(one.arg == "inplace" and ast.unparse(one.value) == "True" for one in node.keywords)
+    return named or any(one.arg == "inplace" and ast.unparse(one.value) == "True" for one in given)
 
 
 _HARMLESS = ("requires_grad_", "detach_", "retain_grad_", "clip_grad_norm_", "clip_grad_value_", "unscale_", "zero_")

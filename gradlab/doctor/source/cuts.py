@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Iterable, Iterator
 
 from ..events import Site
 from ..finding import Cause, Edit
-from .calls import parameters
-from .syntax import FUNCTIONS, dotted, function_around, node_place, only, own_nodes, reworded, syntax_tree, words_of
+from .syntax import (
+    FUNCTIONS,
+    called,
+    called_on,
+    dotted,
+    function_around,
+    holds,
+    node_place,
+    only,
+    own_nodes,
+    parameters,
+    reworded,
+    syntax_tree,
+    words_of,
+)
 
 DETACHING = ("item", "detach", "numpy", "tolist", "detach_")
 """Methods of a tensor whose result is not in its graph."""
@@ -16,7 +30,7 @@ NEW_TENSORS = ("tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor")
 """Functions that make a tensor out of values, without the graph that these came from."""
 _METHODS = (*DETACHING, "argmax", "argmin", "argsort", "round", "bool", "long", "int")
 _FUNCTIONS = (*NEW_TENSORS, "argmax", "argmin", "array", "float", "int")
-_NO_GRAD = ("no_grad", "inference_mode", "set_grad_enabled")
+_NO_GRAD = "no_grad|inference_mode|set_grad_enabled"
 _REENTRANT = "use_reentrant=True"
 
 _MOST_STEPS = 200
@@ -32,9 +46,7 @@ def cut_before(path: Iterable[Site], after: str = "") -> Edit | Cause | None:
     for site in path:
         found = set(_Search(site[0]).from_line(site))
         if found := {cause for cause in found if not after or _behind(cause, after)}:
-            whole = {
-                cause for cause in found if "detach" not in words_of(cause)
-            }  # that is often meant, for one operand
+            whole = {cause for cause in found if "detach" not in words_of(cause)}  # often meant, for one operand
             cut = only(found) or only(whole)
             edit = _without(cut) if cut is not None else None
             return cut if edit is None or found - {cut} or set(_Search(site[0], cut).from_line(site)) else edit
@@ -65,14 +77,13 @@ def _without(cut: Cause) -> Edit | Cause | None:
 
 def cut_in_function(file: str, call: ast.Call) -> Cause | None:
     """Return what cuts the graph in a function of the same file that is called; None if it is not one place."""
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
-    return only(_Search(file)._called(name, call))
+    return only(_Search(file)._called(called(call), call))
 
 
 def without_create_graph(call: ast.Call) -> bool:
     """Is it ``torch.autograd.grad(outputs, inputs)`` without ``create_graph=True``, whose result is in no graph?"""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
-    if ast.unparse(call.func).split(".")[-1] != "grad" or (len(call.args) < 2 and "inputs" not in given):
+    if called(call) != "grad" or (len(call.args) < 2 and "inputs" not in given):
         return False
     created = given.get("create_graph", ast.Constant(len(call.args) > 4))
     return isinstance(created, ast.Constant) and not created.value
@@ -87,17 +98,14 @@ class _Search:
 
     def from_line(self, site: Site) -> Iterator[Cause]:
         scope = function_around(site)
-        if scope is None or self._tree is None:
-            return
-        calls = [node for node in own_nodes(scope) if isinstance(node, ast.Call) and _on(node, site[1])]
-        backwards = [node for node in calls if ast.unparse(node.func).split(".")[-1] == "backward"]
+        calls = [node for node in own_nodes(scope) if isinstance(node, ast.Call) and holds(node, site[1])]
+        backwards = [node for node in calls if called(node) == "backward"]
         names: set[str] = set()
         for node in backwards or calls:
-            if isinstance(node.func, ast.Attribute) and backwards:  # loss.backward(), scaler.scale(loss).backward()
-                yield from self._expression(node.func.value, scope)
-                names |= _names(node.func.value)
-            for argument in node.args:  # accelerator.backward(loss)
-                names |= _names(argument)
+            if backwards and (loss := called_on(node)) is not None:  # loss.backward(), scaler.scale(loss).backward()
+                yield from self._expression(loss, scope)
+                names |= _names(loss)
+            names.update(*map(_names, node.args))  # accelerator.backward(loss)
         yield from self._made(scope, names, site[1])
 
     def _made(self, scope: ast.AST, names: set[str], line: int) -> Iterator[Cause]:
@@ -105,62 +113,56 @@ class _Search:
         waiting = [(name, line) for name in names]
         while waiting and len(self._seen) < _MOST_STEPS:
             name, before = waiting.pop()
-            for node in self._assignments(scope, name, before):
+            for node, value in self._assignments(scope, name, before):
                 if node in self._seen:
                     continue
                 self._seen.add(node)
-                cuts = [*self._block(scope, node), *self._expression(node.value, scope)]
+                cuts = [*self._block(scope, node), *self._expression(value, scope)]
                 yield from cuts
-                made_of = _names(node.value or node, cuts) - {name}  # what a cut is made of has no part in the graph
+                made_of = _names(value, cuts) - {name}  # what a cut is made of has no part in the graph
                 waiting += [(one, node.lineno) for one in made_of]
                 if cuts and isinstance(node, ast.Assign):
                     break  # what the name stood for before has no part in it, either
 
-    def _assignments(self, scope: ast.AST, name: str, before: int) -> list[ast.Assign | ast.AugAssign | ast.AnnAssign]:
-        """Return what gives a name a value above a line, the nearest first."""
-        found = []
+    def _assignments(self, scope: ast.AST, name: str, before: int) -> list[tuple[ast.stmt, ast.expr]]:
+        """Return what gives a name a value above a line, with that value, the nearest first."""
+        found: list[tuple[ast.stmt, ast.expr]] = []
         for node in own_nodes(scope):
-            if not isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) or node.lineno > before:
-                continue
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if node.value is not None and any(dotted(part) == name for one in targets for part in ast.walk(one)):
-                found.append(node)
-        return sorted(found, key=lambda node: -node.lineno)
+            if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and node.value and node.lineno <= before:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                if any(dotted(part) == name for one in targets for part in ast.walk(one)):
+                    found.append((node, node.value))
+        return sorted(found, key=lambda one: -one[0].lineno)
+
+    def _no_grad(self, words: Iterable[ast.expr]) -> Iterator[Cause]:
+        return (node_place(self._file, one) for one in words if re.search(_NO_GRAD, ast.unparse(one)))
 
     def _block(self, scope: ast.AST, node: ast.AST) -> Iterator[Cause]:
-        for block in own_nodes(scope):
-            if isinstance(block, ast.With) and any(inner is node for inner in ast.walk(block)):
-                for item in block.items:
-                    if any(word in ast.unparse(item.context_expr) for word in _NO_GRAD):
-                        yield node_place(self._file, item.context_expr)
+        blocks = [one for one in own_nodes(scope) if isinstance(one, ast.With) and node in ast.walk(one)]
+        return self._no_grad(item.context_expr for block in blocks for item in block.items)
 
-    def _expression(self, value: ast.AST | None, scope: ast.AST) -> Iterator[Cause]:
+    def _expression(self, value: ast.AST, scope: ast.AST) -> Iterator[Cause]:
         """Yield the cuts in an expression, and in the functions of the file that it calls."""
-        waiting = [value] if value is not None else []
-        while waiting:
-            node = waiting.pop()
-            if self._cuts(node, scope) and (place := node_place(self._file, node)) != self._passed:
-                yield place
-                continue
-            if isinstance(node, ast.Call):
-                yield from self._called(_method(node), scope)
-            waiting += ast.iter_child_nodes(node)
+        if self._cuts(value, scope) and (place := node_place(self._file, value)) != self._passed:
+            yield place
+            return
+        if isinstance(value, ast.Call):
+            yield from self._called(called(value), scope)
+        for part in reversed([*ast.iter_child_nodes(value)]):
+            yield from self._expression(part, scope)
 
     def _cuts(self, node: ast.AST, scope: ast.AST) -> bool:
         """Does an expression give something that is not in the graph of what it was made of?"""
         if not isinstance(node, ast.Call):
             return isinstance(node, ast.Attribute) and node.attr == "data"
-        name = _method(node)
-        if without_create_graph(node):
-            return True
+        name = called(node)
         if name == "checkpoint":
             return _REENTRANT in ast.unparse(node)
-        if isinstance(node.func, ast.Attribute) and name in _METHODS and not node.args[1:]:
+        if without_create_graph(node) or (called_on(node, *_METHODS) is not None and not node.args[1:]):
             return True
         return name in _FUNCTIONS and bool(node.args) and not self._constant(node.args[0], scope)
 
     def _called(self, name: str, scope: ast.AST) -> Iterator[Cause]:
-        assert self._tree is not None
         nodes = list(ast.walk(self._tree))
         wanted = [one for one in nodes if isinstance(one, FUNCTIONS) and one.name == name]
         kinds = instances(self._tree).get(name, set())
@@ -176,9 +178,7 @@ class _Search:
             if function in self._seen or len(self._seen) >= _MOST_STEPS:
                 continue
             self._seen.add(function)
-            for decorator in function.decorator_list:
-                if any(word in ast.unparse(decorator) for word in _NO_GRAD):
-                    yield node_place(self._file, decorator)
+            yield from self._no_grad(function.decorator_list)
             for node in own_nodes(function):
                 if isinstance(node, ast.Return) and node.value is not None:
                     cuts = [*self._block(function, node), *self._expression(node.value, function)]
@@ -187,61 +187,38 @@ class _Search:
 
     def _constant(self, value: ast.AST, scope: ast.AST) -> bool:
         """Is an expression made of numbers alone, or a parameter that every call in the file gives such numbers?"""
-        assert self._tree is not None
         if not any(isinstance(node, (ast.Name, ast.Call, ast.Attribute)) for node in ast.walk(value)):
             return True
-        names = parameters(scope)
-        if not isinstance(value, ast.Name) or value.id not in names or not isinstance(scope, FUNCTIONS):
+        if not isinstance(value, ast.Name) or value.id not in parameters(scope) or not isinstance(scope, FUNCTIONS):
             return False
-        at = names.index(value.id)
+        at = parameters(scope).index(value.id)
         calls = [one for one in ast.walk(self._tree) if isinstance(one, ast.Call) and dotted(one.func) == scope.name]
         return bool(calls) and all(len(one.args) > at and self._constant(one.args[at], self._tree) for one in calls)
-
-
-def _method(call: ast.Call) -> str:
-    return call.func.attr if isinstance(call.func, ast.Attribute) else dotted(call.func)
 
 
 def instances(tree: ast.AST) -> dict[str, set[str]]:
     """Return by the last part of a name, as in ``self.name = Kind(...)``, the classes that it was made by."""
     found: dict[str, set[str]] = {}
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Assign):
-            continue
-        for target in node.targets:
-            both = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-            pairs = zip(target.elts, node.value.elts, strict=False) if both else [(target, node.value)]  # type: ignore[attr-defined]
-            for one, value in pairs:
-                if isinstance(value, ast.Call):
-                    found.setdefault(dotted(one).split(".")[-1], set()).add(dotted(value.func).split(".")[-1])
+    assigns = [node for node in ast.walk(tree) if isinstance(node, ast.Assign)]
+    for target, made in ((target, node.value) for node in assigns for target in node.targets):
+        both = isinstance(target, ast.Tuple) and isinstance(made, ast.Tuple)
+        for one, value in zip(target.elts, made.elts, strict=False) if both else [(target, made)]:  # type: ignore[attr-defined]
+            if isinstance(value, ast.Call):
+                found.setdefault(dotted(one).split(".")[-1], set()).add(dotted(value.func).split(".")[-1])
     return found
 
 
 def _behind(cut: Cause, part: str) -> bool:
     """Is a cut in a function that calls a part of a model, or in a method of that part's own class?"""
-    tree = syntax_tree(cut.file)
-    kinds = instances(tree).get(part, set()) if tree is not None else set()
-    scope = function_around((cut.file, cut.line))
-    own = any(
-        isinstance(one, ast.ClassDef) and one.name in kinds and one.lineno <= cut.line <= (one.end_lineno or 0)
-        for one in (ast.walk(tree) if tree is not None else ())
-    )
-    return own or (scope is not None and any(dotted(node).split(".")[-1] == part for node in own_nodes(scope)))
-
-
-def _on(node: ast.Call, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
+    tree, scope = syntax_tree(cut.file), function_around((cut.file, cut.line))
+    kinds = instances(tree).get(part, set())
+    classes = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and one.name in kinds]
+    calls = any(dotted(node).split(".")[-1] == part for node in own_nodes(scope))
+    return calls or any(holds(one, cut.line) for one in classes)
 
 
 def _names(value: ast.AST, cuts: Collection[Cause] = ()) -> set[str]:
     """Return the names in an expression, but for those inside a cut."""
-    file = next(iter(cuts)).file if cuts else ""
-    found: set[str] = set()
-    waiting = [value]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, ast.expr) and node_place(file, node) in cuts:
-            continue
-        found.add(dotted(node))
-        waiting += ast.iter_child_nodes(node)
-    return found - {""}
+    if isinstance(value, ast.expr) and any(node_place(cut.file, value) == cut for cut in cuts):
+        return set()
+    return ({dotted(value)} - {""}).union(*(_names(one, cuts) for one in ast.iter_child_nodes(value)))

@@ -9,7 +9,20 @@ from functools import lru_cache
 
 from ..events import NO_SITE, Site
 from ..finding import Cause, Edit
-from .syntax import FUNCTIONS, dotted, function_around, method_calls, own_nodes, source_line, syntax_tree
+from .syntax import (
+    FUNCTIONS,
+    called_on,
+    dotted,
+    function_around,
+    holds,
+    method_calls,
+    only,
+    own_nodes,
+    scopes_around,
+    source_line,
+    statements_around,
+    syntax_tree,
+)
 
 
 def updates_by_hand(site: Site) -> Site:
@@ -23,8 +36,7 @@ def clears_by_hand(site: Site) -> Site:
 
 
 def _line_of(site: Site, wanted: Callable[[ast.AST], bool]) -> Site:
-    tree = syntax_tree(site[0]) if site != NO_SITE else None
-    line = _first_line(tree, wanted) if tree is not None else 0
+    line = _first_line(syntax_tree(site[0]), wanted) if site != NO_SITE else 0
     return (site[0], line) if line else site
 
 
@@ -41,13 +53,9 @@ _MOVES = ("sub_", "add_", "copy_", "addcmul_", "addcdiv_")
 
 
 def _moves_weights(node: ast.AST) -> bool:
-    target: ast.AST | None = None
-    if isinstance(node, ast.AugAssign):
-        target = node.target
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
-        target = node.func.value
-    elif isinstance(node, ast.Assign):
-        target = node.targets[0]
+    target: ast.AST | None = called_on(node, *_MOVES)
+    if isinstance(node, (ast.AugAssign, ast.Assign)):
+        target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
     return target is not None and not mentions_grad(target) and mentions_grad(node)
 
 
@@ -56,8 +64,7 @@ def _clears_grad(node: ast.AST) -> bool:
         target, value = node.targets[0], node.value
         cleared = isinstance(value, ast.Constant) and value.value is None
         return cleared and isinstance(target, ast.Attribute) and target.attr == "grad"
-    named = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "zero_"
-    return named and mentions_grad(node)
+    return called_on(node, "zero_") is not None and mentions_grad(node)
 
 
 def mentions_grad(node: ast.AST) -> bool:
@@ -67,18 +74,16 @@ def mentions_grad(node: ast.AST) -> bool:
 
 def reads_gradient_of_an_input(site: Site) -> bool:
     """Does the function of a line read the ``.grad`` of something that is no weight, as an attack does?"""
-    around = function_around(site)
-    if around is None:
-        return False
+    nodes = list(ast.walk(function_around(site)))
     weights = {
         name.id
-        for loop in ast.walk(around)
+        for loop in nodes
         if isinstance(loop, (ast.For, ast.comprehension)) and "param" in ast.unparse(loop.iter)
         for name in ast.walk(loop.target)
         if isinstance(name, ast.Name)
     }
-    cleared = {call.func.value for call in method_calls(around, "zero_")}  # type: ignore[attr-defined]  # an Attribute
-    cleared |= {node.left for node in ast.walk(around) if isinstance(node, ast.Compare)}
+    cleared = {owner for _, owner in method_calls(nodes, "zero_")}
+    cleared |= {node.left for node in nodes if isinstance(node, ast.Compare)}
     cleared |= {one.value for one in cleared if isinstance(one, ast.Attribute) and one.attr == "data"}
     return any(
         isinstance(node, ast.Attribute)
@@ -87,29 +92,21 @@ def reads_gradient_of_an_input(site: Site) -> bool:
         and node not in cleared
         and not (isinstance(node.value, ast.Name) and node.value.id in weights | {"torch", "autograd"})
         and not (isinstance(node.value, ast.Attribute) and node.value.attr in ("weight", "bias", "autograd"))
-        for node in ast.walk(around)
+        for node in nodes
     )
 
 
 def statement_at(site: Site) -> ast.stmt | None:
     """Return the statement at a line, if it is a simple one that has its lines for itself."""
-    scope = function_around(site)
-    found = [one for one in own_nodes(scope) if isinstance(one, ast.stmt) and _spans(one, site[1])] if scope else []
-    statement = max(found, key=lambda one: (one.lineno, one.col_offset), default=None)
+    statement = next(iter(statements_around(site, ast.stmt)), None)
     if statement is None or hasattr(statement, "body"):
         return None
     return None if source_line((site[0], statement.lineno))[: statement.col_offset].strip() else statement
 
 
-def _spans(node: ast.stmt | ast.For, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
-
-
 def name_at(site: Site, names: Iterable[str]) -> str:
     """Return the first of an object's names that a line can use: the functions around it write it, too; else ""."""
-    tree = syntax_tree(site[0])
-    functions = [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS) and _spans(one, site[1])] if tree else []
-    scopes = [*sorted(functions, key=lambda one: -one.lineno), *([tree] if tree else [])]
+    scopes = scopes_around(site)
     for name in names:
         root = re.split(r"\W", name)[0]
         for scope in scopes:
@@ -135,38 +132,36 @@ def _binds(node: ast.AST, name: str) -> bool:
 
 def _binds_elsewhere(node: ast.AST, name: str, line: int) -> bool:
     """Is a name the variable of a loop that a line is not in?"""
-    loop = isinstance(node, ast.For) and not _spans(node, line)
+    loop = isinstance(node, ast.For) and not holds(node, line)
     return (loop or isinstance(node, ast.comprehension)) and any(_binds(one, name) for one in ast.walk(node.target))  # type: ignore[attr-defined]
 
 
 def call_at(site: Site, method: str) -> ast.Call | None:
     """Return the only call of a method in the statement at a line."""
     statement = statement_at(site)
-    calls = list(method_calls(statement, method)) if statement is not None else []
-    return calls[0] if len(calls) == 1 else None
+    return only(call for call, _ in method_calls(ast.walk(statement), method)) if statement is not None else None
 
 
 def receiver(site: Site, method: str, other: Site | None = None) -> str:
     """Return ``scaler`` for ``scaler.step(optimizer)`` at a line; "" if it is no name, or not for another line, too."""
-    call = call_at(site, method)
     here = other is None or function_around(site) is function_around(other)
-    return dotted(call.func.value) if call is not None and here else ""  # type: ignore[attr-defined]  # an Attribute
+    return dotted(called_on(call_at(site, method))) if here else ""
 
 
 def calls_on(scope: ast.AST, name: str, *methods: str) -> list[ast.Call]:
     """Return a function's own calls of methods of an object, by its name."""
-    calls = [node for node in own_nodes(scope) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
-    return [one for one in calls if one.func.attr in methods and dotted(one.func.value) == name]  # type: ignore[attr-defined]
+    return [call for call, owner in method_calls(own_nodes(scope), *methods) if dotted(owner) == name]
 
 
 def with_loss(site: Site, words: str) -> Edit | Cause:
     """Return ``loss.backward()`` with other words for its loss, such as "{} / 4"; the place if it is no such line."""
     statement, call = statement_at(site), call_at(site, "backward")
-    if call is None or not isinstance(statement, ast.Expr) or statement.value is not call:
+    loss, scale = called_on(call), ""
+    if call is None or loss is None or not isinstance(statement, ast.Expr) or statement.value is not call:
         return Cause(*site)
-    loss: ast.expr = call.func.value  # type: ignore[attr-defined]  # an Attribute
-    scale = ast.unparse(loss.func) if isinstance(loss, ast.Call) and ast.unparse(loss.func).endswith(".scale") else ""
-    changed = words.format(f"({ast.unparse(loss.args[0] if scale else loss)})")  # type: ignore[attr-defined]  # a Call
+    if isinstance(loss, ast.Call) and called_on(loss, "scale") is not None:
+        scale, loss = ast.unparse(loss.func), loss.args[0]
+    changed = words.format(f"({ast.unparse(loss)})")
     arguments = ast.unparse(call).removeprefix(ast.unparse(call.func))
     return Edit(Cause(*site), ast.unparse(ast.parse(f"{scale}({changed}).backward{arguments}")))
 

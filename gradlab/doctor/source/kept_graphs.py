@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from ..events import GraphHolder
 from ..finding import Cause, Edit
-from .syntax import function_around, source_line, syntax_tree
+from .syntax import called_on, function_around, nodes_at, only, source_line, syntax_tree
 
 _ADDS = ("append", "appendleft", "add", "extend", "insert", "setdefault", "update")
 
@@ -20,7 +20,7 @@ def adding_line(file: str, name: str, line: int) -> int:
 def carrying_line(file: str, name: str, line: int) -> int:
     """Return the only line that takes a state and gives it back, as ``out, hidden = rnn(x, hidden)``; else 0."""
     names = {name}
-    for node in ast.walk(function_around((file, line)) or ast.Module([], [])):
+    for node in ast.walk(function_around((file, line))):
         if isinstance(node, ast.Assign) and _is(node.value, name):  # h_in = h_out
             names |= {ast.unparse(target) for target in node.targets}
 
@@ -35,17 +35,13 @@ def carrying_line(file: str, name: str, line: int) -> int:
 
 def _only_line(file: str, name: str, line: int, wanted: Callable[[ast.AST], bool]) -> int:
     scope = syntax_tree(file) if "." in name else function_around((file, line))
-    nodes = ast.walk(scope) if scope is not None else ()
-    found = {node.lineno for node in nodes if wanted(node)}  # type: ignore[attr-defined]  # statements and calls
-    return found.pop() if len(found) == 1 else 0
+    return only(node.lineno for node in ast.walk(scope) if wanted(node)) or 0  # type: ignore[attr-defined]  # both have lines
 
 
 def _adds(node: ast.AST, name: str) -> bool:
-    target: ast.AST | None = None
+    target: ast.AST | None = called_on(node, *_ADDS)
     if isinstance(node, ast.AugAssign):
         target = node.target
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _ADDS:
-        target = node.func.value
     elif isinstance(node, ast.Assign) and len(node.targets) == 1:
         # total = 0.9 * total + loss, and losses[i] = loss
         again = isinstance(node.value, ast.BinOp) and any(_is(one, name) for one in _parts(node.value))
@@ -78,8 +74,8 @@ def without_graph(holder: GraphHolder) -> Edit | Cause | None:
     if not holder.tensors:  # a function that did not run when the graphs were counted: a meter's, say
         return Cause(file, line)
     parts: list[ast.expr] = []
-    for node in ast.walk(syntax_tree(file) or ast.Module([], [])):
-        if getattr(node, "lineno", 0) == line and _adds(node, holder.name):
+    for node in nodes_at(holder.site):
+        if _adds(node, holder.name):
             values = node.args if isinstance(node, ast.Call) else [node.value]  # type: ignore[attr-defined]
             parts += [part for value in values for part in _parts(value)]
             if isinstance(node, ast.AugAssign) and not isinstance(node.value, (ast.BinOp, ast.Name)):
@@ -88,10 +84,9 @@ def without_graph(holder: GraphHolder) -> Edit | Cause | None:
 
 
 def _detached(file: str, tensors: list[ast.expr]) -> Edit | Cause | None:
-    lines = {one.end_lineno or 0 for one in tensors}
-    if len(lines) != 1:
+    line = only(one.end_lineno or 0 for one in tensors)
+    if line is None:
         return None
-    line = lines.pop()
     text = source_line((file, line)).strip("\r\n").encode()
     for end in sorted((one.end_col_offset or 0 for one in tensors), reverse=True):  # in bytes
         text = text[:end] + b".detach()" + text[end:]

@@ -47,7 +47,7 @@ def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
 
 def _blocks_around(file: str, line: int) -> list[ast.stmt]:
     found = []
-    for node in ast.walk(syntax_tree(file) or ast.Module([], [])):
+    for node in ast.walk(syntax_tree(file)):
         if isinstance(node, (*FUNCTIONS, *LOOP_KINDS, ast.If, ast.Try)):
             last = node.body[-1] if isinstance(node, LOOP_KINDS) else node  # the else of a loop is run once
             if node.body[0].lineno <= line <= (last.end_lineno or 0):

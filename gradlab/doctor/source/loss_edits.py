@@ -7,7 +7,7 @@ import re
 
 from ..events import LossFlaw, Site
 from ..finding import Cause, Edit
-from .syntax import dotted, function_around, node_place, nodes_in, own_nodes, reworded, words_of
+from .syntax import called, dotted, function_around, node_place, nodes_at, own_nodes, reworded, syntax_tree, words_of
 
 
 def without_call(flaw: LossFlaw) -> Edit | Cause | None:
@@ -17,18 +17,17 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
     """
     site, activation = flaw.source[-1], flaw.words["activation"]
     instead = "log_softmax" if flaw.kind == "nll-loss" else ""
-    calls = [node for node in _on(site) if isinstance(node, ast.Call)]
-    own = [call for call in calls if _name(call) == activation]
+    calls = [node for node in nodes_at(site) if isinstance(node, ast.Call)]
+    own = [call for call in calls if called(call) == activation]
     if not own:
         return _module_out(site, calls, activation.capitalize()) if not instead else None
     given = _given(own[0], site[0]) if len(own) == 1 else None
     if given is None:
         return None
-    place, scope = node_place(site[0], own[0]), function_around(site)
+    place, nodes = node_place(site[0], own[0]), list(own_nodes(function_around(site)))
     words = re.sub(rf"\b{activation}\b", instead, words_of(place), count=1) if instead else operand(site[0], given)
-    nodes = list(own_nodes(scope)) if scope is not None else []
     named = [one for one in nodes if isinstance(one, (ast.Name, ast.Attribute))]
-    made = [one for one in nodes if isinstance(one, ast.Assign) and any(part is own[0] for part in ast.walk(one))]
+    made = [one for one in nodes if isinstance(one, ast.Assign) and own[0] in ast.walk(one)]
     name = dotted(made[0].targets[0]) if made else ""
     if name and name == words:  # x = softmax(x): the whole line goes
         return place
@@ -44,11 +43,11 @@ def without_call(flaw: LossFlaw) -> Edit | Cause | None:
 
 def _module_out(site: Site, calls: list[ast.Call], kind: str) -> Edit | Cause | None:
     """The line calls a module by a name that was given once in its file: to a softmax, or to a model with one in it."""
-    assigns = [node for _, node in nodes_in([site[0]]) if isinstance(node, ast.Assign)]
+    assigns = [node for node in ast.walk(syntax_tree(site[0])) if isinstance(node, ast.Assign)]
     for call in calls:
         name = dotted(call.func)
         made = [node.value for node in assigns if name and dotted(node.targets[0]) == name]
-        layers = [one for value in made for one in ast.walk(value) if isinstance(one, ast.Call) and _name(one) == kind]
+        layers = [one for value in made for one in ast.walk(value) if isinstance(one, ast.Call) and called(one) == kind]
         if len(made) == 1 and len(layers) == 1:
             if made[0] is layers[0]:
                 return reworded(node_place(site[0], call), operand(site[0], call.args[0])) if call.args else None
@@ -72,7 +71,7 @@ _IN_RANGE = {
 def kept_in_range(site: Site, words: str) -> Edit | Cause:
     """Return the edit that keeps the input of the one such operation in a line from where it is not finite."""
     names, form = _IN_RANGE.get(words, ((), ""))
-    nodes = [node for node in _on(site) if _name(node) in names]
+    nodes = [node for node in nodes_at(site) if _name(node) in names]
     given = _given(nodes[0], site[0]) if len(nodes) == 1 else None
     return reworded(node_place(site[0], given), form.format(operand(site[0], given))) if given else Cause(*site)
 
@@ -88,33 +87,28 @@ def with_create_graph(file: str, call: ast.Call) -> Edit | Cause:
     return reworded(last, f"{words_of(last)}, create_graph=True") if last.end_column else place
 
 
-def _on(site: Site) -> list[ast.AST]:
-    return [node for _, node in nodes_in([site[0]]) if getattr(node, "lineno", 0) == site[1]]
-
-
 def _name(node: ast.AST) -> str:
     """Return the last part of what a call calls; "/" and "**" for these, but for a fixed number; else ""."""
-    if isinstance(node, ast.Call):
-        return node.func.attr if isinstance(node.func, ast.Attribute) else dotted(node.func)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
         return "" if isinstance(node.right, ast.Constant) else "/"
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
         return "" if isinstance(getattr(node.right, "value", None), int) else "**"
-    return ""
+    return called(node)
 
 
 def _given(node: ast.AST, file: str) -> ast.expr | None:
     if isinstance(node, ast.BinOp):
         return node.right if isinstance(node.op, ast.Div) else node.left
     assert isinstance(node, ast.Call)
-    if isinstance(node.func, ast.Attribute) and dotted(node.func).split(".")[0] not in _imported(file):
+    if isinstance(node.func, ast.Attribute) and dotted(node.func).split(".")[0] not in imported(file):
         return node.func.value
     return node.args[0] if node.args else None
 
 
-def _imported(file: str) -> set[str]:
-    imports = [one for _, one in nodes_in([file]) if isinstance(one, (ast.Import, ast.ImportFrom))]
-    return {(alias.asname or alias.name).split(".")[0] for one in imports for alias in one.names}
+def imported(file: str) -> set[str]:
+    """Return the names that a file imports."""
+    aliases = [one for one in ast.walk(syntax_tree(file)) if isinstance(one, ast.alias)]
+    return {(one.asname or one.name).split(".")[0] for one in aliases}
 
 
 def operand(file: str, node: ast.expr) -> str:

@@ -13,7 +13,7 @@ from ..finding import Cause, Edit
 from ..frames import call_chain
 from .frame_values import FrameValues
 from .loss_edits import operand
-from .syntax import function_around, node_place, nodes_in, own_nodes, reworded
+from .syntax import function_around, node_place, nodes_at, own_nodes, reworded
 
 Shape = tuple[int, ...]
 _PAIRS = ("unsqueeze", "expand", "repeat", "T", "mT")
@@ -34,8 +34,7 @@ def compared_with(
     """
     running = [(one, {line for *_, line in one.f_code.co_lines()}) for one in call_chain(frame)]
     for site in reversed(lines):
-        nodes = [node for _, node in nodes_in([site[0]]) if getattr(node, "lineno", 0) == site[1]]
-        sides = [side for node in nodes for side in _sides(node)]
+        sides = [side for node in nodes_at(site) for side in _sides(node)]
         for one, own_lines in running:
             if one.f_code.co_filename == site[0] and site[1] in own_lines:
                 values = FrameValues(one)
@@ -96,7 +95,7 @@ def _grown_above(site: Site, side: ast.expr, prediction: Shape, values: FrameVal
     """Return what the target was made of above, if it was broadcast there: a term has the prediction's elements."""
     made = [
         node.value
-        for node in own_nodes(function_around(site) or ast.Module([], []))
+        for node in own_nodes(function_around(site))
         if isinstance(node, ast.Assign) and node.lineno < site[1] and ast.unparse(node.targets[0]) == ast.unparse(side)
     ]
     terms = [made[0]] if len(made) == 1 else []

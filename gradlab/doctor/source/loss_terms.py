@@ -14,7 +14,18 @@ from ..finding import Cause, Edit
 from .cuts import DETACHING, NEW_TENSORS, cut_in_function, without_create_graph
 from .frame_values import NO_VALUE, FrameValues
 from .loss_edits import operand, with_create_graph
-from .syntax import dotted, function_around, method_calls, node_place, nodes_in, reworded
+from .syntax import (
+    FUNCTIONS,
+    called,
+    called_on,
+    dotted,
+    function_around,
+    holds,
+    method_calls,
+    node_place,
+    nodes_in,
+    reworded,
+)
 
 _DEEP = 4  # names that a term is followed through
 
@@ -26,8 +37,7 @@ def find_cut_term(frame: FrameType, node: Any) -> LossFlaw | None:
     """
     file, line = frame.f_code.co_filename, frame.f_lineno
     function = function_around((file, line))
-    loss = _loss_of(function, line) if function is not None else None
-    if function is None or loss is None:
+    if (loss := _loss_of(function, line)) is None:
         return None
     scope = _Scope(file, function, frame, line)
     terms = list(scope.terms(loss, node, {}))
@@ -45,10 +55,8 @@ def find_cut_term(frame: FrameType, node: Any) -> LossFlaw | None:
 
 
 def _loss_of(function: ast.AST, line: int) -> ast.expr | None:
-    for call in method_calls(function, "backward"):
-        if call.lineno <= line <= (call.end_lineno or 0):
-            return call.args[0] if call.args else call.func.value  # type: ignore[attr-defined]  # of a method
-    return None
+    calls = [one for one in method_calls(ast.walk(function), "backward") if holds(one[0], line)]
+    return next((call.args[0] if call.args else owner for call, owner in calls), None)
 
 
 def _factors(term: ast.expr) -> Iterator[ast.expr]:
@@ -81,7 +89,7 @@ class _Scope:
                 if isinstance(part, ast.Name) and value.lineno <= self._line:
                     self._made.setdefault(part.id, []).append((value, no_grad))
             inner = no_grad or (isinstance(one, ast.With) and "no_grad" in ast.unparse(one.items[0]))
-            if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            if not isinstance(one, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
                 self._read(one, no_grad=inner)
 
     def terms(self, value: ast.expr, node: Any, age: dict[str, int]) -> Iterator[tuple[ast.expr, Any]]:
@@ -111,15 +119,15 @@ class _Scope:
     def _listed(self, value: ast.Call) -> list[tuple[ast.expr, Tensor]]:
         """Return the terms of ``sum(terms.values())``, or of a list, and what they are now; only if all are known."""
         given = value.args[0] if value.args else value
-        name = given.func.value if isinstance(given, ast.Call) and isinstance(given.func, ast.Attribute) else given
-        made = [one for one, _ in self._made.get(dotted(name), [])]
-        parts = (
-            made[0].values if made and isinstance(made[0], ast.Dict) else getattr(made[0] if made else None, "elts", [])
-        )
-        numbers = known.values() if isinstance(known := self._values.of(name), dict) else known
-        found = [*zip(parts, numbers, strict=False)] if isinstance(known, (dict, list, tuple)) else []
-        whole = len(made) == 1 and len(parts) == len(numbers) if found else False
-        return found if whole and all(isinstance(number, Tensor) for _, number in found) else []
+        name = called_on(given) or given
+        made, known = self._made.get(dotted(name), []), self._values.of(name)
+        if len(made) != 1 or not isinstance(known, (dict, list, tuple)):
+            return []
+        listed = made[0][0]
+        parts = listed.values if isinstance(listed, ast.Dict) else getattr(listed, "elts", [])
+        numbers = [*known.values()] if isinstance(known, dict) else known
+        known_all = len(parts) == len(numbers) and all(isinstance(number, Tensor) for number in numbers)
+        return [*zip(parts, numbers, strict=True)] if known_all else []
 
     def _sum(self, name: str, age: dict[str, int]) -> ast.expr | None:
         """Return what was assigned to a name last, if that is sure and adds something up."""
@@ -135,7 +143,7 @@ class _Scope:
         if isinstance(value, (ast.Name, ast.Attribute)):
             return isinstance(self._values.of(value), (int, float))
         if isinstance(value, ast.Call):
-            return ast.unparse(value.func).split(".")[-1] in ("item", "float")
+            return called(value) in ("item", "float")
         parts = [one for one in ast.iter_child_nodes(value) if isinstance(one, ast.expr)]
         return isinstance(value, ast.Constant) or (bool(parts) and all(self._number(part, age) for part in parts))
 
@@ -182,10 +190,9 @@ def _cut_off(value: ast.AST) -> ast.AST | None:
         return None
     if without_create_graph(value):
         return value
-    if isinstance(value.func, ast.Attribute) and value.func.attr in DETACHING:
-        return value.func.value
-    name = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
-    return value.args[0] if value.args and name in (*NEW_TENSORS, "float") else None
+    if (source := called_on(value, *DETACHING)) is not None:
+        return source
+    return value.args[0] if value.args and called(value) in (*NEW_TENSORS, "float") else None
 
 
 def _without(cut: Cause) -> tuple[Edit | Cause, str]:

@@ -8,17 +8,25 @@ from collections.abc import Collection
 from ..events import Site
 from ..finding import Cause, Edit
 from .calls import in_scope
-from .syntax import FUNCTIONS, LOOP_KINDS, dotted, function_around, own_nodes, statements_around, syntax_tree
+from .syntax import (
+    FUNCTIONS,
+    LOOP_KINDS,
+    dotted,
+    function_around,
+    holds,
+    only,
+    own_nodes,
+    statements_around,
+    syntax_tree,
+)
 
 _BLOCKS = (*LOOP_KINDS, ast.With, ast.AsyncWith)
 
 
 def name_in(site: Site, names: Collection[str]) -> str:
     """Return the name of a model that the function of a line uses itself, or else can; "" if it is not only one."""
-    scope = function_around(site)
-    used = {dotted(node) for node in own_nodes(scope)} & set(names) if scope is not None else set()
-    used = used or {name for name in names if in_scope(name, site)}
-    return used.pop() if len(used) == 1 else ""
+    used = {dotted(node) for node in own_nodes(function_around(site))} & set(names)
+    return only(used or (name for name in names if in_scope(name, site))) or ""
 
 
 def train_place(put: tuple[Site, ...], trained: tuple[Site, ...]) -> Cause | None:
@@ -30,10 +38,10 @@ def train_place(put: tuple[Site, ...], trained: tuple[Site, ...]) -> Cause | Non
     for call in trained:
         scope = function_around(call)
         one = next((site for site in put if site[0] == call[0] and function_around(site) is scope), None)
-        if one is None or scope is None:
+        if one is None or not scope.body:
             continue
         for block in (*statements_around(call, (*_BLOCKS, ast.If, ast.Try)), scope):
-            body: list[ast.stmt] = block.body  # type: ignore[attr-defined]  # blocks, functions and files have one
+            body: list[ast.stmt] = block.body  # type: ignore[union-attr]  # blocks, functions and files have one
             at, after = _index(body, call[1]), _index(body, one[1])
             if at >= 0 and after >= 0:
                 break
@@ -47,7 +55,7 @@ def train_place(put: tuple[Site, ...], trained: tuple[Site, ...]) -> Cause | Non
 
 
 def _index(body: list[ast.stmt], line: int) -> int:
-    return next((number for number, part in enumerate(body) if _holds(part, line)), -1)
+    return next((number for number, part in enumerate(body) if holds(part, line)), -1)
 
 
 def validation_place(call: Site, training: Collection[Site]) -> Cause:
@@ -65,16 +73,11 @@ def no_grad_place(call: Site, training: Collection[Site], *, used: bool) -> Edit
     file, function = call[0], function_around(call)
     if isinstance(function, FUNCTIONS) and not used and not _trains(function, file, training):
         place = Cause(file, function.lineno, insert="above")
-        tree = syntax_tree(file)
-        known = {name.name for node in getattr(tree, "body", ()) if isinstance(node, ast.Import) for name in node.names}
+        known = {one.name for node in syntax_tree(file).body if isinstance(node, ast.Import) for one in node.names}
         return Edit(place, "@torch.no_grad()") if "torch" in known else place
     loops = [one for one in statements_around(call, LOOP_KINDS) if not _trains(one, file, training)]
-    return Cause(file, loops[-1].lineno, insert="above") if loops else None  # type: ignore[attr-defined]  # statements
-
-
-def _holds(node: ast.AST, line: int) -> bool:
-    return bool(node.lineno <= line <= node.end_lineno)  # type: ignore[attr-defined]  # statements
+    return Cause(file, loops[-1].lineno, insert="above") if loops else None
 
 
 def _trains(node: ast.AST, file: str, training: Collection[Site]) -> bool:
-    return any(site[0] == file and _holds(node, site[1]) for site in training)
+    return any(site[0] == file and holds(node, site[1]) for site in training)

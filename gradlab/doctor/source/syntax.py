@@ -6,7 +6,7 @@ import ast
 import linecache
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, TypeVar
 
 from ..._process import parse_python
 from ..events import Site
@@ -19,10 +19,18 @@ def source_line(site: Site) -> str:
     return linecache.getline(*site)
 
 
-def syntax_tree(file: str) -> ast.Module | None:
-    """Return a file as it is now, parsed; None if that is not possible."""
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOOP_KINDS = (ast.For, ast.AsyncFor, ast.While)
+_NOTHING = ast.Module([], [])
+_One = TypeVar("_One")
+_Statement = TypeVar("_Statement", bound=ast.stmt)
+
+
+def syntax_tree(file: str) -> ast.Module:
+    """Return a file as it is now, parsed; an empty one if that is not possible."""
     linecache.checkcache(file)
-    return _parsed("".join(linecache.getlines(file)))
+    return _parsed("".join(linecache.getlines(file))) or _NOTHING
 
 
 @lru_cache(maxsize=64)
@@ -33,17 +41,14 @@ def _parsed(source: str) -> ast.Module | None:
         return None
 
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-
-
-LOOP_KINDS = (ast.For, ast.AsyncFor, ast.While)
-
-
 def nodes_in(files: Iterable[str]) -> Iterator[tuple[str, ast.AST]]:
     """Yield all nodes of some files, each with its file."""
-    for file in sorted(set(files)):
-        tree = syntax_tree(file)
-        yield from ((file, node) for node in ast.walk(tree)) if tree is not None else ()
+    return ((file, node) for file in sorted(set(files)) for node in ast.walk(syntax_tree(file)))
+
+
+def nodes_at(site: Site) -> list[ast.AST]:
+    """Return the nodes that begin in a line."""
+    return [node for node in ast.walk(syntax_tree(site[0])) if getattr(node, "lineno", 0) == site[1]]
 
 
 def node_place(file: str, node: ast.AST) -> Cause:
@@ -58,17 +63,27 @@ def at(site: Site) -> Cause | None:
     return Cause(*site) if site[1] else None
 
 
-def only(places: Iterable[Cause]) -> Cause | None:
-    """Return a place if it is the only one."""
-    found = set(places)
-    return found.pop() if len(found) == 1 else None
+def only(found: Iterable[_One]) -> _One | None:
+    """Return what was found if it is the only one."""
+    different = set(found)
+    return different.pop() if len(different) == 1 else None
 
 
-def function_around(site: Site) -> ast.AST | None:
-    """Return the innermost function that a line is in, or the whole file."""
-    tree = syntax_tree(site[0]) if site[1] else None
-    around = [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS) and _holds(one, site[1])] if tree else []
-    return max(around, key=lambda one: one.lineno, default=tree)
+def holds(node: ast.AST, line: int) -> bool:
+    """Is a line one of a node's?"""
+    return bool(node.lineno <= line <= node.end_lineno)  # type: ignore[attr-defined]  # only for nodes that have a place
+
+
+def scopes_around(site: Site) -> list[Scope]:
+    """Return the functions that a line is in, the innermost first, and then the whole file."""
+    tree = syntax_tree(site[0]) if site[1] else _NOTHING
+    found = [one for one in ast.walk(tree) if isinstance(one, FUNCTIONS) and holds(one, site[1])]
+    return [*sorted(found, key=lambda one: -one.lineno), tree]
+
+
+def function_around(site: Site) -> Scope:
+    """Return the innermost function that a line is in, or the whole file; an empty one if it can't be read."""
+    return scopes_around(site)[0]
 
 
 def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
@@ -79,37 +94,48 @@ def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
             yield from own_nodes(node)
 
 
-def statements_around(site: Site, kinds: type | tuple[type, ...]) -> list[ast.AST]:
+def statements_around(site: Site, kinds: type[_Statement] | tuple[type[_Statement], ...]) -> list[_Statement]:
     """Return the statements of some kinds, in the same function, that a line is inside of; the innermost first."""
-    scope = function_around(site)
-    found = [one for one in own_nodes(scope) if isinstance(one, kinds) and _holds(one, site[1])] if scope else []
-    return sorted(found, key=lambda one: -one.lineno)  # type: ignore[attr-defined]  # statements have lines
+    found = [one for one in own_nodes(function_around(site)) if isinstance(one, kinds) and holds(one, site[1])]
+    return sorted(found, key=lambda one: (-one.lineno, -one.col_offset))
 
 
-def loop_around(site: Site) -> ast.AST | None:
+def loop_around(site: Site) -> ast.stmt | None:
     """Return the innermost loop that a line is in, in the same function."""
     return next(iter(statements_around(site, LOOP_KINDS)), None)
 
 
-def method_calls(scope: ast.AST, *methods: str) -> Iterator[ast.Call]:
-    """Yield the calls of methods with these names."""
-    for node in ast.walk(scope):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in methods:
-            yield node
+def called(node: ast.AST) -> str:
+    """Return the last part of what a call calls, "step" for ``optimizers[0].step()``; "" for any other node."""
+    function = node.func if isinstance(node, ast.Call) else None
+    return function.attr if isinstance(function, ast.Attribute) else dotted(function)
 
 
-def dotted(node: ast.AST) -> str:
+def called_on(node: ast.AST | None, *methods: str) -> ast.expr | None:
+    """Return the ``x`` of ``x.method()``, if it is one of some methods where these are given; else None."""
+    function = node.func if isinstance(node, ast.Call) else None
+    if not isinstance(function, ast.Attribute) or (methods and function.attr not in methods):
+        return None
+    return function.value
+
+
+def method_calls(nodes: Iterable[ast.AST], *methods: str) -> Iterator[tuple[ast.Call, ast.expr]]:
+    """Yield the calls of methods with these names, each with what it is called on."""
+    for node in nodes:
+        if isinstance(node, ast.Call) and (owner := called_on(node, *methods)) is not None:
+            yield node, owner
+
+
+def parameters(scope: ast.AST) -> list[str]:
+    """Return the names of what a function is given; none for a file."""
+    return [one.arg for one in scope.args.args] if isinstance(scope, FUNCTIONS) else []
+
+
+def dotted(node: ast.AST | None) -> str:
     """Return ``self.net`` for an expression that is a name with attributes, "" for any other."""
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute) and (left := dotted(node.value)):
-        return f"{left}.{node.attr}"
-    return ""
-
-
-def _holds(node: ast.AST, line: int) -> bool:
-    first, last = node.lineno, node.end_lineno  # type: ignore[attr-defined]
-    return bool(first <= line <= (last or first))
+    if isinstance(node, ast.Attribute):
+        return f"{left}.{node.attr}" if (left := dotted(node.value)) else ""
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def edited(cause: Cause, line: str) -> str | None:

@@ -8,16 +8,20 @@ from collections.abc import Iterable
 
 from ..events import Site
 from ..finding import Cause, Edit
+from .loss_edits import imported
 from .syntax import (
     FUNCTIONS,
     beside,
+    called_on,
     dotted,
     function_around,
     node_place,
+    nodes_at,
     nodes_in,
     only,
     own_nodes,
     reworded,
+    syntax_tree,
     words_of,
 )
 
@@ -34,7 +38,8 @@ def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
         for file, node in nodes_in(files)
         if isinstance(node, (ast.Assign, ast.AnnAssign))
         and isinstance(node.value, (ast.List, ast.Dict, ast.ListComp, ast.DictComp, ast.Tuple))
-        and any(dotted(one).split(".")[-1] == last for one in getattr(node, "targets", [getattr(node, "target", node)]))
+        for one in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if dotted(one).split(".")[-1] == last
     }
     if (place := only(found)) is None or name.endswith("]"):
         return place
@@ -42,10 +47,7 @@ def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
     if not isinstance(node.value, (ast.List, ast.ListComp)) or not isinstance(target, ast.Attribute):
         return place
     words = node_place(place.file, node.value)
-    imported = {
-        name for _, one in nodes_in([place.file]) if isinstance(one, ast.alias) for name in (one.name, one.asname)
-    }
-    return reworded(words, f"{'nn' if 'nn' in imported else 'torch.nn'}.ModuleList({words_of(words)})")
+    return reworded(words, f"{'nn' if 'nn' in imported(place.file) else 'torch.nn'}.ModuleList({words_of(words)})")
 
 
 def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None:
@@ -84,15 +86,12 @@ def _freezing_call(node: ast.AST, names: set[str]) -> bool:
         return False
     says_false = any(ast.unparse(one) == "False" for one in (*node.args, *(k.value for k in node.keywords)))
     name = dotted(node.func).split(".")[-1]
-    given = [dotted(one) for one in node.args]
-    if isinstance(node.func, ast.Attribute):
-        given.append(dotted(node.func.value))
-    about = name.lstrip("_").startswith("freeze")
-    return ((says_false and "grad" in name) or about) and any(_same(one, names) for one in given)
+    freezes = (says_false and "grad" in name) or name.lstrip("_").startswith("freeze")
+    return freezes and any(_same(dotted(one), names) for one in (*node.args, called_on(node)))
 
 
 def _freezes(node: ast.AST, names: set[str]) -> bool:
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "requires_grad_":
+    if isinstance(node, ast.Call) and called_on(node, "requires_grad_") is not None:
         return any(ast.unparse(one) == "False" for one in node.args)
     return _sets(node, False) is not None
 
@@ -105,16 +104,15 @@ def _same(name: str, names: set[str]) -> bool:
 
 def made_from_helper(site: Site) -> bool:
     """Does the line that makes an optimizer ask a function of the same file which parameters to take?"""
-    nodes = [node for _, node in nodes_in([site[0]])]
-    own = {node.name for node in nodes if isinstance(node, FUNCTIONS)}
-    calls = [node for node in nodes if isinstance(node, ast.Call) and node.lineno == site[1]]
+    own = {node.name for node in ast.walk(syntax_tree(site[0])) if isinstance(node, FUNCTIONS)}
+    calls = [node for node in nodes_at(site) if isinstance(node, ast.Call)]
     return any(dotted(call.func).split(".")[-1] in own for call in calls)
 
 
 def remade_below(made: Site, later: Site) -> Edit | Cause:
     """Return the edit that makes an optimizer once more, below a line of the same function; or that line alone."""
-    scope = function_around(made) if made[0] == later[0] else None
-    if scope is None or scope is not function_around(later):
-        return Cause(*later)
+    scope = function_around(made)
     made_by = [one for one in own_nodes(scope) if isinstance(one, ast.Assign) and one.lineno == made[1]]
-    return beside(later, "below", words_of(node_place(made[0], made_by[0]))) if made_by else Cause(*later)
+    if not made_by or made[0] != later[0] or scope is not function_around(later):
+        return Cause(*later)
+    return beside(later, "below", words_of(node_place(made[0], made_by[0])))
