@@ -3,79 +3,72 @@
 from __future__ import annotations
 
 import sys
-from functools import cache
+from itertools import islice
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
 
 from torch import nn
 
-from ..._frames import Owner, code_owner, user_frame
+from ..._frames import Owner, code_owner, frames, user_frame
 from ..finding import NO_SITE, Site
 
 _MOST_FRAMES = 80
+_MOST_CALLS = 4
+_MOST_FUNCTIONS = 6
 _HERE = str(Path(__file__).parents[1])
 _USER, _LIBRARY = Owner.USER, Owner.LIBRARY
 
 
-def site_and_path(frame: FrameType | None, most: int = 4) -> tuple[Site, int]:
+def _site(frame: FrameType | None) -> Site:
+    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NO_SITE
+
+
+def site_and_path(frame: FrameType | None) -> tuple[Site, int]:
     """Return the learner's line, and a number for the calls that led here: one helper can serve two purposes.
 
     Calls in libraries count where there are no more of the learner's own.
     """
-    frames: list[FrameType] = []
+    found: list[FrameType] = []
     libraries: list[FrameType] = []  # those outside of the last one
-    left = _MOST_FRAMES
-    while frame is not None and left:
-        owner = code_owner(frame.f_code.co_filename)
+    for one in islice(frames(frame), _MOST_FRAMES):
+        owner = code_owner(one.f_code.co_filename)
         if owner is _USER:
-            frames.append(frame)
-            if len(frames) == most:
-                break
+            found.append(one)
             libraries.clear()
-        elif owner is _LIBRARY and len(libraries) < most:
-            libraries.append(frame)
-        frame = frame.f_back
-        left -= 1
-    frames += libraries[: most - len(frames)]
-    if not frames:
-        return NO_SITE, 0
-    site = frames[0].f_code.co_filename, frames[0].f_lineno
-    return site, hash(tuple([(id(one.f_code), one.f_lasti) for one in frames]))  # finding a line takes long
+            if len(found) == _MOST_CALLS:
+                break
+        elif owner is _LIBRARY:
+            libraries.append(one)
+    found = [*found, *libraries][:_MOST_CALLS]
+    path = hash(tuple([(id(one.f_code), one.f_lasti) for one in found])) if found else 0  # finding a line takes long
+    return _site(found[0] if found else None), path
 
 
 def call_stack(frame: FrameType | None, most: int) -> list[Any]:
     """Return the places in the code of a frame and of those that have called it, to compare with others."""
     found: list[Any] = []
     while frame is not None and most:
-        found.append(frame.f_code)
-        found.append(frame.f_lasti)
+        found += (frame.f_code, frame.f_lasti)
         frame = frame.f_back
         most -= 1
     return found
 
 
-@cache
-def _in_doctor(file: str) -> bool:
-    return file.startswith(_HERE)
-
-
-def call_chain(frame: FrameType | None, most: int = 6) -> list[FrameType]:
+def call_chain(frame: FrameType | None) -> list[FrameType]:
     """Return the frames of the learner's own functions that led here, the innermost first."""
-    frames: list[FrameType] = []
-    while frame is not None and len(frames) < most:
-        frame = user_frame(frame)
-        if frame is not None:
-            frames.append(frame)
-            if frame.f_code.co_name == "<module>":  # what is above it has started the script
-                break
-            frame = frame.f_back
-    return frames
+    found: list[FrameType] = []
+    while len(found) < _MOST_FUNCTIONS and (frame := user_frame(frame)) is not None:
+        found.append(frame)
+        if frame.f_code.co_name == "<module>":  # what is above it has started the script
+            break
+        frame = frame.f_back
+    return found
 
 
 def call_lines(frame: FrameType | None) -> tuple[Site, ...]:
     """Return the learner's lines that led here, the innermost first."""
-    return tuple((frame.f_code.co_filename, frame.f_lineno) for frame in call_chain(frame))
+    return tuple(map(_site, call_chain(frame)))
 
 
 def outside_constructors(frame: FrameType | None) -> Site:
@@ -86,12 +79,12 @@ def outside_constructors(frame: FrameType | None) -> Site:
         if outer.f_code.co_name == "__init__" and isinstance(outer.f_locals.get("self"), nn.Module):
             frame = maker or frame
         outer = maker
-    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NO_SITE
+    return _site(frame)
 
 
 def outside_doctor(frame: FrameType) -> FrameType:
     """Return the innermost frame that is not the doctor's: of a watch around this one, perhaps."""
-    while _in_doctor(frame.f_code.co_filename) and frame.f_back is not None:
+    while frame.f_code.co_filename.startswith(_HERE) and frame.f_back is not None:
         frame = frame.f_back
     return frame
 
@@ -103,14 +96,11 @@ def strip_doctor_frames(trace: TracebackType | None) -> TracebackType | None:
         if not trace.tb_frame.f_code.co_filename.startswith(_HERE):
             kept.append(trace)
         trace = trace.tb_next
-    if not kept:
-        return None
     for one, following in zip(kept, [*kept[1:], None], strict=True):
         one.tb_next = following
-    return kept[0]
+    return kept[0] if kept else None
 
 
 def call_site(depth: int = 2) -> Site:
     """Return file and line of the learner's code that led here."""
-    frame = user_frame(sys._getframe(depth))
-    return (frame.f_code.co_filename, frame.f_lineno) if frame is not None else NO_SITE
+    return _site(user_frame(sys._getframe(depth)))

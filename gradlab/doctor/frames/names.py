@@ -34,7 +34,7 @@ class VariableNames:
         self.optimizers: dict[int, list[str]] = {}
         self.params: dict[int, list[str]] = {}
 
-    def wants(self, *, optimizer: int = -1, params: int = 0) -> bool:
+    def wants(self, *, optimizer: int, params: int) -> bool:
         """Is something without a name, and is it still worth looking?"""
         if self._looks >= _MOST_LOOKS:
             return False
@@ -47,8 +47,9 @@ class VariableNames:
         bits: returns the bits of those parameters that are watched.
         """
         self._looks += 1
-        frame, count = user_frame(frame), 0
-        while frame is not None and count < _MOST_FRAMES:
+        for _ in range(_MOST_FRAMES):
+            if (frame := user_frame(frame)) is None:
+                return
             for name, thing in _things(frame):
                 if isinstance(thing, Optimizer):
                     number = numbers.get(id(wrapped_optimizer(thing)))
@@ -58,7 +59,7 @@ class VariableNames:
                     known = self.params.setdefault(bit.bit_length() - 1, []) if bit else None
                 if known is not None and name not in known and len(known) < _MOST_NAMES:
                     known.append(name)
-            frame, count = user_frame(frame.f_back), count + 1
+            frame = frame.f_back
 
     def forget_params(self, params: int) -> None:
         """Forget the names of parameters whose numbers go to new ones."""
@@ -84,10 +85,8 @@ def wrapped_optimizer(optimizer: Optimizer) -> Optimizer:
 def _clearest(names: dict[int, list[str]], number: int) -> str:
     """Return the first name of an object that no other one has, too; a loop's ``o`` only if there is no other."""
     own = sorted(names.get(number, []), key=lambda name: len(name) < _SHORT)
-    for name in own:
-        if sum(name in other for other in names.values()) == 1:
-            return name
-    return own[0] if own else ""
+    alone = [name for name in own if sum(name in other for other in names.values()) == 1]
+    return next(iter(alone or own), "")
 
 
 def _things(frame: FrameType) -> Iterator[tuple[str, Any]]:

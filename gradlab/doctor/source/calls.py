@@ -9,12 +9,11 @@ from collections.abc import Collection, Iterable, Sequence
 from ..events import Site
 from ..finding import Cause, Edit
 from .syntax import (
-    FUNCTIONS,
     called,
+    calls_of,
     dotted,
     function_around,
     loop_around,
-    method_calls,
     node_place,
     nodes_in,
     only,
@@ -25,6 +24,8 @@ from .syntax import (
     syntax_tree,
     words_of,
 )
+
+_NEVER_ZERO = ("clamp", "clamp_min", "clip", "len", "max")
 
 
 def without_brackets(files: Iterable[str], method: str, names: Collection[str] = ()) -> Cause | None:
@@ -40,19 +41,13 @@ def without_brackets(files: Iterable[str], method: str, names: Collection[str] =
     )
 
 
-def never_reached(
-    files: Iterable[str], method: str, reached: Collection[Site], names: Collection[str] = ()
-) -> Cause | None:
+def never_reached(files: Iterable[str], method: str, reached: Collection[Site], names: Collection[str]) -> Cause | None:
     """Return the ``if`` around the only call of a method, on one of ``names``, that no event has come from."""
-    calls = (
-        (file, call)
-        for file, node in nodes_in(files)
-        for call, owner in method_calls([node], method)
-        if is_named(owner, names)
-    )
-    file, call = only(one for one in calls if (one[0], one[1].lineno) not in reached) or ("", None)
-    ifs = statements_around((file, call.lineno), ast.If) if call is not None else []
-    return node_place(file, ifs[0].test) if ifs else None
+    found = [(file, one, on) for file, node in nodes_in(files) for one, on in calls_of([node], method)]
+    sites = [(file, one.lineno) for file, one, on in found if is_named(on, names)]
+    unreached = [site for site in sites if site not in reached]
+    ifs = statements_around(unreached[0], ast.If) if len(unreached) == 1 else []
+    return node_place(unreached[0][0], ifs[0].test) if ifs else None
 
 
 def wrong_step(backward: Site, name: str, others: Collection[str]) -> Edit | Cause | None:
@@ -77,9 +72,9 @@ def is_named(node: ast.AST, names: Collection[str]) -> bool:
     return not names or any(name.split(".")[-1] == last for name in names)
 
 
-def call_it(named: Cause | None) -> Edit | Cause | None:
+def call_it(named: Cause) -> Edit | Cause:
     """Return the edit that puts brackets behind a method that is only named."""
-    return reworded(named, f"{words_of(named)}()") if named is not None else None
+    return reworded(named, f"{words_of(named)}()")
 
 
 def in_scope(name: str, site: Site) -> bool:
@@ -105,7 +100,7 @@ def loss_above(site: Site) -> str:
         if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name) and node.lineno < site[1]:
             parts = list(ast.walk(node.value))
             made_of = {one.id for one in parts if isinstance(one, ast.Name)}
-            a_loss = "loss" in target.id.lower() and target.id not in made_of and not any(method_calls(parts, "item"))
+            a_loss = "loss" in target.id.lower() and target.id not in made_of and not any(calls_of(parts, "item"))
             if a_loss and loop_around((site[0], node.lineno)) is loop:
                 made[target.id] = made_of
     return only(name for name in made if not any(name in parts for parts in made.values())) or ""
@@ -115,13 +110,14 @@ def condition_around(path: Iterable[Site]) -> Cause | None:
     """Return the test that a line, or else the call that leads to it, depends on; of several, the one with a ``%``."""
     for site in path:
         tests = [one.test for one in statements_around(site, ast.If) if "__name__" not in ast.unparse(one.test)]
-        if compared := [test for test in tests if any(isinstance(one, _COUNTS) for one in ast.walk(test))]:
-            rest = [test for test in compared if any(isinstance(one, ast.Mod) for one in ast.walk(test))]
+        if compared := [test for test in tests if _has(test, ast.Eq, ast.GtE, ast.Gt, ast.LtE, ast.Lt)]:
+            rest = [test for test in compared if _has(test, ast.Mod)]
             return only(node_place(site[0], test) for test in (rest or compared))
     return None
 
 
-_COUNTS = (ast.Eq, ast.GtE, ast.Gt, ast.LtE, ast.Lt)
+def _has(node: ast.AST, *kinds: type[ast.AST]) -> bool:
+    return any(isinstance(one, kinds) for one in ast.walk(node))
 
 
 def context_around(path: Sequence[Site], word: str) -> Cause | None:
@@ -131,7 +127,7 @@ def context_around(path: Sequence[Site], word: str) -> Cause | None:
     """
     for site in path:
         scope, loop = function_around(site), loop_around(site)
-        for decorator in scope.decorator_list if isinstance(scope, FUNCTIONS) else ():
+        for decorator in getattr(scope, "decorator_list", ()):
             if word in ast.unparse(decorator):
                 return node_place(site[0], decorator)
         for block in statements_around(site, ast.With):
@@ -148,9 +144,6 @@ def _meaning(expression: ast.expr, site: Site) -> str:
         if isinstance(node, ast.Assign) and any(ast.unparse(target) == words for target in node.targets):
             words += " " + ast.unparse(node.value)
     return words
-
-
-_NEVER_ZERO = ("clamp", "clamp_min", "clip", "len", "max")
 
 
 def called_name(node: ast.AST) -> str:

@@ -27,6 +27,8 @@ from .syntax import (
     words_of,
 )
 
+_HARMLESS = ("requires_grad_", "detach_", "retain_grad_", "clip_grad_norm_", "clip_grad_value_", "unscale_", "zero_")
+
 
 def carried_state(path: Sequence[Site], files: Iterable[str], values: Mapping[str, Any]) -> Edit | Cause | None:
     """Return the line that takes a state and gives it back, as ``out, hidden = rnn(x, hidden)``.
@@ -113,9 +115,6 @@ def _in_place(node: ast.AST) -> bool:
     name, given = called_name(node), getattr(node, "keywords", ())
     named = name.endswith("_") and not name.startswith("_") and name not in _HARMLESS
     return named or any(one.arg == "inplace" and ast.unparse(one.value) == "True" for one in given)
-
-
-_HARMLESS = ("requires_grad_", "detach_", "retain_grad_", "clip_grad_norm_", "clip_grad_value_", "unscale_", "zero_")
 
 
 def given_between(scope: ast.AST, file: str, name: str, first: int, last: int) -> list[Cause]:

@@ -62,14 +62,9 @@ def _without(cut: Cause) -> Edit | Cause | None:
         return None
     if _REENTRANT in words:
         return reworded(cut, words.replace(_REENTRANT, "use_reentrant=False"))
-    kept: ast.AST | None = None
-    if isinstance(node, ast.Attribute):
-        kept = node.value
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr in NEW_TENSORS:
-            kept = node.args[0] if isinstance(node.args[0], (ast.Name, ast.Call)) else None
-        elif node.func.attr in ("detach", "item"):
-            kept = node.func.value
+    kept = node.value if isinstance(node, ast.Attribute) else called_on(node, "detach", "item")
+    if isinstance(node, ast.Call) and called_on(node, *NEW_TENSORS) is not None:
+        kept = node.args[0] if isinstance(node.args[0], (ast.Name, ast.Call)) else None
     edit = reworded(cut, ast.unparse(kept)) if kept is not None else None
     target, _, value = edit.line.partition("  #")[0].partition(" = ") if isinstance(edit, Edit) else ("", "", "")
     return None if target == value.strip() else edit
@@ -167,13 +162,9 @@ class _Search:
         wanted = [one for one in nodes if isinstance(one, FUNCTIONS) and one.name == name]
         kinds = instances(self._tree).get(name, set())
         given = not wanted and not kinds and name in parameters(scope)  # a model: any of them
-        wanted += [
-            method
-            for one in nodes
-            if isinstance(one, ast.ClassDef) and (given or one.name in kinds)
-            for method in one.body
-            if isinstance(method, FUNCTIONS) and method.name in ("forward", "__call__")
-        ]
+        classes = [one for one in nodes if isinstance(one, ast.ClassDef) and (given or one.name in kinds)]
+        methods = [one for kind in classes for one in kind.body if isinstance(one, FUNCTIONS)]
+        wanted += [one for one in methods if one.name in ("forward", "__call__")]
         for function in wanted:
             if function in self._seen or len(self._seen) >= _MOST_STEPS:
                 continue

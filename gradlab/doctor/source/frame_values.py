@@ -17,8 +17,6 @@ NO_VALUE = object()
 _SAME_SHAPE = ("detach", "float", "double", "half", "clone", "contiguous", "to", "cpu", "cuda")
 _OTHER_SHAPE = ("view", "reshape", "flatten", "squeeze", "unsqueeze")
 _INDEX = (ast.Constant, ast.Slice, ast.Tuple, ast.BinOp, ast.UnaryOp, ast.Name, ast.operator, ast.unaryop, ast.Load)
-
-
 _WHOLE: dict[type[ast.operator], Any] = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul}
 
 

@@ -12,10 +12,10 @@ from ..finding import Cause, Edit
 from .syntax import (
     FUNCTIONS,
     called_on,
+    calls_of,
     dotted,
     function_around,
     holds,
-    method_calls,
     only,
     own_nodes,
     scopes_around,
@@ -49,11 +49,8 @@ def _first_line(tree: ast.Module, wanted: Callable[[ast.AST], bool]) -> int:
     return min(some[0]) if len(some) == 1 else 0
 
 
-_MOVES = ("sub_", "add_", "copy_", "addcmul_", "addcdiv_")
-
-
 def _moves_weights(node: ast.AST) -> bool:
-    target: ast.AST | None = called_on(node, *_MOVES)
+    target: ast.AST | None = called_on(node, "sub_", "add_", "copy_", "addcmul_", "addcdiv_")
     if isinstance(node, (ast.AugAssign, ast.Assign)):
         target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
     return target is not None and not mentions_grad(target) and mentions_grad(node)
@@ -61,9 +58,7 @@ def _moves_weights(node: ast.AST) -> bool:
 
 def _clears_grad(node: ast.AST) -> bool:
     if isinstance(node, ast.Assign):
-        target, value = node.targets[0], node.value
-        cleared = isinstance(value, ast.Constant) and value.value is None
-        return cleared and isinstance(target, ast.Attribute) and target.attr == "grad"
+        return getattr(node.targets[0], "attr", "") == "grad" and ast.unparse(node.value) == "None"
     return called_on(node, "zero_") is not None and mentions_grad(node)
 
 
@@ -82,7 +77,7 @@ def reads_gradient_of_an_input(site: Site) -> bool:
         for name in ast.walk(loop.target)
         if isinstance(name, ast.Name)
     }
-    cleared = {owner for _, owner in method_calls(nodes, "zero_")}
+    cleared = {owner for _, owner in calls_of(nodes, "zero_")}
     cleared |= {node.left for node in nodes if isinstance(node, ast.Compare)}
     cleared |= {one.value for one in cleared if isinstance(one, ast.Attribute) and one.attr == "data"}
     return any(
@@ -112,16 +107,14 @@ def name_at(site: Site, names: Iterable[str]) -> str:
         for scope in scopes:
             nodes = list(own_nodes(scope))
             bound = [one.lineno for one in nodes if _binds(one, root)]  # type: ignore[attr-defined]  # names have lines
-            if any(isinstance(one, _NAMED) and ast.unparse(one) == name for one in nodes):
+            named = [one for one in nodes if isinstance(one, (ast.Name, ast.Attribute, ast.Subscript, ast.arg))]
+            if any(ast.unparse(one) == name for one in named):
                 late = scope is scopes[0] and bound and min(bound) > site[1]
                 if not late and not any(_binds_elsewhere(one, root, site[1]) for one in nodes):
                     return name
             if bound:
                 break
     return ""
-
-
-_NAMED = (ast.Name, ast.Attribute, ast.Subscript, ast.arg)
 
 
 def _binds(node: ast.AST, name: str) -> bool:
@@ -139,7 +132,7 @@ def _binds_elsewhere(node: ast.AST, name: str, line: int) -> bool:
 def call_at(site: Site, method: str) -> ast.Call | None:
     """Return the only call of a method in the statement at a line."""
     statement = statement_at(site)
-    return only(call for call, _ in method_calls(ast.walk(statement), method)) if statement is not None else None
+    return only(call for call, _ in calls_of(ast.walk(statement), method)) if statement is not None else None
 
 
 def receiver(site: Site, method: str, other: Site | None = None) -> str:
@@ -150,7 +143,7 @@ def receiver(site: Site, method: str, other: Site | None = None) -> str:
 
 def calls_on(scope: ast.AST, name: str, *methods: str) -> list[ast.Call]:
     """Return a function's own calls of methods of an object, by its name."""
-    return [call for call, owner in method_calls(own_nodes(scope), *methods) if dotted(owner) == name]
+    return [call for call, owner in calls_of(own_nodes(scope), *methods) if dotted(owner) == name]
 
 
 def with_loss(site: Site, words: str) -> Edit | Cause:

@@ -36,12 +36,10 @@ def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:
             if isinstance(node, FUNCTIONS):
                 functions.append(node.name)
                 break
-            if not isinstance(node, LOOP_KINDS):
-                conditional = True
-                continue
-            through = " ".join(functions)
-            found.append(EnclosingLoop(file, node.lineno, _header(node), through, _limits(node), conditional))
-            conditional = False
+            if isinstance(node, LOOP_KINDS):
+                through = " ".join(functions)
+                found.append(EnclosingLoop(file, node.lineno, _header(node), through, _limits(node), conditional))
+            conditional = not isinstance(node, LOOP_KINDS)
     return found
 
 

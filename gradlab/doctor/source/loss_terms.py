@@ -14,18 +14,7 @@ from ..finding import Cause, Edit
 from .cuts import DETACHING, NEW_TENSORS, cut_in_function, without_create_graph
 from .frame_values import NO_VALUE, FrameValues
 from .loss_edits import operand, with_create_graph
-from .syntax import (
-    FUNCTIONS,
-    called,
-    called_on,
-    dotted,
-    function_around,
-    holds,
-    method_calls,
-    node_place,
-    nodes_in,
-    reworded,
-)
+from .syntax import SCOPES, called, called_on, calls_of, dotted, function_around, holds, node_place, nodes_at, reworded
 
 _DEEP = 4  # names that a term is followed through
 
@@ -46,8 +35,7 @@ def find_cut_term(frame: FrameType, node: Any) -> LossFlaw | None:
     if any((source := _cut_off(one)) is not None and ast.dump(source) in spelled for one in factors):
         return None  # a - a.detach() + b.detach(): a value is exchanged on purpose
     for term, inner in terms:
-        cuts = list(dict.fromkeys(scope.cuts_in(term))) if inner is None else []
-        if cuts:
+        if inner is None and (cuts := list(dict.fromkeys(scope.cuts_in(term)))):
             edit, kind = _without(cuts[0])
             seen = f"`{ast.unparse(term)[:60]}` requires no gradient; other terms of the sum do"
             return LossFlaw(kind, seen, edit=edit if len(cuts) == 1 else cuts[0])
@@ -55,7 +43,7 @@ def find_cut_term(frame: FrameType, node: Any) -> LossFlaw | None:
 
 
 def _loss_of(function: ast.AST, line: int) -> ast.expr | None:
-    calls = [one for one in method_calls(ast.walk(function), "backward") if holds(one[0], line)]
+    calls = [one for one in calls_of(ast.walk(function), "backward") if holds(one[0], line)]
     return next((call.args[0] if call.args else owner for call, owner in calls), None)
 
 
@@ -74,9 +62,10 @@ class _Scope:
         self._file, self._line = file, line
         self._values = FrameValues(frame)
         self._made: dict[str, list[tuple[ast.expr, bool]]] = {}  # name -> what was assigned to it, and under no_grad?
-        self._read(function, no_grad=False)
+        self._read(function)
 
-    def _read(self, node: ast.AST, *, no_grad: bool) -> None:
+    def _read(self, node: ast.AST, *, no_grad: bool = False) -> None:
+        no_grad = no_grad or (isinstance(node, ast.With) and "no_grad" in ast.unparse(node.items[0]))
         for one in ast.iter_child_nodes(node):
             made: list[tuple[ast.expr, ast.expr]] = []
             if isinstance(one, ast.Assign) and len(one.targets) == 1:
@@ -88,9 +77,8 @@ class _Scope:
             for part, value in made:
                 if isinstance(part, ast.Name) and value.lineno <= self._line:
                     self._made.setdefault(part.id, []).append((value, no_grad))
-            inner = no_grad or (isinstance(one, ast.With) and "no_grad" in ast.unparse(one.items[0]))
-            if not isinstance(one, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
-                self._read(one, no_grad=inner)
+            if not isinstance(one, SCOPES):
+                self._read(one, no_grad=no_grad)
 
     def terms(self, value: ast.expr, node: Any, age: dict[str, int]) -> Iterator[tuple[ast.expr, Any]]:
         """Yield what is added up in an expression, each with its node in the graph, None if it has no part in it.
@@ -103,7 +91,9 @@ class _Scope:
             yield from self.terms(value.args[0], inner[0] if name == "Mul" else node, age)
         elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Div) and name == "Div":
             yield from self.terms(value.left, inner[0], age)
-        elif isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub)) and name in _SUMS:
+        elif (
+            name in ("Add", "Sub", "Rsub") and isinstance(value, ast.BinOp) and isinstance(value.op, (ast.Add, ast.Sub))
+        ):
             sides = [*inner, None][:2]
             if name == "Rsub" or self._number(value.left, age):  # 1 + x is computed as x + 1
                 sides.reverse()
@@ -179,9 +169,6 @@ class _Scope:
                             yield from self.cuts_in(made, deep - 1, no_grad=under_no_grad)
 
 
-_SUMS = ("Add", "Sub", "Rsub")
-
-
 def _cut_off(value: ast.AST) -> ast.AST | None:
     """Return what an expression cuts off: the x of ``x.item()``, ``x.data``, ``float(x)``, ``torch.tensor(x)``."""
     if isinstance(value, ast.Attribute) and value.attr == "data":
@@ -197,13 +184,13 @@ def _cut_off(value: ast.AST) -> ast.AST | None:
 
 def _without(cut: Cause) -> tuple[Edit | Cause, str]:
     """Return the edit that takes a cut out of its line, or the place alone, and the kind of the flaw."""
-    for _, node in nodes_in([cut.file]):
+    for node in nodes_at((cut.file, cut.line)):
         if isinstance(node, ast.expr) and _cut_off(node) is not None and node_place(cut.file, node) == cut:
             if isinstance(node, ast.Call) and without_create_graph(node):
                 return with_create_graph(cut.file, node), "penalty"
-            method = node.func if isinstance(node, ast.Call) else node
-            if isinstance(method, ast.Attribute) and method.attr in ("item", "detach", "data"):
-                return reworded(cut, operand(cut.file, method.value)), "cut-term"
+            kept = node.value if isinstance(node, ast.Attribute) else called_on(node, "item", "detach")
+            if kept is not None:
+                return reworded(cut, operand(cut.file, kept)), "cut-term"
     return cut, "cut-term"
 
 

@@ -8,17 +8,7 @@ from collections.abc import Collection
 from ..events import Site
 from ..finding import Cause, Edit
 from .calls import in_scope
-from .syntax import (
-    FUNCTIONS,
-    LOOP_KINDS,
-    dotted,
-    function_around,
-    holds,
-    only,
-    own_nodes,
-    statements_around,
-    syntax_tree,
-)
+from .syntax import LOOP_KINDS, dotted, function_around, holds, only, own_nodes, statements_around, syntax_tree
 
 _BLOCKS = (*LOOP_KINDS, ast.With, ast.AsyncWith)
 
@@ -71,7 +61,7 @@ def no_grad_place(call: Site, training: Collection[Site], *, used: bool) -> Edit
     ``used``: did some graph of the call live on, in a variable at least? Then it may leave the function.
     """
     file, function = call[0], function_around(call)
-    if isinstance(function, FUNCTIONS) and not used and not _trains(function, file, training):
+    if not isinstance(function, ast.Module) and not used and not _trains(function, file, training):
         place = Cause(file, function.lineno, insert="above")
         known = {one.name for node in syntax_tree(file).body if isinstance(node, ast.Import) for one in node.names}
         return Edit(place, "@torch.no_grad()") if "torch" in known else place

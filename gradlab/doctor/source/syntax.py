@@ -21,6 +21,7 @@ def source_line(site: Site) -> str:
 
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
 LOOP_KINDS = (ast.For, ast.AsyncFor, ast.While)
 _NOTHING = ast.Module([], [])
 _One = TypeVar("_One")
@@ -90,7 +91,7 @@ def own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes of a function without those of functions and classes inside it."""
     for node in ast.iter_child_nodes(scope):
         yield node
-        if not isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Lambda)):
+        if not isinstance(node, SCOPES):
             yield from own_nodes(node)
 
 
@@ -119,7 +120,7 @@ def called_on(node: ast.AST | None, *methods: str) -> ast.expr | None:
     return function.value
 
 
-def method_calls(nodes: Iterable[ast.AST], *methods: str) -> Iterator[tuple[ast.Call, ast.expr]]:
+def calls_of(nodes: Iterable[ast.AST], *methods: str) -> Iterator[tuple[ast.Call, ast.expr]]:
     """Yield the calls of methods with these names, each with what it is called on."""
     for node in nodes:
         if isinstance(node, ast.Call) and (owner := called_on(node, *methods)) is not None:
@@ -183,9 +184,7 @@ _MOST = 96  # characters of a line
 def excerpt(finding: Finding) -> str:
     """Return the line where it shows and the place to edit, in the order of the files; "" if neither can be read."""
     cause = finding.cause
-    places = {(finding.file, finding.line)} if finding.line else set()
-    if cause is not None:
-        places.add((cause.file, cause.line))
+    places = {(one.file, one.line) for one in (finding, cause) if one is not None}
     shown = [(file, line, text) for file, line in sorted(places) if (text := source_line((file, line)).rstrip())]
     width = max((len(str(line)) for _, line, _ in shown), default=1)
     several = len({file for file, _, _ in shown}) > 1
