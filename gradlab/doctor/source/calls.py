@@ -140,10 +140,9 @@ def context_around(path: Sequence[Site], word: str) -> Cause | None:
 def _meaning(expression: ast.expr, site: Site) -> str:
     """Return the words of an expression, and of what was assigned to the name that it is."""
     words = ast.unparse(expression)
-    for node in ast.walk(syntax_tree(site[0])) if isinstance(expression, ast.Name) else ():
-        if isinstance(node, ast.Assign) and any(ast.unparse(target) == words for target in node.targets):
-            words += " " + ast.unparse(node.value)
-    return words
+    assigns = [node for node in ast.walk(syntax_tree(site[0])) if isinstance(node, ast.Assign)]
+    made = [one.value for one in assigns if words in map(ast.unparse, one.targets)]
+    return " ".join([words, *map(ast.unparse, made[:1] if isinstance(expression, ast.Name) else ())])
 
 
 def called_name(node: ast.AST) -> str:

@@ -93,10 +93,10 @@ def overwritten(files: Iterable[str], made_by: str) -> Edit | Cause | None:
 
 def _made_by(word: str, change: ast.AST, place: Cause) -> bool:
     """Is what an operation changes made by a call with a word in its name, in the same function?"""
-    changed: Any = getattr(change, "target", getattr(getattr(change, "func", None), "value", None))
-    nodes = own_nodes(function_around((place.file, place.line))) if changed else ()
-    made = [one for one in nodes if isinstance(one, ast.Assign)]
-    return any(ast.unparse(one.targets[0]) == ast.unparse(changed) and word in called_name(one.value) for one in made)
+    changed = change.target if isinstance(change, ast.AugAssign) else called_on(change)
+    made = [one for one in own_nodes(function_around((place.file, place.line))) if isinstance(one, ast.Assign)]
+    same = [one.value for one in made if changed and ast.unparse(one.targets[0]) == ast.unparse(changed)]
+    return any(word in called_name(one) for one in same)
 
 
 def _out_of_place(place: Cause, node: ast.AST) -> Edit | Cause:

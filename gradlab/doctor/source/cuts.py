@@ -32,7 +32,6 @@ _METHODS = (*DETACHING, "argmax", "argmin", "argsort", "round", "bool", "long", 
 _FUNCTIONS = (*NEW_TENSORS, "argmax", "argmin", "array", "float", "int")
 _NO_GRAD = "no_grad|inference_mode|set_grad_enabled"
 _REENTRANT = "use_reentrant=True"
-
 _MOST_STEPS = 200
 
 

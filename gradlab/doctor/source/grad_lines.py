@@ -70,25 +70,15 @@ def mentions_grad(node: ast.AST) -> bool:
 def reads_gradient_of_an_input(site: Site) -> bool:
     """Does the function of a line read the ``.grad`` of something that is no weight, as an attack does?"""
     nodes = list(ast.walk(function_around(site)))
-    weights = {
-        name.id
-        for loop in nodes
-        if isinstance(loop, (ast.For, ast.comprehension)) and "param" in ast.unparse(loop.iter)
-        for name in ast.walk(loop.target)
-        if isinstance(name, ast.Name)
-    }
+    loops = [one for one in nodes if isinstance(one, (ast.For, ast.comprehension)) and "param" in ast.unparse(one.iter)]
+    weights = {one.id for loop in loops for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
     cleared = {owner for _, owner in calls_of(nodes, "zero_")}
     cleared |= {node.left for node in nodes if isinstance(node, ast.Compare)}
     cleared |= {one.value for one in cleared if isinstance(one, ast.Attribute) and one.attr == "data"}
-    return any(
-        isinstance(node, ast.Attribute)
-        and node.attr == "grad"
-        and isinstance(node.ctx, ast.Load)
-        and node not in cleared
-        and not (isinstance(node.value, ast.Name) and node.value.id in weights | {"torch", "autograd"})
-        and not (isinstance(node.value, ast.Attribute) and node.value.attr in ("weight", "bias", "autograd"))
-        for node in nodes
-    )
+    read = [one for one in nodes if isinstance(one, ast.Attribute) and one.attr == "grad" and one not in cleared]
+    owners = [one.value for one in read if isinstance(one.ctx, ast.Load)]
+    names, attributes = weights | {"torch", "autograd"}, ("weight", "bias", "autograd")
+    return any(getattr(one, "id", "") not in names and getattr(one, "attr", "") not in attributes for one in owners)
 
 
 def statement_at(site: Site) -> ast.stmt | None:

@@ -67,9 +67,8 @@ def _on_purpose(side: ast.expr, *words: str) -> bool:
     """``y[:, None]``, ``y.unsqueeze(1)``, ``y.T``"""
     parts = [*ast.walk(side)]
     indices = [part for one in parts if isinstance(one, ast.Subscript) for part in ast.walk(one.slice)]
-    return any(isinstance(one, ast.Constant) and one.value is None for one in indices) or any(
-        isinstance(one, ast.Attribute) and one.attr in words for one in parts
-    )
+    new = any(isinstance(one, ast.Constant) and one.value is None for one in indices)
+    return new or any(isinstance(one, ast.Attribute) and one.attr in words for one in parts)
 
 
 def _broadcast(one: Shape, other: Shape) -> Shape | None:

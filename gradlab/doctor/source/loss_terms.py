@@ -24,11 +24,10 @@ def find_cut_term(frame: FrameType, node: Any) -> LossFlaw | None:
 
     node: the graph of the loss whose backward pass begins in a line of the frame.
     """
-    file, line = frame.f_code.co_filename, frame.f_lineno
-    function = function_around((file, line))
-    if (loss := _loss_of(function, line)) is None:
+    function = function_around((frame.f_code.co_filename, frame.f_lineno))
+    if (loss := _loss_of(function, frame.f_lineno)) is None:
         return None
-    scope = _Scope(file, function, frame, line)
+    scope = _Scope(function, frame)
     terms = list(scope.terms(loss, node, {}))
     spelled = {ast.dump(term) for term, _ in terms}
     factors = [factor for term, _ in terms for factor in _factors(term)]
@@ -58,8 +57,8 @@ def _factors(term: ast.expr) -> Iterator[ast.expr]:
 class _Scope:
     """The assignments of a function above a line, and the values that its names have now."""
 
-    def __init__(self, file: str, function: ast.AST, frame: FrameType, line: int) -> None:
-        self._file, self._line = file, line
+    def __init__(self, function: ast.AST, frame: FrameType) -> None:
+        self._file, self._line = frame.f_code.co_filename, frame.f_lineno
         self._values = FrameValues(frame)
         self._made: dict[str, list[tuple[ast.expr, bool]]] = {}  # name -> what was assigned to it, and under no_grad?
         self._read(function)

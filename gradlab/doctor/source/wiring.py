@@ -68,17 +68,14 @@ def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None
     return None
 
 
-def _sets(node: ast.AST, value: bool) -> ast.Attribute | None:
-    """Return the left side of ``x.requires_grad = value``."""
-    if not isinstance(node, ast.Assign) or ast.unparse(node.value) != str(value):
-        return None
-    target = node.targets[0]
-    return target if isinstance(target, ast.Attribute) and target.attr == "requires_grad" else None
+def _sets(node: ast.AST, value: bool) -> ast.expr | None:
+    """Return the x of ``x.requires_grad = value``."""
+    target = node.targets[0] if isinstance(node, ast.Assign) and ast.unparse(node.value) == str(value) else None
+    return target.value if isinstance(target, ast.Attribute) and target.attr == "requires_grad" else None
 
 
 def _unfreezes_nothing(node: ast.AST, names: set[str]) -> bool:
-    target = _sets(node, True)
-    return target is not None and _same(dotted(target.value), names)
+    return _same(dotted(_sets(node, True)), names)
 
 
 def _freezing_call(node: ast.AST, names: set[str]) -> bool:
