@@ -9,7 +9,7 @@ from typing import Any
 from ..finding import Cause, Code
 from ..graphs.autograd_graph import LOOK_EVERY
 from ..source.kept_graphs import without_graph
-from .base import Rule, RuleContext
+from .base import Rule
 
 _LOOKS = 5  # in a row, at each of which more graphs have to be alive: a cache of the last ones stops growing
 _FEW_GRAPHS, _FEW_BATCHES = 6, 3
@@ -40,8 +40,7 @@ class CarriedGraph(Rule):
         fix="Detach `{name}` between two batches if no gradient goes back through earlier ones.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._nodes: dict[Any, list[tuple[int, int]]] = {}
         self._kept: list[Any] = []
 

@@ -57,8 +57,8 @@ def _all_frozen(crash: Crash) -> Located | None:
     log, state = crash.context.log, crash.context.state
     for optimizer, params in state.params_of.items():
         if params and log.index.frozen(params) == params:
-            made = state.optimizers[optimizer].site
-            return made if made[1] else crash.site, frozen_by(log.files(), crash.context.all_names(params))
+            site = crash.context.made_at(optimizer, crash.site)
+            return site, frozen_by(log.files(), crash.context.all_names(params))
     return None
 
 

@@ -36,8 +36,7 @@ class EvalLeftOn(Rule):
         message="All training so far was in evaluation mode: {kind} works as it does in evaluation.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._trained: set[int] = set()  # modules that were trained in training mode
         self._eval: dict[int, Site] = {}  # module -> where it was put into evaluation mode
         self._evaluated: set[int] = set()  # modules that were called without gradients since
@@ -137,8 +136,7 @@ class Validation(Rule):
         fix="Put `with torch.no_grad():` around the validation.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._row: list[Any] = []  # calls in training mode without gradients, with no training between them
         self._stepped = 0
         self._training: set[Site] = set()  # lines that take steps, or call models in training

@@ -84,9 +84,8 @@ class LiveDoctor:
 
     def findings(self) -> list[Finding]:
         """Return what was found lately: a mistake that is mended is forgotten after some batches."""
-        context = self._runner.context
-        least = context.log.passes.count - _RECENT
-        return [finding for finding in self._runner.findings() if context.seen[finding.code, _site(finding)] > least]
+        seen, least = self._runner.context.seen, self._runner.context.log.passes.count - _RECENT
+        return [one for one in self._runner.findings() if seen[one.code, (one.file, one.line)] > least]
 
     def text(self) -> str:
         """Say in a line or two what is wrong at present, hints left out; "" if nothing is."""
@@ -95,7 +94,3 @@ class LiveDoctor:
             for finding in self.findings()
             if finding.severity != "hint"
         )
-
-
-def _site(finding: Finding) -> tuple[str, int]:
-    return finding.file, finding.line
