@@ -87,7 +87,7 @@ class WindowDropped(Rule):
     def step(self, facts: StepFacts) -> None:
         """Note how many passes of one line this step applies, and how many of them were lost before."""
         optimizer, fresh = facts.step.optimizer, facts.fresh
-        if not fresh or len({one.call_path for one in fresh}) > 1 or facts.step.backward or facts.edited:
+        if len({one.call_path for one in fresh}) != 1 or facts.step.backward or facts.edited:
             return
         sizes = self._sizes[optimizer]
         if len(sizes) >= _MOST_WINDOWS:

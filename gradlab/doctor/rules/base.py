@@ -29,10 +29,10 @@ from ..events import (
 from ..finding import Cause, Code, Edit, Finding
 from ..source.syntax import edited, excerpt
 from ..state.grad_groups import MaybeCleared, StepFacts
+from ..state.grad_state import GradState
 
 if TYPE_CHECKING:
     from ..listeners.event_log import EventLog
-    from ..state.grad_state import GradState
 
 
 Lookup = Callable[[], Edit | Cause | None]
@@ -53,7 +53,7 @@ class RuleContext:
         """Of each finding the place to edit, or a function that looks for it."""
         self.lost_places: list[str] = []
         """Findings whose place could not be looked for, each with what went wrong."""
-        self.state: GradState
+        self.state = GradState()
 
     def look_for_edits(self) -> None:
         """Look for the place to edit of each finding, when the watch is over.

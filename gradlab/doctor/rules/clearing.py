@@ -87,8 +87,6 @@ class MissingZeroGrad(Rule):
 
     def _judge(self, optimizer: int, site: Site, number: int, used: list[Any], fresh: list[Backward]) -> None:
         """Report passes that are used again, from the second time on, unless they may be zeros: then look at them."""
-        if not used:
-            return
         params, again = joined(some for some, _ in used), [one for _, one in used]
         if not params & self._real:
             self.context.log.index.wanted_values |= params
@@ -190,9 +188,7 @@ class ForeignGradients(Rule):
         foreign = [
             held.backward
             for held in facts.held
-            if held.used_by != optimizer
-            and held.backward.site != newest.site
-            and held.backward.used & ~facts.step.params
+            if held.backward.used & ~facts.step.params
             and held.backward.used & facts.step.params == 0
             and held.backward.used_at < newest.number
             and held.backward.site not in self._alone[optimizer]

@@ -54,8 +54,7 @@ class SamGradientsKept(Rule):
         climbs = [one for one in lost if one.number in upon] if len(passes) == 1 else []
         if facts.edited or not sampled or not passes:
             return
-        first = passes[0] if not climbs else climbs[0]
-        later = passes if climbs else passes[1:]
+        first, *later = climbs[:1] + passes
         if first.moved & sampled or any(one.weighted for one in (first, *later)):
             return
         moved = [one for one in later if 2 * (one.moved & sampled).bit_count() > sampled.bit_count()]

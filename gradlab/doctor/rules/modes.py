@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from functools import partial
 from typing import Any
 
@@ -40,7 +41,7 @@ class EvalLeftOn(Rule):
         self._trained: set[int] = set()  # modules that were trained in training mode
         self._eval: dict[int, Site] = {}  # module -> where it was put into evaluation mode
         self._evaluated: set[int] = set()  # modules that were called without gradients since
-        self._calls: list[Any] = []
+        self._calls: deque[Any] = deque(maxlen=16)
         self._updates = 0
 
     def mode(self, event: Any) -> None:
@@ -56,7 +57,6 @@ class EvalLeftOn(Rule):
         """Remember the calls that may be part of an update."""
         if event.grad and event.params:
             self._calls.append(event)
-            del self._calls[:-16]
         elif not event.training:
             self._evaluated.add(event.module)
 

@@ -122,15 +122,10 @@ class NanLoss(Rule):
         seen = f"batch {first.number} is the first whose loss is {short(first.loss)}"
         seen += f"; the losses before it were {', '.join(before)}" if before else ""
         seen += f"; update {update} applied its gradients" if update else ""
-        code, edit = self.NAN_LOSS, flaw.edit
-        if flaw.kind == "nan-data":
-            code = self.DATA
-        elif _grew(self._losses[path]):
-            code, edit = self.DIVERGED, None
-        elif flaw.kind == "nan-operation":
-            code = self.OPERATION
-        elif flaw.kind == "nan-weights":
-            code = self.SLOPE if flaw.seen else self.WEIGHTS
+        weights = self.SLOPE if flaw.seen else self.WEIGHTS
+        codes = {"nan-data": self.DATA, "nan-operation": self.OPERATION, "nan-weights": weights}
+        grew = flaw.kind != "nan-data" and _grew(self._losses[path])
+        code, edit = (self.DIVERGED, None) if grew else (codes.get(flaw.kind, self.NAN_LOSS), flaw.edit)
         how = next(text for part, text in _FIXES.items() if part in flaw.seen)
         number = "NaN" if math.isnan(first.loss) else "infinite"
         self.report(code, first.site, seen, edit, number=number, batch=first.number, what=flaw.seen, how=how)

@@ -8,7 +8,6 @@ from typing import Any
 from ..events import Event
 from ..finding import SEVERITIES, Finding
 from ..listeners.torch_listener import TorchListener
-from ..state.grad_state import GradState
 from .base import HEARD, RuleContext
 from .step_history import StepHistory
 
@@ -27,7 +26,6 @@ class RuleRunner:
             fact: [getattr(one, name) for one in (*self._rules, self.history) if hasattr(one, name)]
             for name, fact in HEARD.items()
         }
-        self.context.state = GradState()
 
     def end(self, *, normal: bool) -> None:
         """The watch is over; ``normal`` is False if an exception ended it."""

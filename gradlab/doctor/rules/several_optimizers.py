@@ -94,6 +94,12 @@ class SharedParams(Rule):
         message="{optimizer} and {other} hold the same parameters and take turns in stepping them.",
         fix="If it is not meant so, keep one of the two optimizers.",
     )
+    WRONG_NET = PARAMS_IN_TWO_OPTIMIZERS.but(
+        severity="warning",
+        message="{optimizer} and {other} hold the same parameters; {net}, which gets gradients from the losses of "
+        "{optimizer}, is in no optimizer and never learns.",
+        fix="Give {optimizer} the parameters of {net} instead.",
+    )
 
     def _begin(self) -> None:
         self._at: dict[int, int] = {}  # optimizer -> how many steps of all there were when it has stepped last
@@ -123,12 +129,7 @@ class SharedParams(Rule):
             left = context.never_moved(self._reached[second]) if same else 0
             net = context.part_name(left)
             if net and context.whole_models(left):
-                words = {
-                    "message": "{optimizer} and {other} hold the same parameters; {net}, which gets gradients from the "
-                    "losses of {optimizer}, is in no optimizer and never learns.",
-                    "fix": "Give {optimizer} the parameters of {net} instead.",
-                }
-                self._say(self.PARAMS_IN_TWO_OPTIMIZERS.but(severity="warning", **words), second, first, net)
+                self._say(self.WRONG_NET, second, first, net)
             elif first < second and state.params_of[first] == state.params_of[second] and not remade:
                 self._say(self.PARAMS_IN_TWO_OPTIMIZERS, second, first, net)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from functools import partial
 from typing import Any
 
@@ -61,8 +61,7 @@ class MissingParams(Rule):
     )
 
     def _begin(self) -> None:
-        self._together: Counter[int] = Counter()  # params of a pass -> how many had these
-        self._step: dict[int, Step] = {}
+        self._step: dict[int, Step] = {}  # params of a pass that no optimizer holds -> the last step beside them
         self._first: dict[int, int] = {}  # such parameters -> number of the first pass that reached them
         self._late: dict[int, Site | None] = {}  # the line that made such parameters, if the optimizer was there before
         self._passes: list[Backward] = []
@@ -87,14 +86,12 @@ class MissingParams(Rule):
         """Note which parameters got gradients together with those that are stepped here."""
         self._by_hand = self._by_hand or facts.edited
         for backward in facts.fresh:
-            missing = backward.added & ~self.context.state.covered()
-            if missing:
-                if missing not in self._together:  # at the end, the model may be gone with the function that made it
+            if missing := backward.added & ~self.context.state.covered():
+                if missing not in self.times:  # at the end, the model may be gone with the function that made it
                     self._late[missing] = self.context.log.models.registered_after(missing, facts.step.optimizer)
                     self._first[missing] = backward.number
-                self._together[missing] += 1
                 self._step[missing] = facts.step
-                times, by_hand = self._together[missing], facts.step.optimizer == MANUAL_UPDATE  # a listener asks then
+                times, by_hand = self.count(missing), facts.step.optimizer == MANUAL_UPDATE  # a listener asks then
                 if times & (times - 1) == 0 and not by_hand:
                     self._moved |= self.context.log.index.weights_changed()
 
@@ -102,8 +99,8 @@ class MissingParams(Rule):
         """Judge what was seen at least three times and has never moved."""
         if self.context.has_finding(SharedParams.PARAMS_IN_TWO_OPTIMIZERS):
             return  # an optimizer has another net's parameters: that is why
-        self._moved |= self.context.log.index.weights_changed() if self._together else 0
-        for params, times in self._together.items():
+        self._moved |= self.context.log.index.weights_changed() if self.times else 0
+        for params, times in self.times.items():
             missing = self.context.never_moved(params)
             if times >= 3 and missing:
                 self._judge(missing, times, self._step[params], self._first[params])
