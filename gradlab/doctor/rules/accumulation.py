@@ -101,21 +101,19 @@ class WindowDropped(Rule):
 
     def end(self, *, normal: bool) -> None:
         """Judge each optimizer's windows as a whole."""
+        code = self.LAST_ACCUMULATION_WINDOW_DROPPED
         for optimizer, sizes in self._sizes.items():
-            code = self.LAST_ACCUMULATION_WINDOW_DROPPED
+            window, often = Counter(sizes).most_common(1)[0]
+            wiped = [lost for size, lost in self._wiped[optimizer] if size == window and len(lost) < window]
+            left = left_in(self.context, optimizer)
             if leaks(sizes):
                 left_over = f"where a window has {sizes[0]}: some were left over from the epoch before"
                 self._say(code, optimizer, f"{self._odd[optimizer]} {left_over}")
+            elif window < 2 or often < 2:
                 continue
-            window, often = Counter(sizes).most_common(1)[0]
-            if window < 2 or often < 2:
-                continue
-            wiped = [lost for size, lost in self._wiped[optimizer] if size == window and len(lost) < window]
-            if wiped and len(wiped) < often and all(len(lost) == len(wiped[0]) for lost in wiped):
+            elif wiped and len(wiped) < often and all(len(lost) == len(wiped[0]) for lost in wiped):
                 self._say(code, optimizer, f"{numbered(wiped[-1])} was cleared before any step; a window has {window}")
-                continue
-            left = left_in(self.context, optimizer)
-            if normal and 0 < len(left) < window and often == len(sizes) < _MOST_WINDOWS:
+            elif normal and 0 < len(left) < window and often == len(sizes) < _MOST_WINDOWS:
                 words = f"{numbered(left)} was never applied: training ended inside a window of {window}"
                 self._say(self.ENDED_INSIDE, optimizer, words)
 

@@ -182,7 +182,7 @@ class Rule:
         self._begin()
 
     def _begin(self) -> None:
-        """The watch begins: nothing was seen yet."""
+        """The watch begins: a rule makes here what it remembers, beside ``times``."""
 
     def count(self, what: Any) -> int:
         """Return how often something was seen, this time included."""
