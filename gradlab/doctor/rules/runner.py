@@ -38,9 +38,8 @@ class RuleRunner:
 
     def repeated(self, events: list[Event], times: int) -> None:
         """Take it in that a cycle of updates came again so often, and was not told."""
-        if times > 0:
-            self.context.state.repeated(events, times)
-            self.history.repeated(events, times)
+        self.context.state.repeated(events, times)
+        self.history.repeated(events, times)
 
     def take(self, events: list[Event]) -> None:
         """Go through events in order."""
