@@ -88,12 +88,13 @@ class Scaling(Rule):
         fresh, site = [held for held in facts.held if held.used_by < 0], facts.step.site
         if not fresh or facts.edited:
             return
-        backward = fresh[-1].backward
+        passes = [held.backward for held in fresh]
+        backward = passes[-1]
         if not facts.step.scaler and all(held.backward.scaled and not held.unscaled for held in fresh):
-            seen = f"update {facts.number} applied {numbered(facts.fresh)} without unscaling"
+            seen = f"update {facts.number} applied {numbered(passes)} without unscaling"
             edit = partial(self._through_scaler, site, backward.site)
             self.report(self.SCALER_BYPASSED, site, seen, edit, of=facts.step.optimizer)
-        elif facts.step.scaler and not any(one.scaled for one in facts.fresh) and self.count(backward.site) >= 2:
+        elif facts.step.scaler and not any(one.scaled for one in passes) and self.count(backward.site) >= 2:
             seen = f"update {facts.number} divided the gradient of batch {backward.number}, whose loss was not scaled"
             self.report(NEVER_SCALED, backward.site, seen, partial(scaled_loss, backward.site, site))
 

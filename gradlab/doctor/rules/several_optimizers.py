@@ -136,9 +136,7 @@ class SharedParams(Rule):
     def _say(self, code: Code, optimizer: int, other: int, net: str) -> None:
         state, one, two = self.context.state, self.context.full_name(optimizer), self.context.full_name(other)
         own, edit = state.params_of[optimizer], at(state.optimizers[optimizer].site)
-        seen = (
-            f"{one} shares {(own & state.params_of[other]).bit_count()} of its {how_many(own)} with {two}; they took "
-        )
-        seen += f"{state.steps.get(optimizer, 0)} and {state.steps.get(other, 0)} steps"
+        seen = f"{one} shares {(own & state.params_of[other]).bit_count()} of its {how_many(own)} with {two}; "
+        seen += f"they took {state.steps.get(optimizer, 0)} and {state.steps.get(other, 0)} steps"
         site = self.context.made_at(optimizer, state.sites[optimizer])
         self.report(code, site, seen, edit, optimizer=one, other=two, net=net)
