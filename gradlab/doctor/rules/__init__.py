@@ -12,21 +12,13 @@ from pkgutil import iter_modules
 
 from .base import Rule, RuleContext
 
-
-def _rules() -> tuple[type[Rule], ...]:
-    """Return all rules, file by file by name, and in the order in which they are written there."""
-    modules = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
-    return tuple(
-        value
-        for module in sorted(modules, key=lambda module: module.__name__)
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module.__name__
-        if value.codes
-    )
-
-
-RULES = _rules()
-"""All rules, in the order in which they are asked."""
+RULES: tuple[type[Rule], ...] = tuple(
+    value
+    for module in sorted(f"{__name__}.{found.name}" for found in iter_modules(__path__))
+    for value in vars(import_module(module)).values()
+    if isinstance(value, type) and issubclass(value, Rule) and value.__module__ == module and value.codes
+)
+"""All rules, in the order in which they are asked: file by file by name, as they are written there."""
 
 KNOWN_CODES = frozenset(code.name for rule in RULES for code in rule.codes)
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..events import MANUAL_UPDATE, NO_SITE, Backward
-from ..finding import Cause, Code, Severity
+from ..finding import Cause, Code
 from ..source.calls import condition_around
 from ..source.grad_lines import clears_by_hand, with_loss
 from ..state.grad_groups import StepFacts
@@ -25,14 +25,11 @@ def lost_in(facts: StepFacts) -> list[Any]:
 
     Cleared everywhere: wherever they had added anything but zeros to this optimizer's parameters.
     """
-    fresh = facts.fresh
-    if not fresh or not facts.since.clearings:
-        return []
-    routes = {one.call_path for one in fresh}
-    lost = [one for cleared in facts.since.clearings for one in cleared.lost]
+    routes = {one.call_path for one in facts.fresh}
     return [
         one
-        for one in lost
+        for cleared in facts.since.clearings
+        for one in cleared.lost
         if one.call_path in routes
         and not (one.used or one.offered or one.retain)
         and not one.added & facts.step.params & ~(one.wiped | one.zeros)
@@ -50,10 +47,6 @@ class ZeroGradInMicroBatch(Rule):
         fix="Clear the gradients once for each window instead: move this line to right after {optimizer}.step().",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._row: Counter[int] = Counter()
-
     def step(self, facts: StepFacts) -> None:
         """Was all but the last pass of this window cleared?"""
         optimizer, lost = facts.step.optimizer, lost_in(facts)
@@ -61,20 +54,14 @@ class ZeroGradInMicroBatch(Rule):
         sites = {one.clear.site for one in cleared}
         # The step() of an optimizer of the learner's own may bring back what it has kept, as DP-SGD does.
         own = optimizer != MANUAL_UPDATE and self.context.state.optimizers[optimizer].own
-        if not lost or len(cleared) < len(lost) or len(facts.fresh) != 1 or len(sites) != 1 or facts.edited or own:
-            self._row[optimizer] = 0
-            return
-        self._row[optimizer] += 1
-        if self._row[optimizer] >= 2:
+        if len(cleared) < len(lost) or len(facts.fresh) != 1 or len(sites) != 1 or facts.edited or own:
+            self.times[optimizer] = 0
+        elif self.count(optimizer) >= 2:
             (site,) = sites
             site = site if site != NO_SITE else clears_by_hand(facts.step.site)
-            self.report(
-                self.ZERO_GRAD_IN_MICRO_BATCH,
-                site,
-                f"update {facts.number} applied {numbered(facts.fresh)} alone; {numbered(lost)} had been cleared",
-                Cause(*site) if site != facts.step.site else None,
-                optimizer=self.context.variable(optimizer),
-            )
+            seen = f"update {facts.number} applied {numbered(facts.fresh)} alone; {numbered(lost)} had been cleared"
+            edit = Cause(*site) if site != facts.step.site else None
+            self.report(self.ZERO_GRAD_IN_MICRO_BATCH, site, seen, edit, of=optimizer)
 
 
 class WindowDropped(Rule):
@@ -89,9 +76,9 @@ class WindowDropped(Rule):
         fix="Call {optimizer}.step() and {optimizer}.zero_grad() after the last micro-batch of an epoch, too, even if "
         "its window is not full.",
     )
+    ENDED_INSIDE = LAST_ACCUMULATION_WINDOW_DROPPED.but(severity="hint")
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._sizes: defaultdict[int, list[int]] = defaultdict(list)
         self._wiped: defaultdict[int, list[Any]] = defaultdict(list)
         self._site: dict[int, Any] = {}
@@ -100,7 +87,7 @@ class WindowDropped(Rule):
     def step(self, facts: StepFacts) -> None:
         """Note how many passes of one line this step applies, and how many of them were lost before."""
         optimizer, fresh = facts.step.optimizer, facts.fresh
-        if not fresh or len({one.call_path for one in fresh}) > 1 or facts.step.backward or facts.edited:
+        if len({one.call_path for one in fresh}) != 1 or facts.step.backward or facts.edited:
             return
         sizes = self._sizes[optimizer]
         if len(sizes) >= _MOST_WINDOWS:
@@ -114,27 +101,25 @@ class WindowDropped(Rule):
 
     def end(self, *, normal: bool) -> None:
         """Judge each optimizer's windows as a whole."""
+        code = self.LAST_ACCUMULATION_WINDOW_DROPPED
         for optimizer, sizes in self._sizes.items():
+            window, often = Counter(sizes).most_common(1)[0]
+            wiped = [lost for size, lost in self._wiped[optimizer] if size == window and len(lost) < window]
+            left = left_in(self.context, optimizer)
             if leaks(sizes):
                 left_over = f"where a window has {sizes[0]}: some were left over from the epoch before"
-                self._say(optimizer, f"{self._odd[optimizer]} {left_over}")
+                self._say(code, optimizer, f"{self._odd[optimizer]} {left_over}")
+            elif window < 2 or often < 2:
                 continue
-            window, often = Counter(sizes).most_common(1)[0]
-            if window < 2 or often < 2:
-                continue
-            wiped = [lost for size, lost in self._wiped[optimizer] if size == window and len(lost) < window]
-            if wiped and len(wiped) < often and all(len(lost) == len(wiped[0]) for lost in wiped):
-                self._say(optimizer, f"{numbered(wiped[-1])} was cleared before any step; a window has {window}")
-                continue
-            left = left_in(self.context, optimizer)
-            if normal and 0 < len(left) < window and often == len(sizes) < _MOST_WINDOWS:
+            elif wiped and len(wiped) < often and all(len(lost) == len(wiped[0]) for lost in wiped):
+                self._say(code, optimizer, f"{numbered(wiped[-1])} was cleared before any step; a window has {window}")
+            elif normal and 0 < len(left) < window and often == len(sizes) < _MOST_WINDOWS:
                 words = f"{numbered(left)} was never applied: training ended inside a window of {window}"
-                self._say(optimizer, words, "hint")
+                self._say(self.ENDED_INSIDE, optimizer, words)
 
-    def _say(self, optimizer: int, seen: str, severity: Severity = "warning") -> None:
-        site, code = self._site[optimizer], self.LAST_ACCUMULATION_WINDOW_DROPPED
-        place = partial(condition_around, self.context.log.path(site))
-        self.report(code, site, seen, place, severity=severity, optimizer=self.context.variable(optimizer))
+    def _say(self, code: Code, optimizer: int, seen: str) -> None:
+        site = self._site[optimizer]
+        self.report(code, site, seen, partial(condition_around, self.context.log.path(site)), of=optimizer)
 
 
 def leaks(sizes: list[int]) -> bool:
@@ -165,8 +150,7 @@ class StepLeftOut(Rule):
         fix="Call {optimizer}.zero_grad() also where the step is left out.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._others: set[int] = set()  # optimizers with steps of another kind
         self._longer: defaultdict[int, list[StepFacts]] = defaultdict(list)
         self._last: dict[int, StepFacts] = {}
@@ -200,9 +184,9 @@ class StepLeftOut(Rule):
                 seen = f"update {longer[-1].number} applied {numbered(longer[-1].fresh)}; {len(longer)} updates did so"
             else:
                 continue
-            site, variable = last.step.site, self.context.variable(optimizer)
+            site = last.step.site
             place = partial(condition_around, (site,))
-            self.report(self.SKIPPED_STEP_KEEPS_GRADIENTS, site, seen, place, optimizer=variable)
+            self.report(self.SKIPPED_STEP_KEEPS_GRADIENTS, site, seen, place, of=optimizer)
 
 
 def left_in(context: RuleContext, optimizer: int) -> list[Backward]:
@@ -225,8 +209,7 @@ class LossNotDivided(Rule):
         fix="Divide each loss by the number of micro-batches in its window.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._windows: defaultdict[int, Counter[int]] = defaultdict(Counter)  # optimizer -> size -> how often
         self._others: Counter[int] = Counter()
 
@@ -242,10 +225,6 @@ class LossNotDivided(Rule):
         windows[count] += 1
         if windows.total() >= 2 and windows.total() > self._others[optimizer]:
             site = fresh[-1].site
-            self.report(
-                self.LOSS_NOT_DIVIDED,
-                site,
-                f"update {facts.number} applied {numbered(fresh)}, each a mean, without a division",
-                (lambda: with_loss(site, f"{{}} / {count}")) if len(windows) == 1 else Cause(*site),
-                count=count,
-            )
+            seen = f"update {facts.number} applied {numbered(fresh)}, each a mean, without a division"
+            edit = partial(with_loss, site, f"{{}} / {count}") if len(windows) == 1 else Cause(*site)
+            self.report(self.LOSS_NOT_DIVIDED, site, seen, edit, count=count)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ...formatting import batches_text
+from ...formatting import batches_text, number_of
 from ...gradients import union
 from ..events import (
-    MANUAL_UPDATE,
+    NO_SITE,
     Added,
     Backward,
     Clip,
@@ -23,13 +26,13 @@ from ..events import (
     Site,
     bit_positions,
 )
-from ..finding import Cause, Code, Edit, Finding, Severity
+from ..finding import Cause, Code, Edit, Finding
 from ..source.syntax import edited, excerpt
 from ..state.grad_groups import MaybeCleared, StepFacts
+from ..state.grad_state import GradState
 
 if TYPE_CHECKING:
     from ..listeners.event_log import EventLog
-    from ..state.grad_state import GradState
 
 
 Lookup = Callable[[], Edit | Cause | None]
@@ -50,7 +53,7 @@ class RuleContext:
         """Of each finding the place to edit, or a function that looks for it."""
         self.lost_places: list[str] = []
         """Findings whose place could not be looked for, each with what went wrong."""
-        self.state: GradState
+        self.state = GradState()
 
     def look_for_edits(self) -> None:
         """Look for the place to edit of each finding, when the watch is over.
@@ -83,11 +86,8 @@ class RuleContext:
             return name
         kind = self.state.optimizers[optimizer].kind if optimizer in self.state.optimizers else "the optimizer"
         words = ("first", "second", "third")
-        if optimizer == MANUAL_UPDATE:
-            return kind
-        if len(self.state.optimizers) < 2 or optimizer >= len(words):
-            return kind
-        return f"{kind} (the {words[optimizer]} optimizer)"
+        several = len(self.state.optimizers) > 1 and optimizer < len(words)
+        return f"{kind} (the {words[optimizer]} optimizer)" if several else kind
 
     def full_name(self, optimizer: int) -> str:
         """Return the name of an optimizer and its kind: "optimizer_D (Adam)"."""
@@ -97,6 +97,20 @@ class RuleContext:
     def variable(self, optimizer: int) -> str:
         """Return the learner's variable for an optimizer, for a line of code; "optimizer" if it is not known."""
         return self.log.names.optimizer(optimizer) or "optimizer"
+
+    def made_at(self, optimizer: int, otherwise: Site) -> Site:
+        """Return the line that made an optimizer or, if it is older than the watch, another one."""
+        made = self.state.optimizers[optimizer].site
+        return made if made != NO_SITE else otherwise
+
+    def never_moved(self, params: int) -> int:
+        """Return those of some parameters that no optimizer holds and nothing has written to."""
+        left = params & ~self.state.covered()
+        return left & ~self.log.index.weights_ever_written(left)
+
+    def whole_models(self, params: int) -> int:
+        """Return those of some parameters that are all that a model has."""
+        return joined(model.params for model in self.log.models.all() if not model.params & ~params)
 
     def param_names(self, params: int, most: int = 3) -> str:
         """Return the names of some parameters, as "critic[0].weight, critic[0].bias, ..."; else their shapes."""
@@ -108,6 +122,11 @@ class RuleContext:
         if not names:  # the model is gone with the function that made it
             return ""
         return ", ".join(names[:most]) + (", ..." if len(numbers) > most else "")
+
+    def listed(self, params: int) -> str:
+        """Return the names of some parameters for the end of a sentence: ": critic[0].weight, ..."; "" without any."""
+        names = self.param_names(params)
+        return f": {names}" if names else ""
 
     def all_names(self, params: int) -> list[str]:
         """Return all names that some parameters have, in whichever function."""
@@ -159,6 +178,16 @@ class Rule:
 
     def __init__(self, context: RuleContext) -> None:
         self.context = context
+        self.times: Counter[Any] = Counter()
+        self._begin()
+
+    def _begin(self) -> None:
+        """The watch begins: a rule makes here what it remembers, beside ``times``."""
+
+    def count(self, what: Any) -> int:
+        """Return how often something was seen, this time included."""
+        self.times[what] += 1
+        return self.times[what]
 
     def end(self, *, normal: bool) -> None:
         """The watch is over; ``normal`` is False if an exception ended it."""
@@ -170,22 +199,33 @@ class Rule:
         seen: str,
         edit: Lookup | Edit | Cause | None = None,
         *,
-        severity: Severity | None = None,
+        of: int = -1,
         **words: Any,
     ) -> None:
         """Note a finding; one that is known at this place gets what was seen last.
 
         edit: the place to edit, with the line of Python that belongs there if it is one line; or a function that looks
-        for it once, at the end of the watch; None where it is not sure. words: what the code's message and fix leave
-        open, such as {optimizer}.
+        for it once, at the end of the watch; None where it is not sure. of: the optimizer that the code's message and
+        fix call {optimizer}. words: what else they leave open.
         """
         if code.name not in (own := sorted(one.name for one in self.codes)):
             raise ValueError(f"{type(self).__name__} reports {code.name}; the codes that it declares: {', '.join(own)}")
         context, key = self.context, (code.name, site)
+        words = {"optimizer": context.variable(of)} | words
         message, fix = code.message.format(**words), code.fix.format(**words)
         context.seen[key] = context.log.passes.count
-        context.findings[key] = Finding(code.name, severity or code.severity, message, seen, *site, fix, code.lesson)
+        context.findings[key] = Finding(code.name, code.severity, message, seen, *site, fix, code.lesson)
         context.edits[key] = edit
+
+
+def joined(sets: Iterable[int]) -> int:
+    """Return the parameters that are in any of some sets."""
+    return reduce(or_, sets, 0)
+
+
+def how_many(params: int) -> str:
+    """Write how many parameters are in a set: "1 parameter"."""
+    return number_of(params.bit_count(), "parameter")
 
 
 def numbered(backwards: list[Any]) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter, defaultdict
+from collections import defaultdict
+from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from ..events import MANUAL_UPDATE, Backward, Site
@@ -11,8 +13,8 @@ from ..finding import Cause, Code, Edit
 from ..source.calls import without_brackets
 from ..source.grad_lines import mentions_grad, name_at, replaced, statement_at
 from ..source.syntax import function_around, own_nodes
-from ..state.grad_groups import MaybeCleared, StepFacts
-from .base import Rule, RuleContext, numbered
+from ..state.grad_groups import MaybeCleared, ParamGroupState, StepFacts
+from .base import Rule, RuleContext, joined, numbered
 
 
 def names_of(context: RuleContext, optimizer: int) -> list[str]:
@@ -54,10 +56,9 @@ class MissingZeroGrad(Rule):
         message="`.grad` is not cleared between updates, so every step applies the gradients of earlier batches again.",
         fix="Clear the gradients once for each update, before its first backward(): {optimizer}.zero_grad().",
     )
+    BY_HAND = MISSING_ZERO_GRAD.but(fix="Set each `.grad` to None once for each update, before its first backward().")
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._times: Counter[int] = Counter()
+    def _begin(self) -> None:
         self._real = 0  # parameters whose gradients were seen not to be zeros when a backward added to them
         self._accumulates: set[int] = set()
 
@@ -75,61 +76,38 @@ class MissingZeroGrad(Rule):
         optimizer, state = added.backward.inside, self.context.state
         if optimizer >= 0:
             now = state.steps.get(optimizer, 0)
-            used = [
-                (group.params, held.backward)
-                for group in added.groups
-                for held in group.held
-                if held.used_by == optimizer and held.backward.during < now and not group.edited
-            ]
+            used = [one for one in _used_by(optimizer, added.groups) if one[1].during < now]
             self._judge(optimizer, state.sites[optimizer], now, used, [added.backward])
 
     def step(self, facts: StepFacts) -> None:
         """Look for what this optimizer has used before."""
         optimizer = facts.step.optimizer
-        used = [
-            (group.params, held.backward)
-            for group in facts.groups
-            for held in group.held
-            if held.used_by == optimizer and group.fresh and not group.edited
-        ]
+        used = _used_by(optimizer, [group for group in facts.groups if group.fresh])
         self._judge(optimizer, facts.step.site, facts.number, used, facts.fresh)
 
     def _judge(self, optimizer: int, site: Site, number: int, used: list[Any], fresh: list[Backward]) -> None:
         """Report passes that are used again, from the second time on, unless they may be zeros: then look at them."""
-        if not used:
-            return
-        params = 0
-        for some, _ in used:
-            params |= some
+        params, again = joined(some for some, _ in used), [one for _, one in used]
         if not params & self._real:
             self.context.log.index.wanted_values |= params
             return
-        self._times[optimizer] += 1
         if len({one.site for one in fresh}) < len(fresh):
             self._accumulates.add(optimizer)
-        if self._times[optimizer] >= 2:
-            name, again = self.context.name(optimizer), numbered([one for _, one in used])
-            by_hand = "Set each `.grad` to None once for each update, before its first backward()."
-            code = self.MISSING_ZERO_GRAD
-            self.report(
-                code.but(fix=by_hand) if optimizer == MANUAL_UPDATE else code,
-                site,
-                f"update {number} of {name} applied {again} again; {self._times[optimizer]} updates did so",
-                lambda: self._edit(optimizer, site, [one for _, one in used], fresh),
-                optimizer=self.context.variable(optimizer),
-            )
+        if (times := self.count(optimizer)) >= 2:
+            code = self.BY_HAND if optimizer == MANUAL_UPDATE else self.MISSING_ZERO_GRAD
+            name = self.context.name(optimizer)
+            seen = f"update {number} of {name} applied {numbered(again)} again; {times} updates did so"
+            self.report(code, site, seen, partial(self._edit, optimizer, site, again, fresh), of=optimizer)
 
     def _edit(self, optimizer: int, step: Site, again: list[Backward], fresh: list[Backward]) -> Edit | Cause | None:
         """Return a call without brackets, a step of the wrong optimizer, or the place where a clearing is missing.
 
         That is above the first pass of its own loss; below the step where a window has several passes of one line.
         """
-        context = self.context
-        own = context.state.params_of[optimizer]
+        context, own = self.context, self.context.state.params_of[optimizer]
         names = {part for name in context.all_names(own) for part in name.split(".")[:-1]}
         names |= set(names_of(context, optimizer))
-        named = without_brackets(context.log.files(), "zero_grad", names) if names else None
-        if named is not None:
+        if names and (named := without_brackets(context.log.files(), "zero_grad", names)):
             return replaced((named.file, named.line), ".zero_grad", ".zero_grad()") or named
         if wrong := self._wrong_step(optimizer, step, again, fresh[-1]):
             return wrong
@@ -152,6 +130,16 @@ class MissingZeroGrad(Rule):
         return replaced(step, f"{here}.step", f"{wanted}.step") if here and wanted else None
 
 
+def _used_by(optimizer: int, groups: Iterable[ParamGroupState]) -> list[tuple[int, Backward]]:
+    """Return the passes that an optimizer's step has used before, each with the parameters that it is held for."""
+    return [
+        (group.params, held.backward)
+        for group in groups
+        for held in group.held
+        if held.used_by == optimizer and not group.edited
+    ]
+
+
 class DoubleStep(Rule):
     """Two steps on the same gradients."""
 
@@ -163,25 +151,14 @@ class DoubleStep(Rule):
         fix="Take one of the two step() calls out.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._times: Counter[Any] = Counter()
-
     def step(self, facts: StepFacts) -> None:
         """Is there nothing in the gradients but what this optimizer used in its last step?"""
         optimizer, held, site = facts.step.optimizer, facts.held, facts.step.site
-        if (
-            self.context.state.optimizers[optimizer].own
-            or facts.step.moved
-            or not held
-            or facts.edited
-            or any(one.used_by != optimizer for one in held)
-        ):
+        if not held or facts.edited or facts.step.moved or self.context.state.optimizers[optimizer].own:
             return
         if facts.since.backwards or facts.since.others:  # others: see EmptyStep, which says why none came here
             return
-        self._times[site] += 1
-        if (times := self._times[site]) >= 2:
+        if all(one.used_by == optimizer for one in held) and (times := self.count(site)) >= 2:
             again = numbered([one.backward for one in held])
             seen = f"step {facts.number} of {self.context.name(optimizer)} found nothing but {again}, applied by the "
             self.report(self.DOUBLE_STEP, site, f"{seen}step before; {times} times", Cause(*site))
@@ -198,14 +175,12 @@ class ForeignGradients(Rule):
         fix="Call {optimizer}.zero_grad() right before the first backward() of its own loss.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._times: Counter[Any] = Counter()
+    def _begin(self) -> None:
         self._alone: defaultdict[int, set[Any]] = defaultdict(set)  # optimizer -> lines whose passes it used at once
 
     def step(self, facts: StepFacts) -> None:
         """Look for a pass of another line that another optimizer had used before this one's own pass began."""
-        optimizer, own = facts.step.optimizer, facts.fresh
+        optimizer, site, own = facts.step.optimizer, facts.step.site, facts.fresh
         if not own or facts.edited or any(held.used_by == optimizer for held in facts.held):
             return  # what this optimizer itself has used before is MissingZeroGrad's
         newest = [held.backward for held in facts.held if held.used_by < 0][-1]
@@ -213,24 +188,15 @@ class ForeignGradients(Rule):
         foreign = [
             held.backward
             for held in facts.held
-            if held.used_by != optimizer
-            and held.backward.site != newest.site
-            and held.backward.used & ~facts.step.params
+            if held.backward.used & ~facts.step.params
             and held.backward.used & facts.step.params == 0
             and held.backward.used_at < newest.number
             and held.backward.site not in self._alone[optimizer]
         ]
-        if not foreign:
-            return
-        self._times[facts.step.site] += 1
-        if (times := self._times[facts.step.site]) >= 2:
+        if foreign and (times := self.count(site)) >= 2:
             own = [one for one in own if one not in foreign]
             once = len({one.site for one in own}) == len(own)
-            self.report(
-                self.FOREIGN_GRADIENTS_IN_STEP,
-                facts.step.site,
-                f"step {facts.number} of {self.context.name(optimizer)} applied {numbered(foreign)} of the loss in "
-                f"line {foreign[-1].site[1]}, which another optimizer had already stepped on; {times} times",
-                (lambda: clear_above(self.context, optimizer, own[0].site)) if once else None,
-                optimizer=self.context.variable(optimizer),
-            )
+            seen = f"step {facts.number} of {self.context.name(optimizer)} applied {numbered(foreign)} of the loss in "
+            seen += f"line {foreign[-1].site[1]}, which another optimizer had already stepped on; {times} times"
+            edit = partial(clear_above, self.context, optimizer, own[0].site) if once else None
+            self.report(self.FOREIGN_GRADIENTS_IN_STEP, site, seen, edit, of=optimizer)

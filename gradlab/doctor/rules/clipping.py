@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from typing import Any
 
 from ...formatting import number_of
@@ -11,7 +10,7 @@ from ..events import Clip, Site
 from ..finding import Cause, Code, Edit
 from ..source.grad_lines import call_at, calls_on, receiver, statement_at
 from ..source.syntax import function_around, loop_around
-from .base import Rule, RuleContext, numbered
+from .base import Rule, numbered
 
 _LESSON = ("07_gradient_accumulation", "Clip after the window")
 _FIX = "Move this call to after the last backward() of an update, right before step()."
@@ -50,10 +49,7 @@ class Clipping(Rule):
         fix=_FIX,
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._times: Counter[Any] = Counter()
-        self._calls: Counter[Any] = Counter()
+    def _begin(self) -> None:
         self._called = False  # was a model called since the last step?
         self._clipped: dict[int, Any] = {}  # params -> the clip that is followed by no step yet
         self._scaled: dict[int, Site] = {}  # optimizer -> the line that steps it by a scaler
@@ -62,11 +58,9 @@ class Clipping(Rule):
         """Look at what there is to clip."""
         if event.measures:
             return
-        self._calls[event.site] += 1
-        groups = event.groups
-        covered = self.context.state.covered()  # what no optimizer holds is nobody's to clear
-        if covered:
-            groups = [group for group in groups if group.params & covered]
+        self.count(event.site)
+        covered = self.context.state.covered() or -1  # what no optimizer holds is nobody's to clear
+        groups = [group for group in event.groups if group.params & covered]
         if not groups:
             return
         held = [one for group in groups for one in group.held]
@@ -77,18 +71,15 @@ class Clipping(Rule):
             self._say(self.CLIP_BEFORE_UNSCALE, event, 1, numbered([one.backward for one in fresh]))
         elif any(cleared.lost for since in self.context.state.since.values() for cleared in since.clearings):
             return  # there is a reason why there is nothing left to clip
-        elif not held:
-            self._say(self.CLIP_BEFORE_BACKWARD, event, 2, "no gradient")
-        elif not fresh and self._called:
-            self._say(self.CLIP_BEFORE_BACKWARD, event, 2, numbered([one.backward for one in held]))
         elif not fresh:
-            self._say(self.CLIP_AFTER_STEP, event, 2, numbered([one.backward for one in held]))
+            code = self.CLIP_AFTER_STEP if held and not self._called else self.CLIP_BEFORE_BACKWARD
+            self._say(code, event, 2, numbered([one.backward for one in held]) if held else "no gradient")
         else:
-            self._clipped = {group.params & (covered or -1): event for group in groups if group.fresh}
+            self._clipped = {group.params & covered: event for group in groups if group.fresh}
 
     def accumulate(self, added: Any) -> None:
         """Does another micro-batch come after a clip, with no step between them?"""
-        for params, event in list(self._clipped.items()):
+        for params, event in self._clipped.items():
             if any(group.params & params and group.fresh and not group.edited for group in added.groups):
                 self._say(self.CLIP_INSIDE_ACCUMULATION, event, 2, f"batch {added.backward.number} came after it")
         self._clipped.clear()
@@ -108,8 +99,7 @@ class Clipping(Rule):
         self._called = self._called or event.grad
 
     def _say(self, code: Code, event: Any, least: int, seen: str) -> None:
-        self._times[code, event.site] += 1
-        times, calls = self._times[code, event.site], self._calls[event.site]
+        times, calls = self.count((code, event.site)), self.times[event.site]
         if times >= least and 2 * times >= calls:
             edit = (lambda: self._unscale(event)) if code is self.CLIP_BEFORE_UNSCALE else Cause(*event.site)
             self.report(code, event.site, f"{times} of {number_of(calls, 'call')}: {seen}", edit)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from ..events import Backward, Site
@@ -11,7 +11,7 @@ from ..finding import Cause, Code, Edit
 from ..source.grad_lines import reads_gradient_of_an_input, replaced
 from ..source.syntax import function_around
 from ..state.grad_groups import StepFacts, unique_sorted
-from .base import Rule, RuleContext, numbered
+from .base import Rule, numbered
 from .clearing import clear_above
 
 _CALLERS = 3  # lines that are looked at: the pass, and those that have led to it
@@ -36,16 +36,13 @@ class SamGradientsKept(Rule):
         fix="Clear the gradients after the weights are moved, before the second backward().",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._times: Counter[Any] = Counter()
+    def _begin(self) -> None:
         self._upon: dict[int, list[Any]] = {}  # pass -> what earlier steps had used, and that it was added to
 
     def accumulate(self, added: Any) -> None:
         """Note a pass that adds to what a step has used."""
         groups = [group for group in added.groups if not group.edited]
-        used = [held.backward for group in groups for held in group.held if held.used_by >= 0]
-        if used:
+        if used := [held.backward for group in groups for held in group.held if held.used_by >= 0]:
             self._upon[added.backward.number] = unique_sorted(used)
 
     def step(self, facts: StepFacts) -> None:
@@ -57,16 +54,14 @@ class SamGradientsKept(Rule):
         climbs = [one for one in lost if one.number in upon] if len(passes) == 1 else []
         if facts.edited or not sampled or not passes:
             return
-        first = passes[0] if not climbs else climbs[0]
-        later = passes if climbs else passes[1:]
+        first, *later = climbs[:1] + passes
         if first.moved & sampled or any(one.weighted for one in (first, *later)):
             return
         moved = [one for one in later if 2 * (one.moved & sampled).bit_count() > sampled.bit_count()]
         if not moved or any(one.moved & sampled for one in later if one not in moved):
             return
         optimizer, site, second = facts.step.optimizer, facts.step.site, moved[0]
-        self._times[site] += 1
-        if (times := self._times[site]) < 2:
+        if (times := self.count(site)) < 2:
             return
         words = f"update {facts.number} of {self.context.name(optimizer)}"
         if climbs:
@@ -88,18 +83,10 @@ class SamGradientsKept(Rule):
     def _passes(self, facts: StepFacts) -> list[Any]:
         """Return the passes that this step uses first; an optimizer that has called this one counts as the same."""
         optimizers, steps = self.context.state.optimizers, self.context.state.steps
-        return unique_sorted(
-            [
-                held.backward
-                for held in facts.held
-                if held.used_by < 0
-                or (
-                    held.used_by != facts.step.optimizer
-                    and optimizers[held.used_by].own
-                    and held.backward.during == steps.get(held.used_by)
-                )
-            ]
-        )
+        others = [held for held in facts.held if held.used_by not in (-1, facts.step.optimizer)]
+        callers = [held for held in others if optimizers[held.used_by].own]
+        called = [held.backward for held in callers if held.backward.during == steps.get(held.used_by)]
+        return unique_sorted(facts.fresh + called)
 
 
 _AFTER_STEP = SamGradientsKept.SAM_GRADIENTS_KEPT.but(
@@ -133,33 +120,24 @@ class AttackGradients(Rule):
         fix="Call {optimizer}.zero_grad() after the attack, before the backward() of the training loss.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._times: Counter[Any] = Counter()
+    def _begin(self) -> None:
         self._reads: dict[Any, bool] = {}
 
     def step(self, facts: StepFacts) -> None:
         """Look for passes of two kinds: for an input's gradient, and for the weights alone."""
-        fresh = facts.fresh
+        fresh, optimizer, site = facts.fresh, facts.step.optimizer, facts.step.site
         if facts.edited or len(fresh) < 2:
             return
         attacks = [one for one in fresh if one.inputs and not one.weighted and self._reads_gradient(one.site)]
         training = [one for one in fresh if not one.inputs]
-        if not attacks or not training or len(attacks) + len(training) < len(fresh):
+        if len(attacks) + len(training) < len(fresh):
             return
-        if not any(one.added & two.added for one in attacks for two in training):
-            return
-        self._times[facts.step.site] += 1
-        if (times := self._times[facts.step.site]) >= 2:
-            optimizer, first = facts.step.optimizer, training[0]
-            self.report(
-                self.ATTACK_GRADIENTS_IN_STEP,
-                facts.step.site,
-                f"update {facts.number} of {self.context.name(optimizer)} applied {numbered(attacks)} of the attack in "
-                f"line {attacks[-1].site[1]} with {numbered(training)}; {times} times",
-                (lambda: clear_above(self.context, optimizer, first.site)) if fresh[-1] is first else None,
-                optimizer=self.context.variable(optimizer),
-            )
+        if any(one.added & two.added for one in attacks for two in training) and (times := self.count(site)) >= 2:
+            seen = f"update {facts.number} of {self.context.name(optimizer)} applied {numbered(attacks)} of the attack "
+            seen += f"in line {attacks[-1].site[1]} with {numbered(training)}; {times} times"
+            last = fresh[-1] is training[0]
+            edit = partial(clear_above, self.context, optimizer, training[0].site) if last else None
+            self.report(self.ATTACK_GRADIENTS_IN_STEP, site, seen, edit, of=optimizer)
 
     def _reads_gradient(self, site: Any) -> bool:
         if site not in self._reads:

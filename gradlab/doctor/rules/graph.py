@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from ..finding import Cause, Code
 from ..graphs.autograd_graph import LOOK_EVERY
 from ..source.kept_graphs import without_graph
-from .base import Rule, RuleContext
+from .base import Rule
 
 _LOOKS = 5  # in a row, at each of which more graphs have to be alive: a cache of the last ones stops growing
 _FEW_GRAPHS, _FEW_BATCHES = 6, 3
@@ -40,24 +41,21 @@ class CarriedGraph(Rule):
         fix="Detach `{name}` between two batches if no gradient goes back through earlier ones.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._nodes: dict[Any, list[tuple[int, int]]] = {}
-        self._kept: list[Any] = []
+    def _begin(self) -> None:
+        self._nodes: defaultdict[Any, deque[tuple[int, int]]] = defaultdict(lambda: deque(maxlen=16))
+        self._kept: deque[Any] = deque(maxlen=_LOOKS)
 
     def backward(self, backward: Any) -> None:
         """Look at the counts that the listener has taken now and then."""
         if backward.nodes:
-            counts = self._nodes.setdefault(backward.site, [])
-            counts.append((backward.number, backward.nodes))
-            del counts[:-16]
-            self._growing(backward.site, counts)
+            self._nodes[backward.site].append((backward.number, backward.nodes))
+            self._growing(backward.site)
         if backward.number % LOOK_EVERY == 0:
             self._kept.append(backward)
-            del self._kept[:-_LOOKS]
             self._leaking(backward)
 
-    def _growing(self, site: Any, counts: list[tuple[int, int]]) -> None:
+    def _growing(self, site: Any) -> None:
+        counts = self._nodes[site]
         sizes = [size for _, size in counts]
         rising = all(later > earlier for earlier, later in pairwise(sizes[-5:]))
         if len(sizes) >= 5 and rising and sizes[-1] >= 2 * sizes[-5] - sizes[-5] // 2:

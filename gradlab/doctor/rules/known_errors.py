@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import FrameType, TracebackType
+from traceback import walk_tb
+from types import FrameType
 
 from torch import Tensor
 
@@ -33,12 +34,6 @@ class Crash:
     site: Site
     context: RuleContext
 
-    @property
-    def carried(self) -> bool:
-        """Did the pass go back into the graph of the last update?"""
-        newest = self.context.log.passes.newest
-        return newest is not None and newest.carried
-
 
 Located = tuple[Site, Edit | Cause | None]
 """The line where it shows, and the place to edit."""
@@ -57,8 +52,8 @@ def _all_frozen(crash: Crash) -> Located | None:
     log, state = crash.context.log, crash.context.state
     for optimizer, params in state.params_of.items():
         if params and log.index.frozen(params) == params:
-            made = state.optimizers[optimizer].site
-            return made if made[1] else crash.site, frozen_by(log.files(), crash.context.all_names(params))
+            site = crash.context.made_at(optimizer, crash.site)
+            return site, frozen_by(log.files(), crash.context.all_names(params))
     return None
 
 
@@ -67,9 +62,11 @@ def _cut(crash: Crash) -> Located:
 
 
 def _carried(crash: Crash) -> Located | None:
-    if not crash.carried:
+    """Did the pass go back into the graph of the last update?"""
+    log, newest = crash.context.log, crash.context.log.passes.newest
+    if newest is None or not newest.carried:
         return None
-    log, values = crash.context.log, variables(crash.frame) if crash.frame is not None else {}
+    values = variables(crash.frame) if crash.frame is not None else {}
     return crash.site, carried_state(log.path(crash.site), log.files(), values)
 
 
@@ -241,9 +238,10 @@ class KnownErrors(Rule):
 
     def explain(self, error: BaseException) -> None:
         """Add a finding for an exception whose cause is known; others are left to speak for themselves."""
-        said, trace, log = str(error), _innermost(error.__traceback__), self.context.log
-        frame = trace.tb_frame if trace is not None else None
-        site = (trace.tb_frame.f_code.co_filename, trace.tb_lineno) if trace is not None else NO_SITE
+        said, log = str(error), self.context.log
+        own = [one for one in walk_tb(error.__traceback__) if code_owner(one[0].f_code.co_filename) is Owner.USER]
+        frame, line = own[-1] if own else (None, 0)
+        site = (frame.f_code.co_filename, line) if frame is not None else NO_SITE
         log.find_names(frame, params=log.index.all())
         crash = Crash(error, frame, site, self.context)
         for words, code, find in TABLE:
@@ -259,13 +257,3 @@ def _said(error: BaseException) -> str:
     """Return the first sentence of an error, which may be long."""
     speaker = "Python" if isinstance(error, (AttributeError, TypeError)) else "PyTorch"
     return f"{speaker}: {str(error).splitlines()[0].partition('. ')[0][:160].rstrip('.')}"
-
-
-def _innermost(trace: TracebackType | None) -> TracebackType | None:
-    """Return the innermost frame of the learner's own code."""
-    found = None
-    while trace is not None:
-        if code_owner(trace.tb_frame.f_code.co_filename) is Owner.USER:
-            found = trace
-        trace = trace.tb_next
-    return found

@@ -7,7 +7,7 @@ from typing import ClassVar
 from ..events import Backward, LossFlaw
 from ..finding import Code
 from ..source.loss_edits import without_call
-from .base import Rule, RuleContext
+from .base import Rule
 
 
 class _LossRule(Rule):
@@ -20,8 +20,7 @@ class _LossRule(Rule):
     KINDS: ClassVar[dict[str, Code]]
     """The code, with its words, for each kind of flaw."""
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._seen: dict[tuple[str, int], tuple[Backward, LossFlaw]] = {}
 
     def backward(self, backward: Backward) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from functools import partial
 from typing import Any
 
@@ -36,12 +37,11 @@ class EvalLeftOn(Rule):
         message="All training so far was in evaluation mode: {kind} works as it does in evaluation.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._trained: set[int] = set()  # modules that were trained in training mode
         self._eval: dict[int, Site] = {}  # module -> where it was put into evaluation mode
         self._evaluated: set[int] = set()  # modules that were called without gradients since
-        self._calls: list[Any] = []
+        self._calls: deque[Any] = deque(maxlen=16)
         self._updates = 0
 
     def mode(self, event: Any) -> None:
@@ -57,7 +57,6 @@ class EvalLeftOn(Rule):
         """Remember the calls that may be part of an update."""
         if event.grad and event.params:
             self._calls.append(event)
-            del self._calls[:-16]
         elif not event.training:
             self._evaluated.add(event.module)
 
@@ -137,8 +136,7 @@ class Validation(Rule):
         fix="Put `with torch.no_grad():` around the validation.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._row: list[Any] = []  # calls in training mode without gradients, with no training between them
         self._stepped = 0
         self._training: set[Site] = set()  # lines that take steps, or call models in training

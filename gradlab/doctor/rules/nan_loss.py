@@ -9,7 +9,7 @@ from ...formatting import short
 from ..events import Backward, LossFlaw, bit_positions
 from ..finding import Code
 from ..state.grad_groups import StepFacts
-from .base import Rule, RuleContext
+from .base import Rule
 
 _REMEMBERED = 16
 _MOST = 256
@@ -62,13 +62,11 @@ class NanLoss(Rule):
         fix="{how}",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._losses: defaultdict[int, deque[float]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
         self._first: dict[int, Backward] = {}  # call path -> first pass of the row of losses that are not finite
         self._flaws: dict[int, LossFlaw] = {}
-        self._row: defaultdict[int, int] = defaultdict(int)
-        self._stepped: dict[int, tuple[int, int, int]] = {}  # pass -> optimizer that applied it, update, parameters
+        self._stepped: dict[int, tuple[int, int]] = {}  # pass -> number and parameters of the step that applied it
         self._spoilt: set[int] = set()  # call paths whose weights are not finite in later passes
         self._proven: dict[int, Backward] = {}
 
@@ -85,23 +83,22 @@ class NanLoss(Rule):
         if math.isfinite(loss):
             self._losses[path].append(loss)
             if path not in self._proven:
-                self._row[path] = 0
+                self.times[path] = 0
                 self._first.pop(path, None)
             return
         first = self._first.setdefault(path, backward)
-        self._row[path] += 1
+        row = self.count(path)
         if path in self._proven or first is backward:
             return
-        never_applied = backward.scaled and math.isnan(loss) and self._row[path] >= _SCALED_ROW
+        never_applied = backward.scaled and math.isnan(loss) and row >= _SCALED_ROW
         if never_applied or (first.number in self._stepped and self._stays(path, first)):
             self._proven[path] = first
 
     def step(self, facts: StepFacts) -> None:
         """Note which of them a step has applied."""
-        if self._first and not facts.edited:
-            for first in self._first.values():
-                if first in facts.fresh and len(self._stepped) < _MOST:
-                    self._stepped[first.number] = facts.step.optimizer, facts.number, facts.step.params
+        for first in self._first.values() if not facts.edited else ():
+            if first in facts.fresh and len(self._stepped) < _MOST:
+                self._stepped[first.number] = facts.number, facts.step.params
 
     def end(self, *, normal: bool) -> None:
         """Report each line once; where the loop ended with the first, its weights tell."""
@@ -110,32 +107,25 @@ class NanLoss(Rule):
                 self._say(path, first)
 
     def _stays(self, path: int, first: Backward) -> bool:
-        row = self._row[path]  # weights are looked at now and then: on a GPU that takes a wait
+        row = self.times[path]  # weights are looked at now and then: on a GPU that takes a wait
         return path in self._spoilt or (row & (row - 1) == 0 and self._weights_lost(first))
 
     def _weights_lost(self, first: Backward) -> bool:
-        *_, params = self._stepped.get(first.number, (-1, 0, 0))
-        for number in bit_positions(params):
-            param = self.context.log.index.param(number)
-            if param is not None and param.is_floating_point() and not bool(param.detach().isfinite().all()):
-                return True
-        return False
+        _, params = self._stepped.get(first.number, (0, 0))
+        tensors = map(self.context.log.index.param, bit_positions(params))
+        floats = (one.detach() for one in tensors if one is not None and one.is_floating_point())
+        return any(not one.isfinite().all() for one in floats)
 
     def _say(self, path: int, first: Backward) -> None:
         flaw, before = self._flaws.get(path, LossFlaw("")), [short(loss) for loss in self._losses[path]][-3:]
-        _, update, _ = self._stepped.get(first.number, (-1, 0, 0))
+        update, _ = self._stepped.get(first.number, (0, 0))
         seen = f"batch {first.number} is the first whose loss is {short(first.loss)}"
         seen += f"; the losses before it were {', '.join(before)}" if before else ""
         seen += f"; update {update} applied its gradients" if update else ""
-        code, edit = self.NAN_LOSS, flaw.edit
-        if flaw.kind == "nan-data":
-            code = self.DATA
-        elif _grew(self._losses[path]):
-            code, edit = self.DIVERGED, None
-        elif flaw.kind == "nan-operation":
-            code = self.OPERATION
-        elif flaw.kind == "nan-weights":
-            code = self.SLOPE if flaw.seen else self.WEIGHTS
+        weights = self.SLOPE if flaw.seen else self.WEIGHTS
+        codes = {"nan-data": self.DATA, "nan-operation": self.OPERATION, "nan-weights": weights}
+        grew = flaw.kind != "nan-data" and _grew(self._losses[path])
+        code, edit = (self.DIVERGED, None) if grew else (codes.get(flaw.kind, self.NAN_LOSS), flaw.edit)
         how = next(text for part, text in _FIXES.items() if part in flaw.seen)
         number = "NaN" if math.isnan(first.loss) else "infinite"
         self.report(code, first.site, seen, edit, number=number, batch=first.number, what=flaw.seen, how=how)

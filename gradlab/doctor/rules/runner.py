@@ -8,7 +8,6 @@ from typing import Any
 from ..events import Event
 from ..finding import SEVERITIES, Finding
 from ..listeners.torch_listener import TorchListener
-from ..state.grad_state import GradState
 from .base import HEARD, RuleContext
 from .step_history import StepHistory
 
@@ -27,7 +26,6 @@ class RuleRunner:
             fact: [getattr(one, name) for one in (*self._rules, self.history) if hasattr(one, name)]
             for name, fact in HEARD.items()
         }
-        self.context.state = GradState()
 
     def end(self, *, normal: bool) -> None:
         """The watch is over; ``normal`` is False if an exception ended it."""
@@ -40,9 +38,8 @@ class RuleRunner:
 
     def repeated(self, events: list[Event], times: int) -> None:
         """Take it in that a cycle of updates came again so often, and was not told."""
-        if times > 0:
-            self.context.state.repeated(events, times)
-            self.history.repeated(events, times)
+        self.context.state.repeated(events, times)
+        self.history.repeated(events, times)
 
     def take(self, events: list[Event]) -> None:
         """Go through events in order."""
@@ -84,9 +81,8 @@ class LiveDoctor:
 
     def findings(self) -> list[Finding]:
         """Return what was found lately: a mistake that is mended is forgotten after some batches."""
-        context = self._runner.context
-        least = context.log.passes.count - _RECENT
-        return [finding for finding in self._runner.findings() if context.seen[finding.code, _site(finding)] > least]
+        seen, least = self._runner.context.seen, self._runner.context.log.passes.count - _RECENT
+        return [one for one in self._runner.findings() if seen[one.code, (one.file, one.line)] > least]
 
     def text(self) -> str:
         """Say in a line or two what is wrong at present, hints left out; "" if nothing is."""
@@ -95,7 +91,3 @@ class LiveDoctor:
             for finding in self.findings()
             if finding.severity != "hint"
         )
-
-
-def _site(finding: Finding) -> tuple[str, int]:
-    return finding.file, finding.line

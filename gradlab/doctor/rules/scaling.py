@@ -67,20 +67,16 @@ class Scaling(Rule):
         fix="Step through the scaler, scaler.step({optimizer}), and call scaler.update() after it.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._times: Counter[Any] = Counter()
+    def _begin(self) -> None:
         self._open: dict[int, int] = {}  # optimizer -> scaler whose update() has not come yet
 
     def scaler_step(self, event: Any) -> None:
         """Has the update before this one been closed?"""
-        if event.optimizer in self._open:
-            self._times["open", event.site] += 1
-            if (times := self._times["open", event.site]) >= 2:
-                name = self.context.name(event.optimizer)
-                seen = f"{times} steps of {name} came without an update() since the one before"
-                edit = partial(missing_update, self.context, event.site)
-                self.report(self.SCALER_STEP_WITHOUT_UPDATE, event.site, seen, edit)
+        if event.optimizer in self._open and (times := self.count(("open", event.site))) >= 2:
+            name = self.context.name(event.optimizer)
+            seen = f"{times} steps of {name} came without an update() since the one before"
+            edit = partial(missing_update, self.context, event.site)
+            self.report(self.SCALER_STEP_WITHOUT_UPDATE, event.site, seen, edit)
         self._open[event.optimizer] = event.scaler
 
     def scaler_update(self, event: Any) -> None:
@@ -89,25 +85,18 @@ class Scaling(Rule):
 
     def step(self, facts: StepFacts) -> None:
         """Look for scaled gradients in a step, and for unscaled ones in a step of a scaler's."""
-        fresh = [held for held in facts.held if held.used_by < 0 and not facts.edited]
-        if not fresh:
+        fresh, site = [held for held in facts.held if held.used_by < 0], facts.step.site
+        if not fresh or facts.edited:
             return
+        passes = [held.backward for held in fresh]
+        backward = passes[-1]
         if not facts.step.scaler and all(held.backward.scaled and not held.unscaled for held in fresh):
-            passes, site, optimizer = [held.backward for held in fresh], facts.step.site, facts.step.optimizer
-            self.report(
-                self.SCALER_BYPASSED,
-                site,
-                f"update {facts.number} applied {numbered(passes)} without unscaling",
-                lambda: self._through_scaler(site, passes[-1].site),
-                optimizer=self.context.variable(optimizer),
-            )
-        elif facts.step.scaler and not any(held.backward.scaled for held in fresh):
-            backward = fresh[-1].backward
-            self._times[backward.site] += 1
-            if self._times[backward.site] >= 2:
-                seen = f"update {facts.number} divided the gradient of batch {backward.number}, whose loss was not "
-                edit = partial(scaled_loss, backward.site, facts.step.site)
-                self.report(NEVER_SCALED, backward.site, f"{seen}scaled", edit)
+            seen = f"update {facts.number} applied {numbered(passes)} without unscaling"
+            edit = partial(self._through_scaler, site, backward.site)
+            self.report(self.SCALER_BYPASSED, site, seen, edit, of=facts.step.optimizer)
+        elif facts.step.scaler and not any(one.scaled for one in passes) and self.count(backward.site) >= 2:
+            seen = f"update {facts.number} divided the gradient of batch {backward.number}, whose loss was not scaled"
+            self.report(NEVER_SCALED, backward.site, seen, partial(scaled_loss, backward.site, site))
 
     def _through_scaler(self, step: Site, backward: Site) -> Edit | Cause:
         """Return ``scaler.step(optimizer)`` for ``optimizer.step()``; the place alone where update() is missing."""
@@ -145,22 +134,13 @@ class Autocast(Rule):
         fix="Take backward() out of the `with torch.autocast(...)` block.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._times: Counter[Any] = Counter()
-
     def backward(self, backward: Any) -> None:
         """Was autocast on when it began?"""
-        if not backward.autocast:
-            return
-        self._times[backward.site] += 1
-        if (times := self._times[backward.site]) >= 2:
-            self.report(
-                self.BACKWARD_INSIDE_AUTOCAST,
-                backward.site,
-                f"{times} backward passes began with autocast on",
-                lambda: context_around(self.context.log.path(backward.site), "autocast") or Cause(*backward.site),
-            )
+        site, path = backward.site, self.context.log.path
+        if backward.autocast and (times := self.count(site)) >= 2:
+            seen = f"{times} backward passes began with autocast on"
+            code = self.BACKWARD_INSIDE_AUTOCAST
+            self.report(code, site, seen, lambda: context_around(path(site), "autocast") or Cause(*site))
 
 
 class SkippedStep(Rule):
@@ -179,33 +159,24 @@ class SkippedStep(Rule):
         fix="Call {optimizer}.zero_grad() after every scaler.step(), also if the scaler has skipped the step.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._skips: Counter[int] = Counter()  # optimizer -> its steps that were skipped
         self._sites: dict[int, Any] = {}
-        self._calls: Counter[int] = Counter()
         self._kept: dict[int, tuple[Any, Any]] = {}  # optimizer -> the first pass that added, and what it added to
 
     def scaler_step(self, event: Any) -> None:
         """Count the steps that were skipped."""
-        self._calls[event.optimizer] += 1
+        self.count(event.optimizer)
         if event.refused:
             self._skips[event.optimizer] += 1
             self._sites[event.optimizer] = event.site
 
     def accumulate(self, added: Any) -> None:
         """Does this pass add to gradients that a scaler has refused?"""
-        if not self._skips:
-            return
         for optimizer in self._skips:
             params = self.context.state.params_of[optimizer]
-            left = [
-                held.backward
-                for group in added.groups
-                if group.params & params and not group.edited
-                for held in group.fresh
-                if held.backward.offered
-            ]
+            groups = [group for group in added.groups if group.params & params and not group.edited]
+            left = [held.backward for group in groups for held in group.fresh if held.backward.offered]
             if left and optimizer not in self._kept:
                 self._kept[optimizer] = added.backward, left[-1]
 
@@ -215,11 +186,7 @@ class SkippedStep(Rule):
             if self.context.has_finding(MissingZeroGrad.MISSING_ZERO_GRAD):
                 return
             site, name = self._sites[optimizer], self.context.name(optimizer)
-            self.report(
-                self.SKIPPED_STEP_KEEPS_GRADIENTS,
-                site,
-                f"batch {backward.number} was added to what batch {left.number} had left after a skipped step; "
-                f"{self._skips[optimizer]} of {self._calls[optimizer]} steps of {name} were skipped",
-                partial(clear_below, self.context, optimizer, site),
-                optimizer=self.context.variable(optimizer),
-            )
+            seen = f"batch {backward.number} was added to what batch {left.number} had left after a skipped step; "
+            seen += f"{self._skips[optimizer]} of {self.times[optimizer]} steps of {name} were skipped"
+            edit = partial(clear_below, self.context, optimizer, site)
+            self.report(self.SKIPPED_STEP_KEEPS_GRADIENTS, site, seen, edit, of=optimizer)

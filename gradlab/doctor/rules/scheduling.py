@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 
 from ..events import Schedule, SchedulePlan, Site
-from ..finding import Cause, Code
+from ..finding import Cause, Code, Severity
 from ..source.syntax import source_line
-from .base import Rule, RuleContext
+from .base import Rule
 
 _MOST = 256  # schedulers: a loop may make one for every task
 _SETTLED = 6  # steps after which it is clear whether a scheduler is too fast
 _FEWEST = 12  # updates, to speak of a pace
 _LOW, _GONE, _WELL_DOWN = 0.01001, 1e-4, 0.2  # of the highest learning rate
 _TENTH_IN = 76  # steps: an exponential that loses nine tenths in fewer is not made for batches
+_LESSON: tuple[str, str, Severity] = ("07_gradient_accumulation", "The scheduler counts updates", "warning")
 _MADE_FOR_TRAINING = ("CosineAnnealingLR", "OneCycleLR", "LinearLR", "PolynomialLR", "LambdaLR", "SequentialLR")
 
 
@@ -71,26 +72,20 @@ class Scheduling(Rule):
 
     SCHEDULER_OUTPACES_OPTIMIZER = Code(
         "scheduler-outpaces-optimizer",
-        "07_gradient_accumulation",
-        "The scheduler counts updates",
-        severity="warning",
+        *_LESSON,
         message="The scheduler steps more often than the optimizer: the learning rate runs through its schedule too "
         "fast.",
         fix="Step the scheduler once an update, right after the optimizer's step().",
     )
     SCHEDULER_BEFORE_OPTIMIZER = Code(
         "scheduler-before-optimizer",
-        "07_gradient_accumulation",
-        "The scheduler counts updates",
-        severity="warning",
+        *_LESSON,
         message="The scheduler steps before the optimizer does, so the first value of its schedule is skipped.",
         fix="Move this line below the optimizer's step(), so that the scheduler steps after it.",
     )
     TOO_OFTEN = Code(
         "scheduler-cadence",
-        "07_gradient_accumulation",
-        "The scheduler counts updates",
-        severity="warning",
+        *_LESSON,
         message="The scheduler steps after every batch, but its schedule is as short as one for epochs, so the "
         "learning rate changes far too fast.",
         fix="Move the scheduler's step() out of the loop over batches, so that it runs once an epoch.",
@@ -100,8 +95,7 @@ class Scheduling(Rule):
         fix="Move the scheduler's step() into the loop over batches, right after the optimizer's step().",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._paces: dict[SchedulePlan, _Pace] = {}
 
     def schedule(self, event: Schedule) -> None:

@@ -6,13 +6,12 @@ import re
 from collections import Counter
 from typing import Any
 
-from ...formatting import number_of
-from ..events import MANUAL_UPDATE, NO_SITE
+from ..events import NO_SITE
 from ..finding import Code
 from ..source.loop_nesting import loops_around
 from ..source.syntax import at
 from ..state.grad_groups import StepFacts
-from .base import Rule, RuleContext
+from .base import Rule, how_many, joined
 
 _MOST = 512
 _REMADE = 2  # optimizers before this one, to speak of a pattern
@@ -46,8 +45,7 @@ class OptimizerRemade(Rule):
         fix="Make the optimizer once, before the loop.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._settings: dict[Any, set[str]] = {}
         self._kept: set[Any] = set()  # lines whose optimizers took more than one step
 
@@ -66,14 +64,9 @@ class OptimizerRemade(Rule):
         others = len(settings) >= step.resumes  # other ones each time, as in phases of fine-tuning
         if made.site in self._kept and _meant(made.lines, step.lines, others=others):
             return
-        params = number_of(step.params.bit_count(), "parameter")
-        self.report(
-            self.OPTIMIZER_REMADE,
-            made.site,
-            f"{step.resumes + 1} {made.kind} optimizers ({made.settings.partition(', ')[0]}) over the same {params}, "
-            f"the last before backward pass {self.context.state.newest}",
-            at(made.site),
-        )
+        seen = f"{step.resumes + 1} {made.kind} optimizers ({made.settings.partition(', ')[0]}) over the same "
+        seen += f"{how_many(step.params)}, the last before backward pass {self.context.state.newest}"
+        self.report(self.OPTIMIZER_REMADE, made.site, seen, at(made.site))
 
 
 def _meant(made: tuple[Any, ...], stepped: tuple[Any, ...], *, others: bool) -> bool:
@@ -101,13 +94,16 @@ class SharedParams(Rule):
         message="{optimizer} and {other} hold the same parameters and take turns in stepping them.",
         fix="If it is not meant so, keep one of the two optimizers.",
     )
+    WRONG_NET = PARAMS_IN_TWO_OPTIMIZERS.but(
+        severity="warning",
+        message="{optimizer} and {other} hold the same parameters; {net}, which gets gradients from the losses of "
+        "{optimizer}, is in no optimizer and never learns.",
+        fix="Give {optimizer} the parameters of {net} instead.",
+    )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._at: dict[int, int] = {}  # optimizer -> how many steps of all there were when it has stepped last
-        self._turns: Counter[tuple[int, int]] = (
-            Counter()
-        )  # two that share parameters: how often one was after the other
+        self._turns: Counter[tuple[int, int]] = Counter()  # two that share some: how often one was after the other
         self._reached: Counter[int] = Counter()  # optimizer -> parameters of the passes that it has used
 
     def step(self, facts: StepFacts) -> None:
@@ -118,43 +114,29 @@ class SharedParams(Rule):
             if at_step > before and params_of[other] & facts.step.params:
                 self._turns[other, number] += 1
         self._at[number] = max(self._at.values(), default=0) + 1
-        for backward in facts.fresh:
-            self._reached[number] |= backward.added
+        self._reached[number] |= joined(backward.added for backward in facts.fresh)
 
     def end(self, *, normal: bool) -> None:
         """Tell of those that share parameters and took turns at least twice."""
         context, state = self.context, self.context.state
-        alike = {number for number, made in state.optimizers.items() if not made.own and number != MANUAL_UPDATE}
+        alike = {number for number, made in state.optimizers.items() if not made.own}
         for (first, second), turns in self._turns.items():
             if not {first, second} <= alike or min(turns, self._turns[second, first]) < 2:
                 continue
             sites = {state.optimizers[one].site for one in (first, second)}
             remade = sites & {site for name, site in context.findings if name == OptimizerRemade.OPTIMIZER_REMADE.name}
             same = state.params_of[first] & state.params_of[second]
-            left = self._reached[second] & ~state.covered() if same else 0
-            left &= ~context.log.index.weights_ever_written(left)
+            left = context.never_moved(self._reached[second]) if same else 0
             net = context.part_name(left)
-            if net and any(model.params and not model.params & ~left for model in context.log.models.all()):
-                words = {
-                    "message": "{optimizer} and {other} hold the same parameters; {net}, which gets gradients from the "
-                    "losses of {optimizer}, is in no optimizer and never learns.",
-                    "fix": "Give {optimizer} the parameters of {net} instead.",
-                }
-                self._say(self.PARAMS_IN_TWO_OPTIMIZERS.but(severity="warning", **words), second, first, net)
+            if net and context.whole_models(left):
+                self._say(self.WRONG_NET, second, first, net)
             elif first < second and state.params_of[first] == state.params_of[second] and not remade:
                 self._say(self.PARAMS_IN_TWO_OPTIMIZERS, second, first, net)
 
     def _say(self, code: Code, optimizer: int, other: int, net: str) -> None:
-        state, name = self.context.state, self.context.full_name
-        site, own = state.optimizers[optimizer].site, state.params_of[optimizer]
-        self.report(
-            code,
-            site if site != NO_SITE else state.sites[optimizer],
-            f"{name(optimizer)} shares {(own & state.params_of[other]).bit_count()} of its "
-            f"{number_of(own.bit_count(), 'parameter')} with {name(other)}; "
-            f"they took {state.steps.get(optimizer, 0)} and {state.steps.get(other, 0)} steps",
-            at(site),
-            optimizer=name(optimizer),
-            other=name(other),
-            net=net,
-        )
+        state, one, two = self.context.state, self.context.full_name(optimizer), self.context.full_name(other)
+        own, edit = state.params_of[optimizer], at(state.optimizers[optimizer].site)
+        seen = f"{one} shares {(own & state.params_of[other]).bit_count()} of its {how_many(own)} with {two}; "
+        seen += f"they took {state.steps.get(optimizer, 0)} and {state.steps.get(other, 0)} steps"
+        site = self.context.made_at(optimizer, state.sites[optimizer])
+        self.report(code, site, seen, edit, optimizer=one, other=two, net=net)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from ...formatting import number_of
 from ..events import NO_SITE, Site
 from ..finding import Cause, Code, Edit
 from ..source.calls import call_it, in_scope, loss_above, mentions_call, never_reached, without_brackets, wrong_step
@@ -15,7 +15,7 @@ from ..source.grad_lines import clears_by_hand, updates_by_hand
 from ..source.syntax import at, beside
 from ..source.wiring import frozen_by, remade_below
 from ..state.grad_groups import StepFacts
-from .base import Rule, RuleContext, numbered
+from .base import Rule, how_many, joined, numbered
 
 _PASSES = 32  # kept to say where: WGAN runs five passes of the critic for each of the generator
 _REGULAR = 5  # times, with as many updates between them: what logs gradients and clears them, say
@@ -61,10 +61,7 @@ class EmptyStep(Rule):
         "no_grad() on the way.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._times: Counter[Any] = Counter()
-        self._steps: Counter[int] = Counter()
+    def _begin(self) -> None:
         self._at: defaultdict[int, deque[int]] = defaultdict(lambda: deque(maxlen=_REGULAR))  # its last such steps
         self._newest = NO_SITE  # line of a backward pass
 
@@ -74,68 +71,53 @@ class EmptyStep(Rule):
 
     def step(self, facts: StepFacts) -> None:
         """Look for the reason in what has happened since the last step."""
-        optimizer = facts.step.optimizer
-        self._steps[optimizer] += 1
-        if facts.edited or facts.step.backward or any(held.used_by != optimizer for held in facts.held):
+        step, since = facts.step, facts.since
+        self.count(step.optimizer)
+        if facts.edited or step.backward or any(held.used_by != step.optimizer for held in facts.held):
             return
-        if facts.held:  # all of it applied before
-            if facts.since.others > 0 and not facts.since.backwards:
-                self._unreached(facts)
-            return
-        if facts.step.present and (facts.step.norms is None or any(float(norm) for norm in facts.step.norms)):
+        empty = not facts.held  # else all of it was applied before
+        if empty and step.present and (step.norms is None or any(map(float, step.norms))):
             return  # somebody has filled the gradients in a way that no version tells of, as through .data
-        wiped = [cleared for cleared in facts.since.clearings if cleared.lost]
-        if wiped:
-            self._wiped(facts, wiped)
-        elif facts.step.frozen and facts.step.frozen == facts.step.params:
+        if empty and since.clearings:
+            self._wiped(facts)
+        elif empty and step.frozen and step.frozen == step.params:
             self._frozen(facts)
-        elif facts.since.others > 0 and not facts.since.backwards:
+        elif since.others > 0 and not since.backwards:
             self._unreached(facts)
-        elif not facts.since.backwards:
+        elif empty and not since.backwards:
             self._without(facts)
 
     def _repeats(self, code: str, facts: StepFacts) -> int:
         """Count; return how often if that is often enough to speak, else 0."""
-        key = code, facts.step.optimizer
-        self._times[key] += 1
-        often = self._times[key] >= 2 and 2 * self._times[key] >= self._steps[facts.step.optimizer]
-        return self._times[key] if often else 0
+        times = self.count((code, facts.step.optimizer))
+        return times if times >= 2 and 2 * times >= self.times[facts.step.optimizer] else 0
 
-    def _made(self, facts: StepFacts) -> Site:
-        """Return the line that made the optimizer or, if it is older than the watch, that of its step."""
-        made = self.context.state.optimizers[facts.step.optimizer].site
-        return made if made != NO_SITE else facts.step.site
-
-    def _wiped(self, facts: StepFacts, clearings: list[Any]) -> None:
-        clear, lost = clearings[-1].clear, clearings[-1].lost
+    def _wiped(self, facts: StepFacts) -> None:
+        clear, lost = facts.since.clearings[-1].clear, facts.since.clearings[-1].lost
         wiped = self._at[facts.step.optimizer]
         wiped.append(facts.number)
         regular = len(wiped) == _REGULAR and len({later - one for one, later in pairwise(wiped)}) == 1
         if self._repeats("wiped", facts) or regular:  # else what is not finite is left out, perhaps
-            times = self._times["wiped", facts.step.optimizer]
+            times = self.times["wiped", facts.step.optimizer]
             site = clear.site if clear.site != NO_SITE else clears_by_hand(facts.step.site)
-            seen = (
-                f"update {facts.number} came after {numbered(lost)} had been cleared; {times} updates found no gradient"
-            )
+            seen = f"update {facts.number} came after {numbered(lost)} had been cleared"
+            seen += f"; {times} updates found no gradient"
             self.report(self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP, site, seen, at(clear.site))
 
     def _frozen(self, facts: StepFacts) -> None:
         if times := self._repeats("frozen", facts):
-            log, params = self.context.log, facts.step.params
-            self.report(
-                self.OPTIMIZER_PARAMS_FROZEN,
-                self._made(facts),
-                f"{times} steps of {self.context.name(facts.step.optimizer)}, and requires_grad=False for all of its "
-                f"{number_of(params.bit_count(), 'parameter')}",
-                lambda: frozen_by(log.files(), self.context.all_names(params)),
-            )
+            context, optimizer, params = self.context, facts.step.optimizer, facts.step.params
+            name, site = context.name(optimizer), context.made_at(optimizer, facts.step.site)
+            seen = f"{times} steps of {name}, and requires_grad=False for all of its {how_many(params)}"
+            code = self.OPTIMIZER_PARAMS_FROZEN
+            self.report(code, site, seen, lambda: frozen_by(context.log.files(), context.all_names(params)))
 
     def _without(self, facts: StepFacts) -> None:
         optimizer, site = facts.step.optimizer, facts.step.site
         if self.context.state.optimizers[optimizer].own:
             return  # it may need no gradients: an average of weights, a search without them
         if times := self._repeats("without", facts):
-            seen = f"{times} of {self._steps[optimizer]} steps of {self.context.name(optimizer)} found no gradient"
+            seen = f"{times} of {self.times[optimizer]} steps of {self.context.name(optimizer)} found no gradient"
             self.report(self.STEP_WITHOUT_BACKWARD, site, seen, lambda: self._missing(site, scaled=facts.step.scaler))
 
     def _missing(self, step: Site, *, scaled: bool) -> Edit | Cause | None:
@@ -151,28 +133,28 @@ class EmptyStep(Rule):
         if facts.since.after:
             self._without(facts)  # the passes were of another loss: this one has been computed, and that is all
             return
-        times = self._repeats("unreached", facts)
-        if not times:
+        if not (times := self._repeats("unreached", facts)):
             return
         log, optimizer = self.context.log, facts.step.optimizer
-        called, params, site = facts.since.called, facts.step.params, self._made(facts)
-        count = (params & ~called).bit_count() if called & facts.since.elsewhere else 0
+        called, params = facts.since.called, facts.step.params
+        stale = params & ~called if called & facts.since.elsewhere else 0
         newest = self._newest if self._newest != NO_SITE else facts.step.site
-        if not count and not called & params:
+        if not stale and not called & params:
             return  # its model was not even called: this optimizer has a rest
-        if not count:
+        if not stale:
             seen = f"{times} steps of {self.context.name(optimizer)} found no gradient after a backward pass"
             self.report(self.GRAPH_BROKEN, newest, seen, lambda: cut_before(log.path(newest)))
         elif updates_by_hand(newest) == newest:  # else those that backward() fills may be moved there
             late = log.models.registered_after(called & facts.since.elsewhere, optimizer)
-            self.report(
-                self.OPTIMIZER_HOLDS_STALE_PARAMS,
-                site,
-                f"{times} steps found no gradient; {count} of {number_of(params.bit_count(), 'parameter')} "
-                f"{'belongs' if count == 1 else 'belong'} to no module that runs",
-                lambda: remade_below(site, late) if late else None,
-                optimizer=self.context.variable(optimizer),
-            )
+            seen = f"{times} steps found no gradient; {in_no_module(stale, how_many(params))}"
+            site = self.context.made_at(optimizer, facts.step.site)
+            edit = partial(remade_below, site, late) if late else None
+            self.report(self.OPTIMIZER_HOLDS_STALE_PARAMS, site, seen, edit, of=optimizer)
+
+
+def in_no_module(stale: int, held: str) -> str:
+    """Write how many of the parameters that an optimizer holds the model no longer has."""
+    return f"{stale.bit_count()} of {held} {'belongs' if stale.bit_count() == 1 else 'belong'} to no module that runs"
 
 
 class NeverSteps(Rule):
@@ -186,8 +168,7 @@ class NeverSteps(Rule):
         fix="Call {optimizer}.step() after backward(), in every update.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
+    def _begin(self) -> None:
         self._passes: list[Any] = []
         self._count = 0
 
@@ -202,22 +183,14 @@ class NeverSteps(Rule):
         state, index = self.context.state, self.context.log.index
         if self._count < 4:
             return
-        stepped = 0
-        for optimizer in state.steps | state.step_calls:
-            stepped |= state.params_of[optimizer]
+        stepped = joined(state.params_of[optimizer] for optimizer in state.steps | state.step_calls)
         for optimizer, params in state.params_of.items():
             passes = [one for one in self._passes if one.added & params]
-            idle = not state.step_calls.get(optimizer) and not state.steps.get(optimizer) and not params & stepped
-            if idle and len(passes) >= 3 and not index.weights_ever_written(params):
+            if not params & stepped and len(passes) >= 3 and not index.weights_ever_written(params):
                 own = [one for one in passes if not one.used] or passes  # not those that another optimizer has used
                 site, edit = self._edit(optimizer, [one.site for one in own], scaled=own[-1].scaled)
-                self.report(
-                    self.NEVER_STEPS,
-                    site,
-                    f"{self._count} backward passes, 0 steps of {self.context.name(optimizer)}",
-                    edit,
-                    optimizer=self.context.variable(optimizer),
-                )
+                seen = f"{self._count} backward passes, 0 steps of {self.context.name(optimizer)}"
+                self.report(self.NEVER_STEPS, site, seen, edit, of=optimizer)
 
     def _edit(self, optimizer: int, backwards: list[Site], *, scaled: bool) -> tuple[Site, Edit | Cause | None]:
         """Return a step() without brackets, behind an ``if`` never true or of another one; else where it is missing."""

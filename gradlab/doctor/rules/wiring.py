@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import defaultdict
+from functools import partial
 from typing import Any
 
-from ...formatting import number_of
 from ..events import MANUAL_UPDATE, NO_SITE, Backward, Forward, Site, Step, bit_positions
 from ..finding import Cause, Code, Edit
 from ..source.calls import in_scope
 from ..source.cuts import cut_before
 from ..source.grad_lines import updates_by_hand
-from ..source.syntax import beside
+from ..source.syntax import at, beside
 from ..source.wiring import frozen_by, made_from_helper, plain_container, remade_below
 from ..state.grad_groups import StepFacts
-from .base import Rule, RuleContext
+from .base import Rule, how_many, joined
 from .several_optimizers import SharedParams
-from .stepping import EmptyStep
+from .stepping import EmptyStep, in_no_module
 
 _MOST_PASSES = 64
 _ENOUGH = 3  # steps
@@ -60,10 +60,8 @@ class MissingParams(Rule):
         message="The optimizer holds parameters that the model no longer has, and not those that took their place."
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._together: Counter[int] = Counter()  # params of a pass -> how many had these
-        self._step: dict[int, Step] = {}
+    def _begin(self) -> None:
+        self._step: dict[int, Step] = {}  # params of a pass that no optimizer holds -> the last step beside them
         self._first: dict[int, int] = {}  # such parameters -> number of the first pass that reached them
         self._late: dict[int, Site | None] = {}  # the line that made such parameters, if the optimizer was there before
         self._passes: list[Backward] = []
@@ -88,14 +86,12 @@ class MissingParams(Rule):
         """Note which parameters got gradients together with those that are stepped here."""
         self._by_hand = self._by_hand or facts.edited
         for backward in facts.fresh:
-            missing = backward.added & ~self.context.state.covered()
-            if missing:
-                if missing not in self._together:  # at the end, the model may be gone with the function that made it
+            if missing := backward.added & ~self.context.state.covered():
+                if missing not in self.times:  # at the end, the model may be gone with the function that made it
                     self._late[missing] = self.context.log.models.registered_after(missing, facts.step.optimizer)
                     self._first[missing] = backward.number
-                self._together[missing] += 1
                 self._step[missing] = facts.step
-                times, by_hand = self._together[missing], facts.step.optimizer == MANUAL_UPDATE  # a listener asks then
+                times, by_hand = self.count(missing), facts.step.optimizer == MANUAL_UPDATE  # a listener asks then
                 if times & (times - 1) == 0 and not by_hand:
                     self._moved |= self.context.log.index.weights_changed()
 
@@ -103,11 +99,9 @@ class MissingParams(Rule):
         """Judge what was seen at least three times and has never moved."""
         if self.context.has_finding(SharedParams.PARAMS_IN_TWO_OPTIMIZERS):
             return  # an optimizer has another net's parameters: that is why
-        index = self.context.log.index
-        self._moved |= index.weights_changed() if self._together else 0
-        for params, times in self._together.items():
-            missing = params & ~self.context.state.covered()
-            missing &= ~index.weights_ever_written(missing)
+        self._moved |= self.context.log.index.weights_changed() if self.times else 0
+        for params, times in self.times.items():
+            missing = self.context.never_moved(params)
             if times >= 3 and missing:
                 self._judge(missing, times, self._step[params], self._first[params])
         self._judge_own_losses()
@@ -117,26 +111,21 @@ class MissingParams(Rule):
         if self._by_hand or self.context.has_finding(self.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
         state = self.context.state
-        by_line: dict[int, list[Backward]] = {}
-        for backward in self._passes:
-            by_line.setdefault(backward.call_path, []).append(backward)
+        by_line: defaultdict[int, list[Backward]] = defaultdict(list)
+        for backward in self._passes if any(state.step_calls.values()) else ():
+            by_line[backward.call_path].append(backward)
         for passes in by_line.values():
-            if updates_by_hand(passes[-1].site) != passes[-1].site:
-                continue  # they may be moved there
-            missing = passes[-1].added & ~state.covered()
-            missing &= ~self.context.log.index.weights_ever_written(missing)
-            whole = any(model.params and not model.params & ~missing for model in self.context.log.models.all())
-            if whole and len(passes) >= 3 and not any(one.used or one.offered for one in passes):
-                made = next((one.site for one in state.optimizers.values() if one.site != NO_SITE), passes[-1].site)
-                if state.optimizers and any(state.step_calls.values()):
-                    self._say(self.OWN_LOSS_UNUSED, missing, len(passes), made, Cause(*made, insert="below"))
+            newest = passes[-1]
+            if updates_by_hand(newest.site) != newest.site or any(one.used or one.offered for one in passes):
+                continue  # or they may be moved there
+            missing = self.context.never_moved(newest.added)
+            if len(passes) >= 3 and self.context.whole_models(missing):
+                made = next((one.site for one in state.optimizers.values() if one.site != NO_SITE), newest.site)
+                self._say(self.OWN_LOSS_UNUSED, missing, len(passes), made, Cause(*made, insert="below"))
 
     def _judge(self, missing: int, times: int, step: Step, first: int) -> None:
         models, order = self.context.log.models.all(), self.context.log.models.order
-        registered = whole = 0
-        for model in models:
-            registered |= model.params
-            whole |= model.params if not model.params & ~missing else 0
+        registered = joined(model.params for model in models)
         same = any(model.params & missing and model.params & step.params for model in models)
         stray = missing & ~registered  # such as layers in a plain Python list
         near = [order[n] for n in bit_positions(missing) if n in order]
@@ -147,14 +136,15 @@ class MissingParams(Rule):
         trained = missing & self._training == missing
         # A net beside what is stepped, as a critic: neither is given what the other has made.
         apart = not (missing | step.params) & self._fed and step.params & registered == step.params
-        critic = both and trained and missing & whole == missing and apart
+        critic = both and trained and self.context.whole_models(missing) == missing and apart
         late = next((site for params, site in self._late.items() if params & missing and site), None)
         module = step.params & registered and trained
         if self._stale(step, late, first):
             return
         made, optimizer = self.context.state.optimizers[step.optimizer].site, step.optimizer
         files, name = self.context.log.files(), self.context.param_names(missing, 1)
-        site, place = made if made != NO_SITE else step.site, late or (NO_SITE if made_from_helper(made) else made)
+        site = self.context.made_at(optimizer, step.site)
+        place = late or (NO_SITE if made_from_helper(made) else made)
         if missing & self._moved:
             self._say(self.MOVED_BY_HAND, missing, times, site, None)
         elif stray and "[" in name and (container := plain_container(files, name)) is not None:
@@ -163,43 +153,33 @@ class MissingParams(Rule):
             edit = self._add_group(missing, optimizer, place)
             self._say(self.PARAMS_MISSING_FROM_OPTIMIZER, missing, times, site, edit, optimizer)
         else:
-            self._say(self.MEANT_SO, missing, times, site, Cause(*place) if place[1] else None, optimizer)
+            self._say(self.MEANT_SO, missing, times, site, at(place), optimizer)
 
     def _add_group(self, missing: int, optimizer: int, place: Site) -> Edit | Cause | None:
         """Return the line that gives a module to the optimizer, below the one that made either."""
         name, module = self.context.variable(optimizer), self.context.module_name(missing)
         if not in_scope(name, place) or not in_scope(module, place):
-            return Cause(*place) if place[1] else None
+            return at(place)
         return beside(place, "below", f'{name}.add_param_group({{"params": {module}.parameters()}})')
 
     def _say(
         self, code: Code, missing: int, times: int, site: Site, edit: Edit | Cause | None, optimizer: int = -1
     ) -> None:
-        names = self.context.param_names(missing)
-        seen = f"{times} backward passes reached {number_of(missing.bit_count(), 'parameter')} without an optimizer"
-        self.report(code, site, f"{seen}: {names}" if names else seen, edit, optimizer=self.context.variable(optimizer))
+        seen = f"{times} backward passes reached {how_many(missing)} without an optimizer{self.context.listed(missing)}"
+        self.report(code, site, seen, edit, of=optimizer)
 
     def _stale(self, step: Step, late: Site | None, first: int) -> bool:
         """The optimizer still holds parameters that these have replaced, since pass ``first``: say that instead."""
-        registered = 0
-        for model in self.context.log.models.all():
-            if model.params & step.params:
-                registered |= model.params
+        models = self.context.log.models.all()
+        registered = joined(model.params for model in models if model.params & step.params)
         gone = step.params & ~registered
         held = [one.backward.number for group in self.context.state.groups(gone) for one in group.held]
         if not registered or not gone or max(held, default=0) >= first:
             return False
-        made = self.context.state.optimizers[step.optimizer].site
-        site = made if made != NO_SITE else step.site
-        self.report(
-            self.OPTIMIZER_HOLDS_STALE_PARAMS,
-            site,
-            f"{gone.bit_count()} of {number_of(step.params.bit_count(), 'parameter')} of "
-            f"{self.context.name(step.optimizer)} {'belongs' if gone.bit_count() == 1 else 'belong'} to no module that "
-            "runs",
-            lambda: remade_below(site, late) if late else None,
-            optimizer=self.context.variable(step.optimizer),
-        )
+        site = self.context.made_at(step.optimizer, step.site)
+        seen = in_no_module(gone, f"{how_many(step.params)} of {self.context.name(step.optimizer)}")
+        edit = partial(remade_below, site, late) if late else None
+        self.report(self.OPTIMIZER_HOLDS_STALE_PARAMS, site, seen, edit, of=step.optimizer)
         return True
 
 
@@ -212,36 +192,29 @@ class FrozenGroup(Rule):
         fix="Call requires_grad_(True) on these parameters if they are to learn, or leave them out of {optimizer}.",
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._frozen: dict[int, int] = {}
-        self._steps: Counter[int] = Counter()
+    def _begin(self) -> None:
+        self._frozen: defaultdict[int, int] = defaultdict(int)  # optimizer -> parameters of such groups
 
     def step(self, facts: StepFacts) -> None:
         """Note such groups; steps of others are EmptyStep's."""
         optimizer = facts.step.optimizer
-        self._steps[optimizer] += 1
+        self.count(optimizer)
         if facts.step.frozen and facts.step.present:
-            self._frozen[optimizer] = self._frozen.get(optimizer, 0) | facts.step.frozen
+            self._frozen[optimizer] |= facts.step.frozen
 
     def accumulate(self, added: Any) -> None:
         """What gets a gradient later was meant to wait."""
-        for optimizer, params in self._frozen.items():
-            self._frozen[optimizer] = params & ~added.params
+        for optimizer in self._frozen:
+            self._frozen[optimizer] &= ~added.params
 
     def end(self, *, normal: bool) -> None:
         """Report what is frozen to the end."""
         for optimizer, params in self._frozen.items():
-            if params and (steps := self._steps[optimizer]) >= _ENOUGH:
-                made, names = self.context.state.optimizers[optimizer].site, self.context.param_names(params)
-                self.report(
-                    self.OPTIMIZER_PARAMS_FROZEN,
-                    made if made != NO_SITE else self.context.state.sites[optimizer],
-                    f"{steps} steps of {self.context.name(optimizer)}, and requires_grad=False for "
-                    f"{number_of(params.bit_count(), 'parameter')}" + (f": {names}" if names else ""),
-                    frozen_by(self.context.log.files(), self.context.all_names(params)),
-                    optimizer=self.context.variable(optimizer),
-                )
+            if params and (steps := self.times[optimizer]) >= _ENOUGH:
+                context, site = self.context, self.context.made_at(optimizer, self.context.state.sites[optimizer])
+                seen = f"{steps} steps of {context.name(optimizer)}, and requires_grad=False for {how_many(params)}"
+                edit = frozen_by(context.log.files(), context.all_names(params))
+                self.report(self.OPTIMIZER_PARAMS_FROZEN, site, seen + context.listed(params), edit, of=optimizer)
 
 
 class ModulesWithoutGradient(Rule):
@@ -261,36 +234,27 @@ class ModulesWithoutGradient(Rule):
         asked=True,
     )
 
-    def __init__(self, context: RuleContext) -> None:
-        super().__init__(context)
-        self._reached = 0
+    def _begin(self) -> None:
         self._passes = 0
         self._site: Site = NO_SITE
 
     def accumulate(self, added: Any) -> None:
-        """Note what is reached."""
+        """Count the passes."""
         self._passes += 1
         self._site = added.backward.site
-        for group in added.groups:
-            self._reached |= group.params
 
     def end(self, *, normal: bool) -> None:
         """Say which parts were never reached, and whether the source cuts them off."""
         if self._passes < 5 or self.context.has_finding(EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS):
             return
-        index = self.context.log.index
-        for optimizer, params in self.context.state.params_of.items():
-            never = params & ~self._reached
+        context, state, index = self.context, self.context.state, self.context.log.index
+        for optimizer, params in state.params_of.items():
+            never = params & ~state.reached
             never &= ~(index.frozen(never) | index.weights_ever_written(never))  # those are not to learn by this
-            if never and never != params and self.context.state.steps.get(optimizer):
-                part = re.sub(r"\[.*?\]", "", self.context.part_name(never)).split(".")[-1]
-                cut = cut_before(self.context.log.path(self._site), part) if part else None
-                names = self.context.param_names(never)
-                self.report(
-                    self.UNUSED_PARAMETERS if cut is None else self.GRAPH_BROKEN,
-                    self._site,
-                    f"{never.bit_count()} of {params.bit_count()} parameters of {self.context.name(optimizer)} in "
-                    f"{self._passes} backward passes" + (f": {names}" if names else ""),
-                    cut,
-                    optimizer=self.context.variable(optimizer),
-                )
+            if never and never != params and state.steps.get(optimizer):
+                part = re.sub(r"\[.*?\]", "", context.part_name(never)).split(".")[-1]
+                cut = cut_before(context.log.path(self._site), part) if part else None
+                code = self.UNUSED_PARAMETERS if cut is None else self.GRAPH_BROKEN
+                seen = f"{never.bit_count()} of {params.bit_count()} parameters of {context.name(optimizer)} in "
+                seen += f"{self._passes} backward passes{context.listed(never)}"
+                self.report(code, self._site, seen, cut, of=optimizer)
