@@ -47,9 +47,8 @@ def find_nan_origin(root: Any) -> NanOrigin:
     """Look at what the graph has saved, in the order in which it was made."""
     paths = _paths(root)
     with torch.no_grad(), _torch.disable_current_modes():
-        for node in paths:
-            if hasattr(node, "variable") and not _finite(node.variable):
-                return _weights(paths)
+        if any(hasattr(node, "variable") and not _finite(node.variable) for node in paths):
+            return _weights(paths)
         ordered = [node for node in paths if hasattr(node, "_sequence_nr") and not hasattr(node, "variable")]
         for node in sorted(ordered, key=lambda one: int(one._sequence_nr())):
             if (found := _made_here(node)) is not None:

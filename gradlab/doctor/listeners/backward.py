@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from typing import Any
 
 import torch
@@ -45,7 +46,7 @@ class BackwardListener(Listener):
         self._retained = 0
         self._given = False
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
-        self._call_paths: dict[int, _CallPath] = {}
+        self._call_paths: defaultdict[int, _CallPath] = defaultdict(_CallPath)
 
     def hooks(self) -> list[Any]:
         """Have autograd's record of lines switched off at the end."""
@@ -153,8 +154,7 @@ class BackwardListener(Listener):
         passes.count += 1
         present = log.detect_changes()
         site, path = site_and_path(sys._getframe(2))
-        if site not in log.callers:
-            log.note_callers(site)
+        log.note_callers(site)
         if not log.optimizers:
             self._moved_by_hand(present, site)
         backward = Backward(passes.count, site, path, present)
@@ -163,11 +163,9 @@ class BackwardListener(Listener):
         if log.stepping:
             log.stepping[-1].closure = True
             backward.inside = log.stepping[-1].optimizer
-        known = self._call_paths.get(path)
-        if known is None:
-            if len(self._call_paths) >= _MOST_CALL_PATHS:
-                self._call_paths.clear()
-            known = self._call_paths[path] = _CallPath()
+        if len(self._call_paths) >= _MOST_CALL_PATHS and path not in self._call_paths:
+            self._call_paths.clear()
+        known = self._call_paths[path]
         backward.previous, known.began_at = known.began_at, _torch.sequence_number()
         if log.weight_marks.looks:
             backward.moved = log.weight_marks.moved(inside=bool(present & index.with_new_grad))
@@ -185,7 +183,7 @@ class BackwardListener(Listener):
             passes.replaced = index.grads(backward.found)
         if backward.found and (self._checks or index.wanted_values & backward.found):
             self._checks = max(0, self._checks - 1)
-            backward.values = (backward.found, index.norms(backward.found))
+            backward.norms = index.norms(backward.found)
         passes.newest = passes.current = backward
         passes.roots = tuple(outputs)
         log.emit(backward)
@@ -196,7 +194,7 @@ class BackwardListener(Listener):
         log = self.log
         moved = log.index.weights_changed() & present
         if moved:
-            log.passes.note_update()
+            log.passes.last_update = _torch.sequence_number()
             log.steps += 1
             log.emit(OptimizerMade(NO_SITE, MANUAL_UPDATE, "your own update", moved, own=True))
             log.emit(Step(updates_by_hand(site), MANUAL_UPDATE, moved, moved))

@@ -95,5 +95,19 @@ class Listener:
         """Register hooks, where PyTorch has some; return the handles that remove them."""
         return []
 
+    def after(self, look: Callable[[Any, Any], None]) -> Callable[[Below], Any]:
+        """Return what makes a method that does as before, and then calls ``look(its object, its result)``."""
+
+        def make(below: Below) -> Any:
+            def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
+                result = below.call(owner, *args, **kwargs)
+                if self.log.is_watched_thread():
+                    look(owner, result)
+                return result
+
+            return call
+
+        return make
+
     def heard(self, event: Event) -> None:
         """Hear of an event, if attached to a watch; an error in here ends what the doctor does."""

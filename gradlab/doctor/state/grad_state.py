@@ -24,6 +24,7 @@ from ..events import (
     Step,
     Unscale,
     bit_positions,
+    united,
 )
 from .grad_groups import Cleared, HeldBackward, MaybeCleared, ParamGroupState, SinceLastStep, StepFacts, unique_sorted
 
@@ -94,10 +95,10 @@ class GradState:
 
     def _backward(self, event: Backward) -> Iterator[Any]:
         """A backward pass begins."""
-        if event.values is not None and event.values[1] is not None:  # zeros that no version has told of
-            params, norms = event.values
+        if event.norms is not None:  # zeros that no version has told of
+            params, norms = event.found, event.norms
             zeros = _zeros(params, norms)
-            event.values = None
+            event.norms = None
             event.found &= ~zeros
             yield from self._emptied(zeros)
             self._seen(params, norms)
@@ -139,10 +140,7 @@ class GradState:
 
     def covered(self) -> int:
         """Return the parameters that some optimizer holds."""
-        covered = 0
-        for params in self.params_of.values():
-            covered |= params
-        return covered
+        return united(self.params_of.values())
 
     def _called(self, event: Forward) -> Iterable[Any]:
         """A model was called."""
@@ -188,11 +186,9 @@ class GradState:
             self.last_clear = event.site
             if event.site in self.clear_sites or len(self.clear_sites) < _MOST_HELD:
                 self.clear_sites[event.site] = self.clear_sites.get(event.site, 0) | event.params
-        for optimizer, params in self.params_of.items():
-            if params & event.params:
-                self.since[optimizer].cleared = True
-                if cleared.lost and len(self.since[optimizer].clearings) < _MOST_REMEMBERED:
-                    self.since[optimizer].clearings.append(cleared)
+        for optimizer, params in self.params_of.items() if cleared.lost else ():
+            if params & event.params and len(self.since[optimizer].clearings) < _MOST_REMEMBERED:
+                self.since[optimizer].clearings.append(cleared)
         self._merge()
         return ()
 
@@ -220,17 +216,13 @@ class GradState:
         """An optimizer was made."""
         self.optimizers[event.optimizer] = event
         self.since[event.optimizer] = SinceLastStep()
-        self._cover(event.optimizer, event.params)
+        self.params_of[event.optimizer] = event.params
         return (event,)
-
-    def _cover(self, optimizer: int, params: int) -> None:
-        self.params_of[optimizer] = params
-        self.since.setdefault(optimizer, SinceLastStep())
 
     def _step(self, event: Step) -> Iterator[Any]:
         """An optimizer takes a step."""
         optimizer = event.optimizer
-        self._cover(optimizer, event.params)
+        self.params_of[optimizer] = event.params
         self.sites[optimizer] = event.site
         self.last_stepped = optimizer
         self.steps[optimizer] = self.steps.get(optimizer, 0) + 1
@@ -289,10 +281,8 @@ class GradState:
         """Put groups together that hold nothing: most of a loop's life they all do."""
         empty = [group for group in self._groups if not group.held and not group.edited]
         if len(empty) > 1:
-            params = 0
-            for group in empty:
-                params |= group.params
-            self._groups = [group for group in self._groups if group.held or group.edited] + [ParamGroupState(params)]
+            kept = [group for group in self._groups if group.held or group.edited]
+            self._groups = [*kept, ParamGroupState(united(group.params for group in empty))]
 
 
 def _zeros(params: int, norms: Any) -> int:

@@ -18,7 +18,6 @@ class WatchedModule:
     """A module that is called from outside of any other."""
 
     def __init__(self, module: nn.Module, index: ParamIndex) -> None:
-        """Look at what it is made of."""
         self.module = weakref.ref(module)
         self.calls = 0
         self.refresh(module, index)
@@ -31,21 +30,17 @@ class WatchedModule:
 
     def mode_kinds(self) -> tuple[str, str]:
         """Return the kind of a module that is in training, and of one that is in evaluation; "" for none."""
-        train_kind = eval_kind = ""
+        kinds: dict[bool, str] = {}
         for reference in self.sensitive:
             if (module := reference()) is not None:
-                if module.training:
-                    train_kind = train_kind or type(module).__name__
-                else:
-                    eval_kind = eval_kind or type(module).__name__
-        return train_kind, eval_kind
+                kinds.setdefault(module.training, type(module).__name__)
+        return kinds.get(True, ""), kinds.get(False, "")
 
 
 class ModuleIndex:
     """All models that were called, by identity."""
 
     def __init__(self, index: ParamIndex) -> None:
-        """Start with none; parameters go to ``index``."""
         self._index = index
         self._models: dict[int, WatchedModule] = {}
         self.order: dict[int, int] = {}
