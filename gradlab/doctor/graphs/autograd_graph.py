@@ -50,8 +50,7 @@ class Roots:
         """Note a node."""
         if len(self._tokens) >= 2 * _MOST_ROOTS:
             self.alive(now)
-        metadata: Any = node.metadata  # a property, which its stub calls a method
-        metadata[_ROOT] = token = Token()
+        node.metadata[_ROOT] = token = Token()
         token.born = now
         self._tokens.append(weakref.ref(token))
 
@@ -74,7 +73,7 @@ def old_batches(root: Any, now: int, *, through: bool) -> set[int]:
 def mark_scaled(tensor: Tensor) -> None:
     """Note that a loss comes from ``scaler.scale``."""
     if tensor.grad_fn is not None:
-        metadata: Any = tensor.grad_fn.metadata
+        metadata: Any = tensor.grad_fn.metadata  # a property, which its stub calls a method
         metadata[_SCALED] = True
 
 

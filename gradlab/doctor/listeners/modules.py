@@ -29,7 +29,6 @@ class ModuleListener(Listener):
     """Listens to modules that are called from outside of any other."""
 
     def __init__(self, log: EventLog) -> None:
-        """Start outside of any module."""
         super().__init__(log)
         self._inside = False
         self._serials: WeakIdKeyDictionary = WeakIdKeyDictionary()

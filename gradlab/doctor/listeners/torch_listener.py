@@ -18,7 +18,6 @@ class TorchListener:
     """All listeners on one log; ``start()`` and ``stop()`` replace PyTorch's names and put them back."""
 
     def __init__(self, judge: EventReader) -> None:
-        """``judge`` takes the events, in order, some hundred at a time."""
         log = self.log = EventLog(judge)
         kinds = BackwardListener, ModuleListener, OptimizerListener, ClipListener, ScalerListener, SchedulerListener
         self._listeners: list[Listener] = [kind(log) for kind in kinds]

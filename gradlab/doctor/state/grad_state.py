@@ -36,7 +36,7 @@ class GradState:
     """Follows the events, and returns what each means for the gradients: the facts that rules hear."""
 
     def __init__(self) -> None:
-        self._followers: dict[type[Event], Callable[[Any], Iterable[Any]]] = {
+        self._followers: dict[type[Event], Callable[[Any], Iterable[Any] | None]] = {
             Added: self._added,
             Backward: self._backward,
             Clear: self._clear,
@@ -76,7 +76,8 @@ class GradState:
     def follow(self, event: Event) -> Iterable[Any]:
         """Take an event in; yield the facts that rules hear, each while the state is as the fact says."""
         follower = self._followers.get(type(event))
-        return (event,) if follower is None else follower(event)
+        facts = follower(event) if follower is not None else None
+        return (event,) if facts is None else facts
 
     def groups(self, params: int) -> list[ParamGroupState]:
         """Return the groups of some parameters, split off where a group has others, too."""
@@ -142,12 +143,11 @@ class GradState:
         """Return the parameters that some optimizer holds."""
         return united(self.params_of.values())
 
-    def _called(self, event: Forward) -> Iterable[Any]:
+    def _called(self, event: Forward) -> None:
         """A model was called."""
         for since in self.since.values():
             since.called |= event.params
             since.after |= event.params if event.grad else 0
-        return (event,)
 
     def _seen(self, params: int, norms: Any) -> None:
         """Note which gradients are all zeros; without norms it is not known."""
@@ -212,12 +212,11 @@ class GradState:
             group.edited = True
         return facts
 
-    def _made(self, event: OptimizerMade) -> Iterable[Any]:
+    def _made(self, event: OptimizerMade) -> None:
         """An optimizer was made."""
         self.optimizers[event.optimizer] = event
         self.since[event.optimizer] = SinceLastStep()
         self.params_of[event.optimizer] = event.params
-        return (event,)
 
     def _step(self, event: Step) -> Iterator[Any]:
         """An optimizer takes a step."""
@@ -254,7 +253,7 @@ class GradState:
         """Return how many passes are inside the groups, each group counted for itself."""
         return sum(len(group.held) + group.forgotten for group in self._groups)
 
-    def _scaler_step(self, event: ScalerStep) -> Iterable[Any]:
+    def _scaler_step(self, event: ScalerStep) -> None:
         """A scaler has taken a step, or skipped it."""
         self.step_calls[event.optimizer] = self.step_calls.get(event.optimizer, 0) + 1
         if not event.taken:  # the gradients were inf or NaN; it has had its chance to use them
@@ -263,7 +262,6 @@ class GradState:
                 for held in group.held:
                     held.backward.offered = True
             self.since[event.optimizer] = SinceLastStep()
-        return (event,)
 
     def _unscale(self, event: Unscale) -> Iterable[Any]:
         """Gradients were divided by the loss scale."""
@@ -272,10 +270,9 @@ class GradState:
                 held.unscaled = True
         return ()
 
-    def _clip(self, event: Clip) -> Iterable[Any]:
+    def _clip(self, event: Clip) -> None:
         """Gradients are clipped."""
         event.groups = self.groups(event.params)
-        return (event,)
 
     def _merge(self) -> None:
         """Put groups together that hold nothing: most of a loop's life they all do."""
