@@ -256,7 +256,6 @@ class Schedule(Event):
     """``scheduler.step()``."""
 
     site: Site
-    scheduler: int
     optimizer: int
     plan: SchedulePlan
     before: float

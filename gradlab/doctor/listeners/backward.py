@@ -175,7 +175,7 @@ class BackwardListener(Listener):
             backward.autocast = autograd_graph.has_autocast(kind) and torch.is_autocast_enabled(kind)
             backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
             backward.weighted = autograd_graph.weighted(node)
-            backward.scaled = log.scaling.used and autograd_graph.scaled(node)
+            backward.scaled = log.scaling.scaler is not None and autograd_graph.scaled(node)
             self._watcher.look(backward, root, node, sys._getframe(2))
             passes.compiled = self._watcher.compiled
             self._look_at_graph(backward, node, known)

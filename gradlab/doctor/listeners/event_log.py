@@ -64,10 +64,8 @@ class ScalingState:
 
     inside: int = 0
     """How many calls of a scaler's ``step`` are at work."""
-    used: bool = False
-    """Has a loss been scaled?"""
     scaler: ref[Any] | None = None
-    """The scaler that has scaled last."""
+    """The scaler that has scaled a loss last."""
     step: Site = NO_SITE
     """Where a scaler has stepped last."""
 

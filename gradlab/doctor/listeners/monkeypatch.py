@@ -85,13 +85,16 @@ class Listener:
         """Register hooks, where PyTorch has some; return the handles that remove them."""
         return []
 
-    def after(self, look: Callable[[Any, Any], None]) -> Callable[[Below], Any]:
-        """Return what makes a method that does as before, and then calls ``look(its object, its result)``."""
+    def after(self, look: Callable[[Any, Any], None], *, anywhere: bool = False) -> Callable[[Below], Any]:
+        """Return what makes a method that does as before, and then calls ``look(its object, its result)``.
+
+        What other threads than the watched one do counts only ``anywhere``.
+        """
 
         def make(below: Below) -> Any:
             def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
                 result = below.call(owner, *args, **kwargs)
-                if self.log.is_watched_thread():
+                if anywhere or self.log.is_watched_thread():
                     look(owner, result)
                 return result
 

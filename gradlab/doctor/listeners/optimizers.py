@@ -31,7 +31,7 @@ class OptimizerListener(Listener):
 
     def patch(self, patches: MonkeyPatches) -> None:
         """Replace methods of all optimizers."""
-        patches.replace(Optimizer, "__init__", self._init)
+        patches.replace(Optimizer, "__init__", self.after(self._made, anywhere=True))
         patches.replace(Optimizer, "zero_grad", self._zero_grad)
 
     def hooks(self) -> list[Any]:
@@ -41,15 +41,8 @@ class OptimizerListener(Listener):
             register_optimizer_step_post_hook(self._after_step),
         ]
 
-    def _init(self, below: Below) -> Any:
-        def init(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
-            below.call(optimizer, *args, **kwargs)
-            self._made(optimizer)
-
-        return init
-
     @never_raises
-    def _made(self, optimizer: Optimizer) -> None:
+    def _made(self, optimizer: Optimizer, result: None) -> None:
         log = self.log
         if log.is_watched_thread() or (log.thread.may_go_over() and not log.passes.count):
             lines = call_lines(sys._getframe(2))

@@ -38,7 +38,7 @@ class ScalerListener(Listener):
     def _scaled(self, scaler: Any, result: Any) -> None:
         if not scaler.is_enabled():
             return
-        self.log.scaling.used, self.log.scaling.scaler = True, weakref.ref(scaler)
+        self.log.scaling.scaler = weakref.ref(scaler)
         # A generator is left alone: what is taken out of it here would be missing in the learner's loop.
         for one in result if isinstance(result, (list, tuple)) else [result]:
             if isinstance(one, Tensor):
@@ -145,7 +145,7 @@ class SchedulerListener(Listener):
         if isinstance(optimizer, Optimizer):
             plan = self._plans.of(scheduler, sys._getframe(3))
             number = self.log.optimizer(optimizer).number
-            self.log.emit(Schedule(call_site(), id(scheduler), number, plan, before, greatest_lr(scheduler)))
+            self.log.emit(Schedule(call_site(), number, plan, before, greatest_lr(scheduler)))
 
 
 def _initial(frame: FrameType | None) -> bool:

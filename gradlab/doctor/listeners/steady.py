@@ -158,8 +158,7 @@ class SteadyLoop:
 
     def same_loss(self, loss: Any, *mark: Any) -> bool:
         """Do the same for a backward pass, which is also told if its loss is not finite."""
-        finite = type(loss) is float and isfinite(loss)
-        if not finite or self._log.steps >= self._log.passes.most_updates:
+        if type(loss) is not float or not isfinite(loss) or self._log.steps >= self._log.passes.most_updates:
             self.leave()
             return False
         if not self.same("backward", *mark, depth=5, most=6):

@@ -205,9 +205,7 @@ class ParamIndex:
         None for what has no values to look at, as on the device "meta", or is not known to have them.
         """
         grads = self.grads(params)
-        if not grads or len(grads) < params.bit_count():
-            return None
-        if any(type(grad) is not Tensor or grad.device.type == "meta" for grad in grads):
+        if not grads or len(grads) < params.bit_count() or any(type(one) is not Tensor or one.is_meta for one in grads):
             return None
         with torch.no_grad(), _torch.disable_current_modes():  # the learner's own modes are not to see this
             plain = [grad.detach() if grad.layout is torch.strided else grad.detach().to_dense() for grad in grads]
