@@ -90,9 +90,8 @@ class BackwardListener(Listener):
     @never_raises
     def _same(self, outputs: Any, args: Any) -> bool:
         """Is this the pass that comes next in a loop that repeats itself?"""
-        root = outputs[0]
-        loss = loss_number(root) if isinstance(root, Tensor) and len(outputs) == 1 else None
-        return self.log.steady.same_loss(loss, args[1], args[2], self._given or bool(args[3]), type(root.grad_fn))
+        loss, kind = loss_number(outputs[0]) if len(outputs) == 1 else None, type(getattr(outputs[0], "grad_fn", None))
+        return self.log.steady.same_loss(loss, args[1], args[2], self._given or bool(args[3]), kind)
 
     def _run_same(self, below: Below, outputs: Any, args: Any, kwargs: Any) -> Any:
         log = self.log
@@ -169,8 +168,7 @@ class BackwardListener(Listener):
         backward.previous, known.began_at = known.began_at, _torch.sequence_number()
         if log.weight_marks.looks:
             backward.moved = log.weight_marks.moved(inside=bool(present & index.with_new_grad))
-        root = outputs[0] if isinstance(outputs[0], Tensor) else None
-        if root is not None and (node := root.grad_fn) is not None:
+        if isinstance(root := outputs[0], Tensor) and (node := root.grad_fn) is not None:
             kind = root.device.type
             backward.autocast = autograd_graph.has_autocast(kind) and torch.is_autocast_enabled(kind)
             backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
@@ -192,8 +190,7 @@ class BackwardListener(Listener):
     def _moved_by_hand(self, present: int, site: Site) -> None:
         """The learner's own lines may step: weights have moved, and their gradients are still there."""
         log = self.log
-        moved = log.index.weights_changed() & present
-        if moved:
+        if moved := log.index.weights_changed() & present:
             log.passes.last_update = _torch.sequence_number()
             log.steps += 1
             log.emit(OptimizerMade(NO_SITE, MANUAL_UPDATE, "your own update", moved, own=True))

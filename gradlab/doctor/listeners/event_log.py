@@ -143,13 +143,12 @@ class EventLog:
             index.with_new_grad &= ~lost
             self.passes.last_update = _torch.sequence_number()
             self.emit(Clear(NO_SITE, lost))
-        if changed:
-            edited = changed & ~index.expected_changes
-            index.expected_changes &= ~changed
-            if edited:
-                self.passes.last_update = _torch.sequence_number()
-                index.wanted_values_after |= edited
-                self.emit(GradEdited(edited, index.norms(edited)))
+        edited = changed & ~index.expected_changes
+        index.expected_changes &= ~changed
+        if edited:
+            self.passes.last_update = _torch.sequence_number()
+            index.wanted_values_after |= edited
+            self.emit(GradEdited(edited, index.norms(edited)))
         return present
 
     def optimizer(self, optimizer: Optimizer, lines: tuple[Site, ...] = ()) -> WatchedOptimizer:

@@ -81,12 +81,9 @@ class ModuleIndex:
 
     def registered_after(self, params: int, optimizer: int) -> Site | None:
         """Return the line that made one of these parameters after an optimizer was made; None if there is none."""
-        for number in bit_positions(params):
-            known = self._registered.get(param) if (param := self._index.param(number)) is not None else None
-            if known is not None and known[0] > optimizer:
-                site: Site = known[1]
-                return site
-        return None
+        living = [one for number in bit_positions(params) if (one := self._index.param(number)) is not None]
+        known = [self._registered[one] for one in living if one in self._registered]
+        return next((site for optimizers, site in known if optimizers > optimizer), None)
 
     def note_depths(self, leaves: list[tuple[Tensor, int]]) -> None:
         """Note how far from the loss the parameters are."""

@@ -68,14 +68,8 @@ class WeightMarks:
         param = self._index.param(number)
         if param is None or param.is_inference():
             return (0, "")
-        return param._version, _head(param)
-
-
-def _head(param: Tensor) -> str:
-    """Return a few values: a write through ``.data`` raises no version."""
-    if type(param) not in (Tensor, nn.Parameter) or param.device.type != "cpu" or not param.numel():
-        return ""
-    return str(first_values(param, _ELEMENTS).tolist())
+        plain = type(param) in (Tensor, nn.Parameter) and param.is_cpu  # a write through ``.data`` raises no version
+        return param._version, str(first_values(param, _ELEMENTS).tolist()) if plain else ""
 
 
 def first_values(param: Tensor, most: int) -> Tensor:
