@@ -104,10 +104,8 @@ class BackwardListener(Listener):
                     self._failed(backward, outputs)
                 self._ended(backward)
             raise
-        if (
-            not (log.steady.active and log.steady.same("added", depth=0))
-            and (backward := log.passes.current) is not None
-        ):
+        steady = log.steady
+        if not (steady.active and steady.same("added", depth=0)) and (backward := log.passes.current) is not None:
             self._ended(backward)  # something else has happened inside of it
         return result
 

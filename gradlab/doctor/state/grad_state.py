@@ -60,8 +60,7 @@ class GradState:
     def follow(self, event: events.Event) -> Iterable[Any]:
         """Take an event in; yield the facts that rules hear, each while the state is as the fact says."""
         follower = self._followers.get(type(event))
-        facts = follower(event) if follower is not None else None
-        return (event,) if facts is None else facts
+        return (event,) if follower is None or (facts := follower(event)) is None else facts
 
     def groups(self, params: int) -> list[ParamGroupState]:
         """Return the groups of some parameters, split off where a group has others, too."""
