@@ -90,7 +90,8 @@ class BackwardListener(Listener):
     @never_raises
     def _same(self, outputs: Any, args: Any) -> bool:
         """Is this the pass that comes next in a loop that repeats itself?"""
-        loss, kind = loss_number(outputs[0]) if len(outputs) == 1 else None, type(getattr(outputs[0], "grad_fn", None))
+        loss = loss_number(outputs[0]) if len(outputs) == 1 else None
+        kind = type(getattr(outputs[0], "grad_fn", None))  # an edge of the graph has none
         return self.log.steady.same_loss(loss, args[1], args[2], self._given or bool(args[3]), kind)
 
     def _run_same(self, below: Below, outputs: Any, args: Any, kwargs: Any) -> Any:
