@@ -6,7 +6,10 @@ and combined at once.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from .finding import NO_SITE as NO_SITE
@@ -19,12 +22,17 @@ MANUAL_UPDATE = 1_000_000
 
 def bit_positions(params: int) -> list[int]:
     """Return the numbers of the parameters in a set, lowest first."""
-    found = []
-    while params:
-        low = params & -params
-        found.append(low.bit_length() - 1)
-        params ^= low
-    return found
+    return [number for number, bit in enumerate(reversed(f"{params:b}")) if bit == "1"]
+
+
+def united(sets: Iterable[int]) -> int:
+    """Return the parameters that are in one of some sets."""
+    return reduce(or_, sets, 0)
+
+
+@dataclass(slots=True, eq=False)
+class Event:
+    """Something that has happened in a loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +68,7 @@ class GraphHolder:
 
 
 @dataclass(init=False, eq=False)
-class Backward:
+class Backward(Event):
     """A backward pass that adds to ``.grad``."""
 
     number: int
@@ -69,8 +77,8 @@ class Backward:
     """A number for the line and those that called it."""
     found: int = 0
     """Parameters that had a gradient when it began ..."""
-    values: Any = None
-    """... and, now and then, the norms of those, to see whether they were zeros: (params, norms)."""
+    norms: Any = None
+    """... and, now and then, the norms of those, to see whether they were zeros."""
     retain: bool = False
     create: bool = False
     autocast: bool = False
@@ -124,7 +132,7 @@ class Backward:
 
 
 @dataclass(slots=True, eq=False)
-class Added:
+class Added(Event):
     """What a backward pass has added to, as far as it has come."""
 
     backward: Backward
@@ -136,7 +144,7 @@ class Added:
 
 
 @dataclass(slots=True, eq=False)
-class Clear:
+class Clear(Event):
     """``zero_grad()`` of an optimizer or a module, or ``.grad`` found empty."""
 
     site: Site
@@ -144,14 +152,14 @@ class Clear:
 
 
 @dataclass(slots=True, eq=False)
-class ParamSlotReused:
+class ParamSlotReused(Event):
     """Parameters whose parameters are gone, and that belong to new ones from now on."""
 
     params: int
 
 
 @dataclass(slots=True, eq=False)
-class GradEdited:
+class GradEdited(Event):
     """``.grad`` written to or exchanged by something that is none of PyTorch's own calls."""
 
     params: int
@@ -160,7 +168,7 @@ class GradEdited:
 
 
 @dataclass(slots=True, eq=False)
-class Step:
+class Step(Event):
     """``optimizer.step()``."""
 
     site: Site
@@ -189,7 +197,7 @@ class Step:
 
 
 @dataclass(slots=True, eq=False)
-class ScalerStep:
+class ScalerStep(Event):
     """``scaler.step(optimizer)``, after it has run."""
 
     site: Site
@@ -203,21 +211,21 @@ class ScalerStep:
 
 
 @dataclass(slots=True, eq=False)
-class ScalerUpdate:
+class ScalerUpdate(Event):
     """``scaler.update()``."""
 
     scaler: int
 
 
 @dataclass(slots=True, eq=False)
-class Unscale:
+class Unscale(Event):
     """``scaler.unscale_(optimizer)``."""
 
     params: int
 
 
 @dataclass(slots=True, eq=False)
-class Clip:
+class Clip(Event):
     """``clip_grad_norm_`` or ``clip_grad_value_``."""
 
     site: Site
@@ -244,11 +252,10 @@ class SchedulePlan:
 
 
 @dataclass(slots=True, eq=False)
-class Schedule:
+class Schedule(Event):
     """``scheduler.step()``."""
 
     site: Site
-    scheduler: int
     optimizer: int
     plan: SchedulePlan
     before: float
@@ -258,7 +265,7 @@ class Schedule:
 
 
 @dataclass(slots=True, eq=False)
-class Mode:
+class Mode(Event):
     """``model.train()`` or ``model.eval()``."""
 
     site: Site
@@ -267,7 +274,7 @@ class Mode:
 
 
 @dataclass(slots=True, eq=False)
-class Forward:
+class Forward(Event):
     """A call of a module by the learner's code."""
 
     site: Site
@@ -290,7 +297,7 @@ class Forward:
 
 
 @dataclass(slots=True, eq=False)
-class OptimizerMade:
+class OptimizerMade(Event):
     """An optimizer, when it was made or first seen."""
 
     site: Site
@@ -303,21 +310,3 @@ class OptimizerMade:
     """The learner's lines that have made it, the innermost first; empty if it is older than the watch."""
     settings: str = ""
     """Its settings, as "lr=0.1, momentum=0.9"."""
-
-
-Event = (
-    Added
-    | Backward
-    | Clear
-    | Clip
-    | GradEdited
-    | Forward
-    | OptimizerMade
-    | Mode
-    | ParamSlotReused
-    | ScalerStep
-    | ScalerUpdate
-    | Schedule
-    | Step
-    | Unscale
-)

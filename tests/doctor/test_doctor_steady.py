@@ -152,3 +152,14 @@ def test_what_is_said_is_the_same_as_if_all_had_been_written_down(seed, monkeypa
     assert text == plain_text
     assert history == plain_history
     torch.testing.assert_close(weights, plain_weights, rtol=0, atol=0, equal_nan=True)
+
+
+def test_a_pass_that_begins_at_an_edge_of_the_graph_is_never_taken_for_a_repeat_and_breaks_nothing():
+    loop = Loop()
+    with watch() as report:
+        for _ in range(100):
+            loop.optimizer.zero_grad()
+            torch.autograd.backward([torch.autograd.graph.get_gradient_edge(loop.loss())], [torch.ones(())])
+            loop.optimizer.step()
+    assert report.judged
+    assert "100 backward passes" in report.text

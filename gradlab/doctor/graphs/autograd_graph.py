@@ -6,7 +6,7 @@ import math
 import re
 import weakref
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
@@ -50,8 +50,7 @@ class Roots:
         """Note a node."""
         if len(self._tokens) >= 2 * _MOST_ROOTS:
             self.alive(now)
-        metadata: Any = node.metadata  # a property, which its stub calls a method
-        metadata[_ROOT] = token = Token()
+        node.metadata[_ROOT] = token = Token()
         token.born = now
         self._tokens.append(weakref.ref(token))
 
@@ -62,25 +61,19 @@ def old_batches(root: Any, now: int, *, through: bool) -> set[int]:
     Each time is a number of backward passes. ``through``: go on behind these, along a state that came from others? Else
     the outputs that a loss was made of do not count beside it.
     """
-    waiting, seen = deque([root]), set[Any]()
-    found: set[int] = set()
-    while waiting and len(seen) < _MOST_OLD:
-        node = waiting.popleft()
-        if node in seen:
-            continue
-        seen.add(node)
+
+    def is_old(node: Any) -> bool:
         token = node.metadata.get(_ROOT)
-        if old := token is not None and token.born < now - 2:
-            found.add(token.born)
-        if through or not old:
-            waiting.extend(following for following, _ in node.next_functions if following is not None)
-    return found
+        return token is not None and token.born < now - 2
+
+    near = nodes(root, most=_MOST_OLD, ends=lambda node: is_old(node) and not through)
+    return {node.metadata[_ROOT].born for node in near if is_old(node)}
 
 
 def mark_scaled(tensor: Tensor) -> None:
     """Note that a loss comes from ``scaler.scale``."""
     if tensor.grad_fn is not None:
-        metadata: Any = tensor.grad_fn.metadata
+        metadata: Any = tensor.grad_fn.metadata  # a property, which its stub calls a method
         metadata[_SCALED] = True
 
 
@@ -89,8 +82,11 @@ def scaled(node: Any) -> bool:
     return any(_SCALED in one.metadata for one in nodes(node, most=12))
 
 
-def nodes(*roots: Any, most: int = _MOST_NODES) -> Iterator[Any]:
-    """Yield the nodes of a graph from its roots on, breadth first, ``most`` at the most; None is no root."""
+def nodes(*roots: Any, most: int = _MOST_NODES, ends: Callable[[Any], bool] | None = None) -> Iterator[Any]:
+    """Yield the nodes of a graph from its roots on, breadth first, ``most`` at the most; None is no root.
+
+    Those behind a node that ``ends(node)`` are left out.
+    """
     waiting = deque(root for root in roots if root is not None)
     seen: set[Any] = set()
     while waiting and len(seen) < most:
@@ -99,7 +95,13 @@ def nodes(*roots: Any, most: int = _MOST_NODES) -> Iterator[Any]:
             continue
         seen.add(node)
         yield node
-        waiting.extend(following for following, _ in node.next_functions if following is not None)
+        if ends is None or not ends(node):
+            waiting.extend(inner(node))
+
+
+def inner(node: Any) -> list[Any]:
+    """Return the nodes that a node goes back to."""
+    return [one for one, _ in node.next_functions if one is not None]
 
 
 def leaves(node: Any) -> list[tuple[Tensor, int]]:
@@ -109,7 +111,7 @@ def leaves(node: Any) -> list[tuple[Tensor, int]]:
     while level and len(seen) < _MOST_NODES:
         seen.update(level)
         found += [(one.variable, distance) for one in level if one.name() == _torch.ACCUMULATE_GRAD]
-        after = {next_node: None for one in level for next_node, _ in one.next_functions if next_node is not None}
+        after = dict.fromkeys(following for one in level for following in inner(one))
         level = [one for one in after if one not in seen]
         distance += 1
     return found
@@ -122,33 +124,27 @@ def older(node: Any, number: int) -> bool:
 
 def mean(node: Any) -> bool:
     """Is a loss a mean over its batch that nothing divides, weighs or multiplies afterwards?"""
-    if node is None:
-        return False
     if (reduction := getattr(node, "_saved_reduction", None)) is not None:
         return bool(reduction == 1)  # 0 none, 1 mean, 2 sum: ATen/core/Reduction.h
-    name, inner = node.name(), [one for one, _ in node.next_functions if one is not None]
+    name, parts = node.name(), inner(node)
     if _SCALED in node.metadata or name in _THROUGH:
-        return len(inner) == 1 and mean(inner[0])
-    if name in _SUMS and (_smoothed(inner) or _weights_add_up(inner)):
-        return True
+        return len(parts) == 1 and mean(parts[0])
     if name in _SUMS:  # a loss and, perhaps, others with weights of their own; a divided mean tells that all are
-        return any(mean(one) for one in inner) and not any(_divided(one) for one in inner)
+        whole = _smoothed(parts) or _weights_add_up(parts)
+        return whole or (any(map(mean, parts)) and not any(map(_divided, parts)))
     return bool(name == "MeanBackward0")
 
 
 def _smoothed(terms: list[Any]) -> bool:
     """Is a sum cross_entropy with label_smoothing? Its weights are C++ numbers, which "MulBackward1" tells."""
     parts = [term.next_functions[0][0] for term in terms if term.name() == "MulBackward1"]
-    return len(parts) == 2 and any(
-        part is not None and part.name() == "NllLossBackward0" and mean(part) for part in parts
-    )
+    return len(parts) == 2 and any(part and part.name() == "NllLossBackward0" and mean(part) for part in parts)
 
 
 def _weights_add_up(terms: list[Any]) -> bool:
     """Is a sum a weighted mean of means, as 0.3 * a + 0.7 * b?"""
-    weights = [(_factor(term), term.next_functions) for term in terms]
-    means = all(any(mean(one) for one, _ in inner) for _, inner in weights)
-    return means and len(terms) == 2 and abs(sum(factor for factor, _ in weights) - 1) < _ROUNDING
+    means = all(any(map(mean, inner(term))) for term in terms)
+    return means and len(terms) == 2 and abs(sum(map(_factor, terms)) - 1) < _ROUNDING
 
 
 def _factor(node: Any) -> float:
@@ -164,33 +160,27 @@ def _factor(node: Any) -> float:
 
 def _divided(node: Any) -> bool:
     """Is a term divided that is not the sum over a batch, which division makes a mean?"""
-    inner = [one for one, _ in node.next_functions if one is not None]
     if node.name() in (*_SUMS, *_WEIGHED):
-        return any(_divided(one) for one in inner)
-    return node.name() == "DivBackward0" and not any(_summed(one) for one in inner)
+        return any(map(_divided, inner(node)))
+    return node.name() == "DivBackward0" and not any(map(_summed, inner(node)))
 
 
 def _summed(node: Any) -> bool:
-    inner = [one for one, _ in node.next_functions if one is not None]
-    if node.name() in (*_THROUGH, *_WEIGHED) and len(inner) == 1:
-        return _summed(inner[0])
+    if node.name() in (*_THROUGH, *_WEIGHED) and len(parts := inner(node)) == 1:
+        return _summed(parts[0])
     return bool(getattr(node, "_saved_reduction", None) == 2 or node.name() == "SumBackward0")
 
 
 def weighted(node: Any) -> bool:
     """Is a loss multiplied or divided by something, other than a loss scale?"""
-    while _SCALED in node.metadata or node.name() in _THROUGH:
-        inner = [one for one, _ in node.next_functions if one is not None]
-        if len(inner) != 1:
-            return False
-        node = inner[0]
+    if _SCALED in node.metadata or node.name() in _THROUGH:
+        parts = inner(node)
+        return len(parts) == 1 and weighted(parts[0])
     return bool(node.name() in ("MulBackward0", "DivBackward0"))
 
 
-@cache
-def has_autocast(kind: str) -> bool:
-    """Is there an autocast for a kind of device?"""
-    return torch.amp.is_autocast_available(kind)
+has_autocast = cache(torch.amp.is_autocast_available)
+"""Is there an autocast for a kind of device?"""
 
 
 _FRAME = re.compile(r'\s*File "(.+?)", line (\d+)')

@@ -71,7 +71,7 @@ def _inside(name: str, value: Any) -> dict[str, Any]:
 def _batches_in(value: Any, now: int, depth: int = 3, *, through: bool = False) -> set[int]:
     """Return the earlier batches whose graphs a tensor, or a container of them, holds."""
     if isinstance(value, Tensor):
-        return old_batches(value.grad_fn, now, through=through) if value.grad_fn is not None else set()
+        return old_batches(value.grad_fn, now, through=through)
     if isinstance(value, dict):
         value = list(value.values())
     if depth == 0 or not isinstance(value, (list, tuple, deque)):

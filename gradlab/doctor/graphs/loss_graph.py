@@ -27,7 +27,7 @@ _NLL = ("NllLoss", "NllLoss2D")
 _LOSSES = {"BinaryCrossEntropyWithLogits": "binary_cross_entropy_with_logits"} | dict.fromkeys(_NLL, "nll_loss")
 
 
-def find_flaws(node: Any, frame: FrameType | None = None) -> list[LossFlaw]:
+def find_flaws(node: Any, frame: FrameType | None) -> list[LossFlaw]:
     """Return what is suspicious in the graph of a loss, each kind once; ``frame`` is where backward begins."""
     found: dict[str, LossFlaw] = {}
     for one in autograd_graph.nodes(node, most=_NEAR):
@@ -60,24 +60,23 @@ def compiled(node: Any) -> bool:
     return any(one.name().startswith("CompiledFunction") for one in autograd_graph.nodes(node, most=_NEAR))
 
 
-def _through(node: Any) -> tuple[Any, bool]:
-    """Return the node behind those that only reshape, and whether there were any of these."""
-    reshaped = False
+def _through(node: Any) -> Any:
+    """Return the node behind those that only reshape."""
     while node is not None and operation(node) in _RESHAPES and node.next_functions:
-        node, reshaped = node.next_functions[0][0], True
-    return node, reshaped
+        node = node.next_functions[0][0]
+    return node
 
 
 def _log_softmax(node: Any) -> LossFlaw | None:
-    inner, reshaped = _through(node.next_functions[0][0])
-    if inner is not None and operation(inner) == "Softmax" and not reshaped and _dim(node) != _dim(inner):
+    inner = node.next_functions[0][0]
+    if inner is not None and operation(inner) == "Softmax" and _dim(node) != _dim(inner):
         return None
     return _activated(node, "softmax", ("Softmax",)) or _activated(node, "sigmoid", ("Sigmoid",))
 
 
 def _activated(node: Any, kind: str, activations: tuple[str, ...]) -> LossFlaw | None:
     """Return the flaw of a loss that is given the result of an activation, whatever reshapes it."""
-    inner, _ = _through(node.next_functions[0][0])
+    inner = _through(node.next_functions[0][0])
     if inner is None or (name := operation(inner)) not in activations:
         return None
     seen = f"{_LOSSES.get(operation(node), 'log_softmax')} is given the result of {name.lower()}, of shape "
@@ -121,7 +120,7 @@ def _broadcasts(node: Any, difference: Any, frame: FrameType | None) -> LossFlaw
         return None
     if len(shapes) == 2 and (len(shapes[0]) == len(shapes[1]) or not same_elements(*shapes)):
         return None
-    if len({_through(one)[0] for one, _ in inner}) < len(inner):
+    if len({_through(one) for one, _ in inner}) < len(inner):
         return None  # all pairs of one tensor
     lines, target, edit = made_by(difference), shapes[-1] if len(shapes) == 2 else None, None
     if target is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeGuard
 
@@ -47,9 +48,8 @@ def find_nan_origin(root: Any) -> NanOrigin:
     """Look at what the graph has saved, in the order in which it was made."""
     paths = _paths(root)
     with torch.no_grad(), _torch.disable_current_modes():
-        for node in paths:
-            if hasattr(node, "variable") and not _finite(node.variable):
-                return _weights(paths)
+        if any(hasattr(node, "variable") and not _finite(node.variable) for node in paths):
+            return _weights(paths)
         ordered = [node for node in paths if hasattr(node, "_sequence_nr") and not hasattr(node, "variable")]
         for node in sorted(ordered, key=lambda one: int(one._sequence_nr())):
             if (found := _made_here(node)) is not None:
@@ -132,20 +132,13 @@ def _impossible(name: str, saved: dict[str, Any]) -> str:
 def _saved(node: Any) -> dict[str, Any]:
     """Return what a node has saved, by name; not what is behind hooks, such as those of a checkpoint."""
     found: dict[str, Any] = {}
-    for attribute in dir(node):
-        if not attribute.startswith("_saved_"):
-            continue
-        raw = getattr(node, f"_raw{attribute}", None)
-        try:
+    for name in (one.removeprefix("_saved_") for one in dir(node) if one.startswith("_saved_")):
+        raw = getattr(node, f"_raw_saved_{name}", None)
+        with suppress(AttributeError, RuntimeError):  # freed, or written to since
             if raw is None:
-                value = getattr(node, attribute)
-            elif isinstance(raw, (list, tuple)) or raw.unpack_hook is not None:
-                continue
-            else:
-                value = raw.data
-        except (AttributeError, RuntimeError):  # freed, or written to since
-            continue
-        found[attribute.removeprefix("_saved_")] = value
+                found[name] = getattr(node, f"_saved_{name}")
+            elif not isinstance(raw, (list, tuple)) and raw.unpack_hook is None:
+                found[name] = raw.data
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from typing import Any
 
 import torch
@@ -45,7 +46,7 @@ class BackwardListener(Listener):
         self._retained = 0
         self._given = False
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
-        self._call_paths: dict[int, _CallPath] = {}
+        self._call_paths: defaultdict[int, _CallPath] = defaultdict(_CallPath)
 
     def hooks(self) -> list[Any]:
         """Have autograd's record of lines switched off at the end."""
@@ -89,9 +90,9 @@ class BackwardListener(Listener):
     @never_raises
     def _same(self, outputs: Any, args: Any) -> bool:
         """Is this the pass that comes next in a loop that repeats itself?"""
-        root = outputs[0]
-        loss = loss_number(root) if isinstance(root, Tensor) and len(outputs) == 1 else None
-        return self.log.steady.same_loss(loss, args[1], args[2], self._given or bool(args[3]), type(root.grad_fn))
+        loss = loss_number(outputs[0]) if len(outputs) == 1 else None
+        kind = type(getattr(outputs[0], "grad_fn", None))  # an edge of the graph has none
+        return self.log.steady.same_loss(loss, args[1], args[2], self._given or bool(args[3]), kind)
 
     def _run_same(self, below: Below, outputs: Any, args: Any, kwargs: Any) -> Any:
         log = self.log
@@ -104,10 +105,8 @@ class BackwardListener(Listener):
                     self._failed(backward, outputs)
                 self._ended(backward)
             raise
-        if (
-            not (log.steady.active and log.steady.same("added", depth=0))
-            and (backward := log.passes.current) is not None
-        ):
+        steady = log.steady
+        if not (steady.active and steady.same("added", depth=0)) and (backward := log.passes.current) is not None:
             self._ended(backward)  # something else has happened inside of it
         return result
 
@@ -153,8 +152,7 @@ class BackwardListener(Listener):
         passes.count += 1
         present = log.detect_changes()
         site, path = site_and_path(sys._getframe(2))
-        if site not in log.callers:
-            log.note_callers(site)
+        log.note_callers(site)
         if not log.optimizers:
             self._moved_by_hand(present, site)
         backward = Backward(passes.count, site, path, present)
@@ -163,21 +161,18 @@ class BackwardListener(Listener):
         if log.stepping:
             log.stepping[-1].closure = True
             backward.inside = log.stepping[-1].optimizer
-        known = self._call_paths.get(path)
-        if known is None:
-            if len(self._call_paths) >= _MOST_CALL_PATHS:
-                self._call_paths.clear()
-            known = self._call_paths[path] = _CallPath()
+        if len(self._call_paths) >= _MOST_CALL_PATHS and path not in self._call_paths:
+            self._call_paths.clear()
+        known = self._call_paths[path]
         backward.previous, known.began_at = known.began_at, _torch.sequence_number()
         if log.weight_marks.looks:
             backward.moved = log.weight_marks.moved(inside=bool(present & index.with_new_grad))
-        root = outputs[0] if isinstance(outputs[0], Tensor) else None
-        if root is not None and (node := root.grad_fn) is not None:
+        if isinstance(root := outputs[0], Tensor) and (node := root.grad_fn) is not None:
             kind = root.device.type
             backward.autocast = autograd_graph.has_autocast(kind) and torch.is_autocast_enabled(kind)
             backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
             backward.weighted = autograd_graph.weighted(node)
-            backward.scaled = log.scaling.used and autograd_graph.scaled(node)
+            backward.scaled = log.scaling.scaler is not None and autograd_graph.scaled(node)
             self._watcher.look(backward, root, node, sys._getframe(2))
             passes.compiled = self._watcher.compiled
             self._look_at_graph(backward, node, known)
@@ -185,7 +180,7 @@ class BackwardListener(Listener):
             passes.replaced = index.grads(backward.found)
         if backward.found and (self._checks or index.wanted_values & backward.found):
             self._checks = max(0, self._checks - 1)
-            backward.values = (backward.found, index.norms(backward.found))
+            backward.norms = index.norms(backward.found)
         passes.newest = passes.current = backward
         passes.roots = tuple(outputs)
         log.emit(backward)
@@ -194,9 +189,8 @@ class BackwardListener(Listener):
     def _moved_by_hand(self, present: int, site: Site) -> None:
         """The learner's own lines may step: weights have moved, and their gradients are still there."""
         log = self.log
-        moved = log.index.weights_changed() & present
-        if moved:
-            log.passes.note_update()
+        if moved := log.index.weights_changed() & present:
+            log.passes.last_update = _torch.sequence_number()
             log.steps += 1
             log.emit(OptimizerMade(NO_SITE, MANUAL_UPDATE, "your own update", moved, own=True))
             log.emit(Step(updates_by_hand(site), MANUAL_UPDATE, moved, moved))

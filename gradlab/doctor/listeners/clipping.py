@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -26,11 +27,10 @@ class ClipListener(Listener):
 
         def clip(parameters: Any, max_norm: float, *args: Any, **kwargs: Any) -> None:
             tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
-            if log.steady.active and log.steady.same("clip", max_norm == float("inf")):
+            measures = max_norm == math.inf
+            if (log.steady.active and log.steady.same("clip", measures)) or not log.is_watched_thread():
                 return below.call(tensors, max_norm, *args, **kwargs)
-            if not log.is_watched_thread():
-                return below.call(tensors, max_norm, *args, **kwargs)
-            self._before_norm(tensors, measures=max_norm == float("inf"))
+            self._before_norm(tensors, measures=measures)
             result = below.call(tensors, max_norm, *args, **kwargs)
             self._after_norm(tensors)
             return result

@@ -57,10 +57,6 @@ class Passes:
     """After so many ``on_enough`` is called, when the next pass begins: no hook of PyTorch's runs then."""
     on_enough: Callable[[], None] = field(default=lambda: None)
 
-    def note_update(self) -> None:
-        """Note where autograd's numbers stand at a step or a clearing."""
-        self.last_update = _torch.sequence_number()
-
 
 @dataclass
 class ScalingState:
@@ -68,10 +64,8 @@ class ScalingState:
 
     inside: int = 0
     """How many calls of a scaler's ``step`` are at work."""
-    used: bool = False
-    """Has a loss been scaled?"""
     scaler: ref[Any] | None = None
-    """The scaler that has scaled last."""
+    """The scaler that has scaled a loss last."""
     step: Site = NO_SITE
     """Where a scaler has stepped last."""
 
@@ -147,15 +141,14 @@ class EventLog:
         present, lost, changed = index.changes(params)
         if lost:
             index.with_new_grad &= ~lost
-            self.passes.note_update()
+            self.passes.last_update = _torch.sequence_number()
             self.emit(Clear(NO_SITE, lost))
-        if changed:
-            edited = changed & ~index.expected_changes
-            index.expected_changes &= ~changed
-            if edited:
-                self.passes.note_update()
-                index.wanted_values_after |= edited
-                self.emit(GradEdited(edited, index.norms(edited)))
+        edited = changed & ~index.expected_changes
+        index.expected_changes &= ~changed
+        if edited:
+            self.passes.last_update = _torch.sequence_number()
+            index.wanted_values_after |= edited
+            self.emit(GradEdited(edited, index.norms(edited)))
         return present
 
     def optimizer(self, optimizer: Optimizer, lines: tuple[Site, ...] = ()) -> WatchedOptimizer:
@@ -170,8 +163,7 @@ class EventLog:
 
     def cleared(self, site: Site, params: int) -> None:
         """Note a call of ``zero_grad()``, after it has run."""
-        if site not in self.callers:
-            self.note_callers(site)
+        self.note_callers(site)
         self.index.changes(params)  # what happened to them before does not matter any more
         self.index.with_new_grad &= ~params
         self.passes.last_update = _torch.sequence_number()

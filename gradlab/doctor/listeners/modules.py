@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -28,24 +29,21 @@ class ModuleListener(Listener):
     """Listens to modules that are called from outside of any other."""
 
     def __init__(self, log: EventLog) -> None:
-        """Start outside of any module."""
         super().__init__(log)
         self._inside = False
         self._serials: WeakIdKeyDictionary = WeakIdKeyDictionary()
-        self._serial_count = 0
+        self._numbers = count(1)
 
     def patch(self, patches: MonkeyPatches) -> None:
         """Replace methods of all modules."""
         patches.replace(nn.Module, "__call__", self._call)
         patches.replace(nn.Module, "train", self._train)
-        patches.replace(nn.Module, "zero_grad", self._zero_grad)
+        patches.replace(nn.Module, "zero_grad", self.after(self._cleared))
 
     def hooks(self) -> list[Any]:
         """Hear of new parameters."""
-        return [
-            register_module_parameter_registration_hook(self._registered),
-            register_module_module_registration_hook(self._registered_module),
-        ]
+        kinds = register_module_parameter_registration_hook, register_module_module_registration_hook
+        return [register(self._registered) for register in kinds]
 
     def _call(self, below: Below) -> Any:
         compiling = torch.compiler.is_compiling
@@ -97,8 +95,7 @@ class ModuleListener(Listener):
         )
         if train_kind and not forward.grad:  # no other rule asks
             forward.first = self._serial(args[0] if args else None)
-        if forward.site not in self.log.callers:
-            self.log.note_callers(forward.site)
+        self.log.note_callers(forward.site)
         self.log.emit(forward)
         return forward
 
@@ -111,13 +108,8 @@ class ModuleListener(Listener):
         """Return a number for a tensor, or for its values; ids are given out again when a tensor is gone."""
         if isinstance(argument, Tensor) and argument.device.type == "cpu" and argument.numel() < _SMALL:
             return hash((argument.shape, float(argument.detach().double().abs().sum())))
-        number = self._serials.get(argument) if isinstance(argument, Tensor) else None
-        if number is None:
-            self._serial_count += 1
-            number = self._serial_count
-            if isinstance(argument, Tensor):
-                self._serials[argument] = number
-        return int(number)
+        number = next(self._numbers)
+        return int(self._serials.setdefault(argument, number)) if isinstance(argument, Tensor) else number
 
     def _train(self, below: Below) -> Any:
         def train(module: nn.Module, mode: bool = True) -> nn.Module:
@@ -137,32 +129,18 @@ class ModuleListener(Listener):
         self.log.note_callers(site := call_site())
         self.log.emit(Mode(site, id(module), bool(mode)))
 
-    def _zero_grad(self, below: Below) -> Any:
-        def zero_grad(module: nn.Module, *args: Any, **kwargs: Any) -> None:
-            below.call(module, *args, **kwargs)
-            if self.log.is_watched_thread():
-                self._cleared(module)
-
-        return zero_grad
-
     @never_raises
-    def _cleared(self, module: nn.Module) -> None:
+    def _cleared(self, module: nn.Module, result: None) -> None:
         self.log.cleared(call_site(3), self.log.index.bits(module.parameters()))
 
     @never_raises
-    def _registered(self, module: nn.Module, name: str, param: Any) -> None:
-        self._register(param, again=False)
-
-    @never_raises
-    def _registered_module(self, module: nn.Module, name: str, part: Any) -> None:
-        if self.log.optimizers and isinstance(part, nn.Module):  # a part of a model is exchanged, perhaps
-            for param in part.parameters():
-                self._register(param, again=True)
-
-    def _register(self, param: Any, *, again: bool) -> None:
-        if isinstance(param, Tensor) and self.log.is_watched_thread():
-            site = outside_constructors(sys._getframe(3))
-            self.log.models.register(param, site, len(self.log.optimizers), again=again)
+    def _registered(self, module: nn.Module, name: str, part: Any) -> None:
+        again = isinstance(part, nn.Module)  # a part of a model is exchanged, perhaps
+        if self.log.optimizers or not again:
+            for param in part.parameters() if again else [part]:
+                if isinstance(param, Tensor) and self.log.is_watched_thread():
+                    site = outside_constructors(sys._getframe(2))
+                    self.log.models.register(param, site, len(self.log.optimizers), again=again)
 
 
 def _requires_grad(value: Any) -> bool:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Protocol
+from typing import Any
 
 from ..events import Event
 from .event_log import EventLog
 
 
+@dataclass(slots=True)
 class Below:
     """What a replacement stands for, and calls."""
 
-    __slots__ = ("call",)
-
-    def __init__(self, call: Any) -> None:
-        self.call = call
+    call: Any
 
 
 class MonkeyPatches:
@@ -54,18 +53,12 @@ class MonkeyPatches:
             self._done.pop()
 
 
-class _Log(Protocol):
-    failure: str
-
-    def give_up(self, error: Exception) -> None: ...
-
-
 def never_raises(look: Callable[..., Any]) -> Callable[..., Any]:
     """Keep a failure of ours out of the learner's loop: for methods of what has a ``log``."""
 
     @wraps(look)
     def careful(self: Any, *args: Any, **kwargs: Any) -> Any:
-        log: _Log = self.log
+        log: EventLog = self.log
         if log.failure:
             return None
         try:
@@ -82,10 +75,7 @@ class Listener:
     One that is no part of the doctor's, given to ``watch.attach``, hears of each event at the moment when it happens.
     """
 
-    log: EventLog
-
     def __init__(self, log: EventLog) -> None:
-        """Write to ``log``."""
         self.log = log
 
     def patch(self, patches: MonkeyPatches) -> None:
@@ -94,6 +84,23 @@ class Listener:
     def hooks(self) -> list[Any]:
         """Register hooks, where PyTorch has some; return the handles that remove them."""
         return []
+
+    def after(self, look: Callable[[Any, Any], None], *, anywhere: bool = False) -> Callable[[Below], Any]:
+        """Return what makes a method that does as before, and then calls ``look(its object, its result)``.
+
+        What other threads than the watched one do counts only ``anywhere``.
+        """
+
+        def make(below: Below) -> Any:
+            def call(owner: Any, *args: Any, **kwargs: Any) -> Any:
+                result = below.call(owner, *args, **kwargs)
+                if anywhere or self.log.is_watched_thread():
+                    look(owner, result)
+                return result
+
+            return call
+
+        return make
 
     def heard(self, event: Event) -> None:
         """Hear of an event, if attached to a watch; an error in here ends what the doctor does."""

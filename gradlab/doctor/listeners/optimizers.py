@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import weakref
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from ..events import Added, Clear, GradEdited, Site, Step
 from ..frames import call_lines, call_site
 from ..frames.names import wrapped_optimizer
 from ..state.optimizer_index import WatchedOptimizer
+from ..state.weight_marks import first_values
 from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
 
@@ -29,7 +31,7 @@ class OptimizerListener(Listener):
 
     def patch(self, patches: MonkeyPatches) -> None:
         """Replace methods of all optimizers."""
-        patches.replace(Optimizer, "__init__", self._init)
+        patches.replace(Optimizer, "__init__", self.after(self._made, anywhere=True))
         patches.replace(Optimizer, "zero_grad", self._zero_grad)
 
     def hooks(self) -> list[Any]:
@@ -39,15 +41,8 @@ class OptimizerListener(Listener):
             register_optimizer_step_post_hook(self._after_step),
         ]
 
-    def _init(self, below: Below) -> Any:
-        def init(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
-            below.call(optimizer, *args, **kwargs)
-            self._made(optimizer)
-
-        return init
-
     @never_raises
-    def _made(self, optimizer: Optimizer) -> None:
+    def _made(self, optimizer: Optimizer, result: None) -> None:
         log = self.log
         if log.is_watched_thread() or (log.thread.may_go_over() and not log.passes.count):
             lines = call_lines(sys._getframe(2))
@@ -78,18 +73,17 @@ class OptimizerListener(Listener):
         if present and not present & index.with_new_grad:
             step.norms = index.norms(present)
         step.frozen = index.frozen(params) if not present else 0
-        if present and one.named != params:
-            step.frozen = self._frozen_groups(optimizer)
         step.scaler, step.backward = log.scaling.inside > 0, current is not None
         step.moved = one.written not in (-1, written := _written(optimizer))
         step.resumes = self._resumed.resumes(number, optimizer, written)
         if step.resumes:
             step.lines = call_lines(sys._getframe(2))
         if one.named != params:
+            if present:
+                step.frozen = self._frozen_groups(optimizer)
             one.named = params
             log.find_names(sys._getframe(2), optimizer=number, params=params)
-        if site not in log.callers:
-            log.note_callers(site)
+        log.note_callers(site)
         log.stepping.append(step)
         log.steps += 1
         log.passes.last_update = _torch.sequence_number()
@@ -126,10 +120,8 @@ class OptimizerListener(Listener):
     def _after_closure(self, step: Step) -> None:
         """Note whether a closure that ran no backward pass has cleared or filled gradients by itself."""
         self.log.detect_changes(step.params)
-        for event in reversed(self.log.events):
-            if event is step:
-                break
-            step.closure = step.closure or isinstance(event, (Clear, GradEdited))
+        since = takewhile(lambda event: event is not step, reversed(self.log.events))
+        step.closure = step.closure or any(isinstance(event, (Clear, GradEdited)) for event in since)
 
     def _zero_grad(self, below: Below) -> Any:
         log = self.log
@@ -202,8 +194,6 @@ class ResumedOptimizers:
         if one is None or one.stepped or one.parent is None:
             return 0
         parent, one.parent = one.parent, None
-        if not parent.stepped:
-            return 0
         values = None if parent.values is None else _values(optimizer)
         if parent.values is None or values is None:
             same = written == parent.written
@@ -235,20 +225,14 @@ def _values(optimizer: Optimizer) -> list[Tensor] | None:
     params = _params(optimizer)[:_PARAMS]
     if any(type(param) not in (Tensor, nn.Parameter) or param.device.type == "meta" for param in params):
         return None
-    found = []
     with torch.no_grad(), _torch.disable_current_modes():
-        for param in params:
-            row = param.detach()
-            while row.dim() > 1 and row.numel():
-                row = row[0]
-            found.append(row.reshape(-1)[:_ELEMENTS].clone())
-    return found
+        return [first_values(param, _ELEMENTS).clone() for param in params]
 
 
 def _has_memory(optimizer: Optimizer) -> bool:
     """Does an optimizer keep tensors of the shape of its weights, as momentum and averages are?"""
-    for param in _params(optimizer)[:_PARAMS]:
-        state: Any = optimizer.state.get(param, {})
-        if any(isinstance(value, Tensor) and value.shape == param.shape for value in state.values()):
-            return True
-    return False
+    return any(
+        isinstance(value, Tensor) and value.shape == param.shape
+        for param in _params(optimizer)[:_PARAMS]
+        for value in optimizer.state.get(param, {}).values()
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
+from itertools import islice, takewhile
 from types import FrameType
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.optim.optimizer import Optimizer
 
 from ... import _torch
-from ..._frames import Owner, code_owner
+from ..._frames import Owner, code_owner, frames
 from ..events import ScalerStep, ScalerUpdate, Schedule, Unscale
 from ..frames import call_site
 from ..graphs.autograd_graph import mark_scaled
@@ -28,23 +29,16 @@ class ScalerListener(Listener):
     def patch(self, patches: MonkeyPatches) -> None:
         """Replace the scaler's methods."""
         scaler = torch.amp.GradScaler
-        patches.replace(scaler, "scale", self._scale)
+        patches.replace(scaler, "scale", self.after(self._scaled))
         patches.replace(scaler, "unscale_", self._unscale)
         patches.replace(scaler, "step", self._step)
-        patches.replace(scaler, "update", self._update)
-
-    def _scale(self, below: Below) -> Any:
-        def scale(scaler: Any, outputs: Any) -> Any:
-            result = below.call(scaler, outputs)
-            if scaler.is_enabled() and self.log.is_watched_thread():
-                self._scaled(scaler, result)
-            return result
-
-        return scale
+        patches.replace(scaler, "update", self.after(self._updated))
 
     @never_raises
     def _scaled(self, scaler: Any, result: Any) -> None:
-        self.log.scaling.used, self.log.scaling.scaler = True, weakref.ref(scaler)
+        if not scaler.is_enabled():
+            return
+        self.log.scaling.scaler = weakref.ref(scaler)
         # A generator is left alone: what is taken out of it here would be missing in the learner's loop.
         for one in result if isinstance(result, (list, tuple)) else [result]:
             if isinstance(one, Tensor):
@@ -96,16 +90,8 @@ class ScalerListener(Listener):
         log.scaling.step = call_site()
         log.emit(ScalerStep(log.scaling.step, one.number, one.params, taken, id(scaler)))
 
-    def _update(self, below: Below) -> Any:
-        def update(scaler: Any, *args: Any, **kwargs: Any) -> None:
-            below.call(scaler, *args, **kwargs)
-            if self.log.is_watched_thread():
-                self._updated(scaler)
-
-        return update
-
     @never_raises
-    def _updated(self, scaler: Any) -> None:
+    def _updated(self, scaler: Any, result: None) -> None:
         self.log.emit(ScalerUpdate(id(scaler)))
 
 
@@ -159,22 +145,14 @@ class SchedulerListener(Listener):
         if isinstance(optimizer, Optimizer):
             plan = self._plans.of(scheduler, sys._getframe(3))
             number = self.log.optimizer(optimizer).number
-            self.log.emit(Schedule(call_site(), id(scheduler), number, plan, before, greatest_lr(scheduler)))
+            self.log.emit(Schedule(call_site(), number, plan, before, greatest_lr(scheduler)))
 
 
 def _initial(frame: FrameType | None) -> bool:
     """Is a scheduler's step the one that it takes when it is made?"""
-    for _ in range(4):
-        if frame is None or code_owner(frame.f_code.co_filename) is not Owner.OURS:
-            break
-        if frame.f_code.co_name in ("_initial_step", "__init__"):
-            return True
-        frame = frame.f_back
-    return False
+    near = takewhile(lambda one: code_owner(one.f_code.co_filename) is Owner.OURS, islice(frames(frame), 4))
+    return any(one.f_code.co_name in ("_initial_step", "__init__") for one in near)
 
 
 def _with_subclasses(*kinds: type) -> set[type]:
-    found = set(kinds)
-    for kind in kinds:
-        found |= _with_subclasses(*kind.__subclasses__()) if kind.__subclasses__() else set()
-    return found
+    return {*kinds}.union(*(_with_subclasses(*kind.__subclasses__()) for kind in kinds))

@@ -52,8 +52,6 @@ class SteadyLoop:
     def __init__(self, log: Any, judge: EventReader) -> None:
         """``log`` is the EventLog that has this."""
         self._log, self._judge = log, judge
-        self.active = self.on = False
-        """Is it to be asked whether what happens is the same, and is all the same until now?"""
         self.allowed = True
         self.update: list[Event] = []
         """The events of the update under way."""
@@ -61,11 +59,11 @@ class SteadyLoop:
         self._last = self._row = 0
         self._settled = _SETTLED
         self._stages: deque[Callable[[], bool]] = deque()
-        self._waits = 0
         self._forget()
 
     def _forget(self) -> None:
         self.active = self.on = False
+        """Is it to be asked whether what happens is the same, and is all the same until now?"""
         self._row = self._length = self._size = self._at = self._cycles = 0
         self._stages.clear()
         self._marks: list[tuple[Any, ...]] = []  # what is done in a cycle, one after the other
@@ -160,8 +158,7 @@ class SteadyLoop:
 
     def same_loss(self, loss: Any, *mark: Any) -> bool:
         """Do the same for a backward pass, which is also told if its loss is not finite."""
-        finite = type(loss) is float and isfinite(loss)
-        if not finite or self._log.steps >= self._log.passes.most_updates:
+        if type(loss) is not float or not isfinite(loss) or self._log.steps >= self._log.passes.most_updates:
             self.leave()
             return False
         if not self.same("backward", *mark, depth=5, most=6):

@@ -7,15 +7,13 @@ from weakref import WeakSet
 
 from ... import _torch
 
-_NONE = 0
-
 
 class WatchedThread:
     """The thread that is watched."""
 
     def __init__(self) -> None:
-        self.ident = _NONE
-        """Python's number for it."""
+        self.ident = 0
+        """Python's number for it, 0 for none."""
         self.others: OtherThreads | None = None
         """Set where the watch may go over to another thread."""
 
@@ -25,7 +23,7 @@ class WatchedThread:
 
     def ignore(self) -> None:
         """Take nothing any more: whoever has kept one of our functions gets what it stands for."""
-        self.ident = _NONE
+        self.ident = 0
 
     def is_here(self) -> bool:
         """Is this the watching thread?"""
@@ -33,20 +31,17 @@ class WatchedThread:
 
     def goes_over(self, *, trained: bool) -> bool:
         """Another thread is about to train: return whether it is watched from now on."""
-        if self.others is None or self.ident == _NONE or _torch.current_graph_task() >= 0:
-            return False
-        if not self.others.follow(trained=trained):
-            return False
-        self.ident = threading.get_ident()
-        return True
+        if self.others and self.ident and _torch.current_graph_task() < 0 and self.others.follow(trained=trained):
+            self.listen()
+        return self.is_here()
 
     def may_go_over(self) -> bool:
         """Could another thread than this one be watched?"""
-        return self.ident != _NONE and self.others is not None
+        return bool(self.ident and self.others)
 
     def steps_elsewhere(self) -> None:
         """Note a step on a thread that is not watched."""
-        if self.others is not None and self.ident != _NONE and _torch.current_graph_task() < 0:
+        if self.others and self.ident and _torch.current_graph_task() < 0:
             self.others.note()
 
 

@@ -18,16 +18,9 @@ class TorchListener:
     """All listeners on one log; ``start()`` and ``stop()`` replace PyTorch's names and put them back."""
 
     def __init__(self, judge: EventReader) -> None:
-        """``judge`` takes the events, in order, some hundred at a time."""
         log = self.log = EventLog(judge)
-        self._listeners: list[Listener] = [
-            BackwardListener(log),
-            ModuleListener(log),
-            OptimizerListener(log),
-            ClipListener(log),
-            ScalerListener(log),
-            SchedulerListener(log),
-        ]
+        kinds = BackwardListener, ModuleListener, OptimizerListener, ClipListener, ScalerListener, SchedulerListener
+        self._listeners: list[Listener] = [kind(log) for kind in kinds]
         self._patches = MonkeyPatches()
         self._handles: list[Any] = []
 

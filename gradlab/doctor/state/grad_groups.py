@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..events import Backward, Clear, Step
 
 
+@dataclass(slots=True, eq=False)
 class HeldBackward:
     """A backward pass inside a ``.grad``."""
 
-    __slots__ = ("backward", "unscaled", "used_by")
-
-    def __init__(self, backward: Backward, used_by: int = -1, *, unscaled: bool = False) -> None:
-        """``used_by`` is the optimizer whose step has used it last, -1 for none."""
-        self.backward, self.used_by, self.unscaled = backward, used_by, unscaled
-
-    def copy(self) -> HeldBackward:
-        """Return another one with the same history."""
-        return HeldBackward(self.backward, self.used_by, unscaled=self.unscaled)
+    backward: Backward
+    used_by: int = -1
+    """The optimizer whose step has used it last, -1 for none."""
+    unscaled: bool = False
 
 
+@dataclass(slots=True, eq=False)
 class ParamGroupState:
     """Parameters whose gradients have the same contents."""
 
-    __slots__ = ("edited", "forgotten", "held", "params")
-
-    def __init__(self, params: int, held: list[HeldBackward] | None = None, *, edited: bool = False) -> None:
-        """``edited`` says that somebody has written to ``.grad`` by hand since it was last cleared or used."""
-        self.params, self.held, self.edited = params, held or [], edited
-        self.forgotten = 0
-        """How many more passes are inside, which steps have used: only some are remembered one by one."""
+    params: int
+    held: list[HeldBackward] = field(default_factory=list)
+    edited: bool = False
+    """Has somebody written to ``.grad`` by hand since it was last cleared or used?"""
+    forgotten: int = 0
+    """How many more passes are inside, which steps have used: only some are remembered one by one."""
 
     @property
     def fresh(self) -> list[HeldBackward]:
@@ -40,9 +36,7 @@ class ParamGroupState:
     def split_off(self, params: int) -> ParamGroupState:
         """Take some parameters out into a group of their own."""
         self.params &= ~params
-        part = ParamGroupState(params, [held.copy() for held in self.held], edited=self.edited)
-        part.forgotten = self.forgotten
-        return part
+        return replace(self, params=params, held=[replace(held) for held in self.held])
 
     def forget(self, first: int, after: int) -> None:
         """Remember only the number of those between two places."""
@@ -70,7 +64,6 @@ class SinceLastStep:
     clearings: list[Cleared] = field(default_factory=list)
     others: int = 0
     """Backward passes that added to none of its parameters."""
-    cleared: bool = False
     called: int = 0
     """Parameters of the models that were called."""
     after: int = 0

@@ -8,23 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from ..events import (
-    NO_SITE,
-    Added,
-    Backward,
-    Clear,
-    Clip,
-    Event,
-    Forward,
-    GradEdited,
-    OptimizerMade,
-    ParamSlotReused,
-    ScalerStep,
-    Site,
-    Step,
-    Unscale,
-    bit_positions,
-)
+from .. import events
+from ..events import NO_SITE, Site, bit_positions, united
 from .grad_groups import Cleared, HeldBackward, MaybeCleared, ParamGroupState, SinceLastStep, StepFacts, unique_sorted
 
 _MOST_HELD = 128
@@ -35,24 +20,24 @@ class GradState:
     """Follows the events, and returns what each means for the gradients: the facts that rules hear."""
 
     def __init__(self) -> None:
-        self._followers: dict[type[Event], Callable[[Any], Iterable[Any]]] = {
-            Added: self._added,
-            Backward: self._backward,
-            Clear: self._clear,
-            Clip: self._clip,
-            GradEdited: self._edit,
-            Forward: self._called,
-            OptimizerMade: self._made,
-            ParamSlotReused: self._reused,
-            ScalerStep: self._scaler_step,
-            Step: self._step,
-            Unscale: self._unscale,
+        self._followers: dict[type[events.Event], Callable[[Any], Iterable[Any] | None]] = {
+            events.Added: self._added,
+            events.Backward: self._backward,
+            events.Clear: self._clear,
+            events.Clip: self._clip,
+            events.GradEdited: self._edit,
+            events.Forward: self._called,
+            events.OptimizerMade: self._made,
+            events.ParamSlotReused: self._reused,
+            events.ScalerStep: self._scaler_step,
+            events.Step: self._step,
+            events.Unscale: self._unscale,
         }
         self._groups: list[ParamGroupState] = []
         self._known = 0
         self.since: dict[int, SinceLastStep] = {}
         self.steps: dict[int, int] = {}
-        self.optimizers: dict[int, OptimizerMade] = {}
+        self.optimizers: dict[int, events.OptimizerMade] = {}
         self.sites: dict[int, Site] = {}
         """Where each optimizer has stepped last."""
         self.step_calls: dict[int, int] = {}
@@ -72,10 +57,10 @@ class GradState:
         self._zero = self._nonzero = 0
         """Parameters whose gradient was all zeros when it was seen last, and those where it was not."""
 
-    def follow(self, event: Event) -> Iterable[Any]:
+    def follow(self, event: events.Event) -> Iterable[Any]:
         """Take an event in; yield the facts that rules hear, each while the state is as the fact says."""
         follower = self._followers.get(type(event))
-        return (event,) if follower is None else follower(event)
+        return (event,) if follower is None or (facts := follower(event)) is None else facts
 
     def groups(self, params: int) -> list[ParamGroupState]:
         """Return the groups of some parameters, split off where a group has others, too."""
@@ -92,12 +77,12 @@ class GradState:
                 self._groups.append(part)
         return found
 
-    def _backward(self, event: Backward) -> Iterator[Any]:
+    def _backward(self, event: events.Backward) -> Iterator[Any]:
         """A backward pass begins."""
-        if event.values is not None and event.values[1] is not None:  # zeros that no version has told of
-            params, norms = event.values
+        if event.norms is not None:  # zeros that no version has told of
+            params, norms = event.found, event.norms
             zeros = _zeros(params, norms)
-            event.values = None
+            event.norms = None
             event.found &= ~zeros
             yield from self._emptied(zeros)
             self._seen(params, norms)
@@ -108,7 +93,7 @@ class GradState:
             since.others += 1
             since.after = 0
 
-    def _added(self, event: Added) -> Iterator[Any]:
+    def _added(self, event: events.Added) -> Iterator[Any]:
         """A backward pass has added to gradients."""
         backward, params = event.backward, event.params
         if not params:
@@ -139,17 +124,13 @@ class GradState:
 
     def covered(self) -> int:
         """Return the parameters that some optimizer holds."""
-        covered = 0
-        for params in self.params_of.values():
-            covered |= params
-        return covered
+        return united(self.params_of.values())
 
-    def _called(self, event: Forward) -> Iterable[Any]:
+    def _called(self, event: events.Forward) -> None:
         """A model was called."""
         for since in self.since.values():
             since.called |= event.params
             since.after |= event.params if event.grad else 0
-        return (event,)
 
     def _seen(self, params: int, norms: Any) -> None:
         """Note which gradients are all zeros; without norms it is not known."""
@@ -167,7 +148,7 @@ class GradState:
         """
         unseen = zeros & ~self._zero & ~self._nonzero
         if zeros & self._nonzero:
-            self._clear(Clear(NO_SITE, zeros))
+            self._clear(events.Clear(NO_SITE, zeros))
         elif unseen:
             for group in self.groups(unseen):
                 group.empty()
@@ -175,9 +156,9 @@ class GradState:
             return (MaybeCleared(unseen),)
         return ()
 
-    def _clear(self, event: Clear) -> Iterable[Any]:
+    def _clear(self, event: events.Clear) -> Iterable[Any]:
         """Gradients were cleared."""
-        lost: list[Backward] = []
+        lost: list[events.Backward] = []
         for group in self.groups(event.params):
             for held in group.fresh:
                 held.backward.wiped |= group.params
@@ -188,15 +169,13 @@ class GradState:
             self.last_clear = event.site
             if event.site in self.clear_sites or len(self.clear_sites) < _MOST_HELD:
                 self.clear_sites[event.site] = self.clear_sites.get(event.site, 0) | event.params
-        for optimizer, params in self.params_of.items():
-            if params & event.params:
-                self.since[optimizer].cleared = True
-                if cleared.lost and len(self.since[optimizer].clearings) < _MOST_REMEMBERED:
-                    self.since[optimizer].clearings.append(cleared)
+        for optimizer, params in self.params_of.items() if cleared.lost else ():
+            if params & event.params and len(self.since[optimizer].clearings) < _MOST_REMEMBERED:
+                self.since[optimizer].clearings.append(cleared)
         self._merge()
         return ()
 
-    def _reused(self, event: ParamSlotReused) -> Iterable[Any]:
+    def _reused(self, event: events.ParamSlotReused) -> Iterable[Any]:
         """The bits of parameters that are gone go to new ones."""
         self._seen(event.params, None)
         for group in self.groups(event.params):
@@ -206,7 +185,7 @@ class GradState:
         self._merge()
         return ()
 
-    def _edit(self, event: GradEdited) -> Iterable[Any]:
+    def _edit(self, event: events.GradEdited) -> Iterable[Any]:
         """Gradients were written to by hand."""
         zeros = _zeros(event.params, event.norms)
         emptied = zeros if zeros & self._nonzero else zeros & ~self._zero
@@ -216,21 +195,16 @@ class GradState:
             group.edited = True
         return facts
 
-    def _made(self, event: OptimizerMade) -> Iterable[Any]:
+    def _made(self, event: events.OptimizerMade) -> None:
         """An optimizer was made."""
         self.optimizers[event.optimizer] = event
         self.since[event.optimizer] = SinceLastStep()
-        self._cover(event.optimizer, event.params)
-        return (event,)
+        self.params_of[event.optimizer] = event.params
 
-    def _cover(self, optimizer: int, params: int) -> None:
-        self.params_of[optimizer] = params
-        self.since.setdefault(optimizer, SinceLastStep())
-
-    def _step(self, event: Step) -> Iterator[Any]:
+    def _step(self, event: events.Step) -> Iterator[Any]:
         """An optimizer takes a step."""
         optimizer = event.optimizer
-        self._cover(optimizer, event.params)
+        self.params_of[optimizer] = event.params
         self.sites[optimizer] = event.site
         self.last_stepped = optimizer
         self.steps[optimizer] = self.steps.get(optimizer, 0) + 1
@@ -249,20 +223,20 @@ class GradState:
             group.edited = False
         self.since[optimizer] = SinceLastStep()
 
-    def repeated(self, events: list[Event], times: int) -> None:
+    def repeated(self, cycle: list[events.Event], times: int) -> None:
         """Updates are not told, since they repeat those before: keep the counts right."""
-        for event in events:
-            if isinstance(event, Step):
+        for event in cycle:
+            if isinstance(event, events.Step):
                 self.steps[event.optimizer] += times
                 self.step_calls[event.optimizer] += 0 if event.scaler else times
-            elif isinstance(event, Backward):
+            elif isinstance(event, events.Backward):
                 self.newest += times
 
     def size(self) -> int:
         """Return how many passes are inside the groups, each group counted for itself."""
         return sum(len(group.held) + group.forgotten for group in self._groups)
 
-    def _scaler_step(self, event: ScalerStep) -> Iterable[Any]:
+    def _scaler_step(self, event: events.ScalerStep) -> None:
         """A scaler has taken a step, or skipped it."""
         self.step_calls[event.optimizer] = self.step_calls.get(event.optimizer, 0) + 1
         if not event.taken:  # the gradients were inf or NaN; it has had its chance to use them
@@ -271,28 +245,24 @@ class GradState:
                 for held in group.held:
                     held.backward.offered = True
             self.since[event.optimizer] = SinceLastStep()
-        return (event,)
 
-    def _unscale(self, event: Unscale) -> Iterable[Any]:
+    def _unscale(self, event: events.Unscale) -> Iterable[Any]:
         """Gradients were divided by the loss scale."""
         for group in self.groups(event.params):
             for held in group.held:
                 held.unscaled = True
         return ()
 
-    def _clip(self, event: Clip) -> Iterable[Any]:
+    def _clip(self, event: events.Clip) -> None:
         """Gradients are clipped."""
         event.groups = self.groups(event.params)
-        return (event,)
 
     def _merge(self) -> None:
         """Put groups together that hold nothing: most of a loop's life they all do."""
         empty = [group for group in self._groups if not group.held and not group.edited]
         if len(empty) > 1:
-            params = 0
-            for group in empty:
-                params |= group.params
-            self._groups = [group for group in self._groups if group.held or group.edited] + [ParamGroupState(params)]
+            kept = [group for group in self._groups if group.held or group.edited]
+            self._groups = [*kept, ParamGroupState(united(group.params for group in empty))]
 
 
 def _zeros(params: int, norms: Any) -> int:

@@ -18,7 +18,6 @@ class WatchedModule:
     """A module that is called from outside of any other."""
 
     def __init__(self, module: nn.Module, index: ParamIndex) -> None:
-        """Look at what it is made of."""
         self.module = weakref.ref(module)
         self.calls = 0
         self.refresh(module, index)
@@ -31,21 +30,17 @@ class WatchedModule:
 
     def mode_kinds(self) -> tuple[str, str]:
         """Return the kind of a module that is in training, and of one that is in evaluation; "" for none."""
-        train_kind = eval_kind = ""
+        kinds: dict[bool, str] = {}
         for reference in self.sensitive:
             if (module := reference()) is not None:
-                if module.training:
-                    train_kind = train_kind or type(module).__name__
-                else:
-                    eval_kind = eval_kind or type(module).__name__
-        return train_kind, eval_kind
+                kinds.setdefault(module.training, type(module).__name__)
+        return kinds.get(True, ""), kinds.get(False, "")
 
 
 class ModuleIndex:
     """All models that were called, by identity."""
 
     def __init__(self, index: ParamIndex) -> None:
-        """Start with none; parameters go to ``index``."""
         self._index = index
         self._models: dict[int, WatchedModule] = {}
         self.order: dict[int, int] = {}
@@ -86,12 +81,9 @@ class ModuleIndex:
 
     def registered_after(self, params: int, optimizer: int) -> Site | None:
         """Return the line that made one of these parameters after an optimizer was made; None if there is none."""
-        for number in bit_positions(params):
-            known = self._registered.get(param) if (param := self._index.param(number)) is not None else None
-            if known is not None and known[0] > optimizer:
-                site: Site = known[1]
-                return site
-        return None
+        living = [one for number in bit_positions(params) if (one := self._index.param(number)) is not None]
+        known = [self._registered[one] for one in living if one in self._registered]
+        return next((site for optimizers, site in known if optimizers > optimizer), None)
 
     def note_depths(self, leaves: list[tuple[Tensor, int]]) -> None:
         """Note how far from the loss the parameters are."""

@@ -28,7 +28,6 @@ class OptimizerIndex:
     """All optimizers, by identity and by number."""
 
     def __init__(self, index: ParamIndex) -> None:
-        """Start with none; parameters go to ``index``."""
         self._index = index
         self._last = 0
         self._known: dict[int, WatchedOptimizer] = {}
@@ -69,10 +68,6 @@ class OptimizerIndex:
 
     def _free_number(self) -> int:
         count = len(self._references)
-        for offset in range(1, count + 1) if count >= _MANY else ():
-            number = (self._last + offset) % count
-            if self._references[number]() is None:
-                self._last = number
-                return number
-        self._last = count
-        return count
+        numbers = [(self._last + offset) % count for offset in range(1, count + 1)] if count >= _MANY else []
+        self._last = next((number for number in numbers if self._references[number]() is None), count)
+        return self._last

@@ -9,13 +9,14 @@ import threading
 import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable
+from itertools import islice
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ... import _torch
-from ..events import Added, Backward, GradEdited, Step, bit_positions
+from ..events import bit_positions, united
 
 _NONE = (0, -1, 0)
 _STRIDED = torch.strided
@@ -69,24 +70,20 @@ class ParamIndex:
         if not self._free and len(self._params) >= self._many:
             self._free = [number for number, known in enumerate(self._params) if known() is None]
             self._many = max(_MANY, 2 * (len(self._params) - len(self._free)))
-        if self._free:
-            number = self._free.pop()
-            if self._numbers.get(self._ids[number]) == number:
-                del self._numbers[self._ids[number]]
-            self._params[number], self._ids[number] = reference, id(param)
-            self._seen[number], self.versions[number] = _state(param), _version(param)
+        reused = bool(self._free)
+        number = self._free.pop() if reused else len(self._params)
+        if reused and self._numbers.get(self._ids[number]) == number:
+            del self._numbers[self._ids[number]]
+        at = slice(number, number + 1)  # a new one comes behind the last
+        self._params[at], self._ids[at] = [reference], [id(param)]
+        self._seen[at], self.versions[at] = [_state(param)], [_version(param)]
+        if reused:
             others = ~(1 << number)
             self.with_new_grad &= others
             self.expected_changes &= others
             self.wanted_values &= others
             self.wanted_values_after &= others
             self._reused(1 << number)
-        else:
-            number = len(self._params)
-            self._params.append(reference)
-            self._ids.append(id(param))
-            self._seen.append(_state(param))
-            self.versions.append(_version(param))
         self._numbers[id(param)] = number
         self._living[number] = 1 << number, reference
         self._threads.pop(number, None)
@@ -109,19 +106,12 @@ class ParamIndex:
 
     def bits(self, tensors: Iterable[Tensor]) -> int:
         """Return the bits of some parameters; they are watched from now on."""
-        params = 0
-        for tensor in tensors:
-            params |= self.bit(tensor)
-        return params
+        return united(map(self.bit, tensors))
 
     def known_bits(self, tensors: Iterable[Tensor]) -> int:
         """Return the bits of those parameters that are watched."""
-        params = 0
-        for tensor in tensors:
-            number = self._numbers.get(id(tensor))
-            if number is not None and self._params[number]() is tensor:
-                params |= 1 << number
-        return params
+        known = ((self._numbers.get(id(one)), one) for one in tensors)
+        return united(1 << number for number, one in known if number is not None and self._params[number]() is one)
 
     def all(self) -> int:
         """Return all parameters that are alive."""
@@ -179,19 +169,13 @@ class ParamIndex:
 
     def frozen(self, params: int) -> int:
         """Return those that require no gradient."""
-        found = 0
-        for number in bit_positions(params):
-            param = self._params[number]()
-            if param is not None and not param.requires_grad:
-                found |= 1 << number
-        return found
+        numbers = bit_positions(params)
+        return united(1 << n for n in numbers if (param := self._params[n]()) is not None and not param.requires_grad)
 
     def owning_grads(self, grads: Iterable[Tensor]) -> int:
         """Return the parameters whose ``.grad`` is one of these tensors."""
         wanted = {id(grad) for grad in grads}
-        return sum(
-            1 << n for n in range(len(self._params)) if (grad := self._grad(n)) is not None and id(grad) in wanted
-        )
+        return sum(1 << n for n in range(len(self._params)) if id(self._grad(n)) in wanted)
 
     def weights_changed(self) -> int:
         """Return the params whose weights have changed since this was asked last, for loops without an optimizer.
@@ -212,12 +196,8 @@ class ParamIndex:
 
     def weights_ever_written(self, params: int) -> int:
         """Return the parameters whose weights were written to since they were first seen."""
-        found = 0
-        for number in bit_positions(params):
-            param = self._params[number]()
-            if param is not None and _version(param) != self.versions[number]:
-                found |= 1 << number
-        return found
+        alive = [(number, param) for number in bit_positions(params) if (param := self._params[number]()) is not None]
+        return united(1 << number for number, param in alive if _version(param) != self.versions[number])
 
     def norms(self, params: int) -> Tensor | None:
         """Return the norms of the gradients on some params, left on their device; zeros give exactly 0, and only they.
@@ -225,9 +205,7 @@ class ParamIndex:
         None for what has no values to look at, as on the device "meta", or is not known to have them.
         """
         grads = self.grads(params)
-        if not grads or len(grads) < params.bit_count():
-            return None
-        if any(type(grad) is not Tensor or grad.device.type == "meta" for grad in grads):
+        if not grads or len(grads) < params.bit_count() or any(type(one) is not Tensor or one.is_meta for one in grads):
             return None
         with torch.no_grad(), _torch.disable_current_modes():  # the learner's own modes are not to see this
             plain = [grad.detach() if grad.layout is torch.strided else grad.detach().to_dense() for grad in grads]
@@ -257,40 +235,20 @@ def _state(param: Tensor) -> tuple[int, int, int]:
     grad = param.grad if param.is_leaf else None
     if grad is None:
         return _NONE
-    return id(grad), grad._version, _address(grad)
-
-
-def _address(grad: Tensor) -> int:
-    """Return where a plain tensor's values are; others (sparse, fake) have no one place."""
-    return grad.data_ptr() if type(grad) is Tensor and grad.layout is _STRIDED else 0
+    plain = type(grad) is Tensor and grad.layout is _STRIDED  # others (sparse, fake) have no one place
+    return id(grad), grad._version, grad.data_ptr() if plain else 0
 
 
 def fetch_norms(events: list[Any]) -> None:
     """Put plain numbers in the place of the norms and losses in events; one transfer a device and a type."""
-    waiting: defaultdict[Any, list[tuple[Any, Tensor]]] = defaultdict(list)
-    losses: defaultdict[Any, list[Backward]] = defaultdict(list)
+    waiting: defaultdict[Any, list[tuple[Any, str, Tensor]]] = defaultdict(list)
     for event in events:
-        kind = type(event)
-        norms: Tensor | None = None
-        if kind is Backward:
-            norms = event.values[1] if event.values else None
-            if isinstance(event.loss, Tensor):
-                losses[event.loss.device, event.loss.dtype].append(event)
-        elif kind is Added or kind is GradEdited or kind is Step:
-            norms = event.norms
-        if norms is not None:
-            waiting[norms.device, norms.dtype].append((event, norms))
-    for backwards in losses.values():
-        with torch.no_grad(), _torch.disable_current_modes():
-            numbers = torch.stack([one.loss for one in backwards]).tolist()
-        for backward, number in zip(backwards, numbers, strict=True):
-            backward.loss = number
+        for name in ("norms", "loss"):
+            if isinstance(value := getattr(event, name, None), Tensor):
+                waiting[value.device, value.dtype].append((event, name, value))
     for group in waiting.values():
         with torch.no_grad(), _torch.disable_current_modes():  # the learner's own modes are not to see this
-            values = torch.cat([norms for _, norms in group]).tolist()
-        for event, norms in group:
-            own, values = values[: len(norms)], values[len(norms) :]
-            if type(event) is Backward:
-                event.values = event.values[0], own
-            else:
-                event.norms = own
+            numbers = iter(torch.cat([value.reshape(-1) for _, _, value in group]).tolist())
+        for event, name, value in group:
+            own = list(islice(numbers, value.numel()))
+            setattr(event, name, own if name == "norms" else own[0])

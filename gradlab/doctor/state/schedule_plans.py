@@ -6,18 +6,17 @@ import ast
 import inspect
 import math
 import re
-import weakref
 from types import FrameType
 from typing import Any
 
 from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
 
-from ..events import SchedulePlan, Site
+from ..events import SchedulePlan
 from ..frames import call_chain, call_lines
 from ..source.frame_values import FrameValues
 from ..source.loop_nesting import loops_around
 
-_MOST = 256
 _LENGTHS = ("total_steps", "T_max", "total_iters", "step_size")
 _NAMED_AS_LENGTH = re.compile(r"total|max|training|num_(steps|iter|updates)|t_max", re.IGNORECASE)
 
@@ -26,25 +25,21 @@ class SchedulePlans:
     """The plans of the schedulers that were seen."""
 
     def __init__(self) -> None:
-        self._made: dict[int, tuple[weakref.ref[Any], tuple[Site, ...]]] = {}
-        self._plans: dict[int, tuple[weakref.ref[Any], SchedulePlan]] = {}
+        self._made: WeakIdKeyDictionary = WeakIdKeyDictionary()  # scheduler -> the lines that made it
+        self._plans: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
     def made(self, scheduler: Any, frame: FrameType | None) -> None:
         """Note where a scheduler is made; the frame is that of its first caller."""
-        if len(self._made) >= _MOST:
-            self._made.clear()
-        self._made[id(scheduler)] = weakref.ref(scheduler), call_lines(frame)
+        self._made[scheduler] = call_lines(frame)
 
     def of(self, scheduler: Any, frame: FrameType | None) -> SchedulePlan:
         """Return the plan of a scheduler that has stepped; the frame is that of its first caller."""
-        reference, plan = self._plans.get(id(scheduler), (None, None))
-        if plan is None or reference is None or reference() is not scheduler:
-            if len(self._plans) >= _MOST:
-                self._plans.clear()
+        plan: SchedulePlan | None = self._plans.get(scheduler)
+        if plan is None:
             last = getattr(scheduler, "_schedulers", [scheduler])[-1]
             plan = SchedulePlan(type(scheduler).__name__, planned_length(scheduler), hasattr(last, "T_max"))
             plan.nested, plan.epochs = self._loops(scheduler, call_chain(frame))
-            self._plans[id(scheduler)] = weakref.ref(scheduler), plan
+            self._plans[scheduler] = plan
         return plan
 
     def _loops(self, scheduler: Any, frames: list[FrameType]) -> tuple[bool, int]:
@@ -52,8 +47,8 @@ class SchedulePlans:
 
         One that is made of others takes no step of its own when it is made; they have.
         """
-        made = [self._made.get(id(one)) for one in (scheduler, *getattr(scheduler, "_schedulers", ()))]
-        around = loops_around(next((one[1] for one in made if one is not None), ()))
+        made = [self._made.get(one) for one in (scheduler, *getattr(scheduler, "_schedulers", ()))]
+        around = loops_around(next((lines for lines in made if lines is not None), ()))
         lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in frames)
         loops = [loop for loop in loops_around(lines) if loop not in around]
         limits = loops[1].limits if len(loops) >= 2 else ()

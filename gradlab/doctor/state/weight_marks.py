@@ -35,10 +35,8 @@ class WeightMarks:
                 self.looks = _LOOKS  # for what a new optimizer brings
                 self._look(-1)
             numbers = bit_positions(params)
-            last = max(1, len(numbers) - 1)
-            for number in (
-                {numbers[last * step // (_PARAMS - 1)] for step in range(_PARAMS)} if numbers[1:] else numbers
-            ):
+            last = len(numbers) - 1
+            for number in {numbers[last * step // (_PARAMS - 1)] for step in range(_PARAMS) if numbers}:
                 self._marks[number] = (0, "")
                 self.sampled |= 1 << number
         if self.looks:
@@ -70,15 +68,13 @@ class WeightMarks:
         param = self._index.param(number)
         if param is None or param.is_inference():
             return (0, "")
-        return param._version, _head(param)
+        plain = type(param) in (Tensor, nn.Parameter) and param.is_cpu  # a write through ``.data`` raises no version
+        return param._version, str(first_values(param, _ELEMENTS).tolist()) if plain else ""
 
 
-def _head(param: Tensor) -> str:
-    """Return a few values: a write through ``.data`` raises no version."""
-    if type(param) not in (Tensor, nn.Parameter) or param.device.type != "cpu" or not param.numel():
-        return ""
+def first_values(param: Tensor, most: int) -> Tensor:
+    """Return a view of the first values, in one row where the rows do not follow one another."""
     row = param.detach()
-    if not row.is_contiguous():
-        while row.dim() > 1:
-            row = row[0]
-    return str(row.view(-1)[:_ELEMENTS].tolist())
+    while row.dim() > 1 and not row.is_contiguous():
+        row = row[0]
+    return row.view(-1)[:most]
