@@ -73,8 +73,7 @@ class FindingFilter:
 
     def fails(self, findings: Sequence[Finding]) -> bool:
         """Is one of the findings grave enough?"""
-        grave = SEVERITIES[: SEVERITIES.index(self.fail_on) + 1]
-        return any(finding.severity in grave for finding in findings)
+        return any(SEVERITIES.index(one.severity) <= SEVERITIES.index(self.fail_on) for one in findings)
 
 
 def _ignored_by_comment(finding: Finding) -> bool:
@@ -207,9 +206,8 @@ def _github(report: Report, version: str) -> str:
 
 def _annotation(finding: Finding) -> str:
     place = f"file={_property(Path(finding.file).as_posix())},line={finding.line}," if finding.line else ""
-    edit = ""
-    if (cause := finding.cause) is not None:
-        edit = f"\n{f'Insert {cause.insert}' if cause.insert else 'Edit'}: {cause.file}:{cause.line}"
+    cause = finding.cause
+    edit = f"\n{f'Insert {cause.insert}' if cause.insert else 'Edit'}: {cause.file}:{cause.line}" if cause else ""
     words = f"{finding.message}\nSeen: {finding.evidence}{edit}\nFix: {finding.fix}\nLesson: {finding.lesson}"
     return f"::{_GITHUB[finding.severity]} {place}title={_property(finding.code)}::{_escaped(words)}"
 

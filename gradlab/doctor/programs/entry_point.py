@@ -22,7 +22,7 @@ class EntryPoint:
     """Whether it prints the traceback of an error itself."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path.absolute()
+        self._given, self.path = path, path.absolute()
 
     def run(self, arguments: Sequence[str]) -> None:
         """Run it; raises what it raises."""
@@ -79,13 +79,9 @@ class _Main(EntryPoint):
 
 
 class _Script(_Main):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._given = str(path)
-
     def run(self, arguments: Sequence[str]) -> None:
         code = compile(self.path.read_bytes(), str(self.path), "exec")
-        self._run(code, [self._given, *arguments], os.fspath(self.path.resolve().parent))
+        self._run(code, [str(self._given), *arguments], os.fspath(self.path.resolve().parent))
 
 
 class _Module(_Main):

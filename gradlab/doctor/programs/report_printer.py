@@ -38,21 +38,15 @@ class ReportPrinter:
 
         What Python prints goes to standard error, and so does what C code and child processes write to file 1.
         """
-        if not self._alone:
+        with contextlib.ExitStack() as at_end:
+            if self._alone:
+                at_end.enter_context(contextlib.redirect_stdout(sys.stderr))
+                with contextlib.suppress(OSError, ValueError):  # no such files, as in a notebook
+                    self._stdout, there = os.dup(1), os.dup2(sys.stderr.fileno(), 1)
+                    at_end.callback(setattr, self, "_stdout", None)
+                    at_end.callback(os.close, self._stdout)
+                    at_end.callback(os.dup2, self._stdout, there)
             yield
-            return
-        with contextlib.redirect_stdout(sys.stderr):
-            try:
-                self._stdout, there = os.dup(1), os.dup2(sys.stderr.fileno(), 1)
-            except (OSError, ValueError):  # no such files, as in a notebook
-                yield
-                return
-            try:
-                yield
-            finally:
-                os.dup2(self._stdout, there)
-                os.close(self._stdout)
-                self._stdout = None
 
     def write(self, report: Report, note: str = "") -> bool:
         """Write the report, and return whether there are findings that count.
