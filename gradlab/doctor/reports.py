@@ -57,7 +57,10 @@ class FindingFilter:
 
         Returns how many entries of the baseline were not found any more. ``name_of(file)`` returns what to call a file.
         """
-        asked = [finding for finding in report.findings if self._asks_for(finding.code)]
+        from .rules import asked_codes
+
+        wanted = self.select or set(report.codes) - asked_codes()
+        asked = [one for one in report.findings if one.code in wanted and one.code not in self.ignore]
         report.findings = [finding for finding in asked if not _ignored_by_comment(finding)]
         report.ignored, gone = len(asked) - len(report.findings), 0
         if self._known is not None:
@@ -65,11 +68,6 @@ class FindingFilter:
             report.findings, gone = self._known.unknown(report.findings, name_of)
             report.known = there - len(report.findings)
         return gone
-
-    def _asks_for(self, code: str) -> bool:
-        from .rules import asked_codes
-
-        return code not in self.ignore and (code in self.select if self.select else code not in asked_codes())
 
     def fails(self, findings: Sequence[Finding]) -> bool:
         """Is one of the findings grave enough?"""
@@ -130,8 +128,7 @@ _GITHUB = {"error": "error", "warning": "warning", "hint": "notice"}
 
 def _sarif(report: Report, version: str) -> str:
     kinds = {finding.code: finding for finding in report.findings}
-    rules = [_kind(finding) for finding in kinds.values()]
-    driver: dict[str, Any] = {"name": "gradlab doctor", "version": version, "rules": rules}
+    driver: dict[str, Any] = {"name": "gradlab doctor", "version": version, "rules": [*map(_kind, kinds.values())]}
     if address := project_address():
         driver["informationUri"] = address
     run = {
@@ -163,8 +160,7 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
         region = {"startLine": cause.line}
         if cause.end_column:
             region |= {"startColumn": cause.column + 1, "endColumn": cause.end_column + 1}
-        related = {"physicalLocation": _place(cause.file, region), "message": {"text": cause.what}}
-        result["relatedLocations"] = [related]
+        result["relatedLocations"] = [{"physicalLocation": _place(cause.file, region), "message": {"text": cause.what}}]
         if finding.fix_is_line and (change := _replacement(cause, finding.fix)):
             changes = [_place(cause.file) | {"replacements": [change]}]
             result["fixes"] = [{"description": {"text": f"{cause.what}: {finding.fix}"}, "artifactChanges": changes}]
@@ -172,7 +168,9 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
 
 
 def _place(file: str, region: dict[str, int] | None = None) -> dict[str, Any]:
-    return {"artifactLocation": {"uri": _uri(file)}} | ({"region": region} if region else {})
+    path = Path(file)  # inside the folder where the tool ran it is relative already
+    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    return {"artifactLocation": {"uri": uri}} | ({"region": region} if region else {})
 
 
 def _replacement(cause: Cause, line: str) -> dict[str, Any] | None:
@@ -189,12 +187,6 @@ def _replacement(cause: Cause, line: str) -> dict[str, Any] | None:
     }[cause.insert]
     region = {"startLine": number, "startColumn": start, "endColumn": end}  # counted from 1
     return {"deletedRegion": region, "insertedContent": {"text": text}}
-
-
-def _uri(file: str) -> str:
-    """Return a path as SARIF wants it; inside the folder where the tool ran it is relative already."""
-    path = Path(file)
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
 
 
 def _github(report: Report, version: str) -> str:

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Collection
 from contextlib import ExitStack, suppress
 from multiprocessing.process import BaseProcess
-from types import TracebackType
 from typing import Any
 from weakref import WeakSet
 
@@ -116,9 +115,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self._stops.callback(runner.listener.stop)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Stop watching and write the report."""
         self._end(error, early=False)
         if error is not None:
@@ -268,8 +265,7 @@ class RankGradients:
         shared = {id(param) for wrapper in self._wrapped for param in wrapper.module.parameters()}
         params = [param for group in optimizer.param_groups for param in group["params"] if id(param) in shared]
         grads = [param.grad.detach() for param in params if param.grad is not None and not param.grad.is_sparse]
-        if not grads:
-            return
         with _torch.outside_dispatch_modes():
             norms = [torch.linalg.vector_norm(grad, dtype=torch.float64).cpu() for grad in grads]
-            self.norms[str(self._steps)] = float(torch.linalg.vector_norm(torch.stack(norms)))
+            if norms:
+                self.norms[str(self._steps)] = float(torch.linalg.vector_norm(torch.stack(norms)))

@@ -134,17 +134,13 @@ class _Notebook(EntryPoint):
         return f"{self.path}, cell {cell[1]}" if cell else file
 
     def run(self, arguments: Sequence[str]) -> None:
+        from IPython.core.interactiveshell import InteractiveShell
+
+        class Shell(InteractiveShell):
+            def enable_gui(self, gui: str | None = None) -> None:
+                """Do nothing: there is no event loop here, and %matplotlib asks for one."""
+
         sys.argv[:], sys.path[0] = [str(self.path), *arguments], os.fspath(self.path.resolve().parent)
-        shell = _shell()
+        shell: Any = Shell(colors="nocolor")
         for shell.execution_count, source in enumerate(self._source, start=1):
             shell.run_cell(source, store_history=True).raise_error()
-
-
-def _shell() -> Any:
-    from IPython.core.interactiveshell import InteractiveShell
-
-    class Shell(InteractiveShell):
-        def enable_gui(self, gui: str | None = None) -> None:
-            """Do nothing: there is no event loop here, and %matplotlib asks for one."""
-
-    return Shell(colors="nocolor")

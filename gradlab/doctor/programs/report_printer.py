@@ -117,6 +117,5 @@ def write_stdout(text: str = "") -> bool:
 
 
 def _to_nowhere(file: int) -> None:
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, file)
-    os.close(nowhere)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), file)

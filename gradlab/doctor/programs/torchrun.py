@@ -16,7 +16,6 @@ from .entry_point import NotRunnableError
 
 LAUNCHER = "torch.distributed.run"
 """The module that torchrun is."""
-_POLL = 0.05  # seconds
 _FOR_OTHERS, _AT_THE_END = 60.0, 5.0  # seconds that rank 0 waits, when it has ended, for the reports of the others
 
 
@@ -75,7 +74,7 @@ class LocalRanks:
         """Wait until all others have reported, not for long if they are to be ended from outside."""
         end = time.monotonic() + (_FOR_OTHERS if patient else _AT_THE_END)
         while len([*self.folder.glob("rank-*.json")]) < self.number - 1 and time.monotonic() < end:
-            time.sleep(_POLL)
+            time.sleep(0.05)
 
 
 def local_ranks() -> LocalRanks | None:
