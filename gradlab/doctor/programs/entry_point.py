@@ -108,10 +108,6 @@ class _Module(_Main):
         self._run(self._code, [str(self.path), *arguments], os.getcwd(), **names)
 
 
-_CELL = re.compile(r"<ipython-input-(\d+)-")
-"""What IPython calls the file of a cell: its number is the execution count."""
-
-
 class _Notebook(EntryPoint):
     """Runs the cells in IPython, which knows their magics; an error ends the run, as *Run all* does."""
 
@@ -130,7 +126,7 @@ class _Notebook(EntryPoint):
 
     def name_of(self, file: str) -> str:
         """Return "lesson.ipynb, cell 3" for the file of its third code cell."""
-        cell = _CELL.match(file)
+        cell = re.match(r"<ipython-input-(\d+)-", file)  # so IPython calls it; the number is the execution count
         return f"{self.path}, cell {cell[1]}" if cell else file
 
     def run(self, arguments: Sequence[str]) -> None:

@@ -73,11 +73,10 @@ class ReportPrinter:
         if shown.judged:
             try:
                 baseline.write(shown.findings, self.name_of)
-            except OSError as error:
-                print(f"gradlab doctor: --write-baseline {baseline.path}: {error.strerror}", file=sys.stderr)
-            else:
                 shown.watched += f" {number_of(len(shown.findings), 'finding')} written to {baseline.path.name}."
                 return False
+            except OSError as error:
+                print(f"gradlab doctor: --write-baseline {baseline.path}: {error.strerror}", file=sys.stderr)
         shown.watched += f" {baseline.path.name} was not written."
         return True
 
