@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from .. import drawing
 from ..formatting import lesson_words, link_html, number_of, png_img
 
 if TYPE_CHECKING:
-    from ..drawing import Drawing
     from ..scenes import BatchHistory
 
 Site = tuple[str, int]
@@ -222,20 +222,14 @@ def short_path(file: str) -> str:
         return file
 
 
-_MOST_DRAWN = 4  # optimizers
-_WIDE = 720  # CSS pixels
-
-
 class TrainingPicture:
     """Fresh and stale batches over a training, a panel for each optimizer; a notebook shows it."""
 
     def __init__(self, history: Sequence[BatchHistory]) -> None:
         """Draw the first four optimizers."""
-        from ..drawing import draw_batch_history  # matplotlib, at last
-
-        self.drawings: list[Drawing] = [draw_batch_history(one) for one in history[:_MOST_DRAWN]]
+        self.drawings = [drawing.draw_batch_history(one) for one in history[:4]]
         more = len(history) - len(self.drawings)
-        words = [drawing.words for drawing in self.drawings] or ["No optimizer took a step while it was watched."]
+        words = [one.words for one in self.drawings] or ["No optimizer took a step while it was watched."]
         if more > 0:
             words.append(f"{more} more optimizer{' is' if more == 1 else 's are'} not drawn.")
         self.text = " ".join(words)
@@ -243,20 +237,15 @@ class TrainingPicture:
 
     def png(self) -> bytes:
         """Return the picture as a PNG, on white paper."""
-        from ..drawing import to_png
-
-        return to_png(self.drawings, columns=1)
+        return drawing.to_png(self.drawings, columns=1)
 
     def svg(self) -> str:
         """Return the picture as SVG, on white paper."""
-        from ..drawing import to_svg
-
-        return to_svg(self.drawings, columns=1)
+        return drawing.to_svg(self.drawings, columns=1)
 
     def __repr__(self) -> str:
         return self.text
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        if not self.drawings:
-            return {"text/plain": self.text}
-        return {"text/plain": self.text, "text/html": png_img(self.png(), self.text, _WIDE)}
+        picture = {"text/html": png_img(self.png(), self.text, width=720)} if self.drawings else {}
+        return {"text/plain": self.text, **picture}

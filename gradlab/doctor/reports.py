@@ -57,7 +57,10 @@ class FindingFilter:
 
         Returns how many entries of the baseline were not found any more. ``name_of(file)`` returns what to call a file.
         """
-        asked = [finding for finding in report.findings if self._asks_for(finding.code)]
+        from .rules import asked_codes
+
+        wanted = self.select or set(report.codes) - asked_codes()
+        asked = [one for one in report.findings if one.code in wanted and one.code not in self.ignore]
         report.findings = [finding for finding in asked if not _ignored_by_comment(finding)]
         report.ignored, gone = len(asked) - len(report.findings), 0
         if self._known is not None:
@@ -66,15 +69,9 @@ class FindingFilter:
             report.known = there - len(report.findings)
         return gone
 
-    def _asks_for(self, code: str) -> bool:
-        from .rules import asked_codes
-
-        return code not in self.ignore and (code in self.select if self.select else code not in asked_codes())
-
     def fails(self, findings: Sequence[Finding]) -> bool:
         """Is one of the findings grave enough?"""
-        grave = SEVERITIES[: SEVERITIES.index(self.fail_on) + 1]
-        return any(finding.severity in grave for finding in findings)
+        return any(SEVERITIES.index(one.severity) <= SEVERITIES.index(self.fail_on) for one in findings)
 
 
 def _ignored_by_comment(finding: Finding) -> bool:
@@ -131,8 +128,7 @@ _GITHUB = {"error": "error", "warning": "warning", "hint": "notice"}
 
 def _sarif(report: Report, version: str) -> str:
     kinds = {finding.code: finding for finding in report.findings}
-    rules = [_kind(finding) for finding in kinds.values()]
-    driver: dict[str, Any] = {"name": "gradlab doctor", "version": version, "rules": rules}
+    driver: dict[str, Any] = {"name": "gradlab doctor", "version": version, "rules": [*map(_kind, kinds.values())]}
     if address := project_address():
         driver["informationUri"] = address
     run = {
@@ -164,8 +160,7 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
         region = {"startLine": cause.line}
         if cause.end_column:
             region |= {"startColumn": cause.column + 1, "endColumn": cause.end_column + 1}
-        related = {"physicalLocation": _place(cause.file, region), "message": {"text": cause.what}}
-        result["relatedLocations"] = [related]
+        result["relatedLocations"] = [{"physicalLocation": _place(cause.file, region), "message": {"text": cause.what}}]
         if finding.fix_is_line and (change := _replacement(cause, finding.fix)):
             changes = [_place(cause.file) | {"replacements": [change]}]
             result["fixes"] = [{"description": {"text": f"{cause.what}: {finding.fix}"}, "artifactChanges": changes}]
@@ -173,7 +168,9 @@ def _result(finding: Finding, rule: int) -> dict[str, Any]:
 
 
 def _place(file: str, region: dict[str, int] | None = None) -> dict[str, Any]:
-    return {"artifactLocation": {"uri": _uri(file)}} | ({"region": region} if region else {})
+    path = Path(file)  # inside the folder where the tool ran it is relative already
+    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    return {"artifactLocation": {"uri": uri}} | ({"region": region} if region else {})
 
 
 def _replacement(cause: Cause, line: str) -> dict[str, Any] | None:
@@ -192,12 +189,6 @@ def _replacement(cause: Cause, line: str) -> dict[str, Any] | None:
     return {"deletedRegion": region, "insertedContent": {"text": text}}
 
 
-def _uri(file: str) -> str:
-    """Return a path as SARIF wants it; inside the folder where the tool ran it is relative already."""
-    path = Path(file)
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
-
-
 def _github(report: Report, version: str) -> str:
     lines = [_annotation(finding) for finding in report.findings]
     if not lines or not report.judged or report.ignored or report.known:
@@ -207,9 +198,8 @@ def _github(report: Report, version: str) -> str:
 
 def _annotation(finding: Finding) -> str:
     place = f"file={_property(Path(finding.file).as_posix())},line={finding.line}," if finding.line else ""
-    edit = ""
-    if (cause := finding.cause) is not None:
-        edit = f"\n{f'Insert {cause.insert}' if cause.insert else 'Edit'}: {cause.file}:{cause.line}"
+    cause = finding.cause
+    edit = f"\n{f'Insert {cause.insert}' if cause.insert else 'Edit'}: {cause.file}:{cause.line}" if cause else ""
     words = f"{finding.message}\nSeen: {finding.evidence}{edit}\nFix: {finding.fix}\nLesson: {finding.lesson}"
     return f"::{_GITHUB[finding.severity]} {place}title={_property(finding.code)}::{_escaped(words)}"
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Collection
-from types import TracebackType
+from collections.abc import Callable, Collection
+from contextlib import ExitStack, suppress
+from multiprocessing.process import BaseProcess
 from typing import Any
 from weakref import WeakSet
 
@@ -20,10 +21,9 @@ from .events import MANUAL_UPDATE
 from .finding import Report
 from .frames import strip_doctor_frames
 from .listeners.child_processes import ChildProcesses
-from .listeners.event_log import EventLog
 from .listeners.monkeypatch import Below, Listener, MonkeyPatches
 from .listeners.threads import OtherThreads
-from .rules import check_code
+from .rules import RuleContext, check_code
 from .rules.known_errors import KnownErrors
 from .rules.runner import RuleRunner
 
@@ -68,10 +68,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self._updates, self._seconds, self._also = updates, seconds, also
         self._listeners: list[Listener] = []
         self._runner: RuleRunner | None = None
-        self._children = ChildProcesses()
-        self._process = 0
-        self._clock: threading.Timer | None = None
-        self._ranks: RankGradients | None = None
+        self._follow: Callable[[BaseProcess], Callable[[], None]] | None = None
+        self._stops = ExitStack()
         self.rank_norms: dict[str, float] = {}
         """Norms of the gradients that DistributedDataParallel makes alike: number of an update -> norm."""
         self.trained = False
@@ -101,24 +99,27 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         log.passes.on_enough = self._end_early
         if self._updates is not None:
             log.passes.most_updates = self._updates
-        self._clock = _start_clock(self._seconds, log)
-        self._children = self._listen_to_children()
+        if self._seconds is not None:
+            clock = threading.Timer(self._seconds, setattr, [log.passes, "most_updates", -1])
+            clock.daemon = True
+            clock.start()
+            self._stops.callback(clock.cancel)
+        self._children = ChildProcesses(self._follow)
         self._children.start()
-        self._ranks = RankGradients()
-        self._ranks.start()
+        self._stops.callback(self._children.stop)
+        ranks = RankGradients()
+        ranks.start()
+        self._stops.callback(ranks.stop)
+        self.rank_norms = ranks.norms
         runner.listener.start()
+        self._stops.callback(runner.listener.stop)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Stop watching and write the report."""
         self._end(error, early=False)
         if error is not None:
             _strip_all(error)
-
-    def _listen_to_children(self) -> ChildProcesses:
-        return ChildProcesses()
 
     def _end_early(self) -> None:
         """Stop watching inside the block."""
@@ -127,15 +128,9 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
     def _end(self, error: BaseException | None, *, early: bool) -> None:
         runner, self._runner = self._runner, None
         self._given, self._listeners = (), []  # a report keeps no model alive
-        if runner is None or self._ranks is None:
+        if runner is None:
             return
-        if self._clock is not None:
-            self._clock.cancel()
-        runner.listener.stop()
-        self._children.stop()
-        self._ranks.stop()
-        self.rank_norms = self._ranks.norms
-        self._clock = self._ranks = None
+        self._stops.close()
         if os.getpid() == self._process:  # a forked worker says nothing: its parent reports
             self._conclude(runner, error, early=early)
 
@@ -162,28 +157,15 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
 
     def _summarize(self, runner: RuleRunner) -> None:
         log = runner.context.log
-        beside = log.thread.others.beside if log.thread.others is not None else {}
-        followed = log.thread.others.followed if log.thread.others is not None else ""
+        assert log.thread.others is not None  # since the watch began
+        beside, followed = [*log.thread.others.beside.values()], log.thread.others.followed
         self.findings = [] if beside and followed else runner.findings(self._also)
         self.history = runner.history.read(runner.context.name)
         self.trained = bool(log.passes.count or log.steps or log.passes.grad_calls)
         self.judged = self.trained and not beside
-        self.watched = _summary(runner, followed, [*beside.values()])
-        if not self.judged and not beside:
+        self.watched = _summary(runner.context, followed, beside)
+        if not self.trained and not beside:
             self.watched += _hint_at_children(self._children)
-
-
-def _start_clock(seconds: float | None, log: EventLog) -> threading.Timer | None:
-    if seconds is None:
-        return None
-
-    def end() -> None:
-        log.passes.most_updates = -1
-
-    clock = threading.Timer(seconds, end)
-    clock.daemon = True
-    clock.start()
-    return clock
 
 
 def _strip_all(error: BaseException) -> None:
@@ -198,9 +180,8 @@ def _strip_all(error: BaseException) -> None:
             waiting += [one.__cause__, one.__context__]
 
 
-def _summary(runner: RuleRunner, followed: str, beside: list[str]) -> str:
-    state, context = runner.context.state, runner.context
-    log = context.log
+def _summary(context: RuleContext, followed: str, beside: list[str]) -> str:
+    state, log = context.state, context.log
     if beside and followed:
         return (
             f"{1 + len(beside)} threads trained ({', '.join([followed, *beside][:_MOST_NAMED])}), and the"
@@ -232,17 +213,16 @@ def _summary(runner: RuleRunner, followed: str, beside: list[str]) -> str:
 def _hint_at_children(children: ChildProcesses) -> str:
     """Return where the training may have been, as a sentence that says what to run instead; "" if nothing is known."""
     if children.commands:
-        command = children.commands[0]
-        return f" It was started as another program, which the doctor can watch by itself:  {command}"
-    if children.names:
-        names = ", ".join(children.names[:_MOST_NAMED])
-        if children.follows:
-            return f" Nor did the doctor see any training in the processes that it has started ({names})."
-        return (
-            f" The training may have been in other processes ({names}). Use watch() inside the function that they"
-            " run, or run the whole script with gradlab doctor, which follows processes of multiprocessing."
-        )
-    return ""
+        return f" It was started as another program, which the doctor can watch by itself:  {children.commands[0]}"
+    if not children.names:
+        return ""
+    names = ", ".join(children.names[:_MOST_NAMED])
+    if children.follows:
+        return f" Nor did the doctor see any training in the processes that it has started ({names})."
+    return (
+        f" The training may have been in other processes ({names}). Use watch() inside the function that they"
+        " run, or run the whole script with gradlab doctor, which follows processes of multiprocessing."
+    )
 
 
 class RankGradients:
@@ -265,7 +245,6 @@ class RankGradients:
         self._patches.undo()
         if self._handle is not None:
             self._handle.remove()
-            self._handle = None
 
     def _init(self, below: Below) -> Any:
         def init(wrapper: DistributedDataParallel, *args: Any, **kwargs: Any) -> None:
@@ -278,18 +257,15 @@ class RankGradients:
 
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         self._steps += 1
-        if self._steps & (self._steps - 1) == 0:
-            try:
+        if self._steps.bit_count() == 1:  # a power of two
+            with suppress(Exception):  # no failure of ours may reach the learner's loop
                 self._measure(optimizer)
-            except Exception:  # no failure of ours may reach the learner's loop
-                self._steps = -1 << 62
 
     def _measure(self, optimizer: Optimizer) -> None:
         shared = {id(param) for wrapper in self._wrapped for param in wrapper.module.parameters()}
         params = [param for group in optimizer.param_groups for param in group["params"] if id(param) in shared]
         grads = [param.grad.detach() for param in params if param.grad is not None and not param.grad.is_sparse]
-        if not grads:
-            return
         with _torch.outside_dispatch_modes():
             norms = [torch.linalg.vector_norm(grad, dtype=torch.float64).cpu() for grad in grads]
-            self.norms[str(self._steps)] = float(torch.linalg.vector_norm(torch.stack(norms)))
+            if norms:
+                self.norms[str(self._steps)] = float(torch.linalg.vector_norm(torch.stack(norms)))

@@ -89,7 +89,7 @@ def _end(report: watch, error: BaseException | None, prints: bool) -> None:
     """Write the report, and print it if this is the process that prints."""
     from ..reports import FindingFilter
 
-    report.__exit__(None if error is None else type(error), error, None)
+    report.__exit__(None, error, None)
     FindingFilter().apply(report)
     if prints:
         print(report.text)

@@ -178,8 +178,7 @@ class FollowedProcesses:
 
         If the program was ended from outside, the others that were not are ended, too.
         """
-        running = set(multiprocessing.active_children()) if self._started else set()
-        waiting = [process for process in self._started if process in running]
+        waiting = [process for process in multiprocessing.active_children() if process in self._started]
         if not patient:
             end = time.monotonic() + _GRACE
             for process in waiting:

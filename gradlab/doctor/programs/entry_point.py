@@ -22,7 +22,7 @@ class EntryPoint:
     """Whether it prints the traceback of an error itself."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path.absolute()
+        self._given, self.path = path, path.absolute()
 
     def run(self, arguments: Sequence[str]) -> None:
         """Run it; raises what it raises."""
@@ -79,13 +79,9 @@ class _Main(EntryPoint):
 
 
 class _Script(_Main):
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        self._given = str(path)
-
     def run(self, arguments: Sequence[str]) -> None:
         code = compile(self.path.read_bytes(), str(self.path), "exec")
-        self._run(code, [self._given, *arguments], os.fspath(self.path.resolve().parent))
+        self._run(code, [str(self._given), *arguments], os.fspath(self.path.resolve().parent))
 
 
 class _Module(_Main):
@@ -112,10 +108,6 @@ class _Module(_Main):
         self._run(self._code, [str(self.path), *arguments], os.getcwd(), **names)
 
 
-_CELL = re.compile(r"<ipython-input-(\d+)-")
-"""What IPython calls the file of a cell: its number is the execution count."""
-
-
 class _Notebook(EntryPoint):
     """Runs the cells in IPython, which knows their magics; an error ends the run, as *Run all* does."""
 
@@ -134,21 +126,17 @@ class _Notebook(EntryPoint):
 
     def name_of(self, file: str) -> str:
         """Return "lesson.ipynb, cell 3" for the file of its third code cell."""
-        cell = _CELL.match(file)
+        cell = re.match(r"<ipython-input-(\d+)-", file)  # so IPython calls it; the number is the execution count
         return f"{self.path}, cell {cell[1]}" if cell else file
 
     def run(self, arguments: Sequence[str]) -> None:
+        from IPython.core.interactiveshell import InteractiveShell
+
+        class Shell(InteractiveShell):
+            def enable_gui(self, gui: str | None = None) -> None:
+                """Do nothing: there is no event loop here, and %matplotlib asks for one."""
+
         sys.argv[:], sys.path[0] = [str(self.path), *arguments], os.fspath(self.path.resolve().parent)
-        shell = _shell()
+        shell: Any = Shell(colors="nocolor")
         for shell.execution_count, source in enumerate(self._source, start=1):
             shell.run_cell(source, store_history=True).raise_error()
-
-
-def _shell() -> Any:
-    from IPython.core.interactiveshell import InteractiveShell
-
-    class Shell(InteractiveShell):
-        def enable_gui(self, gui: str | None = None) -> None:
-            """Do nothing: there is no event loop here, and %matplotlib asks for one."""
-
-    return Shell(colors="nocolor")

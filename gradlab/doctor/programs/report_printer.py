@@ -38,21 +38,15 @@ class ReportPrinter:
 
         What Python prints goes to standard error, and so does what C code and child processes write to file 1.
         """
-        if not self._alone:
+        with contextlib.ExitStack() as at_end:
+            if self._alone:
+                at_end.enter_context(contextlib.redirect_stdout(sys.stderr))
+                with contextlib.suppress(OSError, ValueError):  # no such files, as in a notebook
+                    self._stdout, there = os.dup(1), os.dup2(sys.stderr.fileno(), 1)
+                    at_end.callback(setattr, self, "_stdout", None)
+                    at_end.callback(os.close, self._stdout)
+                    at_end.callback(os.dup2, self._stdout, there)
             yield
-            return
-        with contextlib.redirect_stdout(sys.stderr):
-            try:
-                self._stdout, there = os.dup(1), os.dup2(sys.stderr.fileno(), 1)
-            except (OSError, ValueError):  # no such files, as in a notebook
-                yield
-                return
-            try:
-                yield
-            finally:
-                os.dup2(self._stdout, there)
-                os.close(self._stdout)
-                self._stdout = None
 
     def write(self, report: Report, note: str = "") -> bool:
         """Write the report, and return whether there are findings that count.
@@ -79,11 +73,10 @@ class ReportPrinter:
         if shown.judged:
             try:
                 baseline.write(shown.findings, self.name_of)
-            except OSError as error:
-                print(f"gradlab doctor: --write-baseline {baseline.path}: {error.strerror}", file=sys.stderr)
-            else:
                 shown.watched += f" {number_of(len(shown.findings), 'finding')} written to {baseline.path.name}."
                 return False
+            except OSError as error:
+                print(f"gradlab doctor: --write-baseline {baseline.path}: {error.strerror}", file=sys.stderr)
         shown.watched += f" {baseline.path.name} was not written."
         return True
 
@@ -123,6 +116,5 @@ def write_stdout(text: str = "") -> bool:
 
 
 def _to_nowhere(file: int) -> None:
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, file)
-    os.close(nowhere)
+    with open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), file)

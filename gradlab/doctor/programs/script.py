@@ -9,10 +9,11 @@ import sys
 import tempfile
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from ..finding import Report
-from ..listeners.child_processes import ChildProcesses
 from ..reports import FindingFilter
 from ..rules import asked_codes
 from ..watching import watch
@@ -97,12 +98,9 @@ def _run_for_others(program: EntryPoint, arguments: Sequence[str], limits: Watch
 
 def _run_launcher(command: Sequence[str], limits: WatchLimits, printer: ReportPrinter) -> int:
     """Run torchrun and print what its ranks report."""
-    code: int | None
-    with printer.keeping_stdout(), sigterm_raises():
-        try:
-            code = run_torchrun(command)
-        except (KeyboardInterrupt, TerminatedError):
-            code = None
+    code: int | None = None
+    with printer.keeping_stdout(), sigterm_raises(), suppress(KeyboardInterrupt, TerminatedError):
+        code = run_torchrun(command)
     children, lost = read_reports(limits.folder)
     nothing = Report([], "No process of torchrun got as far as training.", judged=False)
     return _print_last(printer, merge_reports(children, lost) if children else nothing, code)
@@ -179,14 +177,8 @@ class ProgramWatch(watch):
         """``on_enough(report)`` is called when the watch has ended early."""
         super().__init__(updates=limits.updates, seconds=limits.seconds, also=asked_codes())
         self._on_enough = on_enough
-        self.processes = FollowedProcesses(limits, self._leave)
-
-    def _listen_to_children(self) -> ChildProcesses:
-        return ChildProcesses(self.processes.follow)
-
-    def _leave(self) -> None:
-        """End the watch in a process that was forked, without a word."""
-        self.__exit__(None, None, None)
+        self.processes = FollowedProcesses(limits, partial(self.__exit__, None, None, None))
+        self._follow = self.processes.follow
 
     def _end_early(self) -> None:
         super()._end_early()

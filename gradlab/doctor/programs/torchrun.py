@@ -16,7 +16,6 @@ from .entry_point import NotRunnableError
 
 LAUNCHER = "torch.distributed.run"
 """The module that torchrun is."""
-_POLL = 0.05  # seconds
 _FOR_OTHERS, _AT_THE_END = 60.0, 5.0  # seconds that rank 0 waits, when it has ended, for the reports of the others
 
 
@@ -75,20 +74,19 @@ class LocalRanks:
         """Wait until all others have reported, not for long if they are to be ended from outside."""
         end = time.monotonic() + (_FOR_OTHERS if patient else _AT_THE_END)
         while len([*self.folder.glob("rank-*.json")]) < self.number - 1 and time.monotonic() < end:
-            time.sleep(_POLL)
+            time.sleep(0.05)
 
 
 def local_ranks() -> LocalRanks | None:
     """Return which rank this process is of those that torchrun has started; None if it is alone."""
-    environment = os.environ
-    number = int(environment.get("LOCAL_WORLD_SIZE", "1"))
-    if "TORCHELASTIC_RUN_ID" not in environment or number < 2:
+    number = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+    if "TORCHELASTIC_RUN_ID" not in os.environ or number < 2:
         return None
     owner = os.getuid() if hasattr(os, "getuid") else 0
-    run = f"{environment.get('MASTER_PORT', '')}-{environment.get('TORCHELASTIC_RESTART_COUNT', '')}"
+    run = f"{os.environ.get('MASTER_PORT', '')}-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '')}"
     # All ranks have the same parent, the agent of torchrun.
     folder = Path(tempfile.gettempdir()) / f"gradlab-doctor-{owner}-{os.getppid()}-{run}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    if hasattr(os, "getuid") and folder.stat().st_uid != owner:
+    if folder.stat().st_uid != owner:  # Windows says 0 of every file
         raise NotRunnableError(f"{folder} belongs to another user")
-    return LocalRanks(environment.get("RANK", "0"), environment["LOCAL_RANK"] == "0", number, folder)
+    return LocalRanks(os.environ.get("RANK", "0"), os.environ["LOCAL_RANK"] == "0", number, folder)
