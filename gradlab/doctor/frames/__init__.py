@@ -96,9 +96,11 @@ def strip_doctor_frames(trace: TracebackType | None) -> TracebackType | None:
         if not trace.tb_frame.f_code.co_filename.startswith(_HERE):
             kept.append(trace)
         trace = trace.tb_next
+    if not kept:
+        return None
     for one, following in zip(kept, [*kept[1:], None], strict=True):
         one.tb_next = following
-    return kept[0] if kept else None
+    return kept[0]
 
 
 def call_site(depth: int = 2) -> Site:
