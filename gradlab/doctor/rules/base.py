@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
-from functools import reduce
-from operator import or_
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...formatting import batches_text, number_of
@@ -25,6 +23,7 @@ from ..events import (
     Schedule,
     Site,
     bit_positions,
+    united,
 )
 from ..finding import Cause, Code, Edit, Finding
 from ..source.syntax import edited, excerpt
@@ -110,7 +109,7 @@ class RuleContext:
 
     def whole_models(self, params: int) -> int:
         """Return those of some parameters that are all that a model has."""
-        return joined(model.params for model in self.log.models.all() if not model.params & ~params)
+        return united(model.params for model in self.log.models.all() if not model.params & ~params)
 
     def param_names(self, params: int, most: int = 3) -> str:
         """Return the names of some parameters, as "critic[0].weight, critic[0].bias, ..."; else their shapes."""
@@ -216,11 +215,6 @@ class Rule:
         context.seen[key] = context.log.passes.count
         context.findings[key] = Finding(code.name, code.severity, message, seen, *site, fix, code.lesson)
         context.edits[key] = edit
-
-
-def joined(sets: Iterable[int]) -> int:
-    """Return the parameters that are in any of some sets."""
-    return reduce(or_, sets, 0)
 
 
 def how_many(params: int) -> str:

@@ -8,13 +8,13 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from ..events import MANUAL_UPDATE, Backward, Site
+from ..events import MANUAL_UPDATE, Backward, Site, united
 from ..finding import Cause, Code, Edit
 from ..source.calls import without_brackets
 from ..source.grad_lines import mentions_grad, name_at, replaced, statement_at
 from ..source.syntax import function_around, own_nodes
 from ..state.grad_groups import MaybeCleared, ParamGroupState, StepFacts
-from .base import Rule, RuleContext, joined, numbered
+from .base import Rule, RuleContext, numbered
 
 
 def names_of(context: RuleContext, optimizer: int) -> list[str]:
@@ -87,7 +87,7 @@ class MissingZeroGrad(Rule):
 
     def _judge(self, optimizer: int, site: Site, number: int, used: list[Any], fresh: list[Backward]) -> None:
         """Report passes that are used again, from the second time on, unless they may be zeros: then look at them."""
-        params, again = joined(some for some, _ in used), [one for _, one in used]
+        params, again = united(some for some, _ in used), [one for _, one in used]
         if not params & self._real:
             self.context.log.index.wanted_values |= params
             return

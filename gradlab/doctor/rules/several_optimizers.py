@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from typing import Any
 
-from ..events import NO_SITE
+from ..events import NO_SITE, united
 from ..finding import Code
 from ..source.loop_nesting import loops_around
 from ..source.syntax import at
 from ..state.grad_groups import StepFacts
-from .base import Rule, how_many, joined
+from .base import Rule, how_many
 
 _MOST = 512
 _REMADE = 2  # optimizers before this one, to speak of a pattern
@@ -114,7 +114,7 @@ class SharedParams(Rule):
             if at_step > before and params_of[other] & facts.step.params:
                 self._turns[other, number] += 1
         self._at[number] = max(self._at.values(), default=0) + 1
-        self._reached[number] |= joined(backward.added for backward in facts.fresh)
+        self._reached[number] |= united(backward.added for backward in facts.fresh)
 
     def end(self, *, normal: bool) -> None:
         """Tell of those that share parameters and took turns at least twice."""

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from ..events import NO_SITE, Site
+from ..events import NO_SITE, Site, united
 from ..finding import Cause, Code, Edit
 from ..source.calls import call_it, in_scope, loss_above, mentions_call, never_reached, without_brackets, wrong_step
 from ..source.cuts import cut_before
@@ -15,7 +15,7 @@ from ..source.grad_lines import clears_by_hand, updates_by_hand
 from ..source.syntax import at, beside
 from ..source.wiring import frozen_by, remade_below
 from ..state.grad_groups import StepFacts
-from .base import Rule, how_many, joined, numbered
+from .base import Rule, how_many, numbered
 
 _PASSES = 32  # kept to say where: WGAN runs five passes of the critic for each of the generator
 _REGULAR = 5  # times, with as many updates between them: what logs gradients and clears them, say
@@ -72,7 +72,6 @@ class EmptyStep(Rule):
     def step(self, facts: StepFacts) -> None:
         """Look for the reason in what has happened since the last step."""
         step, since = facts.step, facts.since
-        self.count(step.optimizer)
         if facts.edited or step.backward or any(held.used_by != step.optimizer for held in facts.held):
             return
         empty = not facts.held  # else all of it was applied before
@@ -90,7 +89,7 @@ class EmptyStep(Rule):
     def _repeats(self, code: str, facts: StepFacts) -> int:
         """Count; return how often if that is often enough to speak, else 0."""
         times = self.count((code, facts.step.optimizer))
-        return times if times >= 2 and 2 * times >= self.times[facts.step.optimizer] else 0
+        return times if times >= 2 and 2 * times >= facts.number else 0
 
     def _wiped(self, facts: StepFacts) -> None:
         clear, lost = facts.since.clearings[-1].clear, facts.since.clearings[-1].lost
@@ -117,7 +116,7 @@ class EmptyStep(Rule):
         if self.context.state.optimizers[optimizer].own:
             return  # it may need no gradients: an average of weights, a search without them
         if times := self._repeats("without", facts):
-            seen = f"{times} of {self.times[optimizer]} steps of {self.context.name(optimizer)} found no gradient"
+            seen = f"{times} of {facts.number} steps of {self.context.name(optimizer)} found no gradient"
             self.report(self.STEP_WITHOUT_BACKWARD, site, seen, lambda: self._missing(site, scaled=facts.step.scaler))
 
     def _missing(self, step: Site, *, scaled: bool) -> Edit | Cause | None:
@@ -183,7 +182,7 @@ class NeverSteps(Rule):
         state, index = self.context.state, self.context.log.index
         if self._count < 4:
             return
-        stepped = joined(state.params_of[optimizer] for optimizer in state.steps | state.step_calls)
+        stepped = united(state.params_of[optimizer] for optimizer in state.steps | state.step_calls)
         for optimizer, params in state.params_of.items():
             passes = [one for one in self._passes if one.added & params]
             if not params & stepped and len(passes) >= 3 and not index.weights_ever_written(params):

@@ -7,7 +7,7 @@ from collections import defaultdict
 from functools import partial
 from typing import Any
 
-from ..events import MANUAL_UPDATE, NO_SITE, Backward, Forward, Site, Step, bit_positions
+from ..events import MANUAL_UPDATE, NO_SITE, Backward, Forward, Site, Step, bit_positions, united
 from ..finding import Cause, Code, Edit
 from ..source.calls import in_scope
 from ..source.cuts import cut_before
@@ -15,7 +15,7 @@ from ..source.grad_lines import updates_by_hand
 from ..source.syntax import at, beside
 from ..source.wiring import frozen_by, made_from_helper, plain_container, remade_below
 from ..state.grad_groups import StepFacts
-from .base import Rule, how_many, joined
+from .base import Rule, how_many
 from .several_optimizers import SharedParams
 from .stepping import EmptyStep, in_no_module
 
@@ -125,7 +125,7 @@ class MissingParams(Rule):
 
     def _judge(self, missing: int, times: int, step: Step, first: int) -> None:
         models, order = self.context.log.models.all(), self.context.log.models.order
-        registered = joined(model.params for model in models)
+        registered = united(model.params for model in models)
         same = any(model.params & missing and model.params & step.params for model in models)
         stray = missing & ~registered  # such as layers in a plain Python list
         near = [order[n] for n in bit_positions(missing) if n in order]
@@ -171,7 +171,7 @@ class MissingParams(Rule):
     def _stale(self, step: Step, late: Site | None, first: int) -> bool:
         """The optimizer still holds parameters that these have replaced, since pass ``first``: say that instead."""
         models = self.context.log.models.all()
-        registered = joined(model.params for model in models if model.params & step.params)
+        registered = united(model.params for model in models if model.params & step.params)
         gone = step.params & ~registered
         held = [one.backward.number for group in self.context.state.groups(gone) for one in group.held]
         if not registered or not gone or max(held, default=0) >= first:
@@ -197,10 +197,8 @@ class FrozenGroup(Rule):
 
     def step(self, facts: StepFacts) -> None:
         """Note such groups; steps of others are EmptyStep's."""
-        optimizer = facts.step.optimizer
-        self.count(optimizer)
         if facts.step.frozen and facts.step.present:
-            self._frozen[optimizer] |= facts.step.frozen
+            self._frozen[facts.step.optimizer] |= facts.step.frozen
 
     def accumulate(self, added: Any) -> None:
         """What gets a gradient later was meant to wait."""
@@ -210,7 +208,7 @@ class FrozenGroup(Rule):
     def end(self, *, normal: bool) -> None:
         """Report what is frozen to the end."""
         for optimizer, params in self._frozen.items():
-            if params and (steps := self.times[optimizer]) >= _ENOUGH:
+            if params and (steps := self.context.state.steps[optimizer]) >= _ENOUGH:
                 context, site = self.context, self.context.made_at(optimizer, self.context.state.sites[optimizer])
                 seen = f"{steps} steps of {context.name(optimizer)}, and requires_grad=False for {how_many(params)}"
                 edit = frozen_by(context.log.files(), context.all_names(params))
