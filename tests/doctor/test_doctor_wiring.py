@@ -119,3 +119,16 @@ def test_copies_that_the_loop_moves_by_hand_are_not_called_stale() -> None:
             fast(torch.randn(4, 3)).square().mean().backward()
             meta.step()
     assert not {"optimizer-holds-stale-params", "params-missing-from-optimizer"} & set(report.codes), report.text
+
+
+def test_the_steps_of_a_long_loop_are_all_counted_although_it_is_not_written_down() -> None:
+    body, head = nn.Linear(3, 4).requires_grad_(False), nn.Linear(4, 1)
+    optimizer = torch.optim.SGD([{"params": body.parameters()}, {"params": head.parameters()}], lr=0.01)
+    with watch() as report:
+        for _ in range(300):
+            optimizer.zero_grad()
+            head(body(torch.randn(5, 3))).square().mean().backward()
+            optimizer.step()
+    (finding,) = report
+    assert (finding.code, finding.severity) == ("optimizer-params-frozen", "hint")
+    assert finding.evidence.startswith("300 steps of ")
