@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from ..formatting import lesson_address, project_address
 from . import Parsers
@@ -62,11 +63,20 @@ def _matching(path: Path) -> list[Path]:
 
 def notebook_page(path: Path, neighbours: Mapping[str, str] | None = None) -> str:
     """Return a stored notebook as a page; links to the notebooks in ``neighbours`` lead to the files that it names."""
+    notebook = read_notebook(path)
+    exporter = notebook_exporter(path.parent, _HERE / "page.html.j2")
+    heading = next((found[1] for cell in notebook.cells if (found := re.match(r"# (.+)", cell.source))), path.stem)
+    resources = {"metadata": {"name": heading.strip(), "path": str(path.parent)}, "page_style": _style()}
+    page, _ = exporter.from_notebook_node(notebook, resources)
+    ours = rf"(?:{re.escape(address)}/[^\"]*/)?" if (address := project_address()) else ""
+    lesson = re.compile(rf'<a href="{ours}([^/"?#]+)\.ipynb(#[^"]*)?"([^>]*)>(.*?)</a>', re.DOTALL)
+    return lesson.sub(lambda link: _neighbour(link, neighbours or {}), page)
+
+
+def read_notebook(path: Path) -> Any:
+    """Return a stored notebook without the state of its widgets; ValueError where there is none."""
     try:
-        import latex2mathml  # noqa: F401
         import nbformat
-        from nbconvert import HTMLExporter
-        from traitlets.config import Config
     except ModuleNotFoundError as error:
         raise ValueError(f"{error.name} is missing: pip install nbconvert latex2mathml") from None
     try:
@@ -76,19 +86,25 @@ def notebook_page(path: Path, neighbours: Mapping[str, str] | None = None) -> st
     except (ValueError, nbformat.ValidationError):
         raise ValueError(f"{path} is not a Jupyter notebook") from None
     notebook.metadata.pop("widgets", None)
-    exporter = HTMLExporter(
+    return notebook
+
+
+def notebook_exporter(folder: Path, template: object) -> Any:
+    """Return what writes a notebook that lies in ``folder`` as HTML: without prompts, with formulas as MathML."""
+    try:
+        import latex2mathml  # noqa: F401
+        from nbconvert import HTMLExporter
+        from traitlets.config import Config
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{error.name} is missing: pip install nbconvert latex2mathml") from None
+    return HTMLExporter(
         config=Config({"NbConvertBase": {"display_data_priority": list(_SHOWN)}}),
-        template_file=str(_HERE / "page.html.j2"),
+        template_file=str(template),
+        extra_template_paths=[str(_HERE)],  # for a template that begins with the one here
         exclude_input_prompt=True,
         exclude_output_prompt=True,
-        filters={"markdown2html": lambda text: markdown_html(text, path.parent), "formula": formula_html},
+        filters={"markdown2html": lambda text: markdown_html(text, folder), "formula": formula_html},
     )
-    heading = next((found[1] for cell in notebook.cells if (found := re.match(r"# (.+)", cell.source))), path.stem)
-    resources = {"metadata": {"name": heading.strip(), "path": str(path.parent)}, "page_style": _style()}
-    page, _ = exporter.from_notebook_node(notebook, resources)
-    ours = rf"(?:{re.escape(address)}/[^\"]*/)?" if (address := project_address()) else ""
-    lesson = re.compile(rf'<a href="{ours}([^/"?#]+)\.ipynb(#[^"]*)?"([^>]*)>(.*?)</a>', re.DOTALL)
-    return lesson.sub(lambda link: _neighbour(link, neighbours or {}), page)
 
 
 def _neighbour(link: re.Match[str], neighbours: Mapping[str, str]) -> str:
@@ -156,9 +172,14 @@ def outside_addresses(page: str) -> list[str]:
 
 
 def _style() -> str:
-    """Return the style of the page, with the colours of code for a light and a dark screen."""
+    """Return the style of the page."""
+    return f"{(_HERE / 'page.css').read_text(encoding='utf-8')}\n{code_colours()}"
+
+
+def code_colours() -> str:
+    """Return the colours of code for a light and a dark screen, or for the theme that the page's root names."""
     from pygments.formatters import HtmlFormatter
 
     light, dark = (HtmlFormatter(style=style).get_style_defs(".highlight") for style in ("default", "github-dark"))
-    page = (_HERE / "page.css").read_text(encoding="utf-8")
-    return f"{page}\n{light}\n@media (prefers-color-scheme: dark) {{\n{dark}\n}}"
+    system = f"@media (prefers-color-scheme: dark) {{\n:root:not([data-theme=light]) {{\n{dark}\n}}\n}}"
+    return f"{light}\n{system}\n:root[data-theme=dark] {{\n{dark}\n}}"

@@ -46,8 +46,9 @@ class Prediction:
         """
         self.question, self._guesses = question, guesses
         self.options = [option.text for option in question.options]
-        self._page = _page(question)
-        self._live = _Live(self._page)
+        self.page = _page(question)
+        """The question as an element, for a page without a kernel."""
+        self._live = _Live(self.page)
         self._live.observe(self._told, names="guess")
         help_ = (
             "The buttons have not loaded. If it stays so, install anywidget where Jupyter runs "
@@ -117,7 +118,7 @@ class Prediction:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         view = {"version_major": 2, "version_minor": 0, "model_id": self.widget.model_id}
         script = f'<script type="module">\n{bet_script()}</script>'
-        still = f"<style>{bet_style()}</style>{self._page}{script}"
+        still = f"<style>{bet_style()}</style>{self.page}{script}"
         return {"application/vnd.jupyter.widget-view+json": view, "text/html": still, "text/plain": repr(self)}
 
 

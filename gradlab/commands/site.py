@@ -1,0 +1,50 @@
+"""``gradlab site``: the series as web pages that play without a kernel. Exit codes: 0 written, 1 with faults, 2 not possible."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import re
+import sys
+from pathlib import Path
+
+from ..formatting import REPOSITORY, TAG
+from . import Parsers
+
+_ROOT = Path(__file__).parents[2]
+
+
+def add_site(parsers: Parsers[argparse.ArgumentParser]) -> None:
+    """Declare the command and its options."""
+    parser = parsers.add_parser(
+        "site",
+        help="write the whole series as web pages that play without a kernel",
+        description="Runs the labs of every notebook, records them, and writes the series as a folder of web pages: nothing "
+        "is loaded from elsewhere, so any web server will do, and all but the search works from disk. Takes minutes. It "
+        'needs a clone of the repository and pip install "torch-gradlab[site]".',
+    )
+    parser.set_defaults(run=_run)
+    parser.add_argument("out", type=Path, metavar="OUT", help="a folder: new, empty, or a site written before")
+    parser.add_argument("--address", default=REPOSITORY, metavar="URL", help="https://github.com/YOU/NAME, for links to it")
+    parser.add_argument("--tag", default=TAG or "main", help="the tag or branch that those links name (default: main)")
+    parser.add_argument("--workers", type=int, metavar="N", help="processes that record at a time (default: one a core)")
+
+
+def _run(options: argparse.Namespace) -> int:
+    if not (_ROOT / "site" / "gradlab_site").is_dir():
+        raise ValueError(f"it needs a clone of the repository: there is no folder site beside {_ROOT / 'gradlab'}")
+    if options.address and not re.fullmatch(r"https://github\.com/[\w-]+/[\w.-]+", options.address):
+        raise ValueError(f"--address must be https://github.com/YOU/NAME, got {options.address!r}")
+    if options.workers is not None and options.workers < 1:
+        raise ValueError(f"--workers must be 1 or more, got {options.workers}")
+    sys.path.insert(0, str(_ROOT / "site"))
+    try:
+        site = importlib.import_module("gradlab_site")
+    except ModuleNotFoundError as error:
+        raise ValueError(f'{error.name} is missing: pip install "torch-gradlab[site]"') from None
+    address = site.SiteAddress(options.address, options.tag)
+    problems = site.build_site(_ROOT, options.out.absolute(), address, options.workers)
+    for words in problems:
+        print(words, file=sys.stderr)
+    print(options.out / "index.html")
+    return 1 if problems else 0

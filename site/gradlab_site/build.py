@@ -1,0 +1,214 @@
+"""The whole site: recordings first, then every page, the search and the checks."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from gradlab import __version__
+from gradlab.commands.page import code_colours
+from gradlab.course import cheat_sheet
+from gradlab.course.series import series_notebooks, series_stages
+from gradlab.front import page_script, page_style
+from gradlab.widgets import predict
+
+from .check import problems_of
+from .documents import DOCUMENTS, document_html, public_names, verdict_table
+from .lessons import Lesson, read_lesson
+from .pages import POLICY, PageWriter, png_size
+from .recordings import Replay, record_all, replay_settings
+from .slides import slide_cells
+
+_MARK = ".gradlab-site"  # a folder that holds this file was written here, and may be written again
+
+
+@dataclass(frozen=True)
+class SiteAddress:
+    """Where the repository is on the web, for the links to it, to Binder and to Colab; empty where there is none."""
+
+    repository: str = ""
+    """``https://github.com/YOU/NAME``."""
+    tag: str = "main"
+
+    def file(self, path: str) -> str | None:
+        """Return where a file of the repository is read, None without an address."""
+        return f"{self.repository}/blob/{self.tag}/{path}" if self.repository else None
+
+    def hubs(self, notebook: str) -> dict[str, str]:
+        """Return where a notebook is opened live: the words of each button, and its address."""
+        at = self.repository.removeprefix("https://github.com/")
+        if not at or at == self.repository:
+            return {}
+        return {
+            "Open on Binder": f"https://mybinder.org/v2/gh/{at}/{self.tag}?urlpath=lab/tree/notebooks/{notebook}",
+            "Open in Colab": f"https://colab.research.google.com/github/{at}/blob/{self.tag}/notebooks/{notebook}",
+        }
+
+
+def build_site(root: Path, out: Path, address: SiteAddress, workers: int | None = None) -> list[str]:
+    """Write the site of the clone at ``root`` into ``out``; return what is wrong with it, one sentence each.
+
+    ``out`` must be new, empty, or written by this before; it is replaced when the new one is complete. ``workers`` is how
+    many processes record at a time (None: one for each core). Raises ValueError that names what is missing.
+    """
+    _check_target(out)
+    if shutil.which(sys.executable) is None:
+        raise ValueError("gradlab site: there is no Python to run the search's index with")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as folder:
+        made = Path(folder) / "site"
+        made.mkdir()
+        _Site(root, made, address).build(workers or os.cpu_count() or 1)
+        problems = problems_of(made)
+        if out.exists():
+            shutil.rmtree(out)
+        made.rename(out)
+    return problems
+
+
+def _check_target(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"OUT must be a folder, got the file {str(out)!r}")
+    if out.is_dir() and any(out.iterdir()) and not (out / _MARK).exists():
+        raise ValueError(f"OUT must be new, empty or a site that was written before; {str(out)!r} holds other files")
+
+
+class _Site:
+    def __init__(self, root: Path, out: Path, address: SiteAddress) -> None:
+        self.root, self.out, self.address = root, out, address
+        self.source = root / "site"
+        self.notebooks = [root / "notebooks" / each.file for each in series_notebooks()]
+        self.documents = [each for each in DOCUMENTS if (root / each.file).exists()]
+        menu = [(each.page, each.menu) for each in self.documents if each.menu]
+        shared = {
+            "version": __version__,
+            "menu": [("cheat_sheet.html", "Cheat sheet"), ("fact_check.html", "Fact check"), *menu, ("api.html", "API")],
+            "documents": [each for each in self.documents if not each.menu],
+            "repository": address.repository,
+            "stages": series_stages(),
+            "page_of": lambda number: self._page_of(number),
+        }
+        self.writer = PageWriter(out, self.source / "templates", shared)
+        self.pages = {f"notebooks/{path.name}": f"{path.stem}.html" for path in self.notebooks}
+        self.pages |= {each.file: each.page for each in self.documents}
+
+    def _page_of(self, number: str) -> str:
+        return next(path.stem for path in self.notebooks if path.name.startswith(number)) + ".html"
+
+    def build(self, workers: int) -> None:
+        settings = replay_settings(self.source)
+        steps = len(self.notebooks) + 1 + len(self.notebooks) + len(self.documents) + 6
+        replays: dict[str, list[tuple[int, Replay]]] = {}
+        (self.out / "replays").mkdir()
+        with tqdm(total=steps, desc="site", unit="step") as bar:
+            bar.set_postfix_str("recording the labs")
+            for path, found in record_all(self.notebooks, settings, workers):
+                replays[path.name if path else ""] = found
+                for _, replay in found:
+                    (self.out / replay.file).write_text(replay.script, encoding="utf-8")
+                bar.update()
+            self._write_all(replays, bar)
+        (self.out / _MARK).touch()
+        (self.out / ".nojekyll").touch()  # GitHub Pages would leave out what begins with an underscore
+
+    def _write_all(self, replays: Mapping[str, list[tuple[int, Replay]]], bar: Any) -> None:
+        def step(words: str) -> None:
+            bar.set_postfix_str(words)
+            bar.update()
+
+        for order, path in enumerate(self.notebooks):
+            lesson = read_lesson(path, self.source / "templates" / "cells.html.j2", dict(replays[path.name]))
+            self._write_lesson(order, path, lesson)
+            step(path.stem)
+        for document in self.documents:
+            html = document_html(self.root, document)
+            folder = str(PurePosixPath(document.file).parent)
+            self._page(document.page, "document.html.j2", folder, title=document.title, content=html)
+            step(document.page)
+        ((_, home),) = replays[""]
+        self._write_home(home)
+        step("index.html")
+        self._page("cheat_sheet.html", "document.html.j2", title="Cheat sheet", content=cheat_sheet().html)
+        versions, claims = verdict_table(self.source / "factcheck")
+        self._page("fact_check.html", "fact_check.html.j2", title="Fact check", versions=versions, claims=claims)
+        step("fact_check.html")
+        self._page("api.html", "api.html.j2", title="The public names", names=public_names())
+        step("api.html")
+        search = POLICY.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'")
+        self._page("search.html", "search.html.j2", title="Search", policy=search)
+        lost = '<h1>Not here</h1><p>There is no such page. <a data-kept href="index.html">The series begins here.</a></p>'
+        self._page("404.html", "document.html.j2", title="Not here", content=lost)
+        self._write_static()
+        step("styles and scripts")
+        self._index()
+        step("search")
+
+    def _page(self, name: str, template: str, folder: str = "", **about: Any) -> None:
+        self.writer.write(name, template, partial(self._resolve, name, folder), **about)
+
+    def _write_lesson(self, order: int, path: Path, lesson: Lesson) -> None:
+        around = [self.notebooks[at] if 0 <= at < len(self.notebooks) else None for at in (order - 1, order + 1)]
+        before, after = ((each.stem + ".html", _title_of(each)) if each else None for each in around)
+        about = {"lesson": lesson, "hubs": self.address.hubs(path.name), "notebook": path.name}
+        about |= {"minutes": series_notebooks()[order].minutes, "before": before, "after": after}
+        self._page(f"{path.stem}.html", "lesson.html.j2", "notebooks", title=lesson.title, **about)
+        page = f"../{path.stem}.html"
+        cells = [str(cell) for cell in slide_cells(lesson, page)]
+        about = {"lesson": lesson, "cells": cells, "lesson_page": page}
+        self._page(f"slides/{path.stem}.html", "slides.html.j2", "notebooks", title=f"Slides: {lesson.title}", **about)
+
+    def _write_home(self, replay: Replay) -> None:
+        width, height = png_size(replay.png)
+        about = {"replay": replay, "still": self.writer.picture(replay.png), "width": width // 2, "height": height // 2}
+        bet = predict("00/zero-grad-taken-out").page
+        self._page("index.html", "home.html.j2", title="gradlab: .grad is a buffer that adds", bet=bet, **about)
+
+    def _write_static(self) -> None:
+        for file in (self.source / "static").iterdir():
+            shutil.copy(file, self.out / file.name)
+        (self.out / "gradlab.js").write_text(page_script(), encoding="utf-8")
+        (self.out / "gradlab.css").write_text(page_style(), encoding="utf-8")
+        (self.out / "outputs.css").write_text(self.writer.styles(), encoding="utf-8")
+        (self.out / "code.css").write_text(code_colours(), encoding="utf-8")
+
+    def _index(self) -> None:
+        """Have the search's index made; ValueError where its program is missing."""
+        command = [sys.executable, "-m", "pagefind", "--site", str(self.out), "--quiet"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ValueError(f'pagefind is missing or failed: pip install "torch-gradlab[site]" ({done.stderr[-200:]})')
+        for extra in (self.out / "pagefind").glob("pagefind-*"):
+            if not extra.name.startswith("pagefind-worker"):
+                extra.unlink()  # its own screens: ours is search.js
+
+    def _resolve(self, page: str, folder: str, link: str) -> str | None:
+        """Return where a link leads from a page whose text lies in this folder of the repository."""
+        root = "../" * page.count("/")
+        if re.match(r"(https?|mailto):", link):
+            ours = self.address.repository
+            if not ours or not link.startswith(f"{ours}/blob/{self.address.tag}/"):
+                return link
+            link, folder = link.removeprefix(f"{ours}/blob/{self.address.tag}/"), ""
+        path, mark, place = link.partition("#")
+        target = os.path.normpath(PurePosixPath(folder) / path).replace(os.sep, "/")
+        if target in self.pages:
+            return f"{root}{self.pages[target]}{mark}{place}"
+        if (self.root / target).exists():
+            found = self.address.file(target)
+            return f"{found}{mark}{place}" if found else None
+        return None
+
+
+def _title_of(path: Path) -> str:
+    return path.stem.replace("_", " ", 1).replace("_", " ")

@@ -1,0 +1,83 @@
+"""What must hold of the written site: links lead somewhere, nothing is loaded from outside, sizes, and no answer in clear."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+from bs4 import BeautifulSoup, Tag
+
+MOST_REPLAY = 500_000
+"""Bytes of a recording over the wire."""
+MOST_PAGE = 3_000_000
+"""Bytes of a page over the wire, with all that it loads before a recording is asked for."""
+_LOADS = {"img": "src", "script": "src", "link": "href"}
+
+
+def problems_of(site: Path) -> list[str]:
+    """Return what is wrong, one sentence each."""
+    pages = {path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser") for path in sorted(site.rglob("*.html"))}
+    pages = {path: page for path, page in pages.items() if "pagefind" not in path.parts}
+    ids = {path: {str(each["id"]) for each in page.find_all(id=True)} for path, page in pages.items()}
+    found: list[str] = []
+    for path, page in pages.items():
+        name = path.relative_to(site).as_posix()
+        found += [f"{name}: {words}" for words in _link_problems(path, page, ids)]
+        found += [f"{name}: {words}" for words in _policy_problems(page)]
+        size = page_size(path, page)
+        if size > MOST_PAGE:
+            found.append(f"{name}: {size:,} bytes over the wire, more than {MOST_PAGE:,}")
+    for path in sorted(site.glob("replays/*.js")):
+        if (size := wire_size(path)) > MOST_REPLAY:
+            found.append(f"{path.name}: {size:,} bytes over the wire, more than {MOST_REPLAY:,}")
+    return found
+
+
+def _link_problems(path: Path, page: BeautifulSoup, ids: dict[Path, set[str]]) -> Iterator[str]:
+    for link in page.find_all("a", href=True):
+        address, _, place = str(link["href"]).partition("#")
+        if re.match(r"(https?|mailto):", address):
+            continue
+        target = (path.parent / unquote(address.partition("?")[0])).resolve() if address else path
+        if not target.is_file():
+            yield f"the link to {address} leads nowhere"
+        elif place and target in ids and unquote(place) not in ids[target] and not _is_state(path, place):
+            yield f"the link to {address}#{place} leads to no place there"
+
+
+def _is_state(path: Path, place: str) -> bool:
+    return path.parent.name == "slides" and place.isdigit()
+
+
+def _policy_problems(page: BeautifulSoup) -> Iterator[str]:
+    for tag in page.find_all(True):
+        assert isinstance(tag, Tag)
+        if tag.get("style") is not None or tag.name == "style":
+            yield f"<{tag.name}> has a style of its own, which the policy refuses"
+        if any(name.startswith("on") for name in tag.attrs):
+            yield f"<{tag.name}> has a handler, which the policy refuses"
+        if tag.name == "script" and not tag.get("src"):
+            yield "a script in the page, which the policy refuses"
+        address = str(tag.get(_LOADS.get(tag.name, ""), ""))
+        if re.match(r"(https?:)?//", address):
+            yield f"it loads {address}"
+
+
+def page_size(path: Path, page: BeautifulSoup) -> int:
+    """Return the bytes that a page and all that it loads by itself take over the wire, recordings left out."""
+    files = {path}
+    for name, attribute in _LOADS.items():
+        for tag in page.find_all(name):
+            address = str(tag.get(attribute) or "")
+            if address and not re.match(r"(data|https?):", address):
+                files.add((path.parent / address).resolve())
+    return sum(wire_size(each) for each in files if each.is_file())
+
+
+def wire_size(path: Path) -> int:
+    """Return the bytes of a file as a server sends it: text is compressed on the way."""
+    content = path.read_bytes()
+    return len(gzip.compress(content, 6)) if path.suffix in (".html", ".css", ".js", ".svg", ".json") else len(content)

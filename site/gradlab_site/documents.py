@@ -1,0 +1,168 @@
+"""Documents of the repository as pages, the reference of the public names, and the verdicts of several PyTorch versions."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gradlab.commands.page import markdown_html
+from gradlab.formatting import inline_html
+
+from .pages import heading_words, html_soup
+
+
+class Document(NamedTuple):
+    """A Markdown file of the repository that is a page of the site."""
+
+    file: str
+    page: str
+    title: str
+    menu: str = ""
+    """Its words in the menu, "" where it is reached by links only."""
+
+
+DOCUMENTS = (
+    Document("notebooks/README.md", "teach.html", "For teachers", "Teach"),
+    Document("notebooks/CLASSROOM.md", "classroom.html", "For who runs a hub"),
+    Document("gradlab/doctor/README.md", "doctor.html", "The doctor"),
+    Document("ARCHITECTURE.md", "architecture.html", "Architecture"),
+    Document("CONTRIBUTING.md", "contributing.html", "Contributing"),
+    Document("CHANGELOG.md", "changelog.html", "What has changed"),
+    Document("SECURITY.md", "security.html", "Security"),
+    Document("tests/README.md", "tested.html", "How it is tested"),
+    Document("gradlab/front/README.md", "front.html", "The browser's half"),
+    Document("gradlab/widgets/README.md", "widgets.html", "The widgets"),
+    Document("gradlab/tasks/data/SOURCES.md", "sources.html", "Where the data come from"),
+    Document("site/LIVE.md", "live.html", "Live in a tab"),
+)
+
+
+def document_html(root: Path, document: Document) -> str:
+    """Return a document as HTML, without its comments, and with graphs as lists of their arrows."""
+    path = root / document.file
+    text = re.sub(r"<!--.*?-->", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+    graphs = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
+    soup = html_soup(markdown_html(graphs.sub(lambda found: _graph_text(found[1]), text), path.parent))
+    for heading in soup.find_all(["h1", "h2", "h3", "h4"]):
+        heading["id"] = github_anchor(heading_words(heading))
+    return str(soup)
+
+
+def github_anchor(heading: str) -> str:
+    """Return the id of a heading as GitHub makes it, which the links of the documents name."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def _graph_text(graph: str) -> str:
+    """Return a graph of Mermaid, which would need its own program, as a list: each box with what its arrows lead to."""
+    names = dict(re.findall(r"^\s*(\w+)\[\"(.*?)\"\]$", graph, re.MULTILINE))
+    arrows: dict[str, list[str]] = {}
+    for start, end in re.findall(r"^\s*(\w+) -[^>]*> (\w+)$", graph, re.MULTILINE):
+        arrows.setdefault(start, []).append(end)
+
+    def title(name: str) -> str:
+        return names.get(name, name).partition("<br>")[0]
+
+    lines = []
+    for name, words in names.items():
+        head, _, what = words.partition("<br>")
+        uses = ", ".join(title(each) for each in arrows.get(name, []))
+        lines.append(f"- **{head}**: {what}" + (f" \u2192 {uses}" if uses else ""))
+    return "\n".join(lines) + "\n"
+
+
+@dataclass(frozen=True)
+class Name:
+    """A public name for the reference."""
+
+    name: str
+    signature: str
+    text: str
+    """Its docstring as HTML."""
+    members: tuple[Name, ...] = ()
+
+
+def public_names() -> list[Name]:
+    """Return the public names of gradlab with what their docstrings say, in the order of the alphabet."""
+    import gradlab
+
+    found = (_name(name, getattr(gradlab, name)) for name in sorted(gradlab.__all__, key=str.lower))
+    return [each for each in found if each.text]
+
+
+def _name(name: str, value: Any) -> Name:
+    members: tuple[Name, ...] = ()
+    if inspect.isclass(value):
+        members = tuple(_members(value))
+    elif inspect.ismodule(value):
+        members = tuple(_name(each, getattr(value, each)) for each in value.__all__ if each[0].islower())
+    return Name(name, _signature(value), docstring_html(value), members)
+
+
+def _members(owner: type) -> Iterator[Name]:
+    for name in dir(owner):
+        value = inspect.getattr_static(owner, name)
+        home = next(base for base in owner.__mro__ if name in vars(base))
+        if name.startswith("_") or not home.__module__.startswith("gradlab"):
+            continue
+        inner = value.__func__ if isinstance(value, (staticmethod, classmethod)) else value
+        if callable(inner) or isinstance(inner, property):
+            text = docstring_html(inner)
+            if text:
+                yield Name(name, "" if isinstance(inner, property) else _signature(inner), text)
+
+
+def _signature(value: Any) -> str:
+    if inspect.ismodule(value):
+        return ""
+    try:
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):
+        return ""
+    kept = [each for name, each in signature.parameters.items() if name not in ("self", "cls")]
+    bare = [each.replace(annotation=inspect.Parameter.empty) for each in kept]
+    return str(signature.replace(parameters=bare, return_annotation=inspect.Signature.empty))
+
+
+def docstring_html(value: Any) -> str:
+    """Return a docstring as HTML, "" where there is none."""
+    text = inspect.getdoc(value) or ""
+    return markdown_html(re.sub(r"``(.+?)``", r"`\1`", text), Path()) if text else ""
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """A claim and its verdict on each version."""
+
+    code: str
+    title: str
+    says: str
+    by_version: tuple[str, ...]
+
+    @property
+    def says_html(self) -> str:
+        """What the article says, as HTML."""
+        return inline_html(self.says)
+
+    @property
+    def differ(self) -> bool:
+        """Whether versions of PyTorch disagree."""
+        return len(set(self.by_version)) > 1
+
+
+def verdict_table(folder: Path) -> tuple[list[str], list[Verdicts]]:
+    """Return the versions for which verdicts are kept, and each claim with its verdicts. ``folder`` holds a file a version."""
+    from gradlab.course.claims import CLAIMS
+
+    kept = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+    verdicts = {version: {each["code"]: each["verdict"] for each in told["claims"]} for version, told in kept.items()}
+    rows = [
+        Verdicts(code, claim.title, claim.says, tuple(each.get(code, "\u2013") for each in verdicts.values()))
+        for code, claim in CLAIMS.items()
+    ]
+    return list(kept), rows

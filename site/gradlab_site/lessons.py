@@ -1,0 +1,224 @@
+"""A notebook as parts of a page: its core, deeper sections and exercises, each a list of cells as HTML."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bs4 import Tag
+
+from gradlab.commands.page import notebook_exporter, read_notebook
+
+from .pages import heading_words, html_soup
+from .recordings import Replay
+
+_QUESTION = re.compile(r'\bpredict\("([^"]+)"\)')
+_EXERCISE = re.compile(r'\bexercise\("([^"]+)"\)')
+_HEADING = re.compile(r"^(#{1,3}) +(.+?)\s*$", re.MULTILINE)
+_FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_SET_UP = "Finds gradlab"
+
+
+@dataclass
+class Cell:
+    """A cell: as HTML, with its heading, if its text begins with one."""
+
+    element: Tag
+    kind: str
+    """``"text"``, ``"code"``, ``"live"``, ``"bet"``, ``"spec"`` of an exercise, or its ``"stub"``."""
+    level: int = 0
+    heading: str = ""
+    covered: bool = False
+
+
+@dataclass
+class Section:
+    """A heading and the cells below it."""
+
+    heading: str
+    anchor: str
+    cells: list[Cell]
+
+    @property
+    def html(self) -> str:
+        """The cells."""
+        return "\n".join(str(cell.element) for cell in self.cells)
+
+
+@dataclass
+class Lesson:
+    """A notebook for the site."""
+
+    number: str
+    title: str
+    lead: str
+    """What stands below the title, as HTML."""
+    core: list[Cell]
+    deeper: list[Section]
+    exercises: list[Section]
+    sources: list[Section]
+    """Where the claims come from, and whatever else follows the exercises."""
+
+    @property
+    def lead_text(self) -> str:
+        """The first paragraph below the title, as text."""
+        first = html_soup(self.lead).find("p")
+        return first.get_text() if first else ""
+
+    @property
+    def core_html(self) -> str:
+        """The cells of the core."""
+        return "\n".join(str(cell.element) for cell in self.core)
+
+    @property
+    def core_headings(self) -> list[tuple[str, str]]:
+        """Anchor and words of each heading of the core."""
+        return [(anchor_of(cell.heading), cell.heading) for cell in self.core if cell.level == 2]
+
+
+def anchor_of(heading: str) -> str:
+    """Return the id of a heading, as Jupyter makes it."""
+    return re.sub(r"[`*$]", "", heading).strip().replace(" ", "-")
+
+
+def read_lesson(path: Path, template: Path, replays: Mapping[int, Replay]) -> Lesson:
+    """Read a stored notebook; ``replays`` are by the index of the cell. ``template`` writes its cells."""
+    notebook = read_notebook(path)
+    for at, replay in replays.items():
+        for output in notebook.cells[at].outputs:
+            if output.get("metadata", {}).get("image/png", {}).get("live"):
+                about = output.metadata["image/png"]
+                about.pop("live")
+                about["recording"] = replay.place
+    resources = {"metadata": {"name": path.stem, "path": str(path.parent)}}
+    body, _ = notebook_exporter(path.parent, template).from_notebook_node(notebook, resources)
+    elements = [each for each in html_soup(body).find_all(class_="jp-Cell") if not each.find_parent(class_="jp-Cell")]
+    cells = [_cell(cell, element) for cell, element in zip(notebook.cells, elements, strict=True)]
+    _cover(cells)
+    return _lesson(path.name.partition("_")[0], cells)
+
+
+def _cell(cell: Any, element: Tag) -> Cell:
+    """Return a cell with its kind; what makes no sense without a kernel goes."""
+    element.attrs.pop("id", None)
+    if cell.cell_type == "markdown":
+        found = _HEADING.match(_FENCE.sub("", cell.source).lstrip())
+        return Cell(element, "text", len(found[1]), _plain(found[2])) if found else Cell(element, "text")
+    kind = "code"
+    if _QUESTION.search(cell.source):
+        kind = "bet"
+    elif _EXERCISE.search(cell.source):
+        kind = "spec"
+    elif re.search(r"^\w+\.check\(", cell.source, re.MULTILINE):
+        kind = "stub"
+    elif element.find(class_="gl-recording"):
+        kind = "live"
+    gone = {"bet": "jp-Cell-inputWrapper", "spec": "jp-Cell-inputWrapper", "stub": "jp-Cell-outputWrapper"}
+    for part in element.find_all(class_=gone.get(kind, "nothing")):
+        part.decompose()
+    if kind == "code" and _SET_UP in cell.source:
+        element.decompose()
+        return Cell(html_soup('<div class="jp-Cell" hidden></div>').div or element, "set-up")
+    return Cell(element, kind)
+
+
+def _plain(markdown: str) -> str:
+    return re.sub(r"[`*$]", "", markdown)
+
+
+def _cover(cells: Sequence[Cell]) -> None:
+    """Cover what follows a question from the start: a page is read before its scripts have come (outcome.js)."""
+    covered = False
+    for cell in cells:
+        if cell.kind == "bet":
+            covered = True
+            continue
+        if covered:
+            cell.covered = not cell.level
+            cell.element["class"] = [*cell.element.get_attribute_list("class"), "gl-bet-follows", "gl-bet-hides"]
+            cell.element["data-pagefind-ignore"] = ""  # the search would show it
+        heading = any(cell.element.find_all(["h1", "h2", "h3"]))
+        if covered and heading:
+            covered = False
+    for cell in cells:
+        if cell.level and not cell.covered:  # a heading that ends a cover is seen, and so is what stands below it
+            cell.element.attrs.pop("data-pagefind-ignore", None)
+
+
+def _lesson(number: str, cells: list[Cell]) -> Lesson:
+    """Sort cells into parts by their headings."""
+    parts: dict[str, list[Cell]] = {"core": [], "deeper": [], "exercises": [], "sources": []}
+    part = "core"
+    for cell in cells:
+        if cell.level == 2:
+            heading = cell.heading.lower()
+            if heading.startswith("deeper"):
+                part = "deeper"
+            elif heading.startswith("exercise"):
+                part = "exercises"
+            elif part != "core":
+                part = "sources"
+        parts[part].append(cell)
+    title, lead = _title(parts["core"][0])
+    return Lesson(
+        number,
+        title,
+        lead,
+        parts["core"][1:],
+        list(_sections(parts["deeper"])),
+        list(_sections(parts["exercises"])),
+        list(_sections(parts["sources"], level=2)),
+    )
+
+
+def _title(first: Cell) -> tuple[str, str]:
+    """Return the heading of the notebook and what stands below it as HTML; the links to hubs are the page's own."""
+    element = first.element
+    heading = element.find("h1")
+    assert heading is not None
+    heading.extract()
+    body = element.find(class_="jp-RenderedMarkdown") or element
+    return first.heading, body.decode_contents()
+
+
+def _sections(cells: Sequence[Cell], level: int = 3) -> Iterator[Section]:
+    """Yield a section for each heading of this level; its words are left to the page. What stands above is its own."""
+    section: Section | None = None
+    for cell in cells:
+        if cell.level == level or (section is None and cell.level):
+            if section:
+                yield section
+            section = Section(cell.heading, anchor_of(cell.heading), [cell])
+            found = cell.element.find(["h2", "h3"])
+            if found is not None and cell.level == level:
+                found.extract()
+            rest = cell.element.find("h3")
+            if cell.level < level and rest is not None:  # "## Exercises", with the first of them in the same cell
+                first = copy.copy(cell.element)
+                _cut_after(cell.element, rest)
+                yield section
+                heading = _cut_before(first, first.find("h3"))
+                section = Section(heading, anchor_of(heading), [Cell(first, "text", 3, heading)])
+        elif section:
+            section.cells.append(cell)
+    if section:
+        yield section
+
+
+def _cut_after(element: Tag, at: Tag) -> None:
+    for sibling in [*at.find_next_siblings()]:
+        sibling.extract()
+    at.extract()
+
+
+def _cut_before(element: Tag, at: Any) -> str:
+    """Take away a heading and what stands before it; return its words."""
+    for sibling in [*at.find_previous_siblings()]:
+        sibling.extract()
+    words = heading_words(at)
+    at.extract()
+    return words

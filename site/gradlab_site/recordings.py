@@ -1,0 +1,148 @@
+"""Recordings of the labs and instruments of a notebook: its cells run again, and what they show is recorded.
+
+Which switches can be turned at which updates is chosen for each lesson in ``site/replays.toml``.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+import os
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .slices import needed_cells
+
+HOME = "home"
+"""The recording of the first page: it belongs to no notebook."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A recording as the site keeps it: a file of its own, and what stands in its place until it is there."""
+
+    name: str
+    """``"03-1"``: notebook, and number of the lab or instrument in it; the name of its file, too."""
+    kind: str
+    """``"replay"`` of a lab, or ``"instrument"``."""
+    title: str
+    caption: str
+    words: str
+    """What is seen, in words, when it opens."""
+    png: bytes
+    script: str
+    """The text of its file."""
+
+    @property
+    def file(self) -> str:
+        """The name of its file, from the top of the site."""
+        return f"replays/{self.name}.js"
+
+    @property
+    def place(self) -> dict[str, str]:
+        """What its place on a page has to know."""
+        about = {"name": self.name, "kind": self.kind, "title": self.title, "caption": self.caption}
+        return {**about, "src": self.file}
+
+
+def replay_settings(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what is chosen for each recording, by its name."""
+    return tomllib.loads((folder / "replays.toml").read_text(encoding="utf-8"))
+
+
+def live_cells(notebook: Any) -> list[int]:
+    """Return the indices of the cells whose stored output is the still picture of something live."""
+    return [
+        at
+        for at, cell in enumerate(notebook.cells)
+        if any(each.get("metadata", {}).get("image/png", {}).get("live") for each in cell.get("outputs", ()))
+    ]
+
+
+def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> list[tuple[int, Replay]]:
+    """Run the cells of a notebook that its labs and instruments need; return their recordings, each with its cell.
+
+    Raises ValueError that names the notebook and the cell where one fails. It is made for a process of its own: it
+    changes the working directory, and the threads and the random numbers of PyTorch.
+    """
+    import nbformat
+
+    os.environ["GRADLAB_RECORD"] = "off"
+    notebook = nbformat.read(path, as_version=4)
+    number = path.name.partition("_")[0]
+    live = live_cells(notebook)
+    code = [cell.source if cell.cell_type == "code" else "" for cell in notebook.cells]
+    names = {at: f"{number}-{order}" for order, at in enumerate(live, 1)}
+    found: list[tuple[int, Replay]] = []
+    space: dict[str, Any] = {"__name__": "__main__"}
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        for at in needed_cells(code, live):
+            try:
+                shown = _run_cell(code[at], space)
+                if at in names:
+                    replay = _recorded(names[at], shown, settings.get(names[at], {}))
+                    found += [(at, replay)] if replay else []
+                    for line in notebook.cells[at].metadata.get("gradlab", {}).get("stored_after", ()):
+                        exec(line, space)
+            except Exception as error:
+                raise ValueError(f"{path.name}, cell {at}: {type(error).__name__}: {error}") from error
+    return found
+
+
+def record_home(settings: Mapping[str, Mapping[str, Any]]) -> Replay:
+    """Return the recording of the first page: the digits, with one switch."""
+    from gradlab import Lab, Recipe
+
+    panels = ["held-out loss", "gradient"]
+    lab = Lab("digits", Recipe(lr=0.2), controls=["zero_grad"], panels=panels, speed="10 updates/s")
+    replay = _recorded(HOME, lab, settings[HOME])
+    assert replay is not None
+    return replay
+
+
+def _run_cell(source: str, space: dict[str, Any]) -> Any:
+    """Run a cell; return what its last line shows, None if it shows nothing."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, "<cell>", "exec"), space)
+    return eval(compile(ast.Expression(last.value), "<cell>", "eval"), space) if last is not None else None
+
+
+def _recorded(name: str, shown: Any, chosen: Mapping[str, Any]) -> Replay | None:
+    """Record a lab or an instrument; None for what cannot be recorded."""
+    from gradlab import Lab
+
+    if isinstance(shown, Lab):
+        packed = shown.record(**{"updates": max(shown.runner.updates, 1), **chosen}).packed()
+    else:
+        try:
+            packed = shown.packed()
+        except (AttributeError, NotImplementedError):
+            return None
+    script = f'gradlabRecording("{name}", "{packed.packed}");\n'
+    return Replay(name, packed.kind, packed.title, packed.caption, packed.words, packed.png, script)
+
+
+def record_all(
+    notebooks: list[Path], settings: Mapping[str, Mapping[str, Any]], workers: int
+) -> Iterator[tuple[Path | None, list[tuple[int, Replay]]]]:
+    """Record all notebooks, in so many processes; yield each as it is done, and the first page's with None for a path."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor, as_completed
+
+    context = multiprocessing.get_context("spawn")  # a fork of a process that has used threads may hang
+    with ProcessPoolExecutor(workers, context, initializer=_one_thread) as pool:
+        asked: dict[Any, Path | None] = {pool.submit(record_home, settings): None}
+        asked |= {pool.submit(record_notebook, path, settings): path for path in notebooks}
+        for done in as_completed(asked):
+            path, result = asked[done], done.result()
+            yield path, result if isinstance(result, list) else [(0, result)]
+
+
+def _one_thread() -> None:
+    os.environ["OMP_NUM_THREADS"] = "1"

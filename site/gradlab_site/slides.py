@@ -1,0 +1,71 @@
+"""The core of a notebook as slides: its cells, dealt out so that each slide fits a projector."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterator, Sequence
+
+from bs4 import Tag
+
+from .lessons import Cell, Lesson
+
+_WORDS = 90  # of text on one slide
+_LINES = 12  # of code from which a cell has a slide of its own
+
+
+def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
+    """Return the cells of the core, each with the number of its slide as ``data-slide``, from 1 on.
+
+    ``page`` is where links within the lesson lead: to its own page. The cells stay in one list, as the cells of a notebook do, so that a question covers what follows it on later slides too.
+    """
+    number, room = 1, _WORDS
+    dealt: list[Tag] = []
+    for cell in lesson.core:
+        if cell.kind == "set-up":
+            continue
+        for part, weight, alone in _parts(cell):
+            starts = cell.level == 2 and part.find("h2") is not None
+            if dealt and (starts or alone or weight > room):
+                number, room = number + 1, _WORDS
+            part["data-slide"] = str(number)
+            for link in part.find_all("a", href=re.compile("^#")):
+                link["href"] = page + str(link["href"])
+                link["data-kept"] = ""
+            dealt.append(part)
+            room = 0 if alone else room - weight
+    return dealt
+
+
+def _parts(cell: Cell) -> Iterator[tuple[Tag, int, bool]]:
+    """Yield a cell in parts, each with its weight in words, and whether it has a slide of its own."""
+    if cell.kind != "text":
+        code = sum(len(part.get_text().splitlines()) for part in cell.element.find_all(class_="jp-InputArea-editor"))
+        alone = cell.kind in ("live", "bet") or code > _LINES or cell.element.find("img") is not None
+        yield copy.copy(cell.element), 8 * code + len(cell.element.get_text().split()) // 2, alone
+        return
+    body = cell.element.find(class_="jp-RenderedMarkdown")
+    assert body is not None
+    for group in _groups(body.find_all(recursive=False)):
+        part = copy.copy(cell.element)
+        inner = part.find(class_="jp-RenderedMarkdown")
+        assert inner is not None
+        inner.clear()
+        for block in group:
+            inner.append(copy.copy(block))
+        yield part, len(inner.get_text().split()), False
+
+
+def _groups(blocks: Sequence[Tag]) -> Iterator[list[Tag]]:
+    """Yield blocks of text together as long as they fit a slide; a heading stays with what follows it."""
+    group: list[Tag] = []
+    words = 0
+    for block in blocks:
+        more = len(block.get_text().split())
+        if group and words + more > _WORDS and group[-1].name not in ("h2", "h3"):
+            yield group
+            group, words = [], 0
+        group.append(block)
+        words += more
+    if group:
+        yield group

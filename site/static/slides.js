@@ -1,0 +1,53 @@
+// @ts-check
+/** Slides: the cells of one slide at a time, as large as fits; arrows, space, Page Up and Down, a swipe, or the buttons. */
+
+(() => {
+  const SMALLEST = 0.55;
+  const cells = [...document.querySelectorAll("[data-slide]")].filter((each) => each instanceof HTMLElement);
+  const last = Math.max(...cells.map((cell) => Number(cell.dataset.slide)));
+  const bar = /** @type {HTMLElement} */ (document.querySelector(".slide-bar"));
+  const counter = /** @type {HTMLElement} */ (bar.querySelector("output"));
+  const [list] = document.querySelectorAll("main .cells");
+  const main = /** @type {HTMLElement} */ (document.querySelector("main"));
+  let now = 0;
+
+  /** Make the slide smaller where it is higher than the screen. */
+  const fit = () => {
+    if (!(list instanceof HTMLElement)) return;
+    list.style.zoom = "1";
+    const room = main.clientHeight;
+    for (let zoom = 1; list.offsetHeight * zoom > room && zoom > SMALLEST; zoom -= 0.05) list.style.zoom = zoom.toFixed(2);
+  };
+
+  /** @param {number} to */
+  const go = (to) => {
+    now = Math.min(Math.max(to, 0), last);
+    for (const cell of cells) cell.hidden = Number(cell.dataset.slide) !== now;
+    counter.textContent = `${now + 1} / ${last + 1}`;
+    if (location.hash !== `#${now + 1}`) location.replace(`#${now + 1}`);
+    main.scrollTop = 0;
+    fit();
+  };
+
+  const read = () => {
+    const named = /^#(\d+)$/.exec(location.hash);
+    go(named ? Number(named[1]) - 1 : now);
+  };
+
+  for (const button of bar.querySelectorAll("button")) {
+    button.addEventListener("click", () => go(now + Number(button.dataset.go)));
+  }
+  addEventListener("keydown", (event) => {
+    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+    const inside = event.target instanceof Element && event.target.closest("button, input, select, summary, a, canvas, [role=button]");
+    const by = { PageDown: 1, PageUp: -1, ...(inside ? {} : { ArrowRight: 1, ArrowLeft: -1, " ": 1 }) }[event.key];
+    if (by) {
+      event.preventDefault();
+      go(now + by);
+    }
+  });
+  if (list) new ResizeObserver(fit).observe(main);
+  new MutationObserver(fit).observe(main, { subtree: true, attributeFilter: ["data-live", "data-settled", "class"] });
+  addEventListener("hashchange", read);
+  read();
+})();
