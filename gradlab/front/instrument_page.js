@@ -1,6 +1,7 @@
 // @ts-check
 /** An instrument on a page without a kernel: a table from settings to frames. */
 
+import { Address } from "./address.js";
 import { mergeFrame, nothingShown } from "./frames.js";
 import { InstrumentScreen } from "./instrument_screen.js";
 import { unpacked } from "./replay.js";
@@ -9,9 +10,10 @@ import { unpacked } from "./replay.js";
 /** @typedef {{title: string, settings: Settings[], frames: Record<string, any>[]}} RecordedSettings */
 
 export class InstrumentPage {
-  /** @param {HTMLElement} root @param {RecordedSettings} recording */
-  constructor(root, recording) {
+  /** @param {HTMLElement} root @param {RecordedSettings} recording @param {Address} [address] keeps the settings */
+  constructor(root, recording, address = new Address()) {
     this.recording = recording;
+    this.address = address;
     /** @type {Record<string, any>[]} what is shown at each of the settings, as far as it was worked out */
     this.known = [];
     this.screen = new InstrumentScreen(root, {
@@ -22,23 +24,21 @@ export class InstrumentPage {
     /** @type {Settings} what the reader has chosen */
     this.at = { ...recording.settings[0] };
     this.read();
-    globalThis.addEventListener("hashchange", () => this.read());
+    address.follow(() => this.read());
   }
 
   /** Show the settings that the address names, or the first ones. */
   read() {
-    if (location.hash && location.hash === this.address) return;
-    const named = new URLSearchParams(location.hash.slice(1));
+    const named = this.address.state;
     const found = this.recording.settings.findIndex((at) =>
-      Object.keys(at).every((name) => named.get(name) === String(at[name]))
+      Object.keys(at).every((name) => named?.get(name) === String(at[name]))
     );
     this.show(Math.max(found, 0), "");
   }
 
   /** Keep the settings in the address, so that they can be linked to. */
   write() {
-    this.address = `#${new URLSearchParams(Object.entries(this.at).map(([name, value]) => [name, String(value)]))}`;
-    if (location.hash !== this.address) location.replace(this.address);
+    this.address.write(Object.fromEntries(Object.entries(this.at).map(([name, value]) => [name, String(value)])));
   }
 
   /** @param {number} index */
@@ -61,7 +61,7 @@ export class InstrumentPage {
     const panels = Object.keys(now.panels).filter((name) => now.panels[name] !== before.panels[name]);
     this.at = { ...this.recording.settings[index] };
     this.screen.show(now, changed, panels);
-    if (before.f >= 0 || location.hash) this.write();
+    if (before.f >= 0) this.write();
     if (before.f >= 0) this.screen.tellSoon();
   }
 

@@ -41,6 +41,18 @@ def bet_script() -> str:
     return _without_comments(joined_module("bet_page"))
 
 
+@cache
+def page_script() -> str:
+    """Return what plays the recordings and asks the questions of a page without a kernel, as one classic script."""
+    return f"(() => {{\n{_without_comments(joined_module('page'))}}})();\n"
+
+
+@cache
+def page_style() -> str:
+    """Return the look of both as CSS."""
+    return _without_comments(style_sheet()) + bet_style()
+
+
 def _collect(name: str, texts: dict[str, str]) -> None:
     if name in texts:
         return

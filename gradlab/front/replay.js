@@ -6,6 +6,7 @@
  * Turning a switch in the page goes over to such a track at its update.
  */
 
+import { Address } from "./address.js";
 import { addElement } from "./events.js";
 import { mergeFrame, nothingShown } from "./frames.js";
 import { RunScreen } from "./run_screen.js";
@@ -17,9 +18,13 @@ import { RunScreen } from "./run_screen.js";
 const READ_ALONG = 350; // ms a statement
 
 export class Replay {
-  /** @param {HTMLElement} root @param {RecordedRuns} recording */
-  constructor(root, recording) {
+  /** @type {Replay | null} the one that plays: of several on a page, one at a time */
+  static current = null;
+
+  /** @param {HTMLElement} root @param {RecordedRuns} recording @param {Address} [address] keeps its moment */
+  constructor(root, recording, address = new Address()) {
     this.recording = recording;
+    this.address = address;
     /** @type {Map<number, Record<string, any>[]>} what is shown at each frame of a track, as far as it was worked out */
     this.known = new Map();
     this.track = 0;
@@ -51,14 +56,14 @@ export class Replay {
         this.at = addElement("span", label, "gl-value");
         this.at.setAttribute("aria-hidden", "true"); // the slider says it
         const ticks = addElement("datalist", label);
-        ticks.id = "gl-marks";
+        ticks.id = `gl-marks-${address.id}`;
         ticks.append(...recording.marks.map((mark) => new Option("", String(mark))));
         this.scrub.setAttribute("list", ticks.id);
         this.scrub.addEventListener("input", () => this.goToUpdate(Number(this.scrub?.value)));
       },
     });
-    this.read(location.hash);
-    globalThis.addEventListener("hashchange", () => this.read(location.hash));
+    this.read();
+    address.follow(() => this.read());
     document.addEventListener("visibilitychange", () => document.hidden && this.pause());
   }
 
@@ -124,6 +129,8 @@ export class Replay {
 
   play() {
     if (this.playing) return;
+    if (Replay.current !== this) Replay.current?.pause();
+    Replay.current = this;
     if (this.index >= this.frames.length - 1 && !this.turned) this.restart();
     this.playing = true;
     this.due = performance.now();
@@ -247,38 +254,37 @@ export class Replay {
 
   // The address
 
-  /** Keep the moment in the address, so that it can be linked to. */
-  write() {
+  /** The moment, as it can be linked to. */
+  get moment() {
     const turns = [];
     for (let track = this.track; track;) {
       const { parent, at, switch: name, value } = this.recording.tracks[track];
       turns.unshift(`${name}-${at}-${value}`);
       track = parent ?? 0;
     }
-    const state = new URLSearchParams({
-      frame: String(this.index),
-      ...(turns.length ? { turns: turns.join("~") } : {}),
-    });
-    this.address = `#${state}`;
-    if (location.hash !== this.address) location.replace(this.address);
+    return { frame: String(this.index), ...(turns.length ? { turns: turns.join("~") } : {}) };
+  }
+
+  /** Keep the moment in the address. */
+  write() {
+    this.address.write(this.moment);
     this.screen.copyText = location.href;
   }
 
-  /** @param {string} hash */
-  read(hash) {
-    if (hash && hash === this.address) return;
+  /** Go to the moment that the address names, or to the one with which the recording opens. */
+  read() {
     this.pause();
     this.restart();
-    const state = new URLSearchParams(hash.slice(1));
-    for (const turn of state.get("turns")?.split("~") ?? []) {
+    const state = this.address.state;
+    for (const turn of state?.get("turns")?.split("~") ?? []) {
       const found = this.recording.tracks.findIndex((track) =>
         track.parent === this.track && turn === `${track.switch}-${track.at}-${track.value}`
       );
       if (found > 0) this.track = found;
     }
-    const frame = Number(state.get("frame") ?? this.telling());
+    const frame = Number(state?.get("frame") ?? this.telling());
     this.go(Number.isInteger(frame) ? frame : 0);
-    this.screen.copyText = location.href;
+    this.screen.copyText = this.address.link(this.moment);
   }
 }
 

@@ -18,7 +18,7 @@ from . import controls as switches
 from .controller import LabController
 from .driver import USUAL_EVERY, RunDriver
 from .live import Live, Still
-from .recording import MOST_UPDATES, Recorder, Recording, recording_caption, recording_marks, recording_turns
+from .recording import MOST_UPDATES, Recorder, Recording, recording_caption, recording_marks, recording_most, recording_turns
 from .requests import Frame, Reply
 from .shown_run import ShownRun
 
@@ -152,24 +152,25 @@ class Lab(Live):
         updates: int = 150,
         switches: Sequence[str] | Mapping[str, Any] = (),
         marks: Sequence[int] = (),
+        turns: int = 2,
     ) -> Recording:
         """Make this run anew from its start, as a recording that plays on a page without a kernel.
 
         It goes through the same changes of the loop, for so many updates in all. ``switches`` can be turned in the
         page at the updates in ``marks``: names, of those that are on or off, or names with the values to turn to. Every
-        such run is computed now, up to two turns one after the other. Raises TypeError or ValueError that names what is
-        wrong.
+        such run is computed now, up to so many ``turns`` (1 to 4) one after the other. Raises TypeError or ValueError
+        that names what is wrong.
         """
         with lock:
             runner = self.runner
             every = recording_marks(marks, updates)
-            turns = recording_turns(switches, runner.recipe)
+            ways, most = recording_turns(switches, runner.recipe), recording_most(turns)
             loops = [(at, loop) for at, loop in runner.loops if at < updates or at == 0]
             shown = self.shown.controls, self.shown.chosen_panels
             recorder = Recorder(runner.task, runner.seed, runner.start_weights, *shown, self.shown.speed)
-            tracks = recorder.record(loops, updates, turns, every)
+            tracks = recorder.record(loops, updates, ways, every, most)
             title = f"{runner.task.name}, {number_of(updates, 'update')}"
-            about = title, recording_caption(turns, every), every if turns else []
+            about = title, recording_caption(ways, every), every if ways else []
             return Recording(*about, tracks, self.text, self.shown.still().png())
 
     # How it is shown -------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import html
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -147,30 +148,43 @@ header p { margin: 0 0 8px; }
 """
 
 
-def replay_page(
-    recording: dict[str, Any],
-    title: str,
-    caption: str,
-    words: str,
-    png: bytes,
-    entry: str = "replay",
-    start: str = "startReplay",
-) -> str:
-    """Return the document, in which the function ``start`` of the module ``entry`` plays; it loads nothing else.
+@dataclass(frozen=True)
+class Packed:
+    """A recording, packed for a page without a kernel."""
 
-    ``caption`` stands below the title; ``words`` say what the picture ``png`` shows, where scripts do not run.
-    """
-    told = json.dumps(recording, separators=(",", ":"), ensure_ascii=False, default=list)
-    packed = base64.b64encode(gzip.compress(told.encode(), 9, mtime=0)).decode()
-    module = joined_module(entry).replace("</script", "<\\/script")
-    icon = '<link rel="icon" href="data:,">\n'  # or browsers ask for one
-    content = f"""<header><h1>{html.escape(title)}</h1><p>{html.escape(caption)}</p></header>
+    kind: str
+    """``"replay"`` of a lab, or ``"instrument"``."""
+    title: str
+    caption: str
+    """What it is, and what can be turned in it."""
+    words: str
+    """What the picture shows, for where scripts do not run."""
+    png: bytes = field(repr=False)
+    packed: str = field(repr=False)
+    """gzip of JSON, as base64."""
+
+    def page(self) -> str:
+        """Return a document of its own that plays it and loads nothing else."""
+        entry, start = _PLAYERS[self.kind]
+        module = joined_module(entry).replace("</script", "<\\/script")
+        icon = '<link rel="icon" href="data:,">\n'  # or browsers ask for one
+        content = f"""<header><h1>{html.escape(self.title)}</h1><p>{html.escape(self.caption)}</p></header>
 <main id="lab"></main>
-<noscript>{png_img(png, words, 800)}<p>{html.escape(words)}</p></noscript>
-<script type="text/plain" id="recording">{packed}</script>
+<noscript>{png_img(self.png, self.words, 800)}<p>{html.escape(self.words)}</p></noscript>
+<script type="text/plain" id="recording">{self.packed}</script>
 <script type="module">
 {module}
 {start}(document.getElementById("lab"), document.getElementById("recording").textContent);
 </script>
 """
-    return html_page(title, content, _PAGE_STYLE + style_sheet(), icon)
+        return html_page(self.title, content, _PAGE_STYLE + style_sheet(), icon)
+
+
+_PLAYERS = {"replay": ("replay", "startReplay"), "instrument": ("instrument_page", "startInstrument")}
+"""For each kind, the module that plays it, and the function of it that starts."""
+
+
+def packed(recording: dict[str, Any]) -> str:
+    """Return a recording as gzip of JSON, as base64; the same recording always gives the same text."""
+    told = json.dumps(recording, separators=(",", ":"), ensure_ascii=False, default=list)
+    return base64.b64encode(gzip.compress(told.encode(), 9, mtime=0)).decode()

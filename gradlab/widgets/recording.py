@@ -18,12 +18,12 @@ from .controller import LabController
 from .controls import UNSWITCHED, USUAL_SPEED
 from .driver import USUAL_EVERY, RunDriver
 from .frames import RECORDED
-from .live import checked_path, replay_page
+from .live import Packed, checked_path, packed
 from .requests import Frame
 from .shown_run import ShownRun
 
 MOST_UPDATES = 1000
-_MOST_TURNS = 2
+MOST_TURNS = 4
 _MOST_TRACKS = 64
 _STATEMENTS = 4  # updates at the start of a track that are recorded statement by statement
 _READ_ALONG = 350.0  # ms on the clock of the pictures between two statements
@@ -54,10 +54,14 @@ class Recording:
     words: str
     png: bytes = field(repr=False)
 
+    def packed(self) -> Packed:
+        """Return it packed for a page without a kernel."""
+        told = {"title": self.title, "marks": self.marks, "tracks": [vars(track) for track in self.tracks]}
+        return Packed("replay", self.title, self.caption, self.words, self.png, packed(told))
+
     def page(self) -> str:
         """Return one HTML document that plays everywhere, without a kernel and without a network."""
-        told = {"title": self.title, "marks": self.marks, "tracks": [vars(track) for track in self.tracks]}
-        return replay_page(told, self.title, self.caption, self.words, self.png)
+        return self.packed().page()
 
     def save(self, path: str | Path) -> Path:
         """Write the page as a file; return its path."""
@@ -78,18 +82,18 @@ class Recorder:
     speed: str = USUAL_SPEED
 
     def record(
-        self, loops: Loops, updates: int, turns: Mapping[str, Sequence[Any]], marks: Sequence[int]
+        self, loops: Loops, updates: int, turns: Mapping[str, Sequence[Any]], marks: Sequence[int], most: int
     ) -> list[Track]:
-        """Return the tracks: the run of ``loops``, and every run in which up to two switches were turned at marks."""
+        """Return the tracks: the run of ``loops``, and each in which up to ``most`` switches were turned at marks."""
         tracks = [Track(None, 0)]
         makings: list[Loops] = [loops]
         turned = [0]
         at = 0
         while at < len(tracks):
             tracks[at].frames = self._frames(makings[at], tracks[at].at, updates, turns)
-            for mark in marks if turned[at] < _MOST_TURNS else ():
+            for mark in marks if turned[at] < most else ():
                 for name, values in turns.items():
-                    if mark <= tracks[at].at or not isinstance(now := _recipe_at(makings[at], mark), Recipe):
+                    if mark <= tracks[at].at - (at == 0) or not isinstance(now := _recipe_at(makings[at], mark), Recipe):
                         continue
                     for value in [v for v in values if v != getattr(now, name)]:
                         tracks.append(Track(at, mark, name, value))
@@ -171,9 +175,16 @@ def recording_marks(marks: Sequence[int], updates: Any) -> list[int]:
     if not isinstance(updates, int) or isinstance(updates, bool) or not 1 <= updates <= MOST_UPDATES:
         raise ValueError(f"Lab.record: updates must be a whole number, 1 to {MOST_UPDATES:,}, got {updates!r}")
     for mark in marks:
-        if not isinstance(mark, int) or isinstance(mark, bool) or not 0 < mark < updates:
-            raise ValueError(f"Lab.record: marks must be whole numbers, 1 to {updates - 1}, got {mark!r}")
+        if not isinstance(mark, int) or isinstance(mark, bool) or not 0 <= mark < updates:
+            raise ValueError(f"Lab.record: marks must be whole numbers, 0 to {updates - 1}, got {mark!r}")
     return sorted(set(marks))
+
+
+def recording_most(turns: Any) -> int:
+    """Return how many turns are recorded one after the other; ValueError unless it is a number of them."""
+    if not isinstance(turns, int) or isinstance(turns, bool) or not 1 <= turns <= MOST_TURNS:
+        raise ValueError(f"Lab.record: turns must be a whole number, 1 to {MOST_TURNS}, got {turns!r}")
+    return turns
 
 
 def recording_caption(turns: Mapping[str, Sequence[Any]], marks: Sequence[int]) -> str:

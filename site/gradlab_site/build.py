@@ -25,7 +25,7 @@ from gradlab.widgets import predict
 
 from .check import problems_of
 from .documents import DOCUMENTS, document_html, public_names, verdict_table
-from .lessons import Lesson, read_lesson
+from .lessons import Lesson, cells_html, read_lesson
 from .pages import POLICY, PageWriter, png_size
 from .recordings import Replay, record_all, replay_settings
 from .slides import slide_cells
@@ -97,7 +97,8 @@ class _Site:
             "documents": [each for each in self.documents if not each.menu],
             "repository": address.repository,
             "stages": series_stages(),
-            "page_of": lambda number: self._page_of(number),
+            "page_of": self._page_of,
+            "cells_html": cells_html,
         }
         self.writer = PageWriter(out, self.source / "templates", shared)
         self.pages = {f"notebooks/{path.name}": f"{path.stem}.html" for path in self.notebooks}
@@ -161,7 +162,7 @@ class _Site:
         around = [self.notebooks[at] if 0 <= at < len(self.notebooks) else None for at in (order - 1, order + 1)]
         before, after = ((each.stem + ".html", _title_of(each)) if each else None for each in around)
         about = {"lesson": lesson, "hubs": self.address.hubs(path.name), "notebook": path.name}
-        about |= {"minutes": series_notebooks()[order].minutes, "before": before, "after": after}
+        about |= {"entry": series_notebooks()[order], "before": before, "after": after}
         self._page(f"{path.stem}.html", "lesson.html.j2", "notebooks", title=lesson.title, **about)
         page = f"../{path.stem}.html"
         cells = [str(cell) for cell in slide_cells(lesson, page)]

@@ -20,7 +20,8 @@ _QUESTION = re.compile(r'\bpredict\("([^"]+)"\)')
 _EXERCISE = re.compile(r'\bexercise\("([^"]+)"\)')
 _HEADING = re.compile(r"^(#{1,3}) +(.+?)\s*$", re.MULTILINE)
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
-_SET_UP = "Finds gradlab"
+_OWN = ("Time", "Contents")
+"""How the paragraphs below a title begin that a page of the site writes itself."""
 
 
 @dataclass
@@ -46,7 +47,7 @@ class Section:
     @property
     def html(self) -> str:
         """The cells."""
-        return "\n".join(str(cell.element) for cell in self.cells)
+        return cells_html(self.cells)
 
 
 @dataclass
@@ -57,6 +58,8 @@ class Lesson:
     title: str
     lead: str
     """What stands below the title, as HTML."""
+    set_up: list[Cell]
+    """What stands above the first heading: imports."""
     core: list[Cell]
     deeper: list[Section]
     exercises: list[Section]
@@ -70,14 +73,14 @@ class Lesson:
         return first.get_text() if first else ""
 
     @property
-    def core_html(self) -> str:
-        """The cells of the core."""
-        return "\n".join(str(cell.element) for cell in self.core)
-
-    @property
     def core_headings(self) -> list[tuple[str, str]]:
         """Anchor and words of each heading of the core."""
         return [(anchor_of(cell.heading), cell.heading) for cell in self.core if cell.level == 2]
+
+
+def cells_html(cells: Sequence[Cell]) -> str:
+    """Return cells as HTML."""
+    return "\n".join(str(cell.element) for cell in cells)
 
 
 def anchor_of(heading: str) -> str:
@@ -120,10 +123,20 @@ def _cell(cell: Any, element: Tag) -> Cell:
     gone = {"bet": "jp-Cell-inputWrapper", "spec": "jp-Cell-inputWrapper", "stub": "jp-Cell-outputWrapper"}
     for part in element.find_all(class_=gone.get(kind, "nothing")):
         part.decompose()
-    if kind == "code" and _SET_UP in cell.source:
-        element.decompose()
-        return Cell(html_soup('<div class="jp-Cell" hidden></div>').div or element, "set-up")
+    if kind == "live":
+        _fold_code(element)
     return Cell(element, kind)
+
+
+def _fold_code(element: Tag) -> None:
+    """Fold the code of a lab: here it is not what the reader works with."""
+    code = element.find(class_="jp-InputArea-editor")
+    if isinstance(code, Tag) and code.find("details") is None:
+        folded = html_soup('<details class="code"><summary>Code</summary></details>').find("details")
+        assert isinstance(folded, Tag)
+        for part in [*code.contents]:
+            folded.append(part.extract())
+        code.append(folded)
 
 
 def _plain(markdown: str) -> str:
@@ -164,11 +177,13 @@ def _lesson(number: str, cells: list[Cell]) -> Lesson:
                 part = "sources"
         parts[part].append(cell)
     title, lead = _title(parts["core"][0])
+    begins = next(at for at, cell in enumerate(parts["core"]) if cell.level == 2)
     return Lesson(
         number,
         title,
         lead,
-        parts["core"][1:],
+        parts["core"][1:begins],
+        parts["core"][begins:],
         list(_sections(parts["deeper"])),
         list(_sections(parts["exercises"])),
         list(_sections(parts["sources"], level=2)),
@@ -182,6 +197,9 @@ def _title(first: Cell) -> tuple[str, str]:
     assert heading is not None
     heading.extract()
     body = element.find(class_="jp-RenderedMarkdown") or element
+    for paragraph in body.find_all("p"):
+        if paragraph.get_text().startswith(_OWN):
+            paragraph.extract()
     return first.heading, body.decode_contents()
 
 

@@ -22,8 +22,6 @@ def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
     number, room = 1, _WORDS
     dealt: list[Tag] = []
     for cell in lesson.core:
-        if cell.kind == "set-up":
-            continue
         for part, weight, alone in _parts(cell):
             starts = cell.level == 2 and part.find("h2") is not None
             if dealt and (starts or alone or weight > room):
