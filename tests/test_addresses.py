@@ -19,8 +19,8 @@ PLACEHOLDERS = {"YOU", "OWNER"}
 CITED = """
     BorealisAI Haian-Jin HubHop Lightning-AI MorvanZhou NVIDIA-NeMo P2333 Theano Wangyixinxin Zheng-Chong ageron
     astral-sh baidu-baige bottlerocket-os bytetriper cloneofsimo crate-ci fartashf huggingface ivadomed jupyterhub
-    karpathy meta-pytorch milesial mlfoundations modelscope mosaicml pai4451 pytorch radixark rollovd tk-rusch torch
-    ziplab
+    karpathy meta-pytorch milesial mlfoundations modelscope mosaicml pai4451 pyodide pytorch radixark rollovd tk-rusch
+    torch ziplab
 """
 
 

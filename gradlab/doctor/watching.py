@@ -102,7 +102,13 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         if self._seconds is not None:
             clock = threading.Timer(self._seconds, setattr, [log.passes, "most_updates", -1])
             clock.daemon = True
-            clock.start()
+            try:
+                clock.start()
+            except RuntimeError:  # as in a browser's tab
+                self._runner = None
+                raise ValueError(
+                    "watch: seconds needs a thread, and no thread can be started here; use updates"
+                ) from None
             self._stops.callback(clock.cancel)
         self._children = ChildProcesses(self._follow)
         self._children.start()

@@ -8,9 +8,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
-from tqdm.auto import tqdm
-
 from .._checks import on_off
+from .._process import progress_bar
 from ..formatting import gib_text
 from ..loop import LONGEST_WINDOW, Recipe
 from ..memory import MemoryPoint
@@ -160,7 +159,7 @@ def progress(name: str) -> Iterator[Callable[[int, int], None]]:
     if (callback := _CALLBACK.get()) is not None:
         yield callback
         return
-    with tqdm(total=100, desc=f"forecast {name}", delay=1, leave=False, unit="%") as bar:
+    with progress_bar(100, f"forecast {name}", unit="%") as bar:
         yield lambda calls, expected: bar.update(min(100 * calls // expected, 100) - bar.n)
         bar.update(bar.total - bar.n)  # a notebook's bar that is closed before its total turns red and stays
 

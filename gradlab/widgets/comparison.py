@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tqdm.auto import tqdm
-
 from .. import tasks
+from .._process import progress_bar
 from ..drawing import Drawing, draw_comparison, themed_svg, to_png, to_svg
 from ..formatting import html_table, svg_img
 from ..loop import Recipe, Run
@@ -89,7 +88,7 @@ def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100, seed: 
     task = tasks.resolve(task, "compare")
     _check(recipes, updates)
     rows, curves = [], {}
-    with tqdm(total=updates * len(recipes), desc="updates", delay=1, leave=False) as bar:
+    with progress_bar(updates * len(recipes), "updates") as bar:
         for label, recipe in recipes.items():
             run = Run(task, recipe, seed)
             run.advance(updates=1)

@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tqdm.auto import tqdm
-
 from .. import tasks
-from .._process import lock
+from .._process import lock, progress_bar
 from ..formatting import number_of
 from ..front import on_interrupt
 from ..loop import LoopError, Recipe, Run
@@ -98,7 +96,7 @@ class Lab(Live):
         if not isinstance(updates, int) or isinstance(updates, bool) or updates < 0:
             raise ValueError(f"Lab.run: updates must be a whole number from 0, got {updates!r}")
         try:
-            with tqdm(total=updates, desc="updates", delay=1, leave=False) as bar:
+            with progress_bar(updates, "updates") as bar:
                 self.driver.advance_to(self.runner.updates + updates, bar.update)
         except LoopError as error:
             if not self.driver.clean_up(error):

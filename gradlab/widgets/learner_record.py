@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import filelock
 import platformdirs
+
+with warnings.catch_warnings():  # without fcntl it says that it locks by the existence of a file, which will do
+    warnings.filterwarnings("ignore", "only soft file lock")
+    import filelock
 
 from .._process import lock
 

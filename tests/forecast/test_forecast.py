@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor, nn
-from tqdm import tqdm
 
 from gradlab import Recipe, tasks
 from gradlab.forecast import Forecast, extrapolate, forecast
@@ -277,7 +276,8 @@ def test_the_largest_window_is_one_or_all_of_them() -> None:
 
 def test_a_bar_is_full_at_the_end_and_stays_short_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     estimate, bars = importlib.import_module("gradlab.forecast.estimate"), []
-    monkeypatch.setattr(estimate, "tqdm", lambda **options: bars.append(tqdm(**options)) or bars[-1])
+    make = estimate.progress_bar
+    monkeypatch.setattr(estimate, "progress_bar", lambda *given, **more: bars.append(make(*given, **more)) or bars[-1])
     with estimate.progress("short") as on_calls:
         on_calls(30, 100)
     with pytest.raises(ZeroDivisionError), estimate.progress("stopped") as on_calls:

@@ -5,11 +5,12 @@ A TimeLimit looks at the clock in two ways, and both end the code by an exceptio
 - By a timer's signal, on the main thread, where cells run. It needs no text: it ends whatever runs Python, and a call
   into C that looks for signals (a wait, a regular expression, arithmetic on huge numbers).
 - By calls of ``tick`` that ``compile_with_ticks`` puts into a text, at each turn of a loop, function and comprehension.
-  They work on every thread and system: JupyterLab answers a widget on another thread, and Windows has no such timer.
+  They work on every thread and system: JupyterLab answers a widget on another thread, and Windows has no such timer,
+  nor has a browser's tab.
 
 What nothing ends: a single call into C that never looks for signals, such as ``sum(iter(int, 1))``; what the code has
-started beside itself; and off the main thread, or on Windows, all that does not come back to a text with ticks: any
-function that was handed over as an object, a wait, a loop inside of a library.
+started beside itself; and off the main thread, or where there is no timer, all that does not come back to a text with
+ticks: any function that was handed over as an object, a wait, a loop inside of a library.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .report import NO_NETWORK, LaunchResult, describe_failure
+from .report import NO_NETWORK, NO_PROCESSES, LaunchResult, describe_failure
 from .workers import Worker, stop_all, wait_all
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ def launch(
     hang, get killed, fail to meet) is in the result. No process is left behind.
     """
     path = _checked_script("launch", script, processes, seconds)
+    if missing := _what_is_missing():
+        return LaunchResult((), NO_PROCESSES.format(missing))
     try:
         store, port = _local_store()
     except (OSError, RuntimeError) as failure:
@@ -96,6 +98,15 @@ def _checked_script(name: str, script: str | Path, processes: int, seconds: floa
     if not path.is_file():
         raise FileNotFoundError(f"{name}: there is no file {Path(script).name!r} here; run the cell that writes it")
     return path
+
+
+def _what_is_missing() -> str:
+    """Say why no processes can be started on this system, "" where they can."""
+    if sys.platform in ("emscripten", "wasi"):
+        return "this Python runs in a browser's tab or in another place with one process"
+    import torch
+
+    return "" if torch.distributed.is_available() else "this PyTorch is built without torch.distributed"
 
 
 def _local_store() -> tuple[TCPStore, int]:
@@ -155,6 +166,8 @@ def torchrun(script: str | Path, processes: int = 2, seconds: float = 90.0) -> L
     Its meeting point accepts connections from other machines as long as it runs: no option of torchrun changes that.
     """
     path = _checked_script("torchrun", script, processes, seconds)
+    if missing := _what_is_missing():
+        return LaunchResult((), NO_PROCESSES.format(missing))
     result, passing = _torchrun_once(path, processes, seconds)
     if passing:
         result, _ = _torchrun_once(path, processes, seconds)

@@ -11,6 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+NO_PROCESSES = (
+    "Processes cannot be started here: {}. What follows needs them; read on with the stored pictures, or run this "
+    "notebook with Python on a computer."
+)
 NO_NETWORK = (
     "The processes could not meet. They talk over this machine's own network (127.0.0.1), and this place does not "
     "allow it: {}. What follows needs it; read on with the stored pictures."

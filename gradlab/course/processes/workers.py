@@ -15,11 +15,14 @@ import threading
 import time
 import traceback
 from contextlib import suppress
-from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..._frames import frame_in, raised_at
 from .report import RankError, RankExit
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 # On Linux what DDP needs is loaded once, and every worker is forked from that: 0.1 s a start instead of 4. macOS does
 # not take a copy of a process that has used its libraries well, and Windows cannot copy one: there each worker loads
@@ -105,6 +108,8 @@ class Worker:
 
 def wait_all(workers: list[Worker], seconds: float) -> bool:
     """Wait until all have ended, or one has failed and the others had their grace; return whether time ran out."""
+    from multiprocessing.connection import wait
+
     deadline, started, failed = time.monotonic() + _STARTUP, False, False
     while running := [worker.process.sentinel for worker in workers if not worker.done]:
         if time.monotonic() >= deadline:
