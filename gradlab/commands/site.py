@@ -1,4 +1,4 @@
-"""``gradlab site``: the series as web pages that play without a kernel. Exit codes: 0 written, 1 with faults, 2 not possible."""
+"""``gradlab site``: the series as web pages that play. Exit codes: 0 written, 1 with faults, 2 not possible."""
 
 from __future__ import annotations
 
@@ -19,15 +19,19 @@ def add_site(parsers: Parsers[argparse.ArgumentParser]) -> None:
     parser = parsers.add_parser(
         "site",
         help="write the whole series as web pages that play without a kernel",
-        description="Runs the labs of every notebook, records them, and writes the series as a folder of web pages: nothing "
-        "is loaded from elsewhere, so any web server will do, and all but the search works from disk. Takes minutes. It "
-        'needs a clone of the repository and pip install "torch-gradlab[site]".',
+        description="Runs the labs of every notebook, records them, and writes the series as a folder of web pages. "
+        "Nothing is loaded from elsewhere: any web server will do, and all but the search works from disk. It takes "
+        'minutes, and needs a clone of the repository and pip install "torch-gradlab[site]".',
     )
     parser.set_defaults(run=_run)
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder: new, empty, or a site written before")
-    parser.add_argument("--address", default=REPOSITORY, metavar="URL", help="https://github.com/YOU/NAME, for links to it")
+    parser.add_argument(
+        "--address", default=REPOSITORY, metavar="URL", help="https://github.com/YOU/NAME, for links to it"
+    )
     parser.add_argument("--tag", default=TAG or "main", help="the tag or branch that those links name (default: main)")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes that record at a time (default: one a core)")
+    parser.add_argument(
+        "--workers", type=int, metavar="N", help="processes that record at a time (default: one a core)"
+    )
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -16,7 +16,15 @@ from . import controls as switches
 from .controller import LabController
 from .driver import USUAL_EVERY, RunDriver
 from .live import Live, Still
-from .recording import MOST_UPDATES, Recorder, Recording, recording_caption, recording_marks, recording_most, recording_turns
+from .recording import (
+    MOST_UPDATES,
+    Recorder,
+    Recording,
+    recording_caption,
+    recording_marks,
+    recording_most,
+    recording_turns,
+)
 from .requests import Frame, Reply
 from .shown_run import ShownRun
 

@@ -93,7 +93,9 @@ class Recorder:
             tracks[at].frames = self._frames(makings[at], tracks[at].at, updates, turns)
             for mark in marks if turned[at] < most else ():
                 for name, values in turns.items():
-                    if mark <= tracks[at].at - (at == 0) or not isinstance(now := _recipe_at(makings[at], mark), Recipe):
+                    if mark <= tracks[at].at - (at == 0) or not isinstance(
+                        now := _recipe_at(makings[at], mark), Recipe
+                    ):
                         continue
                     for value in [v for v in values if v != getattr(now, name)]:
                         tracks.append(Track(at, mark, name, value))

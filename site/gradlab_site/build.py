@@ -59,8 +59,8 @@ class SiteAddress:
 def build_site(root: Path, out: Path, address: SiteAddress, workers: int | None = None) -> list[str]:
     """Write the site of the clone at ``root`` into ``out``; return what is wrong with it, one sentence each.
 
-    ``out`` must be new, empty, or written by this before; it is replaced when the new one is complete. ``workers`` is how
-    many processes record at a time (None: one for each core). Raises ValueError that names what is missing.
+    ``out`` must be new, empty, or written by this before; it is replaced when the new one is complete. ``workers`` is
+    how many processes record at a time (None: one for each core). Raises ValueError that names what is missing.
     """
     _check_target(out)
     if shutil.which(sys.executable) is None:
@@ -93,7 +93,12 @@ class _Site:
         menu = [(each.page, each.menu) for each in self.documents if each.menu]
         shared = {
             "version": __version__,
-            "menu": [("cheat_sheet.html", "Cheat sheet"), ("fact_check.html", "Fact check"), *menu, ("api.html", "API")],
+            "menu": [
+                ("cheat_sheet.html", "Cheat sheet"),
+                ("fact_check.html", "Fact check"),
+                *menu,
+                ("api.html", "API"),
+            ],
             "documents": [each for each in self.documents if not each.menu],
             "repository": address.repository,
             "stages": series_stages(),
@@ -148,7 +153,9 @@ class _Site:
         step("api.html")
         search = POLICY.replace("script-src 'self'", "script-src 'self' 'wasm-unsafe-eval'")
         self._page("search.html", "search.html.j2", title="Search", policy=search)
-        lost = '<h1>Not here</h1><p>There is no such page. <a data-kept href="index.html">The series begins here.</a></p>'
+        lost = (
+            '<h1>Not here</h1><p>There is no such page. <a data-kept href="index.html">The series begins here.</a></p>'
+        )
         self._page("404.html", "document.html.j2", title="Not here", content=lost)
         self._write_static()
         step("styles and scripts")

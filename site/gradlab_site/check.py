@@ -1,4 +1,4 @@
-"""What must hold of the written site: links lead somewhere, nothing is loaded from outside, sizes, and no answer in clear."""
+"""What must hold of the written site: links lead somewhere, nothing comes from outside, nothing is too large."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from urllib.parse import unquote
 
 from bs4 import BeautifulSoup, Tag
 
+from .pages import html_soup
+
 MOST_REPLAY = 500_000
 """Bytes of a recording over the wire."""
 MOST_PAGE = 3_000_000
@@ -19,8 +21,7 @@ _LOADS = {"img": "src", "script": "src", "link": "href"}
 
 def problems_of(site: Path) -> list[str]:
     """Return what is wrong, one sentence each."""
-    pages = {path: BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser") for path in sorted(site.rglob("*.html"))}
-    pages = {path: page for path, page in pages.items() if "pagefind" not in path.parts}
+    pages = {path: html_soup(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
     ids = {path: {str(each["id"]) for each in page.find_all(id=True)} for path, page in pages.items()}
     found: list[str] = []
     for path, page in pages.items():

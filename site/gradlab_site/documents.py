@@ -1,4 +1,4 @@
-"""Documents of the repository as pages, the reference of the public names, and the verdicts of several PyTorch versions."""
+"""Documents of the repository, the reference of the public names, and the verdicts of several PyTorch versions."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ class Verdicts:
 
 
 def verdict_table(folder: Path) -> tuple[list[str], list[Verdicts]]:
-    """Return the versions for which verdicts are kept, and each claim with its verdicts. ``folder`` holds a file a version."""
+    """Return the versions for which ``folder`` holds verdicts, and each claim with those of all of them."""
     from gradlab.course.claims import CLAIMS
 
     kept = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}

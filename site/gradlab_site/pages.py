@@ -28,7 +28,7 @@ Resolve = Callable[[str], str | None]
 
 @dataclass
 class PageWriter:
-    """Writes pages into a folder, and gathers what they share: pictures, and the styles that were written in elements."""
+    """Writes pages into a folder, and gathers what they share: pictures, and styles that were written in elements."""
 
     out: Path
     templates: Path
@@ -43,7 +43,9 @@ class PageWriter:
         loader = FileSystemLoader(self.templates)
         self._templates = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
 
-    def write(self, name: str, template: str, resolve: Resolve, *, title: str, policy: str = POLICY, **about: Any) -> None:
+    def write(
+        self, name: str, template: str, resolve: Resolve, *, title: str, policy: str = POLICY, **about: Any
+    ) -> None:
         """Write a page: ``about`` is for its template, ``resolve`` for the links in it."""
         root = "../" * name.count("/")
         given = {**self.shared, "title": title, "policy": policy, "root": root, "page": name, **about}

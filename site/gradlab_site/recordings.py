@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import linecache
 import os
 import tempfile
 import tomllib
@@ -83,7 +84,7 @@ def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> li
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
         for at in needed_cells(code, live):
             try:
-                shown = _run_cell(code[at], space)
+                shown = _run_cell(f"<cell {at}>", code[at], space)
                 if at in names:
                     replay = _recorded(names[at], shown, settings.get(names[at], {}))
                     found += [(at, replay)] if replay else []
@@ -105,12 +106,13 @@ def record_home(settings: Mapping[str, Mapping[str, Any]]) -> Replay:
     return replay
 
 
-def _run_cell(source: str, space: dict[str, Any]) -> Any:
-    """Run a cell; return what its last line shows, None if it shows nothing."""
+def _run_cell(name: str, source: str, space: dict[str, Any]) -> Any:
+    """Run a cell; return what its last line shows, None if it shows nothing. Its functions know their source."""
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     tree = ast.parse(source)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, "<cell>", "exec"), space)
-    return eval(compile(ast.Expression(last.value), "<cell>", "eval"), space) if last is not None else None
+    exec(compile(tree, name, "exec"), space)
+    return eval(compile(ast.Expression(last.value), name, "eval"), space) if last is not None else None
 
 
 def _recorded(name: str, shown: Any, chosen: Mapping[str, Any]) -> Replay | None:
@@ -131,7 +133,7 @@ def _recorded(name: str, shown: Any, chosen: Mapping[str, Any]) -> Replay | None
 def record_all(
     notebooks: list[Path], settings: Mapping[str, Mapping[str, Any]], workers: int
 ) -> Iterator[tuple[Path | None, list[tuple[int, Replay]]]]:
-    """Record all notebooks, in so many processes; yield each as it is done, and the first page's with None for a path."""
+    """Record all notebooks, in so many processes; yield each as it is done, the first page's with None for a path."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
 

@@ -17,7 +17,10 @@ def needed_cells(sources: Sequence[str], wanted: Iterable[int]) -> list[int]:
     last = max(kept, default=-1)
     names: set[str] = set()
     for at in range(last, -1, -1):
-        tree = ast.parse(sources[at])
+        try:
+            tree = ast.parse(sources[at])
+        except SyntaxError:
+            continue  # a command of IPython
         if at in kept or _sets_up(tree) or names & (_bound(tree) | _acted_on(tree)):
             kept.add(at)
             names |= _read(tree)

@@ -17,7 +17,8 @@ _LINES = 12  # of code from which a cell has a slide of its own
 def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
     """Return the cells of the core, each with the number of its slide as ``data-slide``, from 1 on.
 
-    ``page`` is where links within the lesson lead: to its own page. The cells stay in one list, as the cells of a notebook do, so that a question covers what follows it on later slides too.
+    ``page`` is where links within the lesson lead: to its own page. The cells stay in one list, as the cells of a
+    notebook do, so that a question covers what follows it on later slides, too.
     """
     number, room = 1, _WORDS
     dealt: list[Tag] = []
