@@ -70,7 +70,7 @@ def _written_out(found: re.Match[str]) -> str:
 
 def _without_comments(text: str) -> str:
     """Leave out comments that begin a line or end one, and empty lines."""
-    text = re.sub(r"^ *(/\*.*?\*/|//[^\n]*)\n", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^ *(/\*(?:(?!\*/).)*\*/|//[^\n]*)\n", "", text, flags=re.DOTALL | re.MULTILINE)
     return re.sub(r"( +//[^\n]*)?\n\n*", "\n", text)
 
 

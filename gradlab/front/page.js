@@ -12,7 +12,7 @@ import { InstrumentPage } from "./instrument_page.js";
 import { followSight } from "./place.js";
 import { Replay, unpacked } from "./replay.js";
 
-const NEAR = "80% 0px"; // of the window, that a place is away when its recording is loaded
+const AHEAD = "80% 0px"; // of the window, that a place is away when its recording is loaded
 
 /** @type {Map<string, (packed: string) => void>} by the name of a recording, who waits for it */
 const waiting = new Map();
@@ -92,7 +92,7 @@ const near = new IntersectionObserver((entries) => {
     const place = places.get(target);
     if (isIntersecting && place?.open) place.load();
   }
-}, { rootMargin: NEAR });
+}, { rootMargin: AHEAD });
 
 /** Load and show the recording that the address names, whatever covers it. */
 const follow = () => {

@@ -163,7 +163,8 @@ class ForecastLab(Instrument):
         asked = {**vars(self.settings.recipe), **vars(self.settings)}
         held = {name: [*dict.fromkeys([asked[name], *values])] for name, values in _RECORDED.items()}
         for name, control in self._controls.items():
-            self._controls[name] = Control.choice(name, control.label, asked[name], held.get(name, [asked[name]]))
+            if control.kind != "tick":
+                self._controls[name] = Control.choice(name, control.label, asked[name], held.get(name, [asked[name]]))
         for chosen in product(*held.values()):
             yield dict(zip(held, chosen, strict=True))
 

@@ -168,7 +168,7 @@ class _Site:
     def _write_lesson(self, order: int, path: Path, lesson: Lesson) -> None:
         around = [self.notebooks[at] if 0 <= at < len(self.notebooks) else None for at in (order - 1, order + 1)]
         before, after = ((each.stem + ".html", _title_of(each)) if each else None for each in around)
-        about = {"lesson": lesson, "hubs": self.address.hubs(path.name), "notebook": path.name}
+        about: dict[str, Any] = {"lesson": lesson, "hubs": self.address.hubs(path.name), "notebook": path.name}
         about |= {"entry": series_notebooks()[order], "before": before, "after": after}
         self._page(f"{path.stem}.html", "lesson.html.j2", "notebooks", title=lesson.title, **about)
         page = f"../{path.stem}.html"
@@ -178,9 +178,9 @@ class _Site:
 
     def _write_home(self, replay: Replay) -> None:
         width, height = png_size(replay.png)
-        about = {"replay": replay, "still": self.writer.picture(replay.png), "width": width // 2, "height": height // 2}
-        bet = predict("00/zero-grad-taken-out").page
-        self._page("index.html", "home.html.j2", title="gradlab: .grad is a buffer that adds", bet=bet, **about)
+        about: dict[str, Any] = {"replay": replay, "still": self.writer.picture(replay.png)}
+        about |= {"width": width // 2, "height": height // 2, "bet": predict("00/zero-grad-taken-out").page}
+        self._page("index.html", "home.html.j2", title="gradlab: .grad is a buffer that adds", **about)
 
     def _write_static(self) -> None:
         for file in (self.source / "static").iterdir():
@@ -196,9 +196,9 @@ class _Site:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             raise ValueError(f'pagefind is missing or failed: pip install "torch-gradlab[site]" ({done.stderr[-200:]})')
-        for extra in (self.out / "pagefind").glob("pagefind-*"):
-            if not extra.name.startswith("pagefind-worker"):
-                extra.unlink()  # its own screens: ours is search.js
+        for screen in ("ui", "modular-ui", "component-ui", "highlight"):  # its own: ours is search.js
+            for extra in (self.out / "pagefind").glob(f"pagefind-{screen}*"):
+                extra.unlink()
 
     def _resolve(self, page: str, folder: str, link: str) -> str | None:
         """Return where a link leads from a page whose text lies in this folder of the repository."""

@@ -91,7 +91,7 @@ def public_names() -> list[Name]:
     """Return the public names of gradlab with what their docstrings say, in the order of the alphabet."""
     import gradlab
 
-    found = (_name(name, getattr(gradlab, name)) for name in sorted(gradlab.__all__, key=str.lower))
+    found = (_name(name, getattr(gradlab, name)) for name in sorted(vars(gradlab)["__all__"], key=str.lower))
     return [each for each in found if each.text]
 
 
@@ -100,7 +100,7 @@ def _name(name: str, value: Any) -> Name:
     if inspect.isclass(value):
         members = tuple(_members(value))
     elif inspect.ismodule(value):
-        members = tuple(_name(each, getattr(value, each)) for each in value.__all__ if each[0].islower())
+        members = tuple(_name(each, getattr(value, each)) for each in vars(value)["__all__"] if each[0].islower())
     return Name(name, _signature(value), docstring_html(value), members)
 
 

@@ -13,7 +13,7 @@ from bs4 import Tag
 
 from gradlab.commands.page import notebook_exporter, read_notebook
 
-from .pages import heading_words, html_soup
+from .pages import add_class, heading_words, html_soup
 from .recordings import Replay
 
 _QUESTION = re.compile(r'\bpredict\("([^"]+)"\)')
@@ -152,7 +152,7 @@ def _cover(cells: Sequence[Cell]) -> None:
             continue
         if covered:
             cell.covered = not cell.level
-            cell.element["class"] = [*cell.element.get_attribute_list("class"), "gl-bet-follows", "gl-bet-hides"]
+            add_class(cell.element, "gl-bet-follows", "gl-bet-hides")
             cell.element["data-pagefind-ignore"] = ""  # the search would show it
         heading = any(cell.element.find_all(["h1", "h2", "h3"]))
         if covered and heading:

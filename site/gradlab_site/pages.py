@@ -79,12 +79,14 @@ class PageWriter:
         for script in page.find_all("script"):
             if not script.get("src"):
                 script.decompose()  # that of a question: the page's own front end serves all of them
-        for element in page.find_all(style=True):
+        for element in page.select("[style]"):
             style = str(element["style"]).strip()
             del element["style"]
             if ":" in style:
                 name = self._rules.setdefault(style, f"s{len(self._rules)}")
-                element["class"] = [*element.get_attribute_list("class"), name] if element.get("class") else [name]
+                add_class(element, name)
+        for place in page.select("[data-src]"):
+            place["data-src"] = f"{root}{place['data-src']}"
         for image in page.find_all("img"):
             if (found := _DATA.match(str(image.get("src", "")))) and len(found[2]) > _WHOLE:
                 content = base64.b64decode(found[2])
@@ -93,6 +95,11 @@ class PageWriter:
                     _reserve(image, content)
             image["loading"] = "lazy"
             image["decoding"] = "async"
+
+
+def add_class(element: Tag, *names: str) -> None:
+    """Give an element more classes."""
+    element["class"] = " ".join([*filter(None, element.get_attribute_list("class")), *names])
 
 
 def png_size(content: bytes) -> tuple[int, int]:

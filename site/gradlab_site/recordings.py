@@ -19,6 +19,7 @@ from typing import Any
 
 from .slices import needed_cells
 
+_SHOWN = "_shown_by_the_last_line"
 HOME = "home"
 """The recording of the first page: it belongs to no notebook."""
 
@@ -101,6 +102,7 @@ def record_home(settings: Mapping[str, Mapping[str, Any]]) -> Replay:
 
     panels = ["held-out loss", "gradient"]
     lab = Lab("digits", Recipe(lr=0.2), controls=["zero_grad"], panels=panels, speed="10 updates/s")
+    lab.run(updates=settings[HOME]["marks"][0])  # which its still shows, and where the recording opens
     replay = _recorded(HOME, lab, settings[HOME])
     assert replay is not None
     return replay
@@ -110,9 +112,11 @@ def _run_cell(name: str, source: str, space: dict[str, Any]) -> Any:
     """Run a cell; return what its last line shows, None if it shows nothing. Its functions know their source."""
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     tree = ast.parse(source)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    if tree.body and isinstance(last := tree.body[-1], ast.Expr):
+        shown = ast.Assign([ast.Name(_SHOWN, ast.Store())], last.value)
+        tree.body[-1] = ast.fix_missing_locations(ast.copy_location(shown, last))
     exec(compile(tree, name, "exec"), space)
-    return eval(compile(ast.Expression(last.value), name, "eval"), space) if last is not None else None
+    return space.pop(_SHOWN, None)
 
 
 def _recorded(name: str, shown: Any, chosen: Mapping[str, Any]) -> Replay | None:

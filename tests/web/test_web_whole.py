@@ -1,0 +1,264 @@
+"""The whole site, as its command writes it: every page in a real browser, from disk, with nothing from outside."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from browser.driving import chromium, violations
+from gradlab_site.check import MOST_REPLAY, wire_size
+from playwright.sync_api import sync_playwright
+
+from gradlab.formatting import inline_html
+from gradlab.widgets import find_question, question_names
+
+ROOT = Path(__file__).resolve().parents[2]
+NUMBERS = [path.stem for path in sorted((ROOT / "notebooks").glob("*.ipynb"))]
+SOME = ["index", NUMBERS[0], NUMBERS[4], NUMBERS[9], "fact_check", "cheat_sheet", "api", "teach", "search"]
+"""A page of each kind, for axe; GRADLAB_NIGHTLY looks at all."""
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        chromium() is None and not os.environ.get("GRADLAB_REQUIRE_BROWSER"),
+        reason="needs Chromium (Debian: apt-get install chromium)",
+    ),
+]
+# What is seen of a recording: its words, its switches and its pictures.
+SEEN = """place => [place.querySelector('.gl-stage').innerText,
+  ...[...place.querySelectorAll('input, select')].map((each) => each.type === 'checkbox' ? each.checked : each.value),
+  ...[...place.querySelectorAll('canvas')].map((each) => each.toDataURL())].join()"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, written by the command of the README; it finds nothing wrong with it."""
+    if given := os.environ.get("GRADLAB_SITE"):  # to try tests quickly, one that was written before
+        return Path(given)
+    out = tmp_path_factory.mktemp("web") / "site"
+    command = [sys.executable, "-m", "gradlab", "site", str(out), "--address", "https://github.com/YOU/NAME"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=out.parent)
+    assert done.returncode == 0, done.stderr[-3000:]
+    return out
+
+
+@pytest.fixture(scope="module")
+def driver() -> Iterator[Any]:
+    """A Chromium."""
+    with sync_playwright() as playwright:
+        flags = ["--no-sandbox", "--disable-gpu"]
+        browser = playwright.chromium.launch(executable_path=chromium(), args=flags)
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page of the site in a window of its own; `faults` has errors, refusals and requests to elsewhere."""
+
+    def __init__(self, driver: Any, **how: Any) -> None:
+        self.context = driver.new_context(offline=True, **how)
+        self.page = self.context.new_page()
+        self.faults: list[str] = []
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("console", lambda said: self.faults.append(said.text) if said.type == "error" else None)
+        self.page.on(
+            "request", lambda asked: None if re.match("(file|data):", asked.url) else self.faults.append(asked.url)
+        )
+
+    def open(self, path: Path, place: str = "") -> Any:
+        self.page.goto(path.as_uri() + place)
+        return self.page
+
+
+@pytest.fixture
+def visit(driver: Any) -> Iterator[Visit]:
+    visit = Visit(driver, viewport={"width": 1366, "height": 768})
+    yield visit
+    visit.context.close()
+    assert visit.faults == []
+
+
+def answer_all(page: Any) -> None:
+    """Choose the first option of each question; each says whether it was right."""
+    for bet in page.locator(".gl-bet").all():
+        bet.locator("li button").first.click()
+        assert bet.get_attribute("data-settled") is not None
+        assert bet.locator(".gl-bet-right").count() == 1
+    assert page.locator(".gl-bet-hides").count() == 0
+
+
+def play(page: Any, place: Any) -> None:
+    """Play a replay, or turn a control of an instrument: what is seen changes."""
+    place.scroll_into_view_if_needed()
+    page.wait_for_function("place => 'live' in place.dataset", arg=place.element_handle())
+    before = place.evaluate(SEEN)
+    if place.get_attribute("data-kind") == "replay":
+        place.get_by_role("button", name="Play").click()
+        page.wait_for_function(f"([place, before]) => ({SEEN})(place) !== before", arg=[place.element_handle(), before])
+        if (pause := place.get_by_role("button", name="Pause")).count():
+            pause.click(timeout=1000, no_wait_after=True) if pause.is_visible() else None
+        return
+    field = place.locator(".gl-controls :is(select, input, button):visible, .gl-order button:visible").first
+    kind = field.evaluate("field => field.localName === 'select' ? 'select' : field.type")
+    if kind == "select":
+        field.evaluate(
+            "field => { field.selectedIndex = field.selectedIndex ? 0 : 1; field.dispatchEvent(new Event('change', {bubbles: true})); }"
+        )
+    elif kind == "range":
+        field.press("Home")
+        field.press("ArrowRight")
+    else:
+        field.click()
+    page.wait_for_function(f"([place, before]) => ({SEEN})(place) !== before", arg=[place.element_handle(), before])
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_every_lesson_answers_and_plays_from_disk(name: str, site: Path, visit: Visit) -> None:
+    page = visit.open(site / f"{name}.html")
+    page.evaluate("() => document.querySelectorAll('details:not(.menu, .series)').forEach((each) => each.open = true)")
+    answer_all(page)
+    places = page.locator(".gl-recording").all()
+    for place in places:
+        play(page, place)
+    stills = page.locator(".still").count()
+    assert stills == 0, "what can be played is not shown as a still"
+    assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_the_first_page_is_a_lab_a_bet_and_the_map(site: Path, visit: Visit) -> None:
+    page = visit.open(site / "index.html")
+    place = page.locator("#lab-home")
+    page.wait_for_function("() => 'live' in document.querySelector('#lab-home').dataset")
+    assert place.get_by_role("button", name="Play").bounding_box()["y"] < 768
+    place.get_by_label("zero_grad", exact=True).uncheck()
+    place.get_by_role("button", name="Play").click()
+    place.locator(".gl-chip", has_text="was not cleared").wait_for()
+    answer_all(page)
+    assert page.locator(".map li").count() == len(NUMBERS)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_slides_go_on_and_fit_a_projector(name: str, site: Path, visit: Visit) -> None:
+    visit.page.set_viewport_size({"width": 1280, "height": 720})
+    page = visit.open(site / "slides" / f"{name}.html")
+    page.locator("output").wait_for()
+    count = int(page.locator("output").inner_text().split("/")[1])
+    too_high = []
+    for at in range(1, count + 1):
+        assert page.locator("output").inner_text() == f"{at} / {count}"
+        assert page.locator("[data-slide]:visible").count() > 0
+        if page.evaluate(
+            "() => { const m = document.querySelector('main'); return m.scrollHeight > m.clientHeight + 2; }"
+        ):
+            too_high.append(at)
+        page.keyboard.press("PageDown")
+    assert too_high == []
+
+
+def test_other_pages_open_without_a_fault(site: Path, visit: Visit) -> None:
+    others = [path for path in sorted(site.glob("*.html")) if path.stem not in NUMBERS]
+    assert len(others) > 12
+    for path in others:
+        page = visit.open(path)
+        assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0, path.name
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing_serious(theme: Any, site: Path, driver: Any) -> None:
+    names = [path.stem for path in site.glob("*.html")] if os.environ.get("GRADLAB_NIGHTLY") else SOME
+    visit = Visit(driver, viewport={"width": 390, "height": 844}, color_scheme=theme)
+    found = {}
+    for name in names:
+        page = visit.open(site / f"{name}.html")
+        page.wait_for_timeout(300)
+        if bad := [each for each in violations(page) if re.search(r"\((serious|critical)\)", each)]:
+            found[name] = bad
+    visit.context.close()
+    assert found == {}
+    assert visit.faults == []
+
+
+class _Text(HTMLParser):
+    """The text of a page that can be read before anything is pressed: without what a question covers."""
+
+    VOID = ("meta", "link", "img", "input", "br", "hr", "source", "col", "wbr")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[bool] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self.VOID:
+            self.open.append("gl-bet-hides" in (dict(attrs).get("class") or ""))
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        if not any(self.open):
+            self.text.append(data)
+
+
+def test_no_page_tells_an_answer_before_the_choice(site: Path) -> None:
+    secrets = {}
+    for name in question_names():
+        question = find_question(name)
+        for said in (question.why, *(option.remark for option in question.options if option.remark)):
+            secrets[_plain(re.sub("<[^>]+>", "", inline_html(said)))] = name
+    assert len(secrets) > 250
+    for path in [*site.glob("*.html"), *site.glob("slides/*.html")]:
+        whole = path.read_text(encoding="utf-8")
+        seen = _Text()
+        seen.feed(whole)
+        told = _plain("".join(seen.text))
+        assert [name for secret, name in secrets.items() if secret in told or secret in _plain(whole)] == [], path.name
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"\s+", " ", text.replace("&amp;", "&").replace("&gt;", ">").replace("&lt;", "<")).strip()
+
+
+def test_the_search_finds_words_and_no_answers(site: Path, driver: Any) -> None:
+    server = subprocess.Popen(
+        [sys.executable, "-m", "http.server", "0", "--bind", "127.0.0.1", "-d", str(site)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        assert server.stdout is not None
+        port = re.search(r"port (\d+)", server.stdout.readline())
+        assert port
+        page = driver.new_page()
+        problems: list[str] = []
+        page.on("console", lambda said: problems.append(said.text) if said.type == "error" else None)
+        page.goto(f"http://127.0.0.1:{port[1]}/index.html")
+        page.locator("header input").fill("retain_grad")
+        page.keyboard.press("Enter")
+        page.locator("#found li").first.wait_for()
+        assert "01" in page.locator("#found li").first.inner_text()
+        page.goto(f"http://127.0.0.1:{port[1]}/search.html?q=%22It+rises+and+swings%22")
+        page.locator("#said").wait_for()
+        assert problems == []
+        page.close()
+    finally:
+        server.kill()
+        server.wait()
+
+
+def test_recordings_are_small_and_each_is_asked_for(site: Path) -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in site.glob("*.html"))
+    files = sorted((site / "replays").glob("*.js"))
+    assert len(files) > 30
+    for path in files:
+        assert wire_size(path) <= MOST_REPLAY
+        assert f'data-src="replays/{path.name}"' in pages
