@@ -107,6 +107,13 @@ export class Bet {
   }
 }
 
+/** Start the questions of a page without a kernel that were not started yet. */
+export function startBets() {
+  for (const root of document.querySelectorAll(".gl-bet:not([data-live])")) {
+    if (root instanceof HTMLElement && !root.closest(".gl-bet-still")) new Bet(root);
+  }
+}
+
 /** Return an option as a sentence. @param {string} words */
 function sentence(words) {
   return /[.!?…]$/.test(words) ? words : `${words}.`;

@@ -41,6 +41,21 @@ def bet_script() -> str:
     return _without_comments(joined_module("bet_page"))
 
 
+@cache
+def page_script() -> str:
+    """Return the script of a page with many recordings and questions, without comments.
+
+    It is no module, so that it can be loaded from disk: ``<script defer src="...">``.
+    """
+    return f'(() => {{\n"use strict";\n{_without_comments(joined_module("page"))}}})();\n'
+
+
+@cache
+def page_style() -> str:
+    """Return the look of such a page's recordings and questions as CSS, without comments."""
+    return _without_comments("".join(map(_read, ("lab.css", "bet.css", "page.css"))))
+
+
 def _collect(name: str, texts: dict[str, str]) -> None:
     if name in texts:
         return
@@ -58,7 +73,7 @@ def _written_out(found: re.Match[str]) -> str:
 
 def _without_comments(text: str) -> str:
     """Leave out comments that begin a line or end one, and empty lines."""
-    text = re.sub(r"^ *(/\*.*?\*/|//[^\n]*)\n", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^ *(/\*((?!\*/).)*\*/|//[^\n]*)\n", "", text, flags=re.DOTALL | re.MULTILINE)
     return re.sub(r"( +//[^\n]*)?\n\n*", "\n", text)
 
 

@@ -6,20 +6,29 @@
  * Turning a switch in the page goes over to such a track at its update.
  */
 
+import { Address } from "./address.js";
 import { addElement } from "./events.js";
 import { mergeFrame, nothingShown } from "./frames.js";
+import { followSight } from "./place.js";
 import { RunScreen } from "./run_screen.js";
+import { unpacked } from "./unpack.js";
 
 /** @typedef {Record<string, any>} RecordedFrame */
 /** @typedef {{parent: number | null, at: number, switch: string, value: any, frames: RecordedFrame[]}} Track */
 /** @typedef {{title: string, marks: number[], tracks: Track[]}} RecordedRuns `marks` are updates at which switches can be turned */
 
 const READ_ALONG = 350; // ms a statement
+/** @type {{replay: Replay | null}} the one that plays: two on a page would divide the reader's attention */
+const onAir = { replay: null };
 
 export class Replay {
-  /** @param {HTMLElement} root @param {RecordedRuns} recording */
-  constructor(root, recording) {
+  /**
+   * @param {HTMLElement} root @param {RecordedRuns} recording
+   * @param {{id?: string, title?: string}} [place] on a page with many: the id of its place, and what it is called
+   */
+  constructor(root, recording, { id = "", title = recording.title } = {}) {
     this.recording = recording;
+    this.address = new Address(id);
     /** @type {Map<number, Record<string, any>[]>} what is shown at each frame of a track, as far as it was worked out */
     this.known = new Map();
     this.track = 0;
@@ -34,10 +43,14 @@ export class Replay {
     /** @type {Record<string, any> | null} */
     this.painted = null;
     this.screen = new RunScreen(root, {
-      label: `gradlab replay: ${recording.title}`,
+      label: `gradlab replay: ${title}`,
       zooms: false,
       ask: (request) => this.ask(request),
-      play: () => (this.playing ? this.pause() : this.play()),
+      play: () => {
+        if (!this.playing) return this.play();
+        this.pause();
+        this.write();
+      },
       onPlay: () => this.play(),
       speed: (rate) => {
         this.rate = rate;
@@ -51,15 +64,16 @@ export class Replay {
         this.at = addElement("span", label, "gl-value");
         this.at.setAttribute("aria-hidden", "true"); // the slider says it
         const ticks = addElement("datalist", label);
-        ticks.id = "gl-marks";
+        ticks.id = `gl-marks-${id}`;
         ticks.append(...recording.marks.map((mark) => new Option("", String(mark))));
         this.scrub.setAttribute("list", ticks.id);
         this.scrub.addEventListener("input", () => this.goToUpdate(Number(this.scrub?.value)));
+        this.scrub.addEventListener("change", () => this.write());
       },
     });
-    this.read(location.hash);
-    globalThis.addEventListener("hashchange", () => this.read(location.hash));
-    document.addEventListener("visibilitychange", () => document.hidden && this.pause());
+    this.read();
+    this.address.follow(() => this.read());
+    followSight(root, { gone: () => this.pause(), back: () => {} });
   }
 
   // Where it is
@@ -85,7 +99,12 @@ export class Replay {
     const turned = this.turned ? this.recording.tracks[this.turned.track] : null;
     const values = { ...shown.values, ...(turned && { [turned.switch]: turned.value }), unswitched: this.unswitched };
     /** @type {Record<string, any>} */
-    const now = { ...shown, values, panels: this.unswitched ? shown.panels : withoutUnswitched(shown.panels) };
+    const now = {
+      ...shown,
+      values,
+      copy: this.address.link(this.moment),
+      panels: this.unswitched ? shown.panels : withoutUnswitched(shown.panels),
+    };
     const before = this.painted;
     const changed = new Set(Object.keys(now).filter((key) => now[key] !== before?.[key]));
     const panels = new Set(Object.keys(now.panels).filter((name) => now.panels[name] !== before?.panels[name]));
@@ -107,35 +126,45 @@ export class Replay {
     this.pause();
     while (this.track && updates < this.recording.tracks[this.track].at) {
       this.track = this.recording.tracks[this.track].parent ?? 0;
+      this.turned = null;
     }
+    const turned = this.turned && this.recording.tracks[this.turned.track];
+    if (turned && updates >= turned.at) this.takeTurn();
+    this.go(this.frameAt(updates));
+  }
+
+  /** Return the first frame of this track at an update or after it, else the last. @param {number} updates */
+  frameAt(updates) {
     const found = this.frames.findIndex((_, index) => this.shownAt(index).updates >= updates);
-    this.go(found < 0 ? this.frames.length - 1 : found);
-    this.write();
+    return found < 0 ? this.frames.length - 1 : found;
   }
 
   /** The frame that a page opens with: where a switch can first be turned, else the last. */
   telling() {
-    const [mark = Infinity] = this.recording.marks;
-    const found = this.frames.findIndex((_, index) => this.shownAt(index).updates >= mark);
-    return found < 0 ? this.frames.length - 1 : found;
+    return this.frameAt(this.recording.marks[0] ?? Infinity);
   }
 
   // Playing
 
   play() {
     if (this.playing) return;
+    onAir.replay?.pause();
+    onAir.replay = this;
     if (this.index >= this.frames.length - 1 && !this.turned) this.restart();
     this.playing = true;
     this.due = performance.now();
     this.screen.setPlaying(true);
+    this.tellTurn();
     this.tick();
   }
 
+  /** Stand still, as where it is out of sight; what the reader has paused is kept in the address, too. */
   pause() {
     if (!this.playing) return;
     this.playing = false;
+    onAir.replay = null;
     this.screen.setPlaying(false);
-    this.write();
+    this.go(this.index);
   }
 
   restart() {
@@ -151,9 +180,7 @@ export class Replay {
     while (this.due <= now && this.playing) {
       this.due = Math.max(this.due + every, now - 250);
       if (!this.next(this.rate !== 0)) {
-        this.playing = false;
-        this.go(this.index);
-        this.screen.setPlaying(false);
+        this.pause();
         this.screen.tell("The recording ends here. Play begins it again.");
         this.write();
         return;
@@ -169,10 +196,7 @@ export class Replay {
     while (this.index < this.frames.length - 1 || this.turned) {
       const turned = this.turned && this.recording.tracks[this.turned.track];
       if (turned && this.shownAt(this.index).updates >= turned.at) {
-        this.track = /** @type {{track: number}} */ (this.turned).track;
-        this.turned = null;
-        this.index = 0;
-        this.screen.tell(`Here ${turned.switch} was turned to ${valueWords(turned.value)} (update ${turned.at}).`);
+        this.takeTurn();
         return true;
       }
       if (this.index >= this.frames.length - 1) return false;
@@ -180,6 +204,25 @@ export class Replay {
       if (!whole || this.frames[this.index].end) return true;
     }
     return false;
+  }
+
+  /** Go over to the run in which the switch was turned. */
+  takeTurn() {
+    if (!this.turned) return;
+    this.track = this.turned.track;
+    this.turned = null;
+    this.index = 0;
+    const { switch: name, value, at } = this.recording.tracks[this.track];
+    this.screen.tell(`Here ${name} was turned to ${valueWords(value)} (update ${at}).`);
+  }
+
+  /** Say which turn is still to come, if any. @param {string} [instead] of which other one */
+  tellTurn(instead = "") {
+    if (!this.turned) return;
+    const { switch: name, value, at } = this.recording.tracks[this.turned.track];
+    this.screen.tell(
+      `${name} will be turned to ${valueWords(value)} at update ${at}, where that was recorded${instead}.`,
+    );
   }
 
   // What the reader does
@@ -205,15 +248,27 @@ export class Replay {
     this.write();
   }
 
-  /** @param {number} line */
+  /** Go to the next statement on a line, or else back to the last one before. @param {number} line */
   toLine(line) {
     const lit = (/** @type {number} */ index) => {
       const [first, last] = this.shownAt(index).lit;
       return first <= line && line <= last;
     };
-    const found = this.frames.findIndex((_, index) => index > this.index && lit(index));
-    if (found < 0) this.screen.tell(`The recording does not stop at line ${line} from here on.`);
-    else this.index = found;
+    const onwards = this.frames.findIndex((_, index) => index > this.index && lit(index));
+    const found = onwards < 0 ? this.frames.findLastIndex((_, index) => index < this.index && lit(index)) : onwards;
+    if (found < 0) {
+      return this.screen.tell(
+        lit(this.index)
+          ? `The recording stops at line ${line} only here.`
+          : `The recording does not stop at line ${line}.`,
+      );
+    }
+    this.index = found;
+    this.screen.tell(
+      onwards < 0
+        ? `Went back to line ${line}: the recording does not stop there further on.`
+        : `Went on until line ${line} had run.`,
+    );
   }
 
   /** @param {string} name @param {any} value */
@@ -228,11 +283,10 @@ export class Replay {
       track.parent === this.track && track.switch === name && same(track.value)
     );
     const way = ways.filter(({ track }) => track.at >= shown.updates).sort((a, b) => a.track.at - b.track.at)[0];
-    this.turned = null;
-    if (way) {
-      this.turned = { track: way.index };
-      this.screen.tell(`${name} will be turned at update ${way.track.at}, where that was recorded.`);
-    } else if (same(shown.values[name])) this.screen.tell(`${name} stays as it is.`);
+    const before = this.turned && this.recording.tracks[this.turned.track].switch;
+    this.turned = way ? { track: way.index } : null;
+    if (way) this.tellTurn(before && before !== name ? `, and ${before} stays as it is` : "");
+    else if (same(shown.values[name])) this.screen.tell(`${name} stays as it is.`);
     else {
       const at = ways.map(({ track }) => track.at).join(", ");
       this.screen.tell(
@@ -247,38 +301,35 @@ export class Replay {
 
   // The address
 
-  /** Keep the moment in the address, so that it can be linked to. */
-  write() {
+  /** Where it is, as the address has it: the frame, and the turns on the way to its track. */
+  get moment() {
     const turns = [];
     for (let track = this.track; track;) {
       const { parent, at, switch: name, value } = this.recording.tracks[track];
       turns.unshift(`${name}-${at}-${value}`);
       track = parent ?? 0;
     }
-    const state = new URLSearchParams({
-      frame: String(this.index),
-      ...(turns.length ? { turns: turns.join("~") } : {}),
-    });
-    this.address = `#${state}`;
-    if (location.hash !== this.address) location.replace(this.address);
-    this.screen.copyText = location.href;
+    return { frame: this.index, ...(turns.length ? { turns: turns.join("~") } : {}) };
   }
 
-  /** @param {string} hash */
-  read(hash) {
-    if (hash && hash === this.address) return;
+  /** Keep the moment in the address, so that it can be linked to. */
+  write() {
+    this.address.write(this.moment);
+  }
+
+  /** Go to the moment that the address names, or to the one that a page opens with. */
+  read() {
     this.pause();
     this.restart();
-    const state = new URLSearchParams(hash.slice(1));
-    for (const turn of state.get("turns")?.split("~") ?? []) {
+    const { named } = this.address;
+    for (const turn of named?.get("turns")?.split("~") ?? []) {
       const found = this.recording.tracks.findIndex((track) =>
         track.parent === this.track && turn === `${track.switch}-${track.at}-${track.value}`
       );
       if (found > 0) this.track = found;
     }
-    const frame = Number(state.get("frame") ?? this.telling());
+    const frame = Number(named?.get("frame") ?? this.telling());
     this.go(Number.isInteger(frame) ? frame : 0);
-    this.screen.copyText = location.href;
   }
 }
 
@@ -299,16 +350,6 @@ function withoutUnswitched(panels) {
 /** @param {any} value */
 function valueWords(value) {
   return value === true ? "on" : value === false ? "off" : value === null ? "off" : String(value);
-}
-
-/**
- * Unpack a recording.
- * @param {string} packed gzip, as base64
- */
-export async function unpacked(packed) {
-  const bytes = Uint8Array.from(atob(packed.trim()), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return await new Response(stream).json();
 }
 
 /**

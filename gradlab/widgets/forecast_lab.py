@@ -16,6 +16,7 @@ from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import Fit, Scene, fit_sentence, forecast_scene, need_sentence, suggestions, with_article
 from .controls import Control, switch_control
 from .instrument import Instrument, Settings, View, kept
+from .packed import Packed
 from .requests import Actions, try_to
 
 EVERY_CARD = "every card"
@@ -148,6 +149,10 @@ class ForecastLab(Instrument):
         """
         panels = {name: partial(self._drawn, scene) for name, scene in self._scenes().items()}
         return View(panels, self._state(), self._extra)
+
+    def packed(self) -> Packed:
+        """Raise NotImplementedError: its pictures take too long for all of them to be recorded."""
+        raise NotImplementedError("ForecastLab cannot be recorded: it has too many settings, and each takes a while")
 
     def actions(self) -> Actions:
         """Return what the browser may ask for, and what does it."""

@@ -16,7 +16,8 @@ from .._process import lock
 from ..drawing import Drawing, draw_loop
 from .controls import Control
 from .frames import FrameWriter, coloured
-from .live import Live, Still, replay_page
+from .live import Live, Still
+from .packed import Packed, packed_text
 from .requests import Actions, Frame, PanelSize, Reply, Request, RequestError, cut_words, reply_to, try_to
 
 Settings = Mapping[str, Any]
@@ -222,7 +223,10 @@ class Instrument(Live):
         return {}
 
     def _page(self) -> str:
-        """Return the page that holds what is recorded, the start first."""
+        return self.packed().page()
+
+    def packed(self) -> Packed:
+        """Return what is recorded, the start first, for a page without a kernel."""
         recorded = list(self.recorded())  # which may add values to the controls
         start = {name: control.start for name, control in self._controls.items()}
         settings = [start]
@@ -242,8 +246,7 @@ class Instrument(Live):
         caption = (
             f"A recording of {len(settings)} settings, each computed by PyTorch. It needs no kernel: turn a control."
         )
-        how = {"entry": "instrument_page", "start": "startInstrument"}
-        return replay_page(recording, self.title, caption, seen.state, png, **how)
+        return Packed("instrument", self.title, caption, seen.state, png, packed_text(recording))
 
     def __repr__(self) -> str:
         # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.

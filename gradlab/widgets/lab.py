@@ -18,7 +18,15 @@ from . import controls as switches
 from .controller import LabController
 from .driver import USUAL_EVERY, RunDriver
 from .live import Live, Still
-from .recording import MOST_UPDATES, Recorder, Recording, recording_caption, recording_marks, recording_turns
+from .recording import (
+    MOST_UPDATES,
+    Recorder,
+    Recording,
+    recording_caption,
+    recording_marks,
+    recording_turns,
+    recording_values,
+)
 from .requests import Frame, Reply
 from .shown_run import ShownRun
 
@@ -152,24 +160,25 @@ class Lab(Live):
         updates: int = 150,
         switches: Sequence[str] | Mapping[str, Any] = (),
         marks: Sequence[int] = (),
+        turns: int = 2,
     ) -> Recording:
         """Make this run anew from its start, as a recording that plays on a page without a kernel.
 
         It goes through the same changes of the loop, for so many updates in all. ``switches`` can be turned in the
         page at the updates in ``marks``: names, of those that are on or off, or names with the values to turn to. Every
-        such run is computed now, up to two turns one after the other. Raises TypeError or ValueError that names what is
-        wrong.
+        such run is computed now, with up to ``turns`` turns one after the other, 1 to 4. Raises TypeError or ValueError
+        that names what is wrong.
         """
         with lock:
             runner = self.runner
             every = recording_marks(marks, updates)
-            turns = recording_turns(switches, runner.recipe)
+            values, most = recording_values(switches, runner.recipe), recording_turns(turns)
             loops = [(at, loop) for at, loop in runner.loops if at < updates or at == 0]
             shown = self.shown.controls, self.shown.chosen_panels
             recorder = Recorder(runner.task, runner.seed, runner.start_weights, *shown, self.shown.speed)
-            tracks = recorder.record(loops, updates, turns, every)
+            tracks = recorder.record(loops, updates, values, every, most)
             title = f"{runner.task.name}, {number_of(updates, 'update')}"
-            about = title, recording_caption(turns, every), every if turns else []
+            about = title, recording_caption(values, every), every if values else []
             return Recording(*about, tracks, self.text, self.shown.still().png())
 
     # How it is shown -------------------------------------------------------------------------------------------------
