@@ -10,6 +10,7 @@ import { Address } from "./address.js";
 import { addElement } from "./events.js";
 import { mergeFrame, nothingShown } from "./frames.js";
 import { followSight } from "./place.js";
+import { RecordedView } from "./recorded_view.js";
 import { RunScreen } from "./run_screen.js";
 import { unpacked } from "./unpack.js";
 
@@ -35,16 +36,17 @@ export class Replay {
     this.index = 0;
     /** @type {{track: number} | null} a switch that was turned, and the track that it leads to */
     this.turned = null;
-    this.unswitched = true; // whether it shows how the loss goes without the newest switch
+    this.view = new RecordedView();
     this.playing = false;
     /** @type {number | null} */
     this.rate = 60;
     this.due = 0;
+    this.scrubbed = 0; // the update at which a finger went down
     /** @type {Record<string, any> | null} */
     this.painted = null;
     this.screen = new RunScreen(root, {
       label: `gradlab replay: ${title}`,
-      zooms: false,
+      scrubs: true,
       ask: (request) => this.ask(request),
       play: () => {
         if (!this.playing) return this.play();
@@ -97,13 +99,18 @@ export class Replay {
     this.index = Math.min(Math.max(index, 0), this.frames.length - 1);
     const shown = this.shownAt(this.index);
     const turned = this.turned ? this.recording.tracks[this.turned.track] : null;
-    const values = { ...shown.values, ...(turned && { [turned.switch]: turned.value }), unswitched: this.unswitched };
+    const values = {
+      ...shown.values,
+      ...(turned && { [turned.switch]: turned.value }),
+      unswitched: this.view.unswitched,
+    };
     /** @type {Record<string, any>} */
     const now = {
       ...shown,
       values,
       copy: this.address.link(this.moment),
-      panels: this.unswitched ? shown.panels : withoutUnswitched(shown.panels),
+      panels: this.view.of(shown.panels),
+      zoomed: this.view.range !== null,
     };
     const before = this.painted;
     const changed = new Set(Object.keys(now).filter((key) => now[key] !== before?.[key]));
@@ -121,12 +128,13 @@ export class Replay {
     return this.shownAt(this.frames.length - 1).updates;
   }
 
-  /** @param {number} updates */
+  /** Go to an update: back over a turn it is still to come, on over one that is to come it is taken. @param {number} updates */
   goToUpdate(updates) {
     this.pause();
     while (this.track && updates < this.recording.tracks[this.track].at) {
+      this.turned = { track: this.track };
       this.track = this.recording.tracks[this.track].parent ?? 0;
-      this.turned = null;
+      this.tellTurn();
     }
     const turned = this.turned && this.recording.tracks[this.turned.track];
     if (turned && updates >= turned.at) this.takeTurn();
@@ -232,6 +240,12 @@ export class Replay {
     const { do: what } = request;
     if (what === "size") return;
     if (what === "turn") return this.turn(request.name, request.value);
+    if (what === "scrub") return this.scrubBy(request);
+    if (what === "press") return this.tellOf(request.what);
+    if (what === "zoom") {
+      this.screen.tell(this.view.zoom(this.shownAt(this.index).panels, request.low, request.high));
+      return this.go(this.index);
+    }
     if (["statement", "update", "to_line", "reset"].includes(what)) this.pause();
     if (what === "statement" || what === "update") {
       this.next(what === "update");
@@ -243,9 +257,26 @@ export class Replay {
       }
     } else if (what === "reset") this.restart();
     else if (what === "to_line") this.toLine(request.line);
-    else return this.screen.tell("This is a recording: dragging, zooming and editing need a live lab.");
+    else return this.screen.tell("This is a recording: dragging weights and editing the loop need a live lab.");
     this.go(this.index);
     this.write();
+  }
+
+  /**
+   * Go through time with a finger: across all of what a panel shows it goes through all of that.
+   * @param {{share?: number, begins?: boolean, ends?: boolean}} request
+   */
+  scrubBy({ share = 0, begins, ends }) {
+    if (ends) return this.write();
+    if (begins) this.scrubbed = this.shownAt(this.index).updates;
+    const [low, high] = this.view.range ?? [0, Number(this.scrub?.max)];
+    this.goToUpdate(Math.max(Math.round(this.scrubbed + share * (high - low)), 0));
+  }
+
+  /** Say what a mark says that was pressed. @param {string} what */
+  tellOf(what) {
+    const marks = Object.values(this.shownAt(this.index).panels).flatMap(({ marks }) => marks);
+    this.screen.tell(marks.find(({ press }) => press === what)?.words ?? "");
   }
 
   /** Go to the next statement on a line, or else back to the last one before. @param {number} line */
@@ -274,7 +305,7 @@ export class Replay {
   /** @param {string} name @param {any} value */
   turn(name, value) {
     if (name === "unswitched") {
-      this.unswitched = value;
+      this.view.showUnswitched(value);
       return this.go(this.index);
     }
     const shown = this.shownAt(this.index);
@@ -331,20 +362,6 @@ export class Replay {
     const frame = Number(named?.get("frame") ?? this.telling());
     this.go(Number.isInteger(frame) ? frame : 0);
   }
-}
-
-/**
- * Return panels without the curves that show how the loss goes without the newest switch.
- * @param {Record<string, import("./wire.js").PanelState>} panels
- */
-function withoutUnswitched(panels) {
-  return Object.fromEntries(
-    Object.entries(panels).map(([name, panel]) => {
-      const kept = panel.marks.map((_, index) => index).filter((index) => !panel.ids[index].startsWith("without"));
-      if (kept.length === panel.marks.length) return [name, panel];
-      return [name, { ...panel, ids: kept.map((at) => panel.ids[at]), marks: kept.map((at) => panel.marks[at]) }];
-    }),
-  );
 }
 
 /** @param {any} value */
