@@ -15,11 +15,11 @@ import { axisValue, pointLength, pointsOf, withPoints } from "./wire.js";
 /** @typedef {{left: number, top: number, right: number, bottom: number}} Box */
 
 const CLOSEST = 6; // times that values are stretched at most: places are known to a quarter of a pixel only
-const ROOM = 0.06; // of the height, kept free above and below
+const MARGIN_SHARE = 0.06; // of the height, kept free above and below
 const BESIDE = 5; // CSS pixels from the line of a switch to its name
-const TICK = 4; // CSS pixels of a tick
-const EACH = { across: 75, up: 38 }; // CSS pixels from one tick to the next, about
-const STAYS = { stretch: 1, shift: 0 };
+const TICK_LONG = 4; // CSS pixels of a tick
+const TICKS_APART = { across: 75, up: 38 }; // CSS pixels from one tick to the next, about
+const NO_MOVE = { stretch: 1, shift: 0 };
 
 /** Return the range of a panel's ground, null where no range can be chosen. @param {PanelState} panel */
 export function groundRange(panel) {
@@ -42,7 +42,7 @@ export function zoomedPanel(panel, range) {
   const box = { left, top, right, bottom };
   const [from, to] = range.map((value) => placeOn(ground.drag?.x, value));
   if (!(to > from)) return panel;
-  const parts = panel.marks.map((mark, at) => isCurve(mark, panel.ids[at]) ? partOf(mark, from, to) : null);
+  const parts = panel.marks.map((mark, at) => isStretched(mark, panel.ids[at]) ? partBetween(mark, from, to) : null);
   const across = moveTo(from, to, left, right);
   const up = fitted(panel.marks.flatMap((mark, at) => isUpright(mark) ? [] : heightsOf(mark, parts[at])), box);
   const axes = { x: movedAxis(ground.drag.x, across), y: movedAxis(ground.drag.y, up) };
@@ -58,7 +58,7 @@ export function zoomedPanel(panel, range) {
     if (mark === ground) add(id, { ...mark, drag: { name: "zoom", ...axes } });
     else if (/^axes [xy]\d/.test(id)) return; // made anew with the axes
     else if (id === "axes") addAxes(panel, mark, box, axes, add);
-    else if (part) add(id, part.length ? movedMark(mark, part, across, isUpright(mark) ? STAYS : up, axes) : null);
+    else if (part) add(id, part.length ? movedMark(mark, part, across, isUpright(mark) ? NO_MOVE : up, axes) : null);
     else if (mark.k === "t" && isWithin(mark, box)) add(id, movedText(id, mark, across, up, box));
     else add(id, mark);
   });
@@ -66,7 +66,7 @@ export function zoomedPanel(panel, range) {
 }
 
 /** Whether a mark lies on the ground and moves with it. @param {Mark} mark @param {string} id */
-function isCurve(mark, id) {
+function isStretched(mark, id) {
   return mark.k !== "t" && mark.k !== "i" && !isGround(mark) && id !== "axes";
 }
 
@@ -105,7 +105,7 @@ function movedAxis(axis, { stretch, shift }) {
  * @param {number} from
  * @param {number} to
  */
-function partOf(mark, from, to) {
+function partBetween(mark, from, to) {
   const [points, each] = [pointsOf(mark), pointLength(mark)];
   if (mark.fill && mark.k === "p") {
     return points.map((place, at) => at % 2 ? place : Math.min(Math.max(place, from), to));
@@ -138,10 +138,10 @@ function heightsOf(mark, part) {
 
 /** Return the move by which these heights fill a box. @param {number[]} heights @param {Box} box @returns {Move} */
 function fitted(heights, { top, bottom }) {
-  if (!heights.length) return STAYS;
+  if (!heights.length) return NO_MOVE;
   const [high, low] = [Math.min(...heights), Math.max(...heights)];
-  const span = Math.max((low - high) * (1 + 2 * ROOM), (bottom - top) / CLOSEST);
-  if (span >= bottom - top) return STAYS;
+  const span = Math.max((low - high) * (1 + 2 * MARGIN_SHARE), (bottom - top) / CLOSEST);
+  if (span >= bottom - top) return NO_MOVE;
   const from = Math.min(Math.max((high + low - span) / 2, top), bottom - span);
   return moveTo(from, from + span, top, bottom);
 }
@@ -203,12 +203,12 @@ function addAxes(panel, mark, { left, top, right, bottom }, axes, add) {
   const texts = [];
   const like = (/** @type {"x" | "y"} */ side) =>
     panel.marks[panel.ids.findIndex((id) => id.startsWith(`axes ${side}0`))];
-  ticksOf(axes.x, left, right, EACH.across, 1).forEach(({ value, place }, at) => {
-    lines.push(NaN, NaN, place, bottom, place, bottom + TICK);
+  ticksOf(axes.x, left, right, TICKS_APART.across, 1).forEach(({ value, place }, at) => {
+    lines.push(NaN, NaN, place, bottom, place, bottom + TICK_LONG);
     texts.push([`axes x${at}`, { ...like("x"), x: place, text: value.toLocaleString("en") }]);
   });
-  ticksOf(axes.y, bottom, top, EACH.up, 0).forEach(({ value, place }, at) => {
-    lines.push(NaN, NaN, left - TICK, place, left, place);
+  ticksOf(axes.y, bottom, top, TICKS_APART.up, 0).forEach(({ value, place }, at) => {
+    lines.push(NaN, NaN, left - TICK_LONG, place, left, place);
     texts.push([`axes y${at}`, { ...like("y"), y: place, text: shortNumber(value) }]);
   });
   add("axes", withPoints(mark, new Float64Array(lines)));
