@@ -134,11 +134,11 @@ export class Replay {
     while (this.track && updates < this.recording.tracks[this.track].at) {
       this.turned = { track: this.track };
       this.track = this.recording.tracks[this.track].parent ?? 0;
-      this.tellTurn();
     }
     const turned = this.turned && this.recording.tracks[this.turned.track];
     if (turned && updates >= turned.at) this.takeTurn();
     this.go(this.frameAt(updates));
+    this.tellTurn();
   }
 
   /** Return the first frame of this track at an update or after it, else the last. @param {number} updates */
@@ -294,7 +294,7 @@ export class Replay {
           : `The recording does not stop at line ${line}.`,
       );
     }
-    this.index = found;
+    this.go(found); // which may bring a note of its own, before what is told
     this.screen.tell(
       onwards < 0
         ? `Went back to line ${line}: the recording does not stop there further on.`
