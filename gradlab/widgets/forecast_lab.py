@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 from .._process import lock
@@ -25,6 +26,7 @@ _LARGEST_BATCH = 65_536
 _BATCH = Whole(low=1, high=_LARGEST_BATCH)
 _OUT_OF_DATE = "being worked out"
 _TOLD_EVERY = 0.2  # seconds between two moves of the progress bar
+_RECORDED_BATCHES = (1, 4, 16)
 _SWITCHES = ("set_to_none", "accumulate", "amp", "optimizer")  # those that a forecast is asked about
 
 
@@ -151,8 +153,28 @@ class ForecastLab(Instrument):
         return View(panels, self._state(), self._extra)
 
     def packed(self) -> Packed:
-        """Raise NotImplementedError: its pictures take too long for all of them to be recorded."""
-        raise NotImplementedError("ForecastLab cannot be recorded: it has too many settings, and each takes a while")
+        """Return it packed, for a page without a kernel: a few batches, contexts and optimizers, and all cards.
+
+        Each of the forecasts is made now, which takes some seconds.
+        """
+        asked, optimizer = self.settings, self.settings.recipe.optimizer
+        controls = [
+            Control.slider("batch", "batch", asked.batch, sorted({*_RECORDED_BATCHES, asked.batch})),
+            Control.choice("context", "context", asked.context, sorted({asked.context // 2 or 1, asked.context})),
+            Control.choice("optimizer", "optimizer", optimizer, sorted({"adamw", "sgd", optimizer})),
+            Control.choice("card", "card", asked.card, [*GPUS, EVERY_CARD]),
+        ]
+        names = [control.name for control in controls]
+        others = [dict(zip(names, at, strict=True)) for at in product(*(control.values for control in controls))]
+        start = {control.name: control.start for control in controls}
+        return self._pack(controls, [start, *(at for at in others if at != start)], self._forecast_at)
+
+    def _forecast_at(self, at: Settings) -> View:
+        """Return what is seen once the forecast for some settings has been made; nothing is changed here."""
+        lab = type(self)()
+        lab.settings, lab._forecasts = self.settings.change(**at), self._forecasts
+        lab._forecast()
+        return lab.look(at)
 
     def actions(self) -> Actions:
         """Return what the browser may ask for, and what does it."""

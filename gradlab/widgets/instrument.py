@@ -235,12 +235,18 @@ class Instrument(Live):
             if at not in settings:
                 settings.append(at)
         held = [control.only([at[name] for at in settings]) for name, control in self._controls.items()]
-        turned = [control for control in held if len({repr(at[control.name]) for at in settings}) > 1]
+        return self._pack(held, settings, self._seen)
+
+    def _pack(
+        self, controls: Iterable[Control], settings: Sequence[Settings], look: Callable[[Settings], View]
+    ) -> Packed:
+        """Return what is seen at these settings, packed, with the controls that can be turned from one to another."""
+        turned = [control for control in controls if len({repr(at[control.name]) for at in settings}) > 1]
         writer, frames = FrameWriter(), []
         for at in settings:
             size = PanelSize(*self.size, self.size[0])
-            frames.append(self._write(writer, self._seen(at), at, size, "", turned))
-        seen = self._seen(start)
+            frames.append(self._write(writer, look(at), at, size, "", turned))
+        seen = look(settings[0])
         png = Still(*self._still(seen)).png()
         recording = {"title": self.title, "settings": settings, "frames": frames}
         caption = (

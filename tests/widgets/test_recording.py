@@ -111,12 +111,21 @@ def test_what_is_packed_is_what_the_page_holds() -> None:
     assert packed.png == recording.png
 
 
-def test_an_instrument_is_packed_and_a_forecast_lab_is_not() -> None:
+def test_an_instrument_is_packed() -> None:
     instrument = swing()
     packed = instrument.packed()
     assert (packed.kind, packed.title) == ("instrument", instrument.title)
     told = json.loads(gzip.decompress(base64.b64decode(packed.packed)))
     assert len(told["settings"]) == len(told["frames"]) > 1
     assert packed.png.startswith(b"\x89PNG")
-    with pytest.raises(NotImplementedError, match="ForecastLab cannot be recorded"):
-        ForecastLab().packed()
+
+
+def test_a_forecast_lab_is_packed_at_some_settings_and_stays_as_it_was() -> None:
+    lab = ForecastLab(batch=2, context=64)
+    packed = lab.packed()
+    told = json.loads(gzip.decompress(base64.b64decode(packed.packed)))
+    assert told["settings"][0] == {"batch": 2, "context": 64, "optimizer": "adamw", "card": "H100"}
+    assert {at["batch"] for at in told["settings"]} == {1, 2, 4, 16}
+    assert "batch 2, context 64, adamw" in packed.words
+    assert [control["name"] for control in told["frames"][0]["controls"]] == ["batch", "context", "optimizer", "card"]
+    assert lab.result is None
