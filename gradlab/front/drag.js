@@ -84,8 +84,10 @@ export class PanelDrag {
     if (!mark) return;
     const to = this._panel.place(event);
     const begins = !this.moved;
-    this.moved ||= Math.hypot(to[0] - this._from[0], to[1] - this._from[1]) >= CLICK;
+    const [right, down] = [to[0] - this._from[0], to[1] - this._from[1]];
+    this.moved ||= Math.hypot(right, down) >= CLICK;
     if (!this.moved) return;
+    if (this._scrubs && begins && Math.abs(down) > Math.abs(right)) return this._stop(); // it scrolls the page
     const zooms = isGround(mark);
     this._panel.follow(zooms ? null : to);
     if (this._scrubs) this._scrub(mark, to, begins);

@@ -54,6 +54,7 @@ class RecordingPlace {
   constructor(place) {
     this.place = place;
     this.begun = false;
+    this.wanted = false; // by the page's address: it is scrolled to
   }
 
   /** Whether the page's address names it, and perhaps a moment. */
@@ -71,6 +72,13 @@ class RecordingPlace {
     });
   }
 
+  /** Go to it, as the page's address says. */
+  goTo() {
+    this.place.scrollIntoView();
+    this.wanted = !isCovered(this.place);
+    this.load();
+  }
+
   async start() {
     const { place } = this;
     const { kind, src = "", title } = place.dataset;
@@ -82,7 +90,7 @@ class RecordingPlace {
         ? new InstrumentPage(root, recording, options)
         : new Replay(root, recording, options);
       place.dataset.live = ""; // hides the still: the screen has been painted
-      if (this.isNamed) place.scrollIntoView(); // it was another height when the browser went there
+      if (this.wanted) place.scrollIntoView(); // what is above may have changed its height meanwhile
       place.dispatchEvent(new CustomEvent("gradlab-ready", { bubbles: true, detail: shown }));
     } catch (error) {
       root.remove();
@@ -103,11 +111,7 @@ function startPage() {
   const look = new IntersectionObserver((entries) => {
     for (const { isIntersecting, target } of entries) if (isIntersecting) places.get(target)?.load();
   }, { rootMargin: AHEAD });
-  const goToNamed = () => {
-    const named = [...places.values()].find((each) => each.isNamed);
-    named?.place.scrollIntoView();
-    named?.load();
-  };
+  const goToNamed = () => [...places.values()].find((each) => each.isNamed)?.goTo();
   for (const [element, each] of places) {
     look.observe(element);
     if (each.place.dataset.eager !== undefined) each.load();

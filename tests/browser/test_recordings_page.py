@@ -144,7 +144,7 @@ def test_a_recording_is_loaded_when_it_comes_near(visit: Callable[..., Any]) -> 
 
 
 def test_a_question_covers_a_recording_until_the_choice(visit: Callable[..., Any]) -> None:
-    page = visit()
+    page = visit("many.html#lab-three")
     page.evaluate("() => document.querySelector('section').scrollIntoView()")
     page.wait_for_selector(".gl-bet-cover")
     page.wait_for_timeout(300)
@@ -261,6 +261,11 @@ def test_a_finger_scrubs_on_a_curve_and_on_the_slider(visit: Callable[..., Any])
     assert re.search(r"#lab-one&frame=\d+", page.url)
     touch(page, (box["x"] + 200, middle), (box["x"] + 100, middle))
     assert abs(updates(one) - before) <= 1
+    there, seen = page.evaluate("() => scrollY"), updates(one)
+    touch(page, (box["x"] + 100, middle), (box["x"] + 104, middle - 120))
+    page.wait_for_timeout(200)
+    assert updates(one) == seen, "up and down it scrolls the page"
+    assert page.evaluate("() => scrollY") > there + 50
 
 
 def test_a_line_is_gone_back_to_and_a_turn_is_taken_back(visit: Callable[..., Any]) -> None:
