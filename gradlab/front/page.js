@@ -85,10 +85,7 @@ class RecordingPlace {
     const recording = await unpacked(await packedFrom(src));
     const root = addElement("div", place);
     try {
-      const options = { id: place.id, title: title ?? recording.title };
-      const shown = kind === "instrument"
-        ? new InstrumentPage(root, recording, options)
-        : new Replay(root, recording, options);
+      const shown = new (kind === "instrument" ? InstrumentPage : Replay)(root, recording, { id: place.id, title });
       place.dataset.live = ""; // hides the still: the screen has been painted
       if (this.wanted) place.scrollIntoView(); // what is above may have changed its height meanwhile
       place.dispatchEvent(new CustomEvent("gradlab-ready", { bubbles: true, detail: shown }));

@@ -128,7 +128,7 @@ export class Replay {
     return this.shownAt(this.frames.length - 1).updates;
   }
 
-  /** Go to an update: back over a turn it is still to come, on over one that is to come it is taken. @param {number} updates */
+  /** Go to an update. Going back over a turn leaves it to come; going on over one takes it. @param {number} updates */
   goToUpdate(updates) {
     this.pause();
     while (this.track && updates < this.recording.tracks[this.track].at) {
@@ -166,7 +166,7 @@ export class Replay {
     this.tick();
   }
 
-  /** Stand still, as where it is out of sight; what the reader has paused is kept in the address, too. */
+  /** Stand still. Only where the reader has paused is the moment kept in the address, not where it is out of sight. */
   pause() {
     if (!this.playing) return;
     this.playing = false;
@@ -219,7 +219,7 @@ export class Replay {
     if (!this.turned) return;
     this.track = this.turned.track;
     this.turned = null;
-    this.index = 0;
+    this.go(0); // which brings a note of its own, before what is told
     const { switch: name, value, at } = this.recording.tracks[this.track];
     this.screen.tell(`Here ${name} was turned to ${valueWords(value)} (update ${at}).`);
   }
@@ -294,7 +294,7 @@ export class Replay {
           : `The recording does not stop at line ${line}.`,
       );
     }
-    this.go(found); // which may bring a note of its own, before what is told
+    this.go(found); // as above
     this.screen.tell(
       onwards < 0
         ? `Went back to line ${line}: the recording does not stop there further on.`

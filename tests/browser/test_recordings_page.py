@@ -291,6 +291,7 @@ def test_a_line_is_gone_back_to_and_a_turn_is_taken_back(visit: Callable[..., An
     switch.uncheck()
     one.locator(".gl-scrub input").fill(str(MARK + 5))
     assert not switch.is_checked(), "the slider was moved past the turn"
+    assert f"Here zero_grad was turned to off (update {MARK})" in note(one)
     one.locator(".gl-scrub input").fill("3")
     assert "will be turned to off" in note(one)
     one.locator(".gl-scrub input").fill(str(MARK + 5))
