@@ -107,6 +107,15 @@ export class Bet {
   }
 }
 
+/** Start the questions of a page without a kernel that were not started yet, and cover what follows them at once. */
+export function startBets() {
+  const roots = [...document.querySelectorAll(".gl-bet:not([data-live])")].filter((root) =>
+    !root.closest(".gl-bet-still")
+  );
+  const bets = roots.map((root) => new Bet(/** @type {HTMLElement} */ (root)));
+  for (const { cover } of bets) cover.look();
+}
+
 /** Return an option as a sentence. @param {string} words */
 function sentence(words) {
   return /[.!?…]$/.test(words) ? words : `${words}.`;

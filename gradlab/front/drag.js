@@ -27,7 +27,8 @@ export class PanelDrag {
    *   ground: (place: Place) => Found | null,
    *   follow: (place: Place | null) => void,
    *   drop: () => void,
-   * }} panel
+   *   scrubs?: boolean,
+   * }} panel `scrubs` says whether a finger that is moved across the ground goes through time instead of choosing a range
    */
   constructor(figure, canvas, panel) {
     this._canvas = canvas;
@@ -38,6 +39,7 @@ export class PanelDrag {
     this._mark = null;
     /** @type {Place} */
     this._from = [0, 0];
+    this._scrubs = false;
     /** Whether the pointer has moved since it went down: then it was no click. */
     this.moved = false;
     this._tell = atMostEvery(PAUSE, panel.ask);
@@ -72,6 +74,7 @@ export class PanelDrag {
     if (event.button) return;
     this._from = this._panel.place(event);
     this._mark = (this._panel.grab(event) ?? this._panel.ground(this._from))?.mark ?? null;
+    this._scrubs = Boolean(this._panel.scrubs && event.pointerType === "touch" && this._mark && isGround(this._mark));
     if (this._mark) this._canvas.setPointerCapture(event.pointerId);
   }
 
@@ -80,11 +83,15 @@ export class PanelDrag {
     const mark = this._mark;
     if (!mark) return;
     const to = this._panel.place(event);
-    this.moved ||= Math.hypot(to[0] - this._from[0], to[1] - this._from[1]) >= CLICK;
+    const begins = !this.moved;
+    const [right, down] = [to[0] - this._from[0], to[1] - this._from[1]];
+    this.moved ||= Math.hypot(right, down) >= CLICK;
     if (!this.moved) return;
+    if (this._scrubs && begins && Math.abs(down) > Math.abs(right)) return this._stop(); // it scrolls the page
     const zooms = isGround(mark);
     this._panel.follow(zooms ? null : to);
-    if (zooms) this._showRange(mark, to);
+    if (this._scrubs) this._scrub(mark, to, begins);
+    else if (zooms) this._showRange(mark, to);
     else {
       this._canvas.style.cursor = "grabbing";
       this.tell(mark, to);
@@ -96,13 +103,25 @@ export class PanelDrag {
     const mark = this._mark;
     if (mark?.drag && this.moved) {
       const to = this._panel.place(event);
-      if (isMoved(mark)) this.tell(mark, to);
+      if (this._scrubs) this._panel.ask({ do: "scrub", ends: true });
+      else if (isMoved(mark)) this.tell(mark, to);
       else {
         const [low, high] = this._chosen(mark, to).map((place) => axisValue(/** @type {Axis} */ (mark.drag?.x), place));
         this._panel.ask({ do: "zoom", low, high });
       }
     }
     this._stop();
+  }
+
+  /**
+   * Tell how far a finger has gone, as a share of the ground.
+   * @param {Mark} mark
+   * @param {Place} to
+   * @param {boolean} begins
+   */
+  _scrub(mark, to, begins) {
+    const [left, , right] = boxOf(mark);
+    this._panel.ask({ do: "scrub", begins, share: (to[0] - this._from[0]) / (right - left) });
   }
 
   _stop() {

@@ -4,41 +4,39 @@
 import { Address } from "./address.js";
 import { mergeFrame, nothingShown } from "./frames.js";
 import { InstrumentScreen } from "./instrument_screen.js";
-import { unpacked } from "./replay.js";
+import { unpacked } from "./unpack.js";
 
 /** @typedef {Record<string, any>} Settings */
 /** @typedef {{title: string, settings: Settings[], frames: Record<string, any>[]}} RecordedSettings */
 
 export class InstrumentPage {
-  /** @param {HTMLElement} root @param {RecordedSettings} recording @param {Address} [address] keeps the settings */
-  constructor(root, recording, address = new Address()) {
+  /**
+   * @param {HTMLElement} root @param {RecordedSettings} recording
+   * @param {{id?: string, title?: string}} [place] on a page with many: the id of its place, and what it is called
+   */
+  constructor(root, recording, { id, title = recording.title } = {}) {
     this.recording = recording;
-    this.address = address;
+    this.address = new Address(id);
     /** @type {Record<string, any>[]} what is shown at each of the settings, as far as it was worked out */
     this.known = [];
     this.screen = new InstrumentScreen(root, {
       ask: (request) => this.ask(request),
-      label: `gradlab recording: ${recording.title}`,
+      label: `gradlab recording: ${title}`,
     });
     this.screen.strip.way = "glide";
     /** @type {Settings} what the reader has chosen */
     this.at = { ...recording.settings[0] };
     this.read();
-    address.follow(() => this.read());
+    this.address.follow(() => this.read());
   }
 
   /** Show the settings that the address names, or the first ones. */
   read() {
-    const named = this.address.state;
+    const { named } = this.address;
     const found = this.recording.settings.findIndex((at) =>
       Object.keys(at).every((name) => named?.get(name) === String(at[name]))
     );
     this.show(Math.max(found, 0), "");
-  }
-
-  /** Keep the settings in the address, so that they can be linked to. */
-  write() {
-    this.address.write(Object.fromEntries(Object.entries(this.at).map(([name, value]) => [name, String(value)])));
   }
 
   /** @param {number} index */
@@ -61,7 +59,6 @@ export class InstrumentPage {
     const panels = Object.keys(now.panels).filter((name) => now.panels[name] !== before.panels[name]);
     this.at = { ...this.recording.settings[index] };
     this.screen.show(now, changed, panels);
-    if (before.f >= 0) this.write();
     if (before.f >= 0) this.screen.tellSoon();
   }
 
@@ -69,6 +66,8 @@ export class InstrumentPage {
   ask({ do: what, name, value, x }) {
     if (what === "turn") this.turn(name, this.control(name)?.kind === "slider" ? this.onward(name, value) : value);
     else if (what === "drag") this.turn(name, nearest(this.others(name), x));
+    else return;
+    this.address.write(this.at);
   }
 
   /** @param {string} name @returns {import("./controls.js").Control | undefined} */

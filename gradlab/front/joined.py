@@ -43,14 +43,17 @@ def bet_script() -> str:
 
 @cache
 def page_script() -> str:
-    """Return what plays the recordings and asks the questions of a page without a kernel, as one classic script."""
-    return f"(() => {{\n{_without_comments(joined_module('page'))}}})();\n"
+    """Return the script of a page with many recordings and questions, without comments.
+
+    It is no module, so that it can be loaded from disk: ``<script defer src="...">``.
+    """
+    return f'(() => {{\n"use strict";\n{_without_comments(joined_module("page"))}}})();\n'
 
 
 @cache
 def page_style() -> str:
-    """Return the look of both as CSS."""
-    return _without_comments(style_sheet()) + bet_style()
+    """Return the look of such a page's recordings and questions as CSS, without comments."""
+    return _without_comments("".join(map(_read, ("lab.css", "bet.css", "page.css"))))
 
 
 def _collect(name: str, texts: dict[str, str]) -> None:
@@ -70,7 +73,7 @@ def _written_out(found: re.Match[str]) -> str:
 
 def _without_comments(text: str) -> str:
     """Leave out comments that begin a line or end one, and empty lines."""
-    text = re.sub(r"^ *(/\*(?:(?!\*/).)*\*/|//[^\n]*)\n", "", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^ *(/\*((?!\*/).)*\*/|//[^\n]*)\n", "", text, flags=re.DOTALL | re.MULTILINE)
     return re.sub(r"( +//[^\n]*)?\n\n*", "\n", text)
 
 

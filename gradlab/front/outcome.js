@@ -129,11 +129,12 @@ function cover(cell, covered) {
   if (isCovered(cell) === covered) return;
   cell.classList.add("gl-bet-follows");
   cell.classList.toggle("gl-bet-hides", covered);
+  if (!covered) cell.dispatchEvent(new CustomEvent("gradlab-uncovered", { bubbles: true })); // page.js loads what is in it
   const folded = covered ? null : cell.querySelector(FOLDED);
   if (folded instanceof HTMLElement) folded.click();
 }
 
-/** @param {Element | null} cell */
-function isCovered(cell) {
-  return cell?.classList.contains("gl-bet-hides") ?? false;
+/** Whether a cell is covered, or what it is in. @param {Element | null} cell */
+export function isCovered(cell) {
+  return Boolean(cell?.closest(".gl-bet-hides"));
 }

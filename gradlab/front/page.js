@@ -1,109 +1,127 @@
 // @ts-check
 /**
- * A page without a kernel that holds questions and recordings: each recording is loaded when it comes near, and takes the
- * place of its still picture. As a classic script, with recordings in scripts of their own, because pages from disk may load
- * nothing else: `gradlabRecording("03-1", "...")`.
+ * A page with many recordings, and questions. Each recording has a place that holds a still picture and its words; it is
+ * loaded when it comes near the window, and then its screen takes their place. In print they come back (page.css).
+ *
+ * A recording is a script that calls `gradlabRecording` with the stem of its file's name and what is packed: from disk a
+ * page can load scripts, but neither modules nor data.
  */
 
-import { Address } from "./address.js";
-import { Bet } from "./bet.js";
+import { startBets } from "./bet.js";
 import { addElement } from "./events.js";
 import { InstrumentPage } from "./instrument_page.js";
-import { followSight } from "./place.js";
-import { Replay, unpacked } from "./replay.js";
+import { isCovered } from "./outcome.js";
+import { Replay } from "./replay.js";
+import { unpacked } from "./unpack.js";
 
-const AHEAD = "80% 0px"; // of the window, that a place is away when its recording is loaded
+const AHEAD = "100% 0px"; // how far from the window a recording is loaded: a screen above and below
+const FAILED = "The live version of this picture could not be loaded. Reload the page to try again.";
 
-/** @type {Map<string, (packed: string) => void>} by the name of a recording, who waits for it */
-const waiting = new Map();
+/** @type {Map<string, Promise<string>>} the recordings that are being loaded, by address */
+const coming = new Map();
+/** @type {Map<string, (packed: string) => void>} who waits for them, by the stem of the file's name */
+const awaited = new Map();
+
 Object.assign(globalThis, {
-  /** @param {string} name @param {string} packed gzip, as base64 */
-  gradlabRecording: (name, packed) => waiting.get(name)?.(packed),
+  /** @param {string} key @param {string} packed */
+  gradlabRecording: (key, packed) => awaited.get(key)?.(packed),
 });
 
-/** The place of a recording: `<div class="gl-recording" id="lab-03-1" data-kind data-src>` with its still in it. */
-class Place {
-  /** @param {HTMLElement} element */
-  constructor(element) {
-    this.element = element;
-    this._asked = false;
+/** Load what is packed in a script. @param {string} source its address */
+function packedFrom(source) {
+  let promise = coming.get(source);
+  if (promise) return promise;
+  promise = new Promise((/** @type {(packed: string) => void} */ arrived, failed) => {
+    const script = document.createElement("script");
+    const end = () => {
+      script.remove();
+      coming.delete(source);
+      failed(new Error(`${source} holds no recording`)); // this counts only where none has arrived
+    };
+    awaited.set(/** @type {string} */ (source.split("/").pop()).replace(/\.js.*$/, ""), arrived);
+    script.addEventListener("load", end);
+    script.addEventListener("error", end);
+    script.src = source;
+    document.head.append(script);
+  });
+  coming.set(source, promise);
+  return promise;
+}
+
+/** The place of a recording. */
+class RecordingPlace {
+  /** @param {HTMLElement} place */
+  constructor(place) {
+    this.place = place;
+    this.begun = false;
+    this.wanted = false; // by the page's address: it is scrolled to
   }
 
-  /** Whether it can be seen now or soon: what a question covers cannot. */
-  get open() {
-    return !this.element.closest(".gl-bet-hides");
+  /** Whether the page's address names it, and perhaps a moment. */
+  get isNamed() {
+    return location.hash.slice(1).split("&")[0] === encodeURIComponent(this.place.id);
   }
 
-  /** Load the recording, once, and show it. */
-  async load() {
-    if (this._asked) return;
-    this._asked = true;
-    try {
-      this._show(await unpacked(await this._fetch()));
-    } catch {
-      addElement(
-        "p",
-        this.element,
-        "gl-recording-missing",
-        "The recording could not be loaded, so this is a still picture. Reload the page to try again.",
-      );
-    }
-  }
-
-  /** @returns {Promise<string>} */
-  _fetch() {
-    const src = this.element.dataset.src ?? "";
-    return new Promise((resolve, reject) => {
-      waiting.set(src.replace(/^.*\/|\.js$/g, ""), resolve);
-      const script = document.createElement("script");
-      script.addEventListener("error", reject);
-      script.src = src;
-      document.head.append(script);
+  /** Load it, once; what a question covers waits until it is uncovered. */
+  load() {
+    if (this.begun || isCovered(this.place)) return;
+    this.begun = true;
+    this.start().catch((error) => {
+      console.warn(error);
+      addElement("p", this.place, "gl-recording-failed", FAILED).setAttribute("role", "status");
     });
   }
 
-  /** @param {any} recording */
-  _show(recording) {
-    const stage = addElement("div", this.element, "gl-stage");
-    this.element.dataset.live = "";
-    const address = new Address(this.element.id);
-    if (this.element.dataset.kind === "instrument") new InstrumentPage(stage, recording, address);
-    else {
-      const replay = new Replay(stage, recording, address);
-      followSight(stage, { gone: () => replay.pause(), back: () => {} });
+  /** Go to it, as the page's address says. */
+  goTo() {
+    this.place.scrollIntoView();
+    this.wanted = !isCovered(this.place);
+    this.load();
+  }
+
+  async start() {
+    const { place } = this;
+    const { kind, src = "", title } = place.dataset;
+    const recording = await unpacked(await packedFrom(src));
+    const root = addElement("div", place);
+    try {
+      const shown = new (kind === "instrument" ? InstrumentPage : Replay)(root, recording, { id: place.id, title });
+      place.dataset.live = ""; // hides the still: the screen has been painted
+      if (this.wanted) place.scrollIntoView(); // what is above may have changed its height meanwhile
+      place.dispatchEvent(new CustomEvent("gradlab-ready", { bubbles: true, detail: shown }));
+    } catch (error) {
+      root.remove();
+      throw error;
     }
-    if (address.state) this.element.scrollIntoView();
-    this.element.dispatchEvent(new CustomEvent("gradlab-ready", { bubbles: true }));
   }
 }
 
-for (const root of document.querySelectorAll(".gl-bet:not([data-live])")) {
-  if (root instanceof HTMLElement) new Bet(root);
-}
-
-/** @type {Map<Element, Place>} */
-const places = new Map();
-for (const element of document.querySelectorAll(".gl-recording")) {
-  if (element instanceof HTMLElement) places.set(element, new Place(element));
-}
-
-const near = new IntersectionObserver((entries) => {
-  for (const { target, isIntersecting } of entries) {
-    const place = places.get(target);
-    if (isIntersecting && place?.open) place.load();
+/** Start the questions, and the recordings as they come near. */
+function startPage() {
+  startBets();
+  const places = new Map(
+    [...document.querySelectorAll(".gl-recording")].map((each) => [
+      each,
+      new RecordingPlace(/** @type {HTMLElement} */ (each)),
+    ]),
+  );
+  const look = new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) if (isIntersecting) places.get(target)?.load();
+  }, { rootMargin: AHEAD });
+  const goToNamed = () => [...places.values()].find((each) => each.isNamed)?.goTo();
+  for (const [element, each] of places) {
+    look.observe(element);
+    if (each.place.dataset.eager !== undefined) each.load();
   }
-}, { rootMargin: AHEAD });
-
-/** Load and show the recording that the address names, whatever covers it. */
-const follow = () => {
-  const place = [...places.values()].find(({ element }) => location.hash.slice(1).split("&")[0] === element.id);
-  place?.load();
-  place?.element.scrollIntoView();
-};
-
-for (const [element, place] of places) {
-  if ("eager" in (/** @type {HTMLElement} */ (element)).dataset) place.load();
-  else near.observe(element);
+  document.addEventListener("gradlab-uncovered", ({ target }) => {
+    for (const [element] of places) {
+      if (!(target instanceof Element && target.contains(element))) continue;
+      look.unobserve(element); // observed anew, it is looked at anew
+      look.observe(element);
+    }
+  });
+  globalThis.addEventListener("hashchange", goToNamed);
+  goToNamed();
 }
-addEventListener("hashchange", follow);
-follow();
+
+startPage();

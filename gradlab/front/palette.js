@@ -101,7 +101,15 @@ function luminance(channels) {
 
 // Themes --------------------------------------------------------------------------------------------------------------
 
-const ATTRIBUTES = ["class", "theme", "style", "data-jp-theme-light", "data-jp-theme-name", "data-vscode-theme-kind"];
+const ATTRIBUTES = [
+  "class",
+  "theme",
+  "data-theme",
+  "style",
+  "data-jp-theme-light",
+  "data-jp-theme-name",
+  "data-vscode-theme-kind",
+];
 const QUERIES = ["(prefers-color-scheme: dark)", "(prefers-contrast: more)", "(forced-colors: active)"];
 
 /**

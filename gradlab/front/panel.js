@@ -23,11 +23,11 @@ export class Panel {
   /**
    * @param {Element} root gets the figure
    * @param {{
-   *   name: string, say: (text: string) => void, ask: Ask, point?: (tags: Tags | null) => void, zooms?: boolean,
-   * }} options `say` reads a text out, `point` is told what the mark at the pointer is, `zooms` says whether dragging
-   * across a curve shows a part of it
+   *   name: string, say: (text: string) => void, ask: Ask, point?: (tags: Tags | null) => void, scrubs?: boolean,
+   * }} options `say` reads a text out, `point` is told what the mark at the pointer is, `scrubs` says whether a finger
+   * that is moved across a curve goes through time
    */
-  constructor(root, { name, say, ask, point = () => {}, zooms = true }) {
+  constructor(root, { name, say, ask, point = () => {}, scrubs = false }) {
     this.name = name;
     this.figure = addElement("figure", root, "gl-panel");
     this.figure.dataset.panel = name;
@@ -46,7 +46,6 @@ export class Panel {
     this._say = say;
     this._ask = ask;
     this._tellPoint = point;
-    this._zooms = zooms;
     /** @type {PanelState | null} */
     this._panel = null;
     /** @type {[number, number] | null} where the pointer is, in the panel's pixels */
@@ -59,12 +58,13 @@ export class Panel {
       size: () => this._panel?.size ?? [1, 1],
       place: (event) => this._placeOf(event),
       grab: (event) => this._grab(event),
-      ground: (place) => this._panel && this._zooms ? nearestMark(this._panel, ...place, isGround) : null,
+      ground: (place) => this._panel ? nearestMark(this._panel, ...place, isGround) : null,
       follow: (place) => this._follow(place),
       drop: () => {
         this._tip.hide();
         this.picture.drop();
       },
+      scrubs,
     });
     this._listen();
     this._observer = new ResizeObserver(() => this.resize());
@@ -296,7 +296,7 @@ export class Panel {
 
   /** @returns {Mark | undefined} */
   _zoomMark() {
-    return this._zooms ? this._panel?.marks.find(isGround) : undefined;
+    return this._panel?.marks.find(isGround);
   }
 
   /**

@@ -9,40 +9,50 @@
 import { Address } from "./address.js";
 import { addElement } from "./events.js";
 import { mergeFrame, nothingShown } from "./frames.js";
+import { followSight } from "./place.js";
+import { RecordedView } from "./recorded_view.js";
 import { RunScreen } from "./run_screen.js";
+import { unpacked } from "./unpack.js";
 
 /** @typedef {Record<string, any>} RecordedFrame */
 /** @typedef {{parent: number | null, at: number, switch: string, value: any, frames: RecordedFrame[]}} Track */
 /** @typedef {{title: string, marks: number[], tracks: Track[]}} RecordedRuns `marks` are updates at which switches can be turned */
 
 const READ_ALONG = 350; // ms a statement
+/** @type {{replay: Replay | null}} the one that plays: two on a page would divide the reader's attention */
+const onAir = { replay: null };
 
 export class Replay {
-  /** @type {Replay | null} the one that plays: of several on a page, one at a time */
-  static current = null;
-
-  /** @param {HTMLElement} root @param {RecordedRuns} recording @param {Address} [address] keeps its moment */
-  constructor(root, recording, address = new Address()) {
+  /**
+   * @param {HTMLElement} root @param {RecordedRuns} recording
+   * @param {{id?: string, title?: string}} [place] on a page with many: the id of its place, and what it is called
+   */
+  constructor(root, recording, { id = "", title = recording.title } = {}) {
     this.recording = recording;
-    this.address = address;
+    this.address = new Address(id);
     /** @type {Map<number, Record<string, any>[]>} what is shown at each frame of a track, as far as it was worked out */
     this.known = new Map();
     this.track = 0;
     this.index = 0;
     /** @type {{track: number} | null} a switch that was turned, and the track that it leads to */
     this.turned = null;
-    this.unswitched = true; // whether it shows how the loss goes without the newest switch
+    this.view = new RecordedView();
     this.playing = false;
     /** @type {number | null} */
     this.rate = 60;
     this.due = 0;
+    this.scrubbed = 0; // the update at which a finger went down
     /** @type {Record<string, any> | null} */
     this.painted = null;
     this.screen = new RunScreen(root, {
-      label: `gradlab replay: ${recording.title}`,
-      zooms: false,
+      label: `gradlab replay: ${title}`,
+      scrubs: true,
       ask: (request) => this.ask(request),
-      play: () => (this.playing ? this.pause() : this.play()),
+      play: () => {
+        if (!this.playing) return this.play();
+        this.pause();
+        this.write();
+      },
       onPlay: () => this.play(),
       speed: (rate) => {
         this.rate = rate;
@@ -56,15 +66,16 @@ export class Replay {
         this.at = addElement("span", label, "gl-value");
         this.at.setAttribute("aria-hidden", "true"); // the slider says it
         const ticks = addElement("datalist", label);
-        ticks.id = `gl-marks-${address.id}`;
+        ticks.id = `gl-marks-${id}`;
         ticks.append(...recording.marks.map((mark) => new Option("", String(mark))));
         this.scrub.setAttribute("list", ticks.id);
         this.scrub.addEventListener("input", () => this.goToUpdate(Number(this.scrub?.value)));
+        this.scrub.addEventListener("change", () => this.write());
       },
     });
     this.read();
-    address.follow(() => this.read());
-    document.addEventListener("visibilitychange", () => document.hidden && this.pause());
+    this.address.follow(() => this.read());
+    followSight(root, { gone: () => this.pause(), back: () => {} });
   }
 
   // Where it is
@@ -88,9 +99,19 @@ export class Replay {
     this.index = Math.min(Math.max(index, 0), this.frames.length - 1);
     const shown = this.shownAt(this.index);
     const turned = this.turned ? this.recording.tracks[this.turned.track] : null;
-    const values = { ...shown.values, ...(turned && { [turned.switch]: turned.value }), unswitched: this.unswitched };
+    const values = {
+      ...shown.values,
+      ...(turned && { [turned.switch]: turned.value }),
+      unswitched: this.view.unswitched,
+    };
     /** @type {Record<string, any>} */
-    const now = { ...shown, values, panels: this.unswitched ? shown.panels : withoutUnswitched(shown.panels) };
+    const now = {
+      ...shown,
+      values,
+      copy: this.address.link(this.moment),
+      panels: this.view.of(shown.panels),
+      zoomed: this.view.range !== null,
+    };
     const before = this.painted;
     const changed = new Set(Object.keys(now).filter((key) => now[key] !== before?.[key]));
     const panels = new Set(Object.keys(now.panels).filter((name) => now.panels[name] !== before?.panels[name]));
@@ -107,42 +128,51 @@ export class Replay {
     return this.shownAt(this.frames.length - 1).updates;
   }
 
-  /** @param {number} updates */
+  /** Go to an update. Going back over a turn leaves it to come; going on over one takes it. @param {number} updates */
   goToUpdate(updates) {
     this.pause();
     while (this.track && updates < this.recording.tracks[this.track].at) {
+      this.turned = { track: this.track };
       this.track = this.recording.tracks[this.track].parent ?? 0;
     }
+    const turned = this.turned && this.recording.tracks[this.turned.track];
+    if (turned && updates >= turned.at) this.takeTurn();
+    this.go(this.frameAt(updates));
+    this.tellTurn();
+  }
+
+  /** Return the first frame of this track at an update or after it, else the last. @param {number} updates */
+  frameAt(updates) {
     const found = this.frames.findIndex((_, index) => this.shownAt(index).updates >= updates);
-    this.go(found < 0 ? this.frames.length - 1 : found);
-    this.write();
+    return found < 0 ? this.frames.length - 1 : found;
   }
 
   /** The frame that a page opens with: where a switch can first be turned, else the last. */
   telling() {
-    const [mark = Infinity] = this.recording.marks;
-    const found = this.frames.findIndex((_, index) => this.shownAt(index).updates >= mark);
-    return found < 0 ? this.frames.length - 1 : found;
+    return this.frameAt(this.recording.marks[0] ?? Infinity);
   }
 
   // Playing
 
   play() {
     if (this.playing) return;
-    if (Replay.current !== this) Replay.current?.pause();
-    Replay.current = this;
+    onAir.replay?.pause();
+    onAir.replay = this;
     if (this.index >= this.frames.length - 1 && !this.turned) this.restart();
     this.playing = true;
     this.due = performance.now();
     this.screen.setPlaying(true);
+    this.tellTurn();
     this.tick();
   }
 
+  /** Stand still. Only where the reader has paused is the moment kept in the address, not where it is out of sight. */
   pause() {
     if (!this.playing) return;
     this.playing = false;
+    onAir.replay = null;
     this.screen.setPlaying(false);
-    this.write();
+    this.go(this.index);
   }
 
   restart() {
@@ -158,9 +188,7 @@ export class Replay {
     while (this.due <= now && this.playing) {
       this.due = Math.max(this.due + every, now - 250);
       if (!this.next(this.rate !== 0)) {
-        this.playing = false;
-        this.go(this.index);
-        this.screen.setPlaying(false);
+        this.pause();
         this.screen.tell("The recording ends here. Play begins it again.");
         this.write();
         return;
@@ -176,10 +204,7 @@ export class Replay {
     while (this.index < this.frames.length - 1 || this.turned) {
       const turned = this.turned && this.recording.tracks[this.turned.track];
       if (turned && this.shownAt(this.index).updates >= turned.at) {
-        this.track = /** @type {{track: number}} */ (this.turned).track;
-        this.turned = null;
-        this.index = 0;
-        this.screen.tell(`Here ${turned.switch} was turned to ${valueWords(turned.value)} (update ${turned.at}).`);
+        this.takeTurn();
         return true;
       }
       if (this.index >= this.frames.length - 1) return false;
@@ -189,6 +214,25 @@ export class Replay {
     return false;
   }
 
+  /** Go over to the run in which the switch was turned. */
+  takeTurn() {
+    if (!this.turned) return;
+    this.track = this.turned.track;
+    this.turned = null;
+    this.go(0); // which brings a note of its own, before what is told
+    const { switch: name, value, at } = this.recording.tracks[this.track];
+    this.screen.tell(`Here ${name} was turned to ${valueWords(value)} (update ${at}).`);
+  }
+
+  /** Say which turn is still to come, if any. @param {string} [instead] of which other one */
+  tellTurn(instead = "") {
+    if (!this.turned) return;
+    const { switch: name, value, at } = this.recording.tracks[this.turned.track];
+    this.screen.tell(
+      `${name} will be turned to ${valueWords(value)} at update ${at}, where that was recorded${instead}.`,
+    );
+  }
+
   // What the reader does
 
   /** @param {Record<string, any>} request */
@@ -196,6 +240,12 @@ export class Replay {
     const { do: what } = request;
     if (what === "size") return;
     if (what === "turn") return this.turn(request.name, request.value);
+    if (what === "scrub") return this.scrubBy(request);
+    if (what === "press") return this.tellOf(request.what);
+    if (what === "zoom") {
+      this.screen.tell(this.view.zoom(this.shownAt(this.index).panels, request.low, request.high));
+      return this.go(this.index);
+    }
     if (["statement", "update", "to_line", "reset"].includes(what)) this.pause();
     if (what === "statement" || what === "update") {
       this.next(what === "update");
@@ -207,26 +257,55 @@ export class Replay {
       }
     } else if (what === "reset") this.restart();
     else if (what === "to_line") this.toLine(request.line);
-    else return this.screen.tell("This is a recording: dragging, zooming and editing need a live lab.");
+    else return this.screen.tell("This is a recording: dragging weights and editing the loop need a live lab.");
     this.go(this.index);
     this.write();
   }
 
-  /** @param {number} line */
+  /**
+   * Go through time with a finger: across all of what a panel shows it goes through all of that.
+   * @param {{share?: number, begins?: boolean, ends?: boolean}} request
+   */
+  scrubBy({ share = 0, begins, ends }) {
+    if (ends) return this.write();
+    if (begins) this.scrubbed = this.shownAt(this.index).updates;
+    const [low, high] = this.view.range ?? [0, Number(this.scrub?.max)];
+    this.goToUpdate(Math.max(Math.round(this.scrubbed + share * (high - low)), 0));
+  }
+
+  /** Say what a mark says that was pressed. @param {string} what */
+  tellOf(what) {
+    const marks = Object.values(this.shownAt(this.index).panels).flatMap(({ marks }) => marks);
+    this.screen.tell(marks.find(({ press }) => press === what)?.words ?? "");
+  }
+
+  /** Go to the next statement on a line, or else back to the last one before. @param {number} line */
   toLine(line) {
     const lit = (/** @type {number} */ index) => {
       const [first, last] = this.shownAt(index).lit;
       return first <= line && line <= last;
     };
-    const found = this.frames.findIndex((_, index) => index > this.index && lit(index));
-    if (found < 0) this.screen.tell(`The recording does not stop at line ${line} from here on.`);
-    else this.index = found;
+    const onwards = this.frames.findIndex((_, index) => index > this.index && lit(index));
+    const found = onwards < 0 ? this.frames.findLastIndex((_, index) => index < this.index && lit(index)) : onwards;
+    if (found < 0) {
+      return this.screen.tell(
+        lit(this.index)
+          ? `The recording stops at line ${line} only here.`
+          : `The recording does not stop at line ${line}.`,
+      );
+    }
+    this.go(found); // as above
+    this.screen.tell(
+      onwards < 0
+        ? `Went back to line ${line}: the recording does not stop there further on.`
+        : `Went on until line ${line} had run.`,
+    );
   }
 
   /** @param {string} name @param {any} value */
   turn(name, value) {
     if (name === "unswitched") {
-      this.unswitched = value;
+      this.view.showUnswitched(value);
       return this.go(this.index);
     }
     const shown = this.shownAt(this.index);
@@ -235,11 +314,10 @@ export class Replay {
       track.parent === this.track && track.switch === name && same(track.value)
     );
     const way = ways.filter(({ track }) => track.at >= shown.updates).sort((a, b) => a.track.at - b.track.at)[0];
-    this.turned = null;
-    if (way) {
-      this.turned = { track: way.index };
-      this.screen.tell(`${name} will be turned at update ${way.track.at}, where that was recorded.`);
-    } else if (same(shown.values[name])) this.screen.tell(`${name} stays as it is.`);
+    const before = this.turned && this.recording.tracks[this.turned.track].switch;
+    this.turned = way ? { track: way.index } : null;
+    if (way) this.tellTurn(before && before !== name ? `, and ${before} stays as it is` : "");
+    else if (same(shown.values[name])) this.screen.tell(`${name} stays as it is.`);
     else {
       const at = ways.map(({ track }) => track.at).join(", ");
       this.screen.tell(
@@ -254,7 +332,7 @@ export class Replay {
 
   // The address
 
-  /** The moment, as it can be linked to. */
+  /** Where it is, as the address has it: the frame, and the turns on the way to its track. */
   get moment() {
     const turns = [];
     for (let track = this.track; track;) {
@@ -262,59 +340,33 @@ export class Replay {
       turns.unshift(`${name}-${at}-${value}`);
       track = parent ?? 0;
     }
-    return { frame: String(this.index), ...(turns.length ? { turns: turns.join("~") } : {}) };
+    return { frame: this.index, ...(turns.length ? { turns: turns.join("~") } : {}) };
   }
 
-  /** Keep the moment in the address. */
+  /** Keep the moment in the address, so that it can be linked to. */
   write() {
     this.address.write(this.moment);
-    this.screen.copyText = location.href;
   }
 
-  /** Go to the moment that the address names, or to the one with which the recording opens. */
+  /** Go to the moment that the address names, or to the one that a page opens with. */
   read() {
     this.pause();
     this.restart();
-    const state = this.address.state;
-    for (const turn of state?.get("turns")?.split("~") ?? []) {
+    const { named } = this.address;
+    for (const turn of named?.get("turns")?.split("~") ?? []) {
       const found = this.recording.tracks.findIndex((track) =>
         track.parent === this.track && turn === `${track.switch}-${track.at}-${track.value}`
       );
       if (found > 0) this.track = found;
     }
-    const frame = Number(state?.get("frame") ?? this.telling());
+    const frame = Number(named?.get("frame") ?? this.telling());
     this.go(Number.isInteger(frame) ? frame : 0);
-    this.screen.copyText = this.address.link(this.moment);
   }
-}
-
-/**
- * Return panels without the curves that show how the loss goes without the newest switch.
- * @param {Record<string, import("./wire.js").PanelState>} panels
- */
-function withoutUnswitched(panels) {
-  return Object.fromEntries(
-    Object.entries(panels).map(([name, panel]) => {
-      const kept = panel.marks.map((_, index) => index).filter((index) => !panel.ids[index].startsWith("without"));
-      if (kept.length === panel.marks.length) return [name, panel];
-      return [name, { ...panel, ids: kept.map((at) => panel.ids[at]), marks: kept.map((at) => panel.marks[at]) }];
-    }),
-  );
 }
 
 /** @param {any} value */
 function valueWords(value) {
   return value === true ? "on" : value === false ? "off" : value === null ? "off" : String(value);
-}
-
-/**
- * Unpack a recording.
- * @param {string} packed gzip, as base64
- */
-export async function unpacked(packed) {
-  const bytes = Uint8Array.from(atob(packed.trim()), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return await new Response(stream).json();
 }
 
 /**

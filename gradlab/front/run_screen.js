@@ -15,11 +15,11 @@ export class RunScreen extends Screen {
    * @param {() => void} to.onPlay plays
    * @param {(rate: number | null) => void} to.speed
    * @param {string} [to.label]
-   * @param {boolean} [to.zooms] whether dragging across a curve shows a part of it
+   * @param {boolean} [to.scrubs] whether a finger that is moved across a curve goes through time
    * @param {(bar: HTMLElement) => void} [to.more] puts more buttons into the bar
    */
-  constructor(root, { ask, play, onPlay, speed, label = "gradlab: a training loop and what it does", zooms, more }) {
-    super(root, { ask, onPlay, label, zooms });
+  constructor(root, { ask, play, onPlay, speed, label = "gradlab: a training loop and what it does", scrubs, more }) {
+    super(root, { ask, onPlay, label, scrubs });
     this.play = play;
     this.setRate = speed;
     const { bar } = this;

@@ -17,10 +17,10 @@ export class Screen {
    * @param {object} to
    * @param {(request: Record<string, any>) => unknown} to.ask where it returns a promise, it is of the reply
    * @param {string} to.label
-   * @param {boolean} [to.zooms] whether dragging across a curve shows a part of it
+   * @param {boolean} [to.scrubs] whether a finger that is moved across a curve goes through time
    * @param {() => void} [to.onPlay] plays the loop that was handed in; without it lines cannot be pressed
    */
-  constructor(root, { ask, label, zooms = true, onPlay }) {
+  constructor(root, { ask, label, scrubs = false, onPlay }) {
     this.root = root;
     this.ask = ask;
     root.classList.add("gradlab");
@@ -35,7 +35,7 @@ export class Screen {
     this.code = new CodePane(this.side, { ask, onPlay, pressed: !!onPlay, light: (tags) => this.strip.light(tags) });
     this.words = new Words(this.side, above);
     const say = (/** @type {string} */ words) => this.words.announce(words);
-    this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say, zooms });
+    this.strip = new PanelStrip(addElement("div", body, "gl-panels"), { ask, say, scrubs });
     const dress = (/** @type {import("./palette.js").Theme} */ theme) => {
       dressIn(root, theme);
       this.strip.setTheme(theme);

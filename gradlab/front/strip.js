@@ -25,13 +25,13 @@ export class PanelStrip {
    * @param {object} to
    * @param {(request: Record<string, any>) => void} to.ask
    * @param {(words: string) => void} to.say has a screen reader say something
-   * @param {boolean} [to.zooms] whether dragging across a curve shows a part of it
+   * @param {boolean} [to.scrubs] whether a finger that is moved across a curve goes through time
    */
-  constructor(root, { ask, say, zooms = true }) {
+  constructor(root, { ask, say, scrubs = false }) {
     this.root = root;
     this.ask = ask;
     this.say = say;
-    this.zooms = zooms;
+    this.scrubs = scrubs;
     /** @type {Map<string, Panel>} */
     this.panels = new Map();
     /** @type {import("./palette.js").Theme} */
@@ -90,7 +90,7 @@ export class PanelStrip {
           name,
           say: this.say,
           ask: this.ask,
-          zooms: this.zooms,
+          scrubs: this.scrubs,
           point: (tags) => this.words.mark(tags),
         });
         panel.picture.setTheme(this.theme);

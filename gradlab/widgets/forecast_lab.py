@@ -17,7 +17,7 @@ from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import Fit, Scene, fit_sentence, forecast_scene, need_sentence, suggestions, with_article
 from .controls import Control, switch_control
 from .instrument import Instrument, Settings, View, kept
-from .live import Packed
+from .packed import Packed
 from .requests import Actions, try_to
 
 EVERY_CARD = "every card"
@@ -26,14 +26,7 @@ _LARGEST_BATCH = 65_536
 _BATCH = Whole(low=1, high=_LARGEST_BATCH)
 _OUT_OF_DATE = "being worked out"
 _TOLD_EVERY = 0.2  # seconds between two moves of the progress bar
-_RECORDED: dict[str, list[Any]] = {
-    "batch": [1, 4],
-    "amp": ["off", "bf16"],
-    "optimizer": ["sgd", "adamw"],
-    "checkpoint": [False, True],
-    "card": [*GPUS, EVERY_CARD],
-}
-"""What can be turned in a recording, beside the values that the lab has."""
+_RECORDED_BATCHES = (1, 4, 16)
 _SWITCHES = ("set_to_none", "accumulate", "amp", "optimizer")  # those that a forecast is asked about
 
 
@@ -158,33 +151,29 @@ class ForecastLab(Instrument):
         panels = {name: partial(self._drawn, scene) for name, scene in self._scenes().items()}
         return View(panels, self._state(), self._extra)
 
-    def recorded(self) -> Iterator[Settings]:
-        """Return settings around those chosen now, few enough to be forecast one by one; cards cost nothing."""
-        asked = {**vars(self.settings.recipe), **vars(self.settings)}
-        held = {name: [*dict.fromkeys([asked[name], *values])] for name, values in _RECORDED.items()}
-        for name, control in self._controls.items():
-            if control.kind != "tick":
-                self._controls[name] = Control.choice(name, control.label, asked[name], held.get(name, [asked[name]]))
-        for chosen in product(*held.values()):
-            yield dict(zip(held, chosen, strict=True))
-
     def packed(self) -> Packed:
-        """Return the forecasts of some settings, packed for a page without a kernel."""
-        settings, before = self.settings, self._before
-        try:
-            self._before = None
-            return super().packed()
-        finally:
-            self._take(settings)
-            self._before = before
-            self._forecast()
+        """Return it packed, for a page without a kernel: a few batches, contexts and optimizers, and all cards.
 
-    def _seen(self, at: Settings) -> View:
-        """Forecast for these settings, and return what is seen then; only a recording asks for it."""
-        self.settings = self.settings.change(**at)
-        self._forecast()
-        self._before = None
-        return self.look(at)
+        Each of the forecasts is made now, which takes some seconds.
+        """
+        asked, optimizer = self.settings, self.settings.recipe.optimizer
+        controls = [
+            Control.slider("batch", "batch", asked.batch, sorted({*_RECORDED_BATCHES, asked.batch})),
+            Control.choice("context", "context", asked.context, sorted({asked.context // 2 or 1, asked.context})),
+            Control.choice("optimizer", "optimizer", optimizer, sorted({"adamw", "sgd", optimizer})),
+            Control.choice("card", "card", asked.card, [*GPUS, EVERY_CARD]),
+        ]
+        names = [control.name for control in controls]
+        others = [dict(zip(names, at, strict=True)) for at in product(*(control.values for control in controls))]
+        start = {control.name: control.start for control in controls}
+        return self._pack(controls, [start, *(at for at in others if at != start)], self._forecast_at)
+
+    def _forecast_at(self, at: Settings) -> View:
+        """Return what is seen once the forecast for some settings has been made; nothing is changed here."""
+        lab = type(self)()
+        lab.settings, lab._forecasts = self.settings.change(**at), self._forecasts
+        lab._forecast()
+        return lab.look(at)
 
     def actions(self) -> Actions:
         """Return what the browser may ask for, and what does it."""

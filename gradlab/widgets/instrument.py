@@ -16,7 +16,8 @@ from .._process import lock
 from ..drawing import Drawing, draw_loop
 from .controls import Control
 from .frames import FrameWriter, coloured
-from .live import Live, Packed, Still, packed
+from .live import Live, Still
+from .packed import Packed, packed_text
 from .requests import Actions, Frame, PanelSize, Reply, Request, RequestError, cut_words, reply_to, try_to
 
 Settings = Mapping[str, Any]
@@ -225,7 +226,7 @@ class Instrument(Live):
         return self.packed().page()
 
     def packed(self) -> Packed:
-        """Return what is recorded, the start first, packed for a page without a kernel."""
+        """Return what is recorded, the start first, for a page without a kernel."""
         recorded = list(self.recorded())  # which may add values to the controls
         start = {name: control.start for name, control in self._controls.items()}
         settings = [start]
@@ -234,18 +235,24 @@ class Instrument(Live):
             if at not in settings:
                 settings.append(at)
         held = [control.only([at[name] for at in settings]) for name, control in self._controls.items()]
-        turned = [control for control in held if len({repr(at[control.name]) for at in settings}) > 1]
+        return self._pack(held, settings, self._seen)
+
+    def _pack(
+        self, controls: Iterable[Control], settings: Sequence[Settings], look: Callable[[Settings], View]
+    ) -> Packed:
+        """Return what is seen at these settings, packed, with the controls that can be turned from one to another."""
+        turned = [control for control in controls if len({repr(at[control.name]) for at in settings}) > 1]
         writer, frames = FrameWriter(), []
         for at in settings:
             size = PanelSize(*self.size, self.size[0])
-            frames.append(self._write(writer, self._seen(at), at, size, "", turned))
-        seen = self._seen(start)
+            frames.append(self._write(writer, look(at), at, size, "", turned))
+        seen = look(settings[0])
         png = Still(*self._still(seen)).png()
         recording = {"title": self.title, "settings": settings, "frames": frames}
         caption = (
             f"A recording of {len(settings)} settings, each computed by PyTorch. It needs no kernel: turn a control."
         )
-        return Packed("instrument", self.title, caption, seen.state, png, packed(recording))
+        return Packed("instrument", self.title, caption, seen.state, png, packed_text(recording))
 
     def __repr__(self) -> str:
         # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.

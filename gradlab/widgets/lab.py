@@ -22,8 +22,8 @@ from .recording import (
     Recording,
     recording_caption,
     recording_marks,
-    recording_most,
     recording_turns,
+    recording_values,
 )
 from .requests import Frame, Reply
 from .shown_run import ShownRun
@@ -164,19 +164,19 @@ class Lab(Live):
 
         It goes through the same changes of the loop, for so many updates in all. ``switches`` can be turned in the
         page at the updates in ``marks``: names, of those that are on or off, or names with the values to turn to. Every
-        such run is computed now, up to so many ``turns`` (1 to 4) one after the other. Raises TypeError or ValueError
+        such run is computed now, with up to ``turns`` turns one after the other, 1 to 4. Raises TypeError or ValueError
         that names what is wrong.
         """
         with lock:
             runner = self.runner
             every = recording_marks(marks, updates)
-            ways, most = recording_turns(switches, runner.recipe), recording_most(turns)
+            values, most = recording_values(switches, runner.recipe), recording_turns(turns)
             loops = [(at, loop) for at, loop in runner.loops if at < updates or at == 0]
             shown = self.shown.controls, self.shown.chosen_panels
             recorder = Recorder(runner.task, runner.seed, runner.start_weights, *shown, self.shown.speed)
-            tracks = recorder.record(loops, updates, ways, every, most)
+            tracks = recorder.record(loops, updates, values, every, most)
             title = f"{runner.task.name}, {number_of(updates, 'update')}"
-            about = title, recording_caption(ways, every), every if ways else []
+            about = title, recording_caption(values, every), every if values else []
             return Recording(*about, tracks, self.text, self.shown.still().png())
 
     # How it is shown -------------------------------------------------------------------------------------------------

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import html
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,8 +14,8 @@ import ipywidgets as widgets
 
 from .._process import lock
 from ..drawing import Drawing, to_png, to_svg
-from ..formatting import html_page, join_words, png_img
-from ..front import FrontEnd, joined_module, style_sheet
+from ..formatting import join_words, png_img
+from ..front import FrontEnd
 from .requests import Frame, Reply
 
 _BARS = 110  # CSS pixels that the controls of a lab take above what its still picture shows
@@ -137,54 +135,3 @@ def _still_html(lab_id: str, png: bytes, words: str) -> str:
 def _pixels(png: bytes, at: int) -> int:
     """Return the width (bytes 16 to 20 of a PNG) or the height in CSS pixels; it is drawn at twice their density."""
     return int.from_bytes(png[at : at + 4], "big") // 2
-
-
-_PAGE_STYLE = """\
-body { margin: 0 auto; max-width: 1500px; padding: 8px; }
-@media (prefers-color-scheme: dark) { body { background: #1b1d21; color: #ececec; } }
-header { padding: 0 8px; font: 16px/1.4 system-ui, "DejaVu Sans", sans-serif; }
-h1 { margin: 4px 0; font-size: 1.35em; }
-header p { margin: 0 0 8px; }
-"""
-
-
-@dataclass(frozen=True)
-class Packed:
-    """A recording, packed for a page without a kernel."""
-
-    kind: str
-    """``"replay"`` of a lab, or ``"instrument"``."""
-    title: str
-    caption: str
-    """What it is, and what can be turned in it."""
-    words: str
-    """What the picture shows, for where scripts do not run."""
-    png: bytes = field(repr=False)
-    packed: str = field(repr=False)
-    """gzip of JSON, as base64."""
-
-    def page(self) -> str:
-        """Return a document of its own that plays it and loads nothing else."""
-        entry, start = _PLAYERS[self.kind]
-        module = joined_module(entry).replace("</script", "<\\/script")
-        icon = '<link rel="icon" href="data:,">\n'  # or browsers ask for one
-        content = f"""<header><h1>{html.escape(self.title)}</h1><p>{html.escape(self.caption)}</p></header>
-<main id="lab"></main>
-<noscript>{png_img(self.png, self.words, 800)}<p>{html.escape(self.words)}</p></noscript>
-<script type="text/plain" id="recording">{self.packed}</script>
-<script type="module">
-{module}
-{start}(document.getElementById("lab"), document.getElementById("recording").textContent);
-</script>
-"""
-        return html_page(self.title, content, _PAGE_STYLE + style_sheet(), icon)
-
-
-_PLAYERS = {"replay": ("replay", "startReplay"), "instrument": ("instrument_page", "startInstrument")}
-"""For each kind, the module that plays it, and the function of it that starts."""
-
-
-def packed(recording: dict[str, Any]) -> str:
-    """Return a recording as gzip of JSON, as base64; the same recording always gives the same text."""
-    told = json.dumps(recording, separators=(",", ":"), ensure_ascii=False, default=list)
-    return base64.b64encode(gzip.compress(told.encode(), 9, mtime=0)).decode()

@@ -18,12 +18,13 @@ from .controller import LabController
 from .controls import UNSWITCHED, USUAL_SPEED
 from .driver import USUAL_EVERY, RunDriver
 from .frames import RECORDED
-from .live import Packed, checked_path, packed
+from .live import checked_path
+from .packed import Packed, packed_text
 from .requests import Frame
 from .shown_run import ShownRun
 
 MOST_UPDATES = 1000
-MOST_TURNS = 4
+_MOST_TURNS = 4
 _MOST_TRACKS = 64
 _STATEMENTS = 4  # updates at the start of a track that are recorded statement by statement
 _READ_ALONG = 350.0  # ms on the clock of the pictures between two statements
@@ -55,9 +56,9 @@ class Recording:
     png: bytes = field(repr=False)
 
     def packed(self) -> Packed:
-        """Return it packed for a page without a kernel."""
+        """Return it packed, for a page without a kernel."""
         told = {"title": self.title, "marks": self.marks, "tracks": [vars(track) for track in self.tracks]}
-        return Packed("replay", self.title, self.caption, self.words, self.png, packed(told))
+        return Packed("replay", self.title, self.caption, self.words, self.png, packed_text(told))
 
     def page(self) -> str:
         """Return one HTML document that plays everywhere, without a kernel and without a network."""
@@ -82,22 +83,28 @@ class Recorder:
     speed: str = USUAL_SPEED
 
     def record(
-        self, loops: Loops, updates: int, turns: Mapping[str, Sequence[Any]], marks: Sequence[int], most: int
+        self,
+        loops: Loops,
+        updates: int,
+        values: Mapping[str, Sequence[Any]],
+        marks: Sequence[int],
+        turns: int,
     ) -> list[Track]:
-        """Return the tracks: the run of ``loops``, and each in which up to ``most`` switches were turned at marks."""
+        """Return the tracks: the run of ``loops``, and every run with up to ``turns`` of switches at marks.
+
+        ``values`` are those to which each switch is turned.
+        """
         tracks = [Track(None, 0)]
         makings: list[Loops] = [loops]
         turned = [0]
         at = 0
         while at < len(tracks):
-            tracks[at].frames = self._frames(makings[at], tracks[at].at, updates, turns)
-            for mark in marks if turned[at] < most else ():
-                for name, values in turns.items():
-                    if mark <= tracks[at].at - (at == 0) or not isinstance(
-                        now := _recipe_at(makings[at], mark), Recipe
-                    ):
+            tracks[at].frames = self._frames(makings[at], tracks[at].at, updates, values)
+            for mark in marks if turned[at] < turns else ():
+                for name, options in values.items():
+                    if mark <= tracks[at].at or not isinstance(now := _recipe_at(makings[at], mark), Recipe):
                         continue
-                    for value in [v for v in values if v != getattr(now, name)]:
+                    for value in [v for v in options if v != getattr(now, name)]:
                         tracks.append(Track(at, mark, name, value))
                         kept = [(when, loop) for when, loop in makings[at] if when <= mark]
                         makings.append([*kept, (mark, now.replace(**{name: value}))])
@@ -109,7 +116,7 @@ class Recorder:
             at += 1
         return tracks
 
-    def _frames(self, loops: Loops, begin: int, updates: int, turns: Mapping[str, Sequence[Any]]) -> list[Frame]:
+    def _frames(self, loops: Loops, begin: int, updates: int, values: Mapping[str, Sequence[Any]]) -> list[Frame]:
         """Make the run of these loops anew; return its frames from the update ``begin`` on."""
         (_, first), *later = loops
         run = Run(self.task, first if isinstance(first, Recipe) else None, self.seed)
@@ -129,7 +136,7 @@ class Recorder:
                 _, loop = waiting.pop(0)
                 controller.attempt(partial(controller.edit, loop)) if isinstance(loop, str) else driver.switch(loop)
             if update == begin:
-                turnable = {*turns, UNSWITCHED} if turns or later else set(turns)
+                turnable = {*values, UNSWITCHED} if values or later else set(values)
                 frames = [_for_replay(controller.frame(), turnable)]
             if run.done:
                 break
@@ -155,11 +162,11 @@ def _one_update(run: Run, driver: RunDriver, controller: LabController, update: 
     return frames
 
 
-def recording_turns(switches: Sequence[str] | Mapping[str, Any], recipe: Recipe) -> dict[str, list[Any]]:
+def recording_values(switches: Sequence[str] | Mapping[str, Any], recipe: Recipe) -> dict[str, list[Any]]:
     """Return the values that each switch may be turned to; a switch that is on or off needs no values."""
     if isinstance(switches, str) or not isinstance(switches, (Sequence, Mapping)):
         raise TypeError(f"Lab.record: switches must be names, or names with values, got {switches!r}")
-    turns: dict[str, list[Any]] = {}
+    turnable: dict[str, list[Any]] = {}
     for name in switches:
         if name not in SWITCHES:
             raise ValueError(f"Lab.record: switches must be among {', '.join(SWITCHES)}, got {name!r}")
@@ -168,7 +175,14 @@ def recording_turns(switches: Sequence[str] | Mapping[str, Any], recipe: Recipe)
             raise ValueError(f'Lab.record: switches must give {name} its values, as {{"{name}": [...]}}')
         values = [True, False] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
         checked = [SWITCHES[name].check(name, value) for value in values]
-        turns[name] = [*dict.fromkeys([getattr(recipe, name), *checked])]
+        turnable[name] = [*dict.fromkeys([getattr(recipe, name), *checked])]
+    return turnable
+
+
+def recording_turns(turns: Any) -> int:
+    """Return how many turns one after the other are recorded; ValueError unless it is a small number."""
+    if not isinstance(turns, int) or isinstance(turns, bool) or not 1 <= turns <= _MOST_TURNS:
+        raise ValueError(f"Lab.record: turns must be a whole number, 1 to {_MOST_TURNS}, got {turns!r}")
     return turns
 
 
@@ -182,28 +196,21 @@ def recording_marks(marks: Sequence[int], updates: Any) -> list[int]:
     return sorted(set(marks))
 
 
-def recording_most(turns: Any) -> int:
-    """Return how many turns are recorded one after the other; ValueError unless it is a number of them."""
-    if not isinstance(turns, int) or isinstance(turns, bool) or not 1 <= turns <= MOST_TURNS:
-        raise ValueError(f"Lab.record: turns must be a whole number, 1 to {MOST_TURNS}, got {turns!r}")
-    return turns
-
-
-def recording_caption(turns: Mapping[str, Sequence[Any]], marks: Sequence[int]) -> str:
+def recording_caption(values: Mapping[str, Sequence[Any]], marks: Sequence[int]) -> str:
     """Return what a reader of the page is told: what it is, and which switches can be turned where."""
     said = "A recording of a real run, for which no kernel is needed: press Play, or drag the slider."
-    if not (turns and marks):
+    if not (values and marks):
         return said
-    return f"{said} At its ticks (update {', '.join(map(str, marks))}) you can turn {' or '.join(turns)}."
+    return f"{said} At its ticks (update {', '.join(map(str, marks))}) you can turn {' or '.join(values)}."
 
 
 def _recipe_at(loops: Loops, update: int) -> Recipe | str:
     return [loop for when, loop in loops if when <= update][-1]
 
 
-def _for_replay(frame: Frame, turns: Collection[str]) -> Frame:
-    """Take what only a kernel can do out of a whole frame; ``turns`` are the controls that the page heeds."""
-    controls = [control for control in frame.get("controls", ()) if control["name"] in turns]
+def _for_replay(frame: Frame, turnable: Collection[str]) -> Frame:
+    """Take what only a kernel can do out of a whole frame; ``turnable`` are the controls that the page heeds."""
+    controls = [control for control in frame.get("controls", ()) if control["name"] in turnable]
     return {**_without_copy(frame), "whole": True, "f": 0, "controls": controls, "off": [], "editable": False}
 
 

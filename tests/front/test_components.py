@@ -210,16 +210,19 @@ def test_the_pointer_is_told_what_is_there(panel: Any) -> None:
     assert hint == '"drag to zoom"'
 
 
-def test_a_recording_offers_no_zoom(panel: Any) -> None:
-    panel.evaluate("() => { panel.close(); window.panel = make({zooms: false}); panel.show(state); }")
-    panel.mouse.move(118, 100)
-    assert tip(panel) == "update 120: loss 60"
-    assert panel.locator(".gl-tip").get_attribute("data-hint") == ""
-    panel.mouse.down()
-    panel.mouse.move(300, 100, steps=4)
-    panel.mouse.up()
-    panel.mouse.dblclick(118, 100)
-    assert asked(panel) == []
+def test_a_finger_goes_through_time_in_a_recording(panel: Any) -> None:
+    panel.evaluate("() => { panel.close(); window.panel = make({scrubs: true}); panel.show(state); }")
+    panel.evaluate("""() => {
+      const canvas = document.querySelector("canvas"), how = { pointerId: 1, pointerType: "touch", clientY: 100 };
+      canvas.setPointerCapture = () => {};
+      const send = (kind, clientX) => canvas.dispatchEvent(new PointerEvent(kind, { ...how, clientX }));
+      for (const [kind, x] of [["down", 118], ["move", 120], ["move", 208], ["move", 298], ["up", 298]]) {
+        send(`pointer${kind}`, x);
+      }
+    }""")
+    told = [(each["do"], round(each.get("share", 9), 2)) for each in asked(panel)]
+    assert told == [("scrub", 0.25), ("scrub", 0.5), ("scrub", 9)]
+    assert not panel.locator(".gl-range").is_visible()
 
 
 def test_a_part_of_a_curve_is_left_by_a_button(panel: Any) -> None:

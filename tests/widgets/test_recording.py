@@ -9,10 +9,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 
 from gradlab import Lab, Recipe, Run, tasks
+from gradlab.course import swing
 from gradlab.scenes import status_line
+from gradlab.widgets import ForecastLab
 
 torch.set_num_threads(1)
 
@@ -82,3 +85,47 @@ def test_the_page_holds_the_recording_with_its_first_updates_statement_by_statem
     assert turned["frames"][0]["whole"]
     first = left["frames"][: next(at for at, frame in enumerate(left["frames"]) if frame.get("end")) + 1]
     assert [frame["lit"][0] for frame in first if "lit" in frame] == [1, 3, 4, 5, 6, 7, 8, 9, 10]
+
+
+def test_as_many_turns_as_asked_for_are_recorded() -> None:
+    def lengths(turns: int) -> set[int]:
+        tracks = Lab("line", Recipe(lr=0.01)).record(6, switches=["zero_grad"], marks=[1, 2, 3], turns=turns).tracks
+        return {len(turns_of(tracks, track)) for track in tracks}
+
+    assert lengths(1) == {0, 1}
+    assert lengths(3) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("turns", [0, 5, True, 1.0, "2"])
+def test_turns_must_be_a_small_whole_number(turns: Any) -> None:
+    with pytest.raises(ValueError, match="turns must be a whole number, 1 to 4, got"):
+        Lab("line").record(6, switches=["zero_grad"], marks=[1], turns=turns)
+
+
+def test_what_is_packed_is_what_the_page_holds() -> None:
+    recording = Lab("line").record(6)
+    packed = recording.packed()
+    assert (packed.kind, packed.title, packed.words) == ("replay", recording.title, recording.words)
+    assert json.loads(gzip.decompress(base64.b64decode(packed.packed)))["title"] == recording.title
+    assert f'id="recording">{packed.packed}<' in recording.page()
+    assert packed.png == recording.png
+
+
+def test_an_instrument_is_packed() -> None:
+    instrument = swing()
+    packed = instrument.packed()
+    assert (packed.kind, packed.title) == ("instrument", instrument.title)
+    told = json.loads(gzip.decompress(base64.b64decode(packed.packed)))
+    assert len(told["settings"]) == len(told["frames"]) > 1
+    assert packed.png.startswith(b"\x89PNG")
+
+
+def test_a_forecast_lab_is_packed_at_some_settings_and_stays_as_it_was() -> None:
+    lab = ForecastLab(batch=2, context=64)
+    packed = lab.packed()
+    told = json.loads(gzip.decompress(base64.b64decode(packed.packed)))
+    assert told["settings"][0] == {"batch": 2, "context": 64, "optimizer": "adamw", "card": "H100"}
+    assert {at["batch"] for at in told["settings"]} == {1, 2, 4, 16}
+    assert "batch 2, context 64, adamw" in packed.words
+    assert [control["name"] for control in told["frames"][0]["controls"]] == ["batch", "context", "optimizer", "card"]
+    assert lab.result is None

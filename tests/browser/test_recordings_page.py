@@ -1,0 +1,298 @@
+"""A page with many recordings and a question, as a site has them: from disk, under a strict policy, with one script."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradlab import Lab, Recipe, predict
+from gradlab.course import swing
+from gradlab.front import page_script, page_style
+
+from .driving import Notebook
+from .test_instruments import drag, touch
+
+MARK = 10
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'"
+TOLD = "addEventListener('securitypolicyviolation', (event) => console.error('policy', event.violatedDirective));"
+QUESTION = "00/zero-grad-taken-out"
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page: a replay, then far below a question that covers an instrument, then far below another replay."""
+    folder = tmp_path_factory.mktemp("site")
+    kept = {
+        "one": Lab("digits", Recipe(lr=0.2), controls=["zero_grad"], panels=["held-out loss", "gradient"])
+        .record(60, switches=["zero_grad"], marks=[MARK, 40])
+        .packed(),
+        "two": Lab("line", Recipe(lr=0.01)).record(20).packed(),
+        "three": swing().packed(),
+    }
+    for name, each in kept.items():
+        (folder / f"{name}.js").write_text(f'gradlabRecording("{name}", "{each.packed}");\n', encoding="utf-8")
+        (folder / f"{name}.png").write_bytes(each.png)
+    (folder / "page.js").write_text(page_script(), encoding="utf-8")
+    (folder / "page.css").write_text(f"{page_style()}.far {{ height: 3000px; }} img {{ max-width: 100%; }}\n", "utf-8")
+
+    def place(name: str, source: str = "") -> str:
+        each = kept[name]
+        still = f'<img src="{name}.png" alt="{html.escape(each.words)}"><p class="words">{html.escape(each.words)}</p>'
+        at = f'id="lab-{name}" data-kind="{each.kind}" data-src="{source or name}.js" data-title="Recording {name}"'
+        return f'<div class="gl-recording" {at}>{still}</div>'
+
+    def cell(output: str) -> str:
+        inside = f'<div class="jp-OutputArea-child">{output}</div>'
+        return f'<div class="jp-Cell jp-CodeCell"><div class="jp-Cell-outputWrapper">{inside}</div></div>'
+
+    def page(name: str, content: str) -> None:
+        policy = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        head = f'{policy}<title>{name}</title><link rel="icon" href="data:,"><link rel="stylesheet" href="page.css">'
+        view = '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        start = (
+            f'<!doctype html><html lang="en"><meta charset="utf-8">{view}{head}<script defer src="page.js"></script>'
+        )
+        (folder / f"{name}.html").write_text(f"{start}<body><main>{content}</main></body></html>", encoding="utf-8")
+
+    bet = re.sub(r"<style>.*</style>|<script.*</script>", "", shown(QUESTION), flags=re.DOTALL)
+    far = '<div class="far"></div>'
+    covered = f"<section>{cell(bet)}{cell(place('three'))}</section>"
+    page(
+        "many",
+        f'<h1>Many</h1>{place("one")}<p id="below">Below.</p>{far}{covered}{far}{place("two")}<h2 id="end">End</h2>',
+    )
+    page("missing", f"<h1>Missing</h1>{place('one', 'none')}{place('two')}")
+    return folder
+
+
+def shown(question: str) -> str:
+    """A question as a saved notebook holds it."""
+    return str(predict(question)._repr_mimebundle_()["text/html"])
+
+
+@pytest.fixture
+def visit(notebook: Notebook, site: Path) -> Iterator[Callable[..., Any]]:
+    """A function that opens a page from disk; it asks for nothing outside of its folder and tells of no error."""
+    problems: list[str] = []
+    pages: list[Any] = []
+
+    def open_(address: str = "many.html", width: int = 1366, height: int = 768) -> Any:
+        page = notebook.page.context.new_page()
+        pages.append(page)
+        page.asked = []
+        page.add_init_script(TOLD)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+        page.on("request", lambda request: page.asked.append(request.url))
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(f"{site.as_uri()}/{address}")
+        return page
+
+    yield open_
+    asked = [url for page in pages for url in page.asked if not url.startswith((site.as_uri(), "data:"))]
+    for page in pages:
+        page.close()
+    assert asked == []
+    assert [each for each in problems if "none.js" not in each and "ERR_FILE_NOT_FOUND" not in each] == []
+
+
+def live(page: Any, name: str) -> Any:
+    """The screen of a recording once it is there."""
+    page.wait_for_selector(f"#lab-{name}[data-live] canvas")
+    return page.locator(f"#lab-{name} .gradlab")
+
+
+def is_live(page: Any, name: str) -> bool:
+    return page.locator(f"#lab-{name}[data-live]").count() == 1
+
+
+def loaded(page: Any) -> list[str]:
+    return [found[1] for url in page.asked if (found := re.search(r"/(\w+)\.js$", url)) and found[1] != "page"]
+
+
+def updates(lab: Any) -> int:
+    found = re.match(r"update ([\d,]+)", lab.locator(".gl-state").inner_text())
+    assert found
+    return int(found[1].replace(",", ""))
+
+
+def press(lab: Any, words: str) -> None:
+    lab.get_by_role("button", name=words).first.click()
+
+
+def note(lab: Any) -> str:
+    return str(lab.locator(".gl-note").inner_text())
+
+
+def test_a_recording_is_loaded_when_it_comes_near(visit: Callable[..., Any]) -> None:
+    page = visit()
+    one = live(page, "one")
+    assert loaded(page) == ["one"]
+    assert updates(one) == MARK
+    assert one.get_attribute("aria-label") == "gradlab replay: Recording one"
+    assert not page.locator("#lab-one > .words").is_visible(), "the screen stands instead of the still"
+    assert page.locator("#lab-two > .words").text_content(), "another keeps its still and words"
+    page.locator("#end").scroll_into_view_if_needed()
+    assert updates(live(page, "two")) == 20
+    assert loaded(page) == ["one", "two"], "what was passed by at once is not loaded"
+    assert "#" not in page.url, "nothing is written to the address by loading"
+
+
+def test_a_question_covers_a_recording_until_the_choice(visit: Callable[..., Any]) -> None:
+    page = visit("many.html#lab-three")
+    page.evaluate("() => document.querySelector('section').scrollIntoView()")
+    page.wait_for_selector(".gl-bet-cover")
+    page.wait_for_timeout(300)
+    assert "three" not in loaded(page)
+    assert not is_live(page, "three")
+    page.locator(".gl-bet li button").first.click()
+    three = live(page, "three")
+    assert page.locator(".gl-bet[data-settled]").count() == 1
+    three.get_by_label("lr").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert re.search(r"#lab-three&.*lr=", page.url)
+
+
+def test_one_plays_at_a_time_and_none_out_of_sight(visit: Callable[..., Any]) -> None:
+    page = visit()
+    one = live(page, "one")
+    page.locator("#end").scroll_into_view_if_needed()
+    two = live(page, "two")
+    page.evaluate("() => document.querySelector('.far').remove()")
+    page.evaluate("() => document.querySelectorAll('section, .far').forEach((each) => each.remove())")
+    for lab in (one, two):
+        press(lab, "Reset")
+    page.set_viewport_size({"width": 1366, "height": 2400})
+    press(one, "Play")
+    page.wait_for_function("() => !/^update [01] /.test(document.querySelector('#lab-one .gl-state').innerText)")
+    press(two, "Play")
+    assert one.get_by_role("button", name="Play").first.is_visible(), "the first has paused"
+    page.wait_for_function("() => document.querySelector('#lab-two .gl-note').innerText.includes('ends here')")
+    press(one, "Play")
+    page.evaluate("() => document.querySelector('#lab-one').style.marginTop = '9000px'")
+    page.wait_for_function("() => document.querySelector('#lab-one .gl-main').innerText.includes('Play')")
+
+
+def test_an_address_goes_to_its_recording_and_moment(visit: Callable[..., Any]) -> None:
+    page = visit("many.html#end")
+    two = live(page, "two")
+    assert page.url.endswith("#end"), "another's address is left alone"
+    press(two, "1 update")
+    assert re.search(r"#lab-two&frame=\d+$", page.url)
+    page.evaluate("() => location.hash = '#lab-one&frame=30&turns=zero_grad-10-false'")
+    one = live(page, "one")
+    assert updates(one) > MARK
+    assert not one.get_by_label("zero_grad", exact=True).is_checked()
+    assert abs(page.evaluate("() => document.querySelector('#lab-one').getBoundingClientRect().top")) < 2
+    press(one, "1 update")
+    there, said = page.url, one.locator(".gl-state").inner_text()
+    assert re.search(r"#lab-one&frame=31&turns=zero_grad-10-false$", there)
+    again = live(visit(there.rsplit("/", 1)[1]), "one")
+    assert again.locator(".gl-state").inner_text() == said
+
+
+def test_where_a_recording_is_missing_its_picture_stays_with_a_sentence(visit: Callable[..., Any]) -> None:
+    page = visit("missing.html")
+    page.wait_for_selector("#lab-one .gl-recording-failed")
+    assert "could not be loaded" in page.locator("#lab-one .gl-recording-failed").inner_text()
+    assert page.locator("#lab-one > img").is_visible()
+    assert page.locator("#lab-one > .words").is_visible()
+    live(page, "two")
+
+
+def test_paper_gets_the_still(visit: Callable[..., Any]) -> None:
+    page = visit()
+    one = live(page, "one")
+    page.emulate_media(media="print")
+    assert page.locator("#lab-one > img").is_visible()
+    assert not one.is_visible()
+    page.emulate_media(media="screen")
+    assert one.is_visible()
+
+
+def test_curves_are_zoomed_by_mouse_and_keys_and_stay_so_while_it_plays(visit: Callable[..., Any]) -> None:
+    page = visit("many.html#lab-one&frame=60")
+    one = live(page, "one")
+    canvas = one.locator("[data-panel='held-out loss'] canvas")
+    box = canvas.bounding_box()
+
+    def at(share: float, down: float = 0.5) -> tuple[float, float]:
+        return box["x"] + share * box["width"], box["y"] + down * box["height"]
+
+    before = canvas.evaluate("canvas => canvas.toDataURL()")
+    drag(page, at(0.3), at(0.5))
+    assert re.match(r"Updates \d+ to \d+ are shown", note(one))
+    assert one.get_by_role("button", name="Show all").is_visible()
+    zoomed = canvas.evaluate("canvas => canvas.toDataURL()")
+    assert zoomed != before
+    page.mouse.move(*at(0.6))
+    assert re.search(r"about update \d", one.locator(".gl-tip:not([hidden])").inner_text()), "hover reads the part"
+    page.mouse.move(0, 0)
+    press(one, "1 update")
+    assert one.get_by_role("button", name="Show all").is_visible()
+    canvas.focus()
+    page.keyboard.press("-")
+    page.keyboard.press("0")
+    assert not one.get_by_role("button", name="Show all").is_visible()
+    page.keyboard.press("+")
+    assert one.get_by_role("button", name="Show all").is_visible()
+    page.mouse.dblclick(*at(0.5))
+    assert not one.get_by_role("button", name="Show all").is_visible()
+
+
+def test_a_finger_scrubs_on_a_curve_and_on_the_slider(visit: Callable[..., Any]) -> None:
+    page = visit("many.html#lab-one&frame=20", width=390, height=844)
+    one = live(page, "one")
+    slider = one.locator(".gl-scrub input").bounding_box()
+    assert slider["height"] >= 44
+    assert one.locator(".gl-scrub").bounding_box()["width"] > 340
+    canvas = one.locator("[data-panel='held-out loss'] canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    middle = box["y"] + box["height"] / 2
+    before = updates(one)
+    touch(page, (box["x"] + 100, middle), (box["x"] + 200, middle))
+    assert updates(one) > before + 10
+    assert re.search(r"#lab-one&frame=\d+", page.url)
+    touch(page, (box["x"] + 200, middle), (box["x"] + 100, middle))
+    assert abs(updates(one) - before) <= 1
+    there, seen = page.evaluate("() => scrollY"), updates(one)
+    touch(page, (box["x"] + 100, middle), (box["x"] + 104, middle - 120))
+    page.wait_for_timeout(200)
+    assert updates(one) == seen, "up and down it scrolls the page"
+    assert page.evaluate("() => scrollY") > there + 50
+
+
+def test_a_line_is_gone_back_to_and_a_turn_is_taken_back(visit: Callable[..., Any]) -> None:
+    page = visit("many.html#lab-one&frame=40")
+    one = live(page, "one")
+    there = updates(one)
+    backward = one.locator(".line", has_text="loss.backward()")
+    backward.click()
+    assert "Went back" in note(one)
+    assert updates(one) < there
+    assert "lit" in str(backward.get_attribute("class"))
+    press(one, "Reset")
+    backward.click()
+    assert "Went on until line" in note(one)
+    switch = one.get_by_label("zero_grad", exact=True)
+    switch.uncheck()
+    assert f"will be turned to off at update {MARK}" in note(one)
+    switch.check()
+    assert "stays as it is" in note(one)
+    one.locator(".gl-scrub input").fill(str(MARK + 5))
+    assert switch.is_checked()
+    one.locator(".gl-scrub input").fill("3")
+    switch.uncheck()
+    one.locator(".gl-scrub input").fill(str(MARK + 5))
+    assert not switch.is_checked(), "the slider was moved past the turn"
+    assert f"Here zero_grad was turned to off (update {MARK})" in note(one)
+    one.locator(".gl-scrub input").fill("3")
+    assert "will be turned to off" in note(one)
+    one.locator(".gl-scrub input").fill(str(MARK + 5))
+    assert "turns=zero_grad-10-false" in page.url
