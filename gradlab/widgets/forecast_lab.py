@@ -116,6 +116,7 @@ class ForecastLab(Instrument):
 
     title = "Will it fit?"
     size = (400, 260)
+    _kinds = (".png", ".svg")
 
     def __init__(
         self,

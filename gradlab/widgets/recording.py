@@ -102,7 +102,8 @@ class Recorder:
             tracks[at].frames = self._frames(makings[at], tracks[at].at, updates, values)
             for mark in marks if turned[at] < turns else ():
                 for name, options in values.items():
-                    if mark <= tracks[at].at or not isinstance(now := _recipe_at(makings[at], mark), Recipe):
+                    now = _recipe_at(makings[at], mark)
+                    if (at and mark <= tracks[at].at) or not isinstance(now, Recipe):
                         continue
                     for value in [v for v in options if v != getattr(now, name)]:
                         tracks.append(Track(at, mark, name, value))

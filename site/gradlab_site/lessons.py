@@ -33,7 +33,6 @@ class Cell:
     """``"text"``, ``"code"``, ``"live"``, ``"bet"``, ``"spec"`` of an exercise, or its ``"stub"``."""
     level: int = 0
     heading: str = ""
-    covered: bool = False
 
 
 @dataclass
@@ -149,17 +148,12 @@ def _cover(cells: Sequence[Cell]) -> None:
     for cell in cells:
         if cell.kind == "bet":
             covered = True
-            continue
-        if covered:
-            cell.covered = not cell.level
+        elif cell.level:
+            covered = False
+        elif covered:
             add_class(cell.element, "gl-bet-follows", "gl-bet-hides")
             cell.element["data-pagefind-ignore"] = ""  # the search would show it
-        heading = any(cell.element.find_all(["h1", "h2", "h3"]))
-        if covered and heading:
-            covered = False
-    for cell in cells:
-        if cell.level and not cell.covered:  # a heading that ends a cover is seen, and so is what stands below it
-            cell.element.attrs.pop("data-pagefind-ignore", None)
+            covered = not cell.element.find(["h1", "h2", "h3"])
 
 
 def _lesson(number: str, cells: list[Cell]) -> Lesson:

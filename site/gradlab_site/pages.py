@@ -80,10 +80,10 @@ class PageWriter:
             if not script.get("src"):
                 script.decompose()  # that of a question: the page's own front end serves all of them
         for element in page.select("[style]"):
-            style = str(element["style"]).strip()
+            look = str(element["style"]).strip()
             del element["style"]
-            if ":" in style:
-                name = self._rules.setdefault(style, f"s{len(self._rules)}")
+            if ":" in look:
+                name = self._rules.setdefault(look, f"s{len(self._rules)}")
                 add_class(element, name)
         for place in page.select("[data-src]"):
             place["data-src"] = f"{root}{place['data-src']}"

@@ -6,7 +6,8 @@
 
   const theme = document.querySelector("button.theme");
   if (theme instanceof HTMLButtonElement) {
-    const dark = () => (page.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+    const dark = () =>
+      (page.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
     const name = () => {
       theme.textContent = dark() ? "Light" : "Dark";
       theme.ariaLabel = `${theme.textContent} theme`;
@@ -64,5 +65,7 @@
       else target.removeAttribute("tabindex");
     }
   });
-  for (const part of document.querySelectorAll("main pre, main table, .jp-RenderedHTML, .formula, .wide")) wide.observe(part);
+  for (const part of document.querySelectorAll("main pre, main table, .jp-RenderedHTML, .formula, .wide, .gl-loop")) {
+    wide.observe(part);
+  }
 })();

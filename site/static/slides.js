@@ -9,6 +9,7 @@
   const counter = /** @type {HTMLElement} */ (bar.querySelector("output"));
   const [list] = document.querySelectorAll("main .cells");
   const main = /** @type {HTMLElement} */ (document.querySelector("main"));
+  const covered = /** @type {HTMLElement} */ (main.querySelector(".covered"));
   let now = 0;
 
   /** Make the slide smaller where it is higher than the screen. */
@@ -16,13 +17,17 @@
     if (!(list instanceof HTMLElement)) return;
     list.style.zoom = "1";
     const room = main.clientHeight;
-    for (let zoom = 1; list.offsetHeight * zoom > room && zoom > SMALLEST; zoom -= 0.05) list.style.zoom = zoom.toFixed(2);
+    for (let zoom = 1; list.offsetHeight * zoom > room && zoom > SMALLEST; zoom -= 0.05) {
+      list.style.zoom = zoom.toFixed(2);
+    }
   };
 
   /** @param {number} to */
   const go = (to) => {
     now = Math.min(Math.max(to, 0), last);
     for (const cell of cells) cell.hidden = Number(cell.dataset.slide) !== now;
+    const shown = cells.filter((cell) => !cell.hidden);
+    covered.hidden = shown.some((cell) => !cell.matches(".gl-bet-hides"));
     counter.textContent = `${now + 1} / ${last + 1}`;
     if (location.hash !== `#${now + 1}`) location.replace(`#${now + 1}`);
     main.scrollTop = 0;
@@ -37,15 +42,17 @@
   for (const button of bar.querySelectorAll("button")) {
     button.addEventListener("click", () => go(now + Number(button.dataset.go)));
   }
+  // Before a lab or a question keeps its keys: a presenter's remote sends Page Up and Page Down, whatever has the focus.
   addEventListener("keydown", (event) => {
-    if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
-    const inside = event.target instanceof Element && event.target.closest("button, input, select, summary, a, canvas, [role=button]");
-    const by = { PageDown: 1, PageUp: -1, ...(inside ? {} : { ArrowRight: 1, ArrowLeft: -1, " ": 1 }) }[event.key];
-    if (by) {
-      event.preventDefault();
-      go(now + by);
-    }
-  });
+    if (event.ctrlKey || event.metaKey || event.altKey || !(event.target instanceof Element)) return;
+    if (event.target.closest("canvas, input, select, textarea")) return; // they have a use for these keys
+    const pressed = event.target.closest("button, summary, a, [role=button]"); // and these for the others
+    const by = { PageDown: 1, PageUp: -1, ...(pressed ? {} : { ArrowRight: 1, ArrowLeft: -1, " ": 1 }) }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    event.stopPropagation();
+    go(now + by);
+  }, true);
   if (list) new ResizeObserver(fit).observe(main);
   new MutationObserver(fit).observe(main, { subtree: true, attributeFilter: ["data-live", "data-settled", "class"] });
   addEventListener("hashchange", read);

