@@ -10,8 +10,9 @@ from bs4 import Tag
 
 from .lessons import Cell, Lesson
 
-_WORDS = 90  # of text on one slide
-_LINES = 12  # of code from which a cell has a slide of its own
+_WORDS = 90  # of text in one part
+_ROOM = 140  # words on one slide; what else stands on it counts as so many
+_BET, _PICTURE, _LINE = 75, 75, 7
 
 
 def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
@@ -20,13 +21,13 @@ def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
     ``page`` is where links within the lesson lead: to its own page. The cells stay in one list, as the cells of a
     notebook do, so that a question covers what follows it on later slides, too.
     """
-    number, room = 1, _WORDS
+    number, room = 1, _ROOM
     dealt: list[Tag] = []
     for cell in lesson.core:
         for part, weight, alone in _parts(cell):
             starts = cell.level == 2 and part.find("h2") is not None
             if dealt and (starts or alone or weight > room):
-                number, room = number + 1, _WORDS
+                number, room = number + 1, _ROOM
             part["data-slide"] = str(number)
             for link in part.find_all("a", href=re.compile("^#")):
                 link["href"] = page + str(link["href"])
@@ -39,9 +40,9 @@ def slide_cells(lesson: Lesson, page: str) -> list[Tag]:
 def _parts(cell: Cell) -> Iterator[tuple[Tag, int, bool]]:
     """Yield a cell in parts, each with its weight in words, and whether it has a slide of its own."""
     if cell.kind != "text":
-        code = sum(len(part.get_text().splitlines()) for part in cell.element.find_all(class_="jp-InputArea-editor"))
-        alone = cell.kind in ("live", "bet") or code > _LINES or cell.element.find("img") is not None
-        yield copy.copy(cell.element), 8 * code + len(cell.element.get_text().split()) // 2, alone
+        lines = sum(len(pre.get_text().strip().splitlines()) for pre in cell.element.find_all("pre"))
+        weight = _BET if cell.kind == "bet" else _LINE * lines + _PICTURE * (cell.element.find("img") is not None)
+        yield copy.copy(cell.element), weight, cell.kind == "live"
         return
     body = cell.element.find(class_="jp-RenderedMarkdown")
     assert body is not None

@@ -2,7 +2,7 @@
 /** Slides: the cells of one slide at a time, as large as fits; arrows, space, Page Up and Down, a swipe, or the buttons. */
 
 (() => {
-  const SMALLEST = 0.55;
+  const SMALLEST = 0.4;
   const cells = [...document.querySelectorAll("[data-slide]")].filter((each) => each instanceof HTMLElement);
   const last = Math.max(...cells.map((cell) => Number(cell.dataset.slide)));
   const bar = /** @type {HTMLElement} */ (document.querySelector(".slide-bar"));
@@ -15,11 +15,11 @@
   /** Make the slide smaller where it is higher than the screen. */
   const fit = () => {
     if (!(list instanceof HTMLElement)) return;
-    list.style.zoom = "1";
-    const room = main.clientHeight;
-    for (let zoom = 1; list.offsetHeight * zoom > room && zoom > SMALLEST; zoom -= 0.05) {
+    let zoom = 1;
+    do {
       list.style.zoom = zoom.toFixed(2);
-    }
+      zoom -= 0.05;
+    } while (main.scrollHeight > main.clientHeight && zoom > SMALLEST);
   };
 
   /** @param {number} to */
@@ -55,6 +55,7 @@
   }, true);
   if (list) new ResizeObserver(fit).observe(main);
   new MutationObserver(fit).observe(main, { subtree: true, attributeFilter: ["data-live", "data-settled", "class"] });
+  main.addEventListener("load", fit, true); // a picture has come
   addEventListener("hashchange", read);
   read();
 })();
