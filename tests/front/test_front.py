@@ -51,7 +51,7 @@ def modules(*folders: File) -> list[File]:
 
 @pytest.mark.parametrize("check", [("fmt", "--check"), ("lint",), ("check",)], ids=["format", "lint", "types"])
 def test_javascript_is_sound(check: tuple[str, ...]) -> None:
-    deno(*check, *modules(FRONT, HERE))
+    deno(*check, *modules(FRONT, HERE, ROOT / "site" / "static"))
 
 
 def test_javascript_does_what_its_tests_say() -> None:

@@ -96,6 +96,16 @@ def test_as_many_turns_as_asked_for_are_recorded() -> None:
     assert lengths(3) == {0, 1, 2, 3}
 
 
+def test_a_switch_can_be_turned_before_the_first_update() -> None:
+    recording = Lab("line", Recipe(lr=0.01)).record(6, switches={"optimizer": ["adam"]}, marks=[0], turns=1)
+    start, turned = recording.tracks
+    assert (turned.parent, turned.at, turned.switch, turned.value) == (0, 0, "optimizer", "adam")
+    adam = Run(tasks.line(), Recipe(lr=0.01, optimizer="adam"))
+    adam.advance(updates=6)
+    losses = [shown_states(track)[6].split(" · ")[1] for track in (start, turned)]
+    assert losses[1] == status_line(adam).split(" · ")[1] != losses[0]
+
+
 @pytest.mark.parametrize("turns", [0, 5, True, 1.0, "2"])
 def test_turns_must_be_a_small_whole_number(turns: Any) -> None:
     with pytest.raises(ValueError, match="turns must be a whole number, 1 to 4, got"):

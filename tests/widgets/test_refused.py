@@ -53,7 +53,7 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: record(updates=10, switches=["zero"]), "switches must be among zero_grad"),
     (lambda: record(updates=10, switches=["lr"]), "must give lr its values"),
     (lambda: record(updates=10, switches={"lr": [-1]}), "lr must be a finite number above 0, got -1"),
-    (lambda: record(updates=10, switches=["zero_grad"], marks=[10]), "marks must be whole numbers, 1 to 9"),
+    (lambda: record(updates=10, switches=["zero_grad"], marks=[10]), "marks must be whole numbers, 0 to 9"),
     (lambda: record(updates=200, switches=["zero_grad"], marks=range(1, 100)), "at most 64 runs"),
     (lambda: record(updates=2).save("x.pdf"), r"must end in \.html, got"),
     (lambda: compare_with(task=5), r"task must be a Task or one of .*got 5"),
