@@ -22,6 +22,7 @@ const TOUCHED = {
   update: ["scale"],
 };
 const WORD = "gradlab-word-";
+const LIGHTS = "gradlab-lights"; // of the body, while a lab is there. A style with :has() would be looked at with each frame
 const WORDS = `[class^="${WORD}"]`;
 
 /**
@@ -92,6 +93,7 @@ export class MarkedWords {
     };
     document.addEventListener("keydown", this._ready, true);
     this._ready();
+    document.body.classList.add(LIGHTS);
   }
 
   /**
@@ -112,6 +114,7 @@ export class MarkedWords {
     document.removeEventListener("focusin", this._enter, true);
     document.removeEventListener("focusout", this._leave, true);
     document.removeEventListener("keydown", this._ready, true);
+    document.body.classList.toggle(LIGHTS, document.querySelector(".gradlab .gl-panel") !== null);
   }
 
   /** @param {Element | null} word */

@@ -16,6 +16,11 @@ import { paint } from "./painter.js";
 
 const DIM = { text: 0.5, other: 0.22 }; // of what is not lit
 
+/** Pixels of the canvas a CSS pixel: a phone has 3 or 4, of which the eye tells 2, and the others cost half of its frames. */
+function density() {
+  return Math.min(devicePixelRatio, 2);
+}
+
 export class Picture {
   /** @param {HTMLElement} figure gets the canvas */
   constructor(figure) {
@@ -51,7 +56,7 @@ export class Picture {
     this._panel = panel;
     this._shown = now;
     this._move(moves ? (way === "glide" ? glideBetween : motionBetween)(before, panel, now) : null);
-    if (this._size !== panel.size.join() || this._density !== devicePixelRatio) this.fit();
+    if (this._size !== panel.size.join() || this._density !== density()) this.fit();
     else this.paint();
   }
 
@@ -68,7 +73,7 @@ export class Picture {
     if (!panel || !width) return;
     const [across, down] = panel.size;
     this.scale = width / across;
-    this._density = devicePixelRatio;
+    this._density = density();
     this._size = panel.size.join();
     this.canvas.style.aspectRatio = `${across} / ${down}`;
     this.canvas.width = Math.round(width * this._density);

@@ -121,7 +121,7 @@ export class PanelStrip {
 
   close() {
     this.observer.disconnect();
-    this.words.close();
     for (const panel of this.panels.values()) panel.close();
+    this.words.close();
   }
 }

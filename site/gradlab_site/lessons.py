@@ -123,6 +123,7 @@ def _cell(cell: Any, element: Tag) -> Cell:
     for part in element.find_all(class_=gone.get(kind, "nothing")):
         part.decompose()
     if kind == "live":
+        add_class(element, "wide-cell")
         _fold_code(element)
     return Cell(element, kind)
 

@@ -67,7 +67,7 @@ class PageWriter:
         name = f"images/{hashlib.sha256(content).hexdigest()[:16]}.{kind}"
         target = self.out / name
         if not target.exists():
-            target.parent.mkdir(exist_ok=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
         return name
 

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 
-def needed_cells(sources: Sequence[str], wanted: Iterable[int]) -> list[int]:
+def needed_cells(sources: Sequence[str], wanted: Sequence[int]) -> list[int]:
     """Return the indices of the cells to run, in order, so that the wanted ones show what they show in the notebook.
 
-    A cell is needed if it binds a name that a needed cell below it reads, or calls something on such a name as a
-    statement of its own (``lab.run(...)``). A cell that only imports or sets PyTorch up (``torch.manual_seed(0)``)
+    A cell above the last of them is needed if it binds a name that a needed one reads, or calls something on such a
+    name as a statement of its own (``lab.run(...)``). A cell that only imports or sets PyTorch up (``torch.manual_seed(0)``)
     always is, because what it does to the process cannot be seen in names.
     """
-    kept = set(wanted)
-    last = max(kept, default=-1)
-    names: set[str] = set()
-    for at in range(last, -1, -1):
-        try:
-            tree = ast.parse(sources[at])
-        except SyntaxError:
-            continue  # a command of IPython
-        if at in kept or _sets_up(tree) or names & (_bound(tree) | _acted_on(tree)):
-            kept.add(at)
-            names |= _read(tree)
+    trees = {at: tree for at in range(max(wanted, default=-1) + 1) if (tree := _parsed(sources[at])) is not None}
+    kept = {at for at, tree in trees.items() if at in wanted or _sets_up(tree)}
+    grown = True
+    while grown:  # a function may call one that a cell below it defines
+        names = {name for at in kept for name in _read(trees[at])}
+        more = {at for at, tree in trees.items() if names & (_bound(tree) | _acted_on(tree))}
+        grown, kept = not more <= kept, kept | more
     return sorted(kept)
+
+
+def _parsed(source: str) -> ast.Module | None:
+    """Return a cell as a tree, None for a command of IPython."""
+    try:
+        return ast.parse(source)
+    except SyntaxError:
+        return None
 
 
 def _sets_up(tree: ast.Module) -> bool:

@@ -1,0 +1,222 @@
+"""The parts that make the site: which cells run, how pages are taken apart and put together, and what is refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from gradlab_site.build import SiteAddress, build_site
+from gradlab_site.check import problems_of
+from gradlab_site.documents import DOCUMENTS, document_html, github_anchor, public_names, verdict_table
+from gradlab_site.lessons import Cell, Lesson, read_lesson
+from gradlab_site.pages import PageWriter, html_soup
+from gradlab_site.recordings import live_cells, record_notebook, replay_settings
+from gradlab_site.slices import needed_cells
+from gradlab_site.slides import slide_cells
+
+import gradlab
+from gradlab.__main__ import main
+from gradlab.commands.page import read_notebook
+
+ROOT = Path(__file__).resolve().parents[2]
+SITE = ROOT / "site"
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize(
+    ("cells", "wanted", "needed"),
+    [
+        (["import torch", "a = 1", "b = a", "c = 3", "b"], 4, [0, 1, 2, 4]),
+        (["lab = 1", "other = 2", "lab.run(3)", "lab"], 3, [0, 2, 3]),
+        (["def f():\n    return g()", "def g():\n    return 1", "f()"], 2, [0, 1, 2]),
+        (["x = 1", "%%doctor\nx", "torch.manual_seed(0)", "4"], 3, [2, 3]),
+        (["x = 1", "x += 1", "x", "x = 5"], 2, [0, 1, 2]),
+    ],
+    ids=["names", "methods", "functions", "magic and seeds", "what comes later does not count"],
+)
+def test_the_cells_that_a_lab_needs(cells: list[str], wanted: int, needed: list[int]) -> None:
+    assert needed_cells(cells, [wanted]) == needed
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_cells_chosen_for_a_notebook_know_every_name_that_they_read(path: Path) -> None:
+    """Compiled as one program, they read no name that neither they nor Python makes."""
+    notebook = read_notebook(path)
+    code = [cell.source if cell.cell_type == "code" else "" for cell in notebook.cells]
+    chosen = needed_cells(code, live_cells(notebook))
+    done = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--isolated", "--select", "F821", "-"],
+        input="\n".join(code[at] for at in chosen),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_recording_says_what_the_stored_notebook_says() -> None:
+    path = ROOT / "notebooks" / "03_forgetting_zero_grad.ipynb"
+    stored = read_notebook(path)
+    replays = record_notebook(path, {"03-1": {"updates": 6}})
+    torch.set_num_threads(1)
+    assert [replay.name for _, replay in replays] == ["03-1", "03-2", "03-3"]
+    for at, replay in replays[:2]:
+        (output,) = [each for each in stored.cells[at].outputs if "image/png" in each.get("data", {})]
+        assert output.data["text/plain"].startswith(replay.words)
+        assert re.fullmatch(rf'gradlabRecording\("{replay.name}", "[\w+/=]+"\);\n', replay.script)
+
+
+def test_settings_are_of_labs_that_there_are() -> None:
+    names = {f"{path.stem[:2]}-{at}" for path in NOTEBOOKS for at, _ in enumerate(live_cells(read_notebook(path)), 1)}
+    assert set(replay_settings(SITE)) <= {*names, "home"}
+
+
+@pytest.fixture(scope="module")
+def lesson() -> Lesson:
+    return read_lesson(ROOT / "notebooks" / "03_forgetting_zero_grad.ipynb", SITE / "templates" / "cells.html.j2", {})
+
+
+def test_a_lesson_has_all_that_its_notebook_has(lesson: Lesson) -> None:
+    source = read_notebook(ROOT / "notebooks" / "03_forgetting_zero_grad.ipynb")
+    headings = [line for cell in source.cells for line in re.findall(r"^### (.*)$", cell.source, re.MULTILINE)]
+    told = [section.heading for section in (*lesson.deeper[1:], *lesson.exercises[1:])]
+    assert told == [heading.strip() for heading in headings]
+    assert [words for _, words in lesson.core_headings][-1] == "Recap"
+    whole = "".join(str(cell.element) for cell in all_cells(lesson))
+    assert whole.count('class="gl-bet"') == sum("predict(" in cell.source for cell in source.cells)  # and its import
+    assert "Not attempted" not in whole
+
+
+def all_cells(lesson: Lesson) -> list[Cell]:
+    sections = (*lesson.deeper, *lesson.exercises, *lesson.sources)
+    return [*lesson.set_up, *lesson.core, *(cell for section in sections for cell in section.cells)]
+
+
+def test_what_follows_a_bet_is_covered_up_to_the_next_heading(lesson: Lesson) -> None:
+    covered = False
+    seen = 0
+    for cell in lesson.core:
+        if cell.kind == "bet":
+            covered, seen = True, seen + 1
+        else:
+            covered = covered and not cell.level
+            assert ("gl-bet-hides" in (cell.element.get("class") or "")) == covered, cell.element.get_text()[:60]
+    assert seen > 2
+
+
+def test_slides_hold_every_word_of_the_core_once(lesson: Lesson) -> None:
+    cells = slide_cells(lesson, "../03.html")
+    words = [
+        " ".join("".join(str(each.get_text()) for each in part).split())
+        for part in ([cell.element for cell in lesson.core], cells)
+    ]
+    assert words[0].replace(" ", "") == words[1].replace(" ", "")
+    numbers = [int(str(cell["data-slide"])) for cell in cells]
+    assert numbers == sorted(numbers)
+    assert set(numbers) == set(range(1, max(numbers) + 1))
+    assert not [link for cell in cells for link in cell.find_all("a", href=re.compile("^#"))]
+
+
+def test_a_page_keeps_nothing_that_a_strict_policy_refuses(tmp_path: Path) -> None:
+    png = (ROOT / "notebooks" / "images" / "lab.png").read_bytes()
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "x.j2").write_text("{{ content | safe }}")
+    writer = PageWriter(tmp_path / "out", tmp_path / "t", {})
+    content = (
+        '<p class="a" style="color:red">x</p><p style="color:red">y</p><style>b {}</style><script>alert(1)</script>'
+        f'<img src="data:image/png;base64,{base64.b64encode(png).decode()}" alt="z"><div data-src="replays/1.js"></div>'
+        '<a href="gone.md">gone</a> <a href="there.md">there</a>'
+    )
+    writer.write("sub/x.html", "x.j2", lambda link: {"there.md": "../there.html"}.get(link), title="", content=content)
+    page = html_soup((tmp_path / "out" / "sub" / "x.html").read_text())
+    assert not page.select("[style], style, script")
+    first, second = page.find_all("p")
+    assert first["class"] == ["a", "s0"]
+    assert second["class"] == ["s0"]
+    assert ".s0 { color:red }" in writer.styles()
+    assert "b {}" in writer.styles()
+    image = page.find("img")
+    assert image is not None
+    assert (tmp_path / "out" / "sub" / str(image["src"])).resolve().read_bytes() == png
+    assert image["loading"] == "lazy"
+    assert [link["href"] for link in page.find_all("a")] == ["../there.html"]
+    assert "gone" in page.get_text()
+    place = page.find("div")
+    assert place is not None
+    assert place["data-src"] == "../replays/1.js"
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ('<a href="none.html">x</a>', "leads nowhere"),
+        ('<a href="#none">x</a>', "leads to no place there"),
+        ('<img src="https://example.org/x.png">', "it loads https://example.org/x.png"),
+        ('<p style="color:red">', "has a style of its own"),
+        ('<p onclick="go()">', "has a handler"),
+        ("<script>go()</script>", "a script in the page"),
+    ],
+)
+def test_the_check_finds_each_fault(page: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "x.html").write_text(page)
+    (problem,) = problems_of(tmp_path)
+    assert said in problem
+
+
+def test_the_check_finds_what_is_too_large(tmp_path: Path) -> None:
+    (tmp_path / "replays").mkdir()
+    (tmp_path / "replays" / "1.js").write_bytes(torch.randint(0, 256, (600_000,), dtype=torch.uint8).numpy().tobytes())
+    (tmp_path / "x.html").write_text('<img src="x.png">')
+    (tmp_path / "x.png").write_bytes(bytes(3_100_000))
+    assert len(problems_of(tmp_path)) == 2
+
+
+def test_documents_keep_the_anchors_of_github() -> None:
+    assert github_anchor("What to ask, and where they stumble") == "what-to-ask-and-where-they-stumble"
+    html = document_html(ROOT, DOCUMENTS[0])
+    assert 'id="time-plans"' in html
+    assert "mermaid" not in document_html(ROOT, next(each for each in DOCUMENTS if each.file == "ARCHITECTURE.md"))
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    told = {each.name: each for each in public_names()}
+    assert {name for name in dir(gradlab) if not name.startswith("_") and name in gradlab.__all__} == set(told)
+    assert "updates" in next(each.signature for each in told["Lab"].members if each.name == "record")
+
+
+def test_the_fact_check_has_every_claim_on_every_version() -> None:
+    versions, rows = verdict_table(SITE / "factcheck")
+    assert len(versions) >= 3
+    assert len(rows) == 52
+    kept: dict[str, Any] = json.loads((SITE / "factcheck" / f"{versions[0]}.json").read_text())
+    assert {row.code: row.by_version[0] for row in rows} == {each["code"]: each["verdict"] for each in kept["claims"]}
+
+
+def test_the_command_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.txt").write_text("keep me")
+    for arguments, said in (
+        ([str(tmp_path)], "holds other files"),
+        ([str(tmp_path / "mine.txt")], "OUT must be a folder"),
+        ([str(tmp_path / "x"), "--address", "https://example.org/a"], "--address must be https://github.com/YOU/NAME"),
+        ([str(tmp_path / "x"), "--workers", "0"], "--workers must be 1 or more, got 0"),
+    ):
+        assert main(["site", *arguments]) == 2
+        errors = capsys.readouterr().err
+        assert said in errors
+        assert errors.count("\n") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_an_address_gives_links_to_hubs_and_none_gives_none() -> None:
+    assert SiteAddress().hubs("00.ipynb") == {}
+    assert SiteAddress().file("LICENSE") is None
+    hubs = SiteAddress("https://github.com/YOU/NAME", "v1").hubs("00.ipynb")
+    assert all("/YOU/NAME/" in address and "v1" in address and "00.ipynb" in address for address in hubs.values())
+    with pytest.raises(ValueError, match="OUT must be a folder"):
+        build_site(ROOT, ROOT / "LICENSE", SiteAddress())
