@@ -10,8 +10,8 @@ def needed_cells(sources: Sequence[str], wanted: Sequence[int]) -> list[int]:
     """Return the indices of the cells to run, in order, so that the wanted ones show what they show in the notebook.
 
     A cell above the last of them is needed if it binds a name that a needed one reads, or calls something on such a
-    name as a statement of its own (``lab.run(...)``). A cell that only imports or sets PyTorch up (``torch.manual_seed(0)``)
-    always is, because what it does to the process cannot be seen in names.
+    name as a statement of its own (``lab.run(...)``). A cell that only imports or sets PyTorch up
+    (``torch.manual_seed(0)``) always is, because what it does to the process cannot be seen in names.
     """
     trees = {at: tree for at in range(max(wanted, default=-1) + 1) if (tree := _parsed(sources[at])) is not None}
     kept = {at for at, tree in trees.items() if at in wanted or _sets_up(tree)}
