@@ -19,7 +19,7 @@ os.environ["GRADLAB_RECORD"] = "off"
 _LATER = ("slow", "browser", "notebook")
 """Markers of the tests that wait for ``--all``."""
 _BROWSER = "tests/browser"
-_FIRST = (_BROWSER, "notebooks", "tests/course", "tests/commands")
+_FIRST = (_BROWSER, "tests/web", "notebooks", "tests/course", "tests/commands")
 """Folders whose files take longest: begun last, one would keep one worker busy while the other has nothing to do."""
 
 

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,12 +20,13 @@ from tqdm.auto import tqdm
 from gradlab import __version__
 from gradlab.commands.page import code_colours
 from gradlab.course import cheat_sheet
+from gradlab.course.handouts import Worksheet
 from gradlab.course.series import series_notebooks, series_stages
 from gradlab.front import page_script, page_style
 from gradlab.widgets import predict
 
 from .check import problems_of
-from .documents import DOCUMENTS, document_html, public_names, verdict_table
+from .documents import DOCUMENTS, document_html, public_names, text_html, verdict_table
 from .lessons import Lesson, cells_html, read_lesson
 from .pages import POLICY, PageWriter, png_size
 from .recordings import Replay, record_all, replay_settings
@@ -63,8 +65,8 @@ def build_site(root: Path, out: Path, address: SiteAddress, workers: int | None 
     how many processes record at a time (None: one for each core). Raises ValueError that names what is missing.
     """
     _check_target(out)
-    if shutil.which(sys.executable) is None:
-        raise ValueError("gradlab site: there is no Python to run the search's index with")
+    if find_spec("pagefind") is None:
+        raise ValueError('pagefind is missing, for the search: pip install "torch-gradlab[site]"')
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as folder:
         made = Path(folder) / "site"
@@ -145,7 +147,10 @@ class _Site:
         ((_, home),) = replays[""]
         self._write_home(home)
         step("index.html")
-        self._page("cheat_sheet.html", "document.html.j2", title="Cheat sheet", content=cheat_sheet().html)
+        sheets = {"cheat_sheet.html": ("Cheat sheet", cheat_sheet().html)}
+        sheets["worksheets.html"] = ("Worksheets", text_html(Worksheet().markdown(), self.root))
+        for name, (title, content) in sheets.items():
+            self._page(name, "document.html.j2", title=title, content=f"<h1>{title}</h1>{content}")
         versions, claims = verdict_table(self.source / "factcheck")
         self._page("fact_check.html", "fact_check.html.j2", title="Fact check", versions=versions, claims=claims)
         step("fact_check.html")
@@ -191,11 +196,11 @@ class _Site:
         (self.out / "code.css").write_text(code_colours(), encoding="utf-8")
 
     def _index(self) -> None:
-        """Have the search's index made; ValueError where its program is missing."""
+        """Have the search's index made; ValueError where that fails."""
         command = [sys.executable, "-m", "pagefind", "--site", str(self.out), "--quiet"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise ValueError(f'pagefind is missing or failed: pip install "torch-gradlab[site]" ({done.stderr[-200:]})')
+            raise ValueError(f"pagefind could not make the search's index: {done.stderr[-300:]}")
         for screen in ("ui", "modular-ui", "component-ui", "highlight"):  # its own: ours is search.js
             for extra in (self.out / "pagefind").glob(f"pagefind-{screen}*"):
                 extra.unlink()

@@ -47,7 +47,12 @@ def document_html(root: Path, document: Document) -> str:
     path = root / document.file
     text = re.sub(r"<!--.*?-->", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
     graphs = re.compile(r"```mermaid\n(.*?)```", re.DOTALL)
-    soup = html_soup(markdown_html(graphs.sub(lambda found: _graph_text(found[1]), text), path.parent))
+    return text_html(graphs.sub(lambda found: _graph_text(found[1]), text), path.parent)
+
+
+def text_html(text: str, folder: Path) -> str:
+    """Return Markdown as HTML; headings have the ids that they have on GitHub."""
+    soup = html_soup(markdown_html(text, folder))
     for heading in soup.find_all(["h1", "h2", "h3", "h4"]):
         heading["id"] = github_anchor(heading_words(heading))
     return str(soup)
