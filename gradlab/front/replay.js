@@ -18,6 +18,7 @@ import { unpacked } from "./unpack.js";
 /** @typedef {{parent: number | null, at: number, switch: string, value: any, frames: RecordedFrame[]}} Track */
 /** @typedef {{title: string, marks: number[], tracks: Track[]}} RecordedRuns `marks` are updates at which switches can be turned */
 
+const PLAYING = "gl-playing"; // of the body: a page may leave out of a frame what is out of sight
 const READ_ALONG = 350; // ms a statement
 /** @type {{replay: Replay | null}} the one that plays: two on a page would divide the reader's attention */
 const onAir = { replay: null };
@@ -73,6 +74,7 @@ export class Replay {
         this.scrub.addEventListener("change", () => this.write());
       },
     });
+    this.screen.copyButton.textContent = "Copy link";
     this.read();
     this.address.follow(() => this.read());
     followSight(root, { gone: () => this.pause(), back: () => {} });
@@ -109,6 +111,7 @@ export class Replay {
       ...shown,
       values,
       copy: this.address.link(this.moment),
+      left_off: this.recording.marks[0] || null, // where it opens, and Reset goes back to
       panels: this.view.of(shown.panels),
       zoomed: this.view.range !== null,
     };
@@ -136,6 +139,7 @@ export class Replay {
       this.track = this.recording.tracks[this.track].parent ?? 0;
     }
     const turned = this.turned && this.recording.tracks[this.turned.track];
+    this.screen.tell("");
     if (turned && updates >= turned.at) this.takeTurn();
     this.go(this.frameAt(updates));
     this.tellTurn();
@@ -158,8 +162,9 @@ export class Replay {
     if (this.playing) return;
     onAir.replay?.pause();
     onAir.replay = this;
-    if (this.index >= this.frames.length - 1 && !this.turned) this.restart();
+    if (this.index >= this.frames.length - 1 && !this.turned) this.reset();
     this.playing = true;
+    document.body.classList.add(PLAYING);
     this.due = performance.now();
     this.screen.setPlaying(true);
     this.tellTurn();
@@ -170,14 +175,22 @@ export class Replay {
   pause() {
     if (!this.playing) return;
     this.playing = false;
+    document.body.classList.remove(PLAYING);
     onAir.replay = null;
     this.screen.setPlaying(false);
     this.go(this.index);
   }
 
+  /** Go back to update 0. */
   restart() {
     this.track = this.index = 0;
     this.turned = null;
+  }
+
+  /** Go back to where the recording opens if a switch can be turned there, else to update 0. */
+  reset() {
+    this.restart();
+    if (this.recording.marks.length) this.index = this.telling();
   }
 
   tick() {
@@ -246,7 +259,7 @@ export class Replay {
       this.screen.tell(this.view.zoom(this.shownAt(this.index).panels, request.low, request.high));
       return this.go(this.index);
     }
-    if (["statement", "update", "to_line", "reset"].includes(what)) this.pause();
+    if (["statement", "update", "to_line", "reset", "restart"].includes(what)) this.pause();
     if (what === "statement" || what === "update") {
       this.next(what === "update");
       const [before, now] = [this.frames[this.index - 1], this.frames[this.index]];
@@ -255,7 +268,8 @@ export class Replay {
           "Here the recording goes an update at a time: its first updates, and those after a turn, hold every statement.",
         );
       }
-    } else if (what === "reset") this.restart();
+    } else if (what === "reset") this.reset();
+    else if (what === "restart") this.restart();
     else if (what === "to_line") this.toLine(request.line);
     else return this.screen.tell("This is a recording: dragging weights and editing the loop need a live lab.");
     this.go(this.index);
@@ -315,17 +329,16 @@ export class Replay {
     );
     const way = ways.filter(({ track }) => track.at >= shown.updates).sort((a, b) => a.track.at - b.track.at)[0];
     const before = this.turned && this.recording.tracks[this.turned.track].switch;
+    const earlier = ways.sort((a, b) => b.track.at - a.track.at)[0];
     this.turned = way ? { track: way.index } : null;
-    if (way) this.tellTurn(before && before !== name ? `, and ${before} stays as it is` : "");
+    if (way && way.track.at === shown.updates) this.takeTurn();
+    else if (way) this.tellTurn(before && before !== name ? `, and ${before} stays as it is` : "");
     else if (same(shown.values[name])) this.screen.tell(`${name} stays as it is.`);
-    else {
-      const at = ways.map(({ track }) => track.at).join(", ");
-      this.screen.tell(
-        at
-          ? `That was recorded at update ${at}: go back before it to turn ${name}.`
-          : `This recording does not hold that turn of ${name}. Reset begins it again.`,
-      );
-    }
+    else if (earlier) {
+      this.turned = { track: earlier.index };
+      this.takeTurn();
+      this.screen.tell(`That was recorded at update ${earlier.track.at}: gone back to it, and turned ${name} there.`);
+    } else this.screen.tell(`This recording does not hold that turn of ${name}. Reset begins it again.`);
     this.painted = this.painted && { ...this.painted, values: null };
     this.go(this.index);
   }

@@ -3,7 +3,9 @@
 
 /** Return a recording. @param {string} packed gzip, as base64 */
 export async function unpacked(packed) {
-  const bytes = Uint8Array.from(atob(packed.trim()), (letter) => letter.charCodeAt(0));
+  const letters = atob(packed.trim());
+  const bytes = new Uint8Array(letters.length);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = letters.charCodeAt(at); // a call a letter takes a phone long
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return await new Response(stream).json();
 }

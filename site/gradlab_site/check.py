@@ -45,12 +45,8 @@ def _link_problems(path: Path, page: BeautifulSoup, ids: dict[Path, set[str]]) -
         target = (path.parent / unquote(address.partition("?")[0])).resolve() if address else path
         if not target.is_file():
             yield f"the link to {address} leads nowhere"
-        elif place and target in ids and unquote(place) not in ids[target] and not _is_state(path, place):
+        elif place and target in ids and unquote(place.split("&")[0]) not in ids[target]:
             yield f"the link to {address}#{place} leads to no place there"
-
-
-def _is_state(path: Path, place: str) -> bool:
-    return path.parent.name == "slides" and place.isdigit()
 
 
 def _policy_problems(page: BeautifulSoup) -> Iterator[str]:

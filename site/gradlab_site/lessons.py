@@ -20,6 +20,8 @@ _QUESTION = re.compile(r'\bpredict\("([^"]+)"\)')
 _EXERCISE = re.compile(r'\bexercise\("([^"]+)"\)')
 _HEADING = re.compile(r"^(#{1,3}) +(.+?)\s*$", re.MULTILINE)
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+_OF_NOTEBOOKS = "(No buttons?"
+"""How a paragraph begins that is for who reads a notebook without a kernel."""
 _OWN = ("Time", "Contents")
 """How the paragraphs below a title begin that a page of the site writes itself."""
 
@@ -108,6 +110,9 @@ def _cell(cell: Any, element: Tag) -> Cell:
     """Return a cell with its kind; what makes no sense without a kernel goes."""
     element.attrs.pop("id", None)
     if cell.cell_type == "markdown":
+        for paragraph in element.find_all("p"):
+            if paragraph.get_text().startswith(_OF_NOTEBOOKS):
+                paragraph.extract()
         found = _HEADING.match(_FENCE.sub("", cell.source).lstrip())
         return Cell(element, "text", len(found[1]), _plain(found[2])) if found else Cell(element, "text")
     kind = "code"

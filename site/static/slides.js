@@ -9,34 +9,43 @@
   const counter = /** @type {HTMLElement} */ (bar.querySelector("output"));
   const [list] = document.querySelectorAll("main .cells");
   const main = /** @type {HTMLElement} */ (document.querySelector("main"));
+  const EMPTY = 60; // pixels of a slide of which all is covered
+  const LARGEST = 1.5; // a lab is made for a desk
   const covered = /** @type {HTMLElement} */ (main.querySelector(".covered"));
   let now = 0;
 
   /** Make the slide smaller where it is higher than the screen. */
   const fit = () => {
     if (!(list instanceof HTMLElement)) return;
-    let zoom = 1;
+    let zoom = cells.some((cell) => !cell.hidden && cell.matches(".wide-cell")) ? LARGEST : 1;
     do {
       list.style.zoom = zoom.toFixed(2);
       zoom -= 0.05;
     } while (main.scrollHeight > main.clientHeight && zoom > SMALLEST);
+    covered.hidden = list.offsetHeight > EMPTY;
   };
 
   /** @param {number} to */
-  const go = (to) => {
+  const show = (to) => {
     now = Math.min(Math.max(to, 0), last);
     for (const cell of cells) cell.hidden = Number(cell.dataset.slide) !== now;
-    const shown = cells.filter((cell) => !cell.hidden);
-    covered.hidden = shown.some((cell) => !cell.matches(".gl-bet-hides"));
     counter.textContent = `${now + 1} / ${last + 1}`;
-    if (location.hash !== `#${now + 1}`) location.replace(`#${now + 1}`);
     main.scrollTop = 0;
     fit();
   };
 
+  /** @param {number} to */
+  const go = (to) => {
+    show(to);
+    if (location.hash !== `#${now + 1}`) location.replace(`#${now + 1}`);
+  };
+
+  /** Go where the address says: to a slide, or to the one with the lab that it names. */
   const read = () => {
-    const named = /^#(\d+)$/.exec(location.hash);
-    go(named ? Number(named[1]) - 1 : now);
+    const [name] = location.hash.slice(1).split("&");
+    const place = document.getElementById(name)?.closest("[data-slide]");
+    if (place instanceof HTMLElement) show(Number(place.dataset.slide));
+    else go(/^\d+$/.test(name) ? Number(name) - 1 : now);
   };
 
   for (const button of bar.querySelectorAll("button")) {
@@ -46,8 +55,8 @@
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !(event.target instanceof Element)) return;
     if (event.target.closest("canvas, input, select, textarea")) return; // they have a use for these keys
-    const pressed = event.target.closest("button, summary, a, [role=button]"); // and these for the others
-    const by = { PageDown: 1, PageUp: -1, ...(pressed ? {} : { ArrowRight: 1, ArrowLeft: -1, " ": 1 }) }[event.key];
+    const pressed = event.target.closest("button, summary, a, [role=button]"); // and these for the space bar
+    const by = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1, ...(pressed ? {} : { " ": 1 }) }[event.key];
     if (!by) return;
     event.preventDefault();
     event.stopPropagation();
@@ -55,6 +64,7 @@
   }, true);
   if (list) new ResizeObserver(fit).observe(main);
   new MutationObserver(fit).observe(main, { subtree: true, attributeFilter: ["data-live", "data-settled", "class"] });
+  main.addEventListener("gradlab-ready", () => requestAnimationFrame(() => requestAnimationFrame(fit))); // it has its height
   main.addEventListener("load", fit, true); // a picture has come
   addEventListener("hashchange", read);
   read();

@@ -70,7 +70,7 @@ def served(site: Path) -> Iterator[str]:
 
 
 def visit(driver: Any, address: str) -> dict[str, float]:
-    """Open the first page, bet, untick zero_grad, press Play; return seconds since the address was entered."""
+    """Open the first page, press Play, bet, go to where zero_grad is off, press Play; return seconds from the start."""
     browser = driver.chromium.launch(args=["--no-sandbox", "--disable-gpu"], executable_path="/usr/bin/chromium")
     size = {"width": 390, "height": 844}
     page = browser.new_context(viewport=size, device_scale_factor=3, is_mobile=True, has_touch=True).new_page()
@@ -88,11 +88,7 @@ def visit(driver: Any, address: str) -> dict[str, float]:
     page.wait_for_function("() => document.querySelector('#lab-home .gl-scrub input').value > 200")
     answers = time.monotonic() - began
     page.locator(".gl-bet li button").nth(2).tap()
-    lab.get_by_role("button", name="Reset").tap()
-    page.locator("#lab-home .gl-scrub input").evaluate(
-        "field => { field.value = 200; field.dispatchEvent(new Event('input')); }"
-    )
-    lab.get_by_label("zero_grad", exact=True).tap()
+    page.get_by_role("link", name="See it").tap()
     lab.get_by_role("button", name="Play").tap()
     lab.locator(".gl-chip", has_text="was not cleared").wait_for()
     stale = time.monotonic() - began
@@ -115,7 +111,7 @@ def frames(driver: Any, address: str) -> dict[str, float]:
         )
         page.locator(f"#lab-{name}").scroll_into_view_if_needed()
         lab = page.locator(f"#lab-{name} .gradlab")
-        lab.get_by_role("button", name="Reset").tap()
+        lab.get_by_role("button", name="From zero").tap()
         page.wait_for_timeout(500)
         page.evaluate(COUNT)
         lab.get_by_role("button", name="Play").tap()

@@ -166,7 +166,7 @@ def test_one_plays_at_a_time_and_none_out_of_sight(visit: Callable[..., Any]) ->
     page.evaluate("() => document.querySelector('.far').remove()")
     page.evaluate("() => document.querySelectorAll('section, .far').forEach((each) => each.remove())")
     for lab in (one, two):
-        press(lab, "Reset")
+        lab.locator(".gl-scrub input").fill("0")
     page.set_viewport_size({"width": 1366, "height": 2400})
     press(one, "Play")
     page.wait_for_function("() => !/^update [01] /.test(document.querySelector('#lab-one .gl-state').innerText)")
@@ -277,7 +277,7 @@ def test_a_line_is_gone_back_to_and_a_turn_is_taken_back(visit: Callable[..., An
     assert "Went back" in note(one)
     assert updates(one) < there
     assert "lit" in str(backward.get_attribute("class"))
-    press(one, "Reset")
+    press(one, "From zero")
     backward.click()
     assert "Went on until line" in note(one)
     switch = one.get_by_label("zero_grad", exact=True)

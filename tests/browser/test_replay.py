@@ -92,7 +92,7 @@ def test_one_statement_and_one_update(replay: Any) -> None:
         press(replay, "1 update")
     press(replay, "1 statement")
     assert "an update at a time" in replay.locator(".gl-note").inner_text()
-    press(replay, "Reset")
+    press(replay, "From zero")
     assert updates(replay) == 0
 
 
@@ -117,6 +117,18 @@ def test_what_was_not_recorded_is_said(replay: Any) -> None:
     assert names == ["zero_grad", "unswitched"], "no switch that cannot be turned"
 
 
+def test_beyond_the_last_mark_it_goes_back_to_turn_a_switch(replay: Any) -> None:
+    replay.locator(".gl-scrub input").fill("50")
+    replay.get_by_label("zero_grad", exact=True).uncheck()
+    assert "recorded at update 40: gone back to it" in replay.locator(".gl-note").inner_text()
+    press(replay, "1 update")
+    assert state(replay) == state_of(40, 41)
+    press(replay, "Reset")
+    assert state(replay) == state_of(None, MARK), "to where it opens"
+    press(replay, "From zero")
+    assert updates(replay) == 0
+
+
 def test_it_opens_where_a_switch_can_be_turned_and_says_what_it_is(replay: Any, saved: Path) -> None:
     assert saved.stat().st_size < 500_000
     replay.goto("about:blank")
@@ -130,10 +142,10 @@ def test_it_opens_where_a_switch_can_be_turned_and_says_what_it_is(replay: Any, 
     assert ticks == [str(MARK), "40"]
     assert replay.locator(".gl-scrub .gl-value").inner_text() == str(MARK)
     replay.get_by_label("zero_grad", exact=True).uncheck()
-    for _ in range(4):
+    for _ in range(3):
         press(replay, "1 update")
     assert state(replay) == state_of(MARK, MARK + 3), "it can be turned right there"
-    press(replay, "Reset")
+    press(replay, "From zero")
     replay.locator(".gl-scrub input").fill("37")
     assert updates(replay) == 37
 
@@ -155,7 +167,7 @@ def test_a_moment_can_be_linked_to(replay: Any) -> None:
         press(replay, "1 update")
     there, said = replay.url, state(replay)
     assert "turns=zero_grad-20-false" in there
-    press(replay, "Reset")
+    press(replay, "From zero")
     assert state(replay) != said
     replay.goto("about:blank")
     replay.goto(there)

@@ -31,6 +31,8 @@ pytestmark = [
         reason="needs Chromium (Debian: apt-get install chromium)",
     ),
 ]
+READY = """() => [...document.querySelectorAll('.gl-recording')].every((each) =>
+  !each.getClientRects().length || each.closest('.gl-bet-hides') || 'live' in each.dataset)"""
 # What is seen of a recording: its words, its switches and its pictures.
 SEEN = """place => [place.querySelector('.gradlab').innerText,
   ...[...place.querySelectorAll('input, select')].map((each) => each.type === 'checkbox' ? each.checked : each.value),
@@ -138,7 +140,13 @@ def test_the_first_page_is_a_lab_a_bet_and_the_map(site: Path, visit: Visit) -> 
     place.get_by_label("zero_grad", exact=True).uncheck()
     place.get_by_role("button", name="Play").click()
     place.locator(".gl-chip", has_text="was not cleared").wait_for()
+    place.get_by_role("button", name="Reset").click()
+    assert place.get_by_label("zero_grad", exact=True).is_checked()
     answer_all(page)
+    page.get_by_role("link", name="See it").click()
+    page.wait_for_function("() => !document.querySelector('#lab-home input').checked")
+    place.get_by_role("button", name="Play").click()
+    place.locator(".gl-chip", has_text="was not cleared").wait_for()
     assert page.locator(".map li").count() == len(NUMBERS)
 
 
@@ -154,6 +162,8 @@ def test_the_slides_go_on_and_fit_a_projector(name: str, site: Path, visit: Visi
         if (bet := page.locator(".gl-bet:visible:not([data-settled])")).count():
             bet.locator("li button").first.click()
         assert page.locator("[data-slide]:visible").count() > 0
+        page.wait_for_function(READY)
+        page.wait_for_timeout(100)
         if page.evaluate(
             "() => { const m = document.querySelector('main'); return m.scrollHeight > m.clientHeight + 2; }"
         ):
