@@ -19,7 +19,8 @@ os.environ["GRADLAB_RECORD"] = "off"
 _LATER = ("slow", "browser", "notebook")
 """Markers of the tests that wait for ``--all``."""
 _BROWSER = "tests/browser"
-_FIRST = (_BROWSER, "tests/web", "notebooks", "tests/course", "tests/commands")
+_SITE = "tests/web/test_web_whole.py"
+_FIRST = (_BROWSER, _SITE, "notebooks", "tests/course", "tests/commands")
 """Folders whose files take longest: begun last, one would keep one worker busy while the other has nothing to do."""
 
 
@@ -41,12 +42,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give each worker a file at a time, and one of them the browser, for a second JupyterLab would be dear."""
+    """Give each worker a file at a time, and one of them the browser: a second one would make the first too slow."""
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return _BROWSER if nodeid.startswith(f"{_BROWSER}/") else super()._split_scope(nodeid)
+            return _BROWSER if nodeid.startswith((f"{_BROWSER}/", _SITE)) else super()._split_scope(nodeid)
 
     return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
