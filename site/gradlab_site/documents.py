@@ -54,7 +54,7 @@ def text_html(text: str, folder: Path) -> str:
     """Return Markdown as HTML; headings have the ids that they have on GitHub."""
     soup = html_soup(markdown_html(text, folder))
     for box in soup.select("input[type=checkbox]"):
-        box.replace_with("\N{BALLOT BOX}")  # to tick on paper: a field without a label says nothing to a screen reader
+        box.replace_with("\N{BALLOT BOX} ")  # to tick on paper: a field without a label says nothing to a screen reader
     for heading in soup.find_all(["h1", "h2", "h3", "h4"]):
         heading["id"] = github_anchor(heading_words(heading))
     return str(soup)
