@@ -102,6 +102,7 @@ def _slow_norms(tensors: list[Any], order: float) -> list[Any]:
 _LEDGER = "Ledger, the memory panel and forecasts do not work"
 _FAKE = "Ledger and forecasts do not work"
 _SCRATCH = "Ledger(kernels=True) does not work"
+_CUDA = "forecasts for a CUDA card do not work"
 _WORDS = "a model whose shapes depend on its data is refused with PyTorch's words"
 
 PRIVATE_NAMES: dict[str, Name] = {
@@ -185,6 +186,10 @@ PRIVATE_NAMES: dict[str, Name] = {
     "DynamicOutputShapeException": Name(
         "torch._subclasses.fake_tensor.DynamicOutputShapeException", "forecast", _WORDS, lambda: ()
     ),
+    "DispatchKey": Name("torch._C.DispatchKey", "forecast", _CUDA),
+    "DispatchKeySet": Name("torch._C.DispatchKeySet", "forecast", _CUDA),
+    "ExcludeDispatchKeyGuard": Name("torch._C._ExcludeDispatchKeyGuard", "forecast", _CUDA),
+    "registrations_for_key": Name("torch._C._dispatch_get_registrations_for_dispatch_key", "forecast", _CUDA),
     "maybe_opt_step": Name(
         "torch.amp.GradScaler._maybe_opt_step", "forecast", "a forecast with fp16 is that of a skipped step"
     ),

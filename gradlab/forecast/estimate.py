@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .._checks import on_off
+from .._checks import number
 from .._process import progress_bar
 from ..formatting import gib_text
 from ..loop import LONGEST_WINDOW, Recipe
 from ..memory import MemoryPoint
 from .extrapolate import simulate_blocks
+from .reserve import CUDA_CONTEXT, MARGIN, Need, workspaces
+from .settings import Settings
+from .sharding import check_sharding, one_card_of
 from .simulate import ForecastError, SimulatedUpdate
-from .sizes import GPUS, usable_bytes
+from .sizes import GPUS, compute_capability, usable_bytes
+from .told import covers
 from .workload import LARGEST_BATCH, Workload, as_workload
 
 _GUESSES = 8  # after so many the search halves what is left
@@ -59,13 +63,8 @@ def _crossing(n: int, at_n: SimulatedUpdate, m: int, at_m: SimulatedUpdate, limi
 
 __all__ = ["Forecast", "ForecastError", "forecast"]
 
-WHAT_IS_COUNTED = (
-    "Counted: what PyTorch's tensors ask for over the second update, when the optimizer has its state, with the "
-    "kernels of the CPU. Not counted: the allocator's rounding and fragmentation, workspaces of kernels (cuBLAS, "
-    "cuDNN), CUDA's own few hundred MiB, and kernels that keep other tensors on a GPU (attention, normalisation)."
-)
-
 _CALLBACK: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
+_SWITCHES = ("batch", "window", "context")
 
 
 @dataclass(frozen=True)
@@ -74,73 +73,117 @@ class Forecast:
 
     title: str
     peak: int
+    """What PyTorch's tensors ask for at the highest moment."""
     at_peak: dict[str, int]
     peak_at: MemoryPoint
     timeline: list[MemoryPoint] = field(repr=False)
     parameters: int
     covers: str
-    """What is counted and what is not."""
+    """What is counted and what is not, with direction and size."""
+    device: str
+    """Whose rules it is by: "cpu" or "cuda"."""
     _variants: _Variants = field(repr=False, compare=False)
 
+    def need(self, card: str | int | None = None) -> Need:
+        """Return what the training takes of a card: allocated, reserved, and CUDA's context, apart."""
+        return self._variants.need(self._on_card().peak, card)
+
     def fits(self, card: str | int) -> bool:
-        """Say whether the peak is within a card's usable bytes, or within a number of bytes."""
-        return self.peak <= usable_bytes(card)
+        """Say whether the training runs on a card, or on one with so many usable bytes: all of ``need`` is counted.
+
+        A card means CUDA: what was forecast by the CPU's rules is done again, unless device="cpu" was asked for.
+        """
+        return self.need(card).total <= usable_bytes(card)
 
     def largest(self, switch: str, on: str | int) -> int:
-        """Return the largest "batch" or "window" that still fits on a card; 0 if not even 1 does.
+        """Return the largest "batch", "window" or (of a size) "context" with which it fits a card; 0 if not even 1 does.
 
         16 is the longest window of a Recipe: where 16 is the answer, the window does not matter.
         """
-        return self._variants.largest(switch, usable_bytes(on))
+        usable = usable_bytes(on)
+        return self._variants.largest(switch, self.need(on).room(usable))
 
     def table(self) -> str:
         """Return the forecast as text."""
         where = f"{self.peak_at.statement}, in {self.peak_at.module}" if self.peak_at.module else self.peak_at.statement
         rows = [self.title, f"{self.parameters:,} parameters; the peak comes at {where}", ""]
         rows += [f"{name:12}{gib_text(size):>14}" for name, size in self.at_peak.items()]
-        rows += [f"{'peak':12}{gib_text(self.peak):>14}", ""]
-        for name, usable in GPUS.items():
-            room = usable - self.peak
-            rows.append(
-                f"{name:12}{gib_text(usable):>14}  {'fits' if room >= 0 else 'too small by ' + gib_text(-room)}"
-            )
+        rows += [f"{'peak':12}{gib_text(self.peak):>14}"]
+        if self.device == "cuda":
+            need = self.need()
+            rows += [f"{'allocated':12}{gib_text(need.allocated):>14}  with cuBLAS' workspaces"]
+            rows += [f"{'reserved':12}{gib_text(need.reserved):>14}  {need.margin:.0%} more, by the allocator"]
+            rows += [f"{'in all':12}{gib_text(need.total):>14}  with CUDA's context", ""]
+            for name, usable in GPUS.items():
+                room = usable - self.need(name).total
+                fits = "fits" if room >= 0 else "too small by " + gib_text(-room)
+                rows.append(f"{name:12}{gib_text(usable):>14}  {fits}")
+        else:
+            rows += ["", 'by the rules of a CPU; for a card: device="cuda"']
         return "\n".join([*rows, "", self.covers])
 
     def __repr__(self) -> str:
         return self.table()
 
+    def _on_card(self) -> SimulatedUpdate:
+        return self._variants.at()
+
 
 @dataclass(frozen=True)
 class _Variants:
-    """Forecasts that differ in batch and window only, each made once."""
+    """Forecasts that differ in batch, window, context and device only, each made once."""
 
     workload: Workload
-    recipe: Recipe
-    checkpoint: bool
-    device: str
-    known: dict[tuple[int | None, int], SimulatedUpdate] = field(default_factory=dict)
+    settings: Settings
+    shard: str | None
+    cards: int
+    margin: float
+    card_device: str
+    """Whose rules count on a card."""
+    known: dict[tuple[int | None, int, int | None, str], SimulatedUpdate] = field(default_factory=dict)
 
-    def simulated(self, batch: int | None, window: int) -> SimulatedUpdate:
-        key = (batch, window)
+    def at(
+        self,
+        batch: int | None = None,
+        window: int | None = None,
+        context: int | None = None,
+        device: str | None = None,
+    ) -> SimulatedUpdate:
+        """Return what one card holds; None leaves batch, window and context as they are, and the device is a card's."""
+        batch = self.workload.batch if batch is None else batch
+        window = self.settings.recipe.accumulate if window is None else window
+        key = (batch, window, context, device or self.card_device)
         if key not in self.known:
             one = self.workload if batch is None else self.workload.resized(batch)
+            one = one if context is None else one.with_context(context)
+            recipe = self.settings.recipe.replace(accumulate=window)
+            settings = replace(self.settings, recipe=recipe, device=key[-1])
             with progress(self.workload.name) as on_calls:
-                self.known[key] = simulate_blocks(
-                    one,
-                    self.recipe.replace(accumulate=window),
-                    checkpoint=self.checkpoint,
-                    device=self.device,
-                    on_calls=on_calls,
-                )
+                found = simulate_blocks(one, settings, on_calls=on_calls)
+            self.known[key] = one_card_of(found, self.shard, self.cards)
         return self.known[key]
 
+    def need(self, tensors: int, card: str | int | None) -> Need:
+        return Need(tensors, workspaces(None if card is None else compute_capability(card)), self.margin, CUDA_CONTEXT)
+
     def largest(self, switch: str, limit: int) -> int:
-        if switch not in ("batch", "window"):
-            raise ValueError(f"Forecast.largest: the switch must be 'batch' or 'window', got {switch!r}")
-        window = self.recipe.accumulate
+        if switch not in _SWITCHES:
+            allowed = ", ".join(map(repr, _SWITCHES))
+            raise ValueError(f"Forecast.largest: the switch must be one of {allowed}, got {switch!r}")
+        if self.workload.update is not None and switch == "window":
+            raise ValueError("Forecast.largest: an update of your own has its own window; ask for the 'batch'")
         if switch == "window":
-            return largest_that_fits(lambda n: self.simulated(self.workload.batch, n), limit, LONGEST_WINDOW, window)
-        return largest_that_fits(lambda n: self.simulated(n, window), limit, LARGEST_BATCH, self.workload.rows)
+            start = self.settings.recipe.accumulate
+            return largest_that_fits(lambda n: self.at(window=n), limit, LONGEST_WINDOW, start)
+        if switch == "batch":
+            return largest_that_fits(lambda n: self.at(batch=n), limit, LARGEST_BATCH, self.workload.rows)
+        if self.workload.size is None:
+            raise ValueError(
+                "Forecast.largest: 'context' is for the published sizes; the samples of a task or a module say how "
+                "long theirs is"
+            )
+        longest, start = self.workload.size.max_context, self.workload.samples[0][0].shape[1]
+        return largest_that_fits(lambda n: self.at(context=n), limit, longest, start)
 
 
 @contextmanager
@@ -173,63 +216,68 @@ def forecast(
     checkpoint: bool = False,
     loss_fn: Any = None,
     device: str | None = None,
+    dtype: str | None = None,
+    optimizer: Any = None,
+    zero_grad_at: str = "before forward",
+    model: Any = None,
+    setup: Any = None,
+    shard: str | None = None,
+    cards: int = 1,
+    margin: float = MARGIN,
 ) -> Forecast:
-    """Return how much memory a recipe needs on a model, by running the recipe's own text on tensors without memory.
+    """Return how much memory a training needs, by running its own text on tensors without memory.
 
-    what: a Task or the name of one; a ``torch.nn.Module`` with a sample ``batch=(x, y)`` (the model itself is neither
-        copied nor changed, and may live on "meta"); or a published size, "gpt2-1.5b", "llama-8b", "llama-70b" or
-        "llama-405b".
-    recipe: a Recipe; None is the default one.
+    what: a Task or the name of one; a ``torch.nn.Module`` with a sample ``batch=(x, y)``, each a tensor or tensors in
+        a dict, tuple or list, or with one dict if the model computes its own loss (the model itself is neither copied
+        nor changed, and may live on "meta"); a published size such as "gpt2-1.5b" or "llama-8b"; or an update of your
+        own, a function ``update(model, made, batch)`` with ``model=``, a module or several in a dict, tuple or list,
+        and ``setup=``, a function ``(model) -> made``, called once, that makes its optimizers and sets its hooks.
+    recipe: a Recipe; None is the default one. An update of your own needs none.
     batch: rows in a batch; 1 for a size, as they are for a task. context: tokens in a row, for a size only; 2,048, or
         fewer if the model reads fewer.
     checkpoint: keep the inputs of the model's repeated blocks only, and compute the rest again in backward.
-    loss_fn: (output, y) -> loss, for a module; without one it is the cross-entropy where y holds whole numbers, and
-        the mean squared error elsewhere.
-    device: "cpu" or "cuda", whose optimizer is meant: PyTorch updates one parameter after another on a CPU and all at
-        once on a GPU (``foreach``), for which Adam needs passing results as large as the weights; see the note on
-        peak memory in the documentation of torch.optim. None is the task's or module's own device, "cuda" for a size.
+    loss_fn: (output, y) -> loss, for a module; without one it is the model's own ``output.loss``, the cross-entropy
+        where y holds whole numbers, and the mean squared error elsewhere.
+    device: "cuda" or "cpu", whose rules hold: what autocast casts, what a kernel keeps for backward, and how the
+        optimizer runs. None is "cuda", and for a task its own device.
+    dtype: "fp32", "bf16" or "fp16" for the weights; None leaves them as they are.
+    optimizer: None is the recipe's as PyTorch runs it there; "foreach", "for-loop" or "fused" run it so;
+        "adamw-8bit" and "adafactor" are others; or a function (parameters) -> torch.optim.Optimizer.
+    zero_grad_at: "before forward", "before backward" (gradients are alive through forward) or "after step".
+    shard, cards: what one of so many cards holds with "ddp", "ddp-view", "zero1", "zero2", "zero3" or "fsdp"; the
+        formulas, with their sources, are in ``forecast/sharding.py``.
+    margin: what the allocator reserves above what is allocated, as a share; see ``forecast/reserve.py``.
 
     Raises TypeError or ValueError that names what is wrong and what is allowed, and ForecastError (a ValueError) for a
     model that cannot be run without values.
     """
     recipe = Recipe() if recipe is None else recipe
-    if not isinstance(recipe, Recipe):
-        raise TypeError(f"forecast: recipe must be a gradlab.Recipe, got {recipe!r}")
-    on_off("forecast: checkpoint", checkpoint)
     if device not in (None, "cpu", "cuda"):
         raise ValueError(f"forecast: device must be 'cpu', 'cuda' or None, got {device!r}")
-    workload = as_workload(what, batch, context, loss_fn)
-    variants = _Variants(workload, recipe, checkpoint, device or workload.device)
-    found = variants.simulated(workload.batch, recipe.accumulate)
+    settings = Settings(recipe, checkpoint, device or "cuda", dtype, optimizer, zero_grad_at)
+    check_sharding(shard, cards)
+    number("forecast: margin", margin, 0, 10)
+    workload = as_workload(what, batch, context, loss_fn, model=model, setup=setup)
+    settings = replace(settings, device=device or workload.device)
+    variants = _Variants(workload, settings, shard, cards, margin, device or "cuda")
+    found = variants.at(device=settings.device)
     return Forecast(
-        title=_title(workload, recipe, checkpoint),
+        title=_title(workload, settings, shard, cards),
         peak=found.peak,
         at_peak=found.at_peak,
         peak_at=found.peak_at,
         timeline=found.timeline,
         parameters=found.parameters,
-        covers=_covers(variants, found),
+        covers=covers(settings, found, margin, shard, compiled=workload.compiled),
+        device=settings.device,
         _variants=variants,
     )
 
 
-def _title(workload: Workload, recipe: Recipe, checkpoint: bool) -> str:
+def _title(workload: Workload, settings: Settings, shard: str | None, cards: int) -> str:
     words = [workload.name, f"batch {workload.rows}"]
     if workload.size is not None:
         words.append(f"context {workload.samples[0][0].shape[1]}")
-    words += [recipe.optimizer, f"AMP {recipe.amp}", f"window {recipe.accumulate}"]
-    words += ["zero_grad off"] * (not recipe.zero_grad) + ["set_to_none off"] * (not recipe.set_to_none)
-    return ", ".join([*words, *["checkpointing"] * checkpoint])
-
-
-def _covers(variants: _Variants, found: SimulatedUpdate) -> str:
-    parts = [WHAT_IS_COUNTED]
-    if variants.device == "cuda":
-        parts.append("The optimizer updates all parameters at once, as it does on a GPU.")
-    else:
-        parts.append('The optimizer updates one parameter after another, as it does on a CPU; see device="cuda".')
-    if variants.recipe.amp == "fp16":
-        parts.append("No gradient overflows: every step is taken.")
-    if found.micro_batches < variants.recipe.accumulate:
-        parts.append(f"Of {variants.recipe.accumulate} micro-batches {found.micro_batches} are run; the others repeat.")
-    return " ".join(parts)
+    if workload.update is None:
+        words += settings.words()
+    return ", ".join([*words, *[f"one of {cards} cards with {shard}"] * (shard is not None)])

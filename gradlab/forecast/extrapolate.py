@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 
-from ..loop import Recipe
 from ..memory import MOST_POINTS, MemoryPoint
+from .settings import Settings
 from .simulate import SimulatedUpdate, from_one, simulate
 from .workload import Workload
 
@@ -18,34 +18,32 @@ Section = tuple[int | None, list[MemoryPoint]]  # the number of a block, None ou
 
 def simulate_blocks(
     workload: Workload,
-    recipe: Recipe,
+    settings: Settings,
     *,
-    checkpoint: bool,
-    device: str,
     on_calls: Callable[[int, int], None] | None = None,
 ) -> SimulatedUpdate:
     """Return what ``simulate`` returns for the whole model; a workload of no published size is simulated as it is."""
     size = workload.size
     if size is None or size.layers <= 4:
-        return simulate(workload, recipe, checkpoint=checkpoint, device=device, on_calls=on_calls)
+        return simulate(workload, settings, on_calls=on_calls)
 
     def part(layers: int, done: int) -> SimulatedUpdate:
         half = None if on_calls is None else lambda calls, expected: on_calls(calls + done * expected, 2 * expected)
         few = workload.with_layers(layers)
-        return simulate(few, recipe, checkpoint=checkpoint, device=device, on_calls=half)
+        return simulate(few, settings, on_calls=half)
 
     three, four = part(3, 0), part(4, 1)
     points = extrapolate(three.timeline, four.timeline, size.layers)
     peak = max(points, key=lambda point: point.top)
     at_peak = peak.high
-    if checkpoint and peak.statement != "step":
+    if settings.checkpoint and peak.statement != "step":
         # Blocks that are called once more in backward tell the Ledger what their inputs are: too late for the
         # timeline, in time for the peak. How much that is, is known if the small models have their peak there, too.
         if {_place(three.peak_at), _place(four.peak_at)} != {_place(peak)}:
-            return simulate(workload, recipe, checkpoint=checkpoint, device=device, on_calls=on_calls)
+            return simulate(workload, settings, on_calls=on_calls)
         at_peak = {name: peak.high[name] + four.at_peak[name] - four.peak_at.high[name] for name in peak.high}
     timeline, peak_at = _thinned(points, peak)
-    return SimulatedUpdate(peak.top, at_peak, peak_at, timeline, size.parameters, four.micro_batches)
+    return SimulatedUpdate(peak.top, at_peak, peak_at, timeline, size.parameters, four.micro_batches, four.largest_block)
 
 
 def extrapolate(three: Sequence[MemoryPoint], four: Sequence[MemoryPoint], layers: int) -> list[MemoryPoint]:

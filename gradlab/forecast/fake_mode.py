@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
 
 from .. import _torch
 
 _aten = torch.ops.aten
+_CPU = torch.device("cpu")
 
 
 def _norm(result: Any, args: Any) -> Any:
-    """Statistics are kept in float32 if the weights are, whatever the input is."""
+    """On a CPU statistics are kept in float32 if the weights are, whatever the input is."""
     output, *statistics = result
     others = (a for a in args[1:] if isinstance(a, Tensor))
     if output.dtype == torch.float32 or not any(a.dtype == torch.float32 for a in others):
         return result
     return (output, *(torch.empty_like(each, dtype=torch.float32) for each in statistics))
+
+
+def _wide_norm(result: Any, args: Any) -> Any:
+    """On a GPU statistics of a half-wide input are kept in float32."""
+    output, *statistics = result
+    return (output, *(t if t.dtype == torch.float64 else t.float() for t in statistics))
 
 
 def _group_norm_backward(result: Any, args: Any) -> Any:
@@ -51,31 +60,50 @@ CPU_KERNEL_FIXES: dict[Any, Callable[[Any, Any], Any]] = {
     _aten.binary_cross_entropy.default: functools.partial(_loss, reduction=3),
 }
 """What to make of an operation's fake result, given its arguments."""
+CUDA_KERNEL_FIXES = CPU_KERNEL_FIXES | {
+    _aten.native_batch_norm.default: _wide_norm,
+    _aten.native_layer_norm.default: _wide_norm,
+}
+"""The same where the fakes stand for tensors on a GPU."""
 
 
-class CpuFakeTensorMode(_torch.FakeTensorMode):
+class FakeTensors(_torch.FakeTensorMode):
     """While it is entered, new tensors are fake ones on the CPU; real ones that an operation reads count as fake."""
 
-    def __init__(self) -> None:
-        """Take real tensors as arguments, too: models keep constants where nobody finds them."""
+    def __init__(self, *, cuda: bool = False) -> None:
+        """Take real tensors as arguments, too; ``cuda`` says that the fakes stand for tensors on a GPU."""
         super().__init__(allow_non_fake_inputs=True)
+        self._fixes = CUDA_KERNEL_FIXES if cuda else CPU_KERNEL_FIXES
         self.calls = 0
         self.on_calls: Callable[[int], None] | None = None
         """Called now and then with the number of operations that have run."""
+        self.in_step = False
+        """While an optimizer is at work ``.item()`` is 1.0: what it asks for are step sizes, which take no memory."""
+        self._fakes: dict[int, tuple[Tensor, Tensor]] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Return what an operation would return on a CPU."""
+        """Return what an operation would return."""
         if func is torch.ops.prim.device.default:  # a question, not an operation, and a third of all calls
             return args[0].fake_device
+        if func is _aten._local_scalar_dense.default and self.in_step:
+            return 1.0
         self.calls += 1
         if self.on_calls is not None and not self.calls % 500:
             self.on_calls(self.calls)
         result = super().__torch_dispatch__(func, types, args, kwargs or {})
-        return CPU_KERNEL_FIXES[func](result, args) if func in CPU_KERNEL_FIXES else result
+        if func not in self._fixes:
+            return result
+        with self:  # PyTorch takes a mode off while it is asked, and what is made then would be real
+            return self._fixes[func](result, args)
 
     def fake(self, tensor: Tensor) -> Tensor:
         """Return a fake of a tensor on the CPU, wherever it is; views and tied ones share their storage as before."""
+        if is_lazy(tensor):
+            with self:
+                return type(tensor)(requires_grad=tensor.requires_grad)
         if tensor.device.type == "cpu" and not isinstance(tensor, _torch.FakeTensor):
+            if not tensor.is_leaf:  # its graph is the reader's
+                return self.from_tensor(tensor.detach()).requires_grad_()
             result: Tensor = self.from_tensor(tensor)
             result.grad = None
             return result
@@ -85,24 +113,98 @@ class CpuFakeTensorMode(_torch.FakeTensorMode):
                 return nn.Parameter(made, requires_grad=tensor.requires_grad)
             return made.requires_grad_(tensor.requires_grad)
 
+    def stand_in(self, tensor: Tensor) -> Tensor:
+        """Return the one fake that stands for a tensor of the reader's."""
+        if id(tensor) not in self._fakes:
+            self._fakes[id(tensor)] = tensor, self.fake(tensor)
+        return self._fakes[id(tensor)][1]
+
+    def stand_in_of(self, key: int) -> Tensor | None:
+        """Return the fake of the tensor with this ``id``, None if it has none."""
+        return self._fakes[key][1] if key in self._fakes else None
+
     def copy(self, model: nn.Module) -> nn.Module:
-        """Return a copy of a model on fake tensors; the model's own memory is neither copied nor changed."""
-        memo = {id(t): self.fake(t) for t in (*model.parameters(), *model.buffers())}
+        """Return a copy of a model on fake tensors, with its hooks; the model itself is neither copied nor changed."""
+        tensors = [*model.parameters(), *model.buffers()]
+        memo = {id(tensor): self.stand_in(tensor) for tensor in tensors}
+        for tensor in tensors:
+            _carry_hooks(tensor, memo[id(tensor)])
         with _CopyAsFake(self):
             return copy.deepcopy(model, memo)
+
+
+def _carry_hooks(tensor: Tensor, fake: Tensor) -> None:
+    """Give a fake the hooks of the tensor that it stands for."""
+    for hook in (tensor._backward_hooks or {}).values():
+        fake.register_hook(hook)
+    for hook in (getattr(tensor, "_post_accumulate_grad_hooks", None) or {}).values():
+        fake.register_post_accumulate_grad_hook(hook)
 
 
 class _CopyAsFake(TorchFunctionMode):
     """Copies of tensors that a model keeps as plain attributes are fake, too."""
 
-    def __init__(self, mode: CpuFakeTensorMode) -> None:
+    def __init__(self, mode: FakeTensors) -> None:
         super().__init__()
         self._mode = mode
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func is Tensor.__deepcopy__:
-            tensor, memo = args
-            if id(tensor) not in memo:
-                memo[id(tensor)] = self._mode.fake(tensor)
-            return memo[id(tensor)]
+            return self._mode.stand_in(args[0])
         return func(*args, **(kwargs or {}))
+
+
+class StandIns(TorchFunctionMode):
+    """Puts its fake in the place of each tensor that wants a gradient and that the reader's code finds by itself.
+
+    Functions keep what they refer to: a closure or a hook may hold a part of the model, and a function a global
+    parameter. Autograd would follow them, and leave fake gradients where the reader has real ones.
+    """
+
+    def __init__(self, mode: FakeTensors) -> None:
+        """Take the fakes from ``mode``."""
+        super().__init__()
+        self._mode = mode
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call the function with fakes."""
+        kwargs = kwargs or {}
+        if func is Tensor.cuda:
+            return args[0]
+        if func is Tensor.to:
+            args = (args[0], *(_CPU if _is_cuda(a) else a for a in args[1:]))
+        if _is_cuda(kwargs.get("device")):
+            kwargs = {**kwargs, "device": _CPU}
+        return func(*[self._replaced(a) for a in args], **{name: self._replaced(a) for name, a in kwargs.items()})
+
+    def _replaced(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            if isinstance(value, _torch.FakeTensor):
+                return value
+            fake = self._mode.stand_in_of(id(value))
+            return self._mode.stand_in(value) if fake is None and value.requires_grad else value if fake is None else fake
+        if type(value) in (list, tuple) and any(isinstance(each, Tensor) for each in value):
+            return type(value)(self._replaced(each) for each in value)
+        return value
+
+
+def _is_cuda(device: Any) -> bool:
+    return isinstance(device, (str, torch.device)) and str(device).startswith("cuda")
+
+
+@contextmanager
+def left_as_it_was(model: nn.Module) -> Iterator[None]:
+    """Put back what the block changes in a model's modules: attributes, parameters, buffers, hooks and ``.grad``."""
+    modules = [(module, vars(module).copy()) for module in model.modules()]
+    tables = [(table, table.copy()) for _, own in modules for table in own.values() if isinstance(table, dict)]
+    grads = [(p, p.grad) for p in model.parameters() if not is_lazy(p)]
+    try:
+        yield
+    finally:
+        for table, before in (*((vars(module), own) for module, own in modules), *tables):
+            if table.keys() != before.keys() or any(table[key] is not before[key] for key in before):
+                table.clear()
+                table.update(before)
+        for parameter, grad in grads:
+            if parameter.grad is not grad:
+                parameter.grad = grad

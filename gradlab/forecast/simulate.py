@@ -15,16 +15,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
+from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from .. import _torch
 from .._frames import Owner, code_owner, raised_at
 from .._process import preserving_rng
-from ..loop import Program, Recipe
+from ..loop import Program
 from ..memory import Ledger, MemoryPoint
-from .checkpointing import checkpointing
-from .fake_mode import CpuFakeTensorMode
-from .workload import Workload
+from .checkpointing import checkpointing, repeated_blocks
+from .cuda_rules import cuda_rules
+from .fake_mode import FakeTensors, StandIns, left_as_it_was
+from .optimizers import factory_of
+from .settings import DTYPES, Settings
+from .workload import Spread, SpreadModel, Workload, map_tensors, models_of, tensors_in
 
 
 class ForecastError(ValueError):
@@ -88,7 +93,7 @@ LARGE = 100_000_000
 """Parameters from which on a long window is cut short."""
 MICRO_BATCHES = 3
 """Micro-batches of a large model's window that are run; the others would repeat the third."""
-_AMP = {"off": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+_AMP = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 @dataclass(frozen=True)
@@ -102,34 +107,42 @@ class SimulatedUpdate:
     parameters: int
     micro_batches: int
     """How many of the window were run."""
+    largest_block: int = 0
+    """Bytes of the parameters of the largest repeated block, or of the whole model where none repeats."""
 
 
 def simulate(
     workload: Workload,
-    recipe: Recipe,
+    settings: Settings,
     *,
-    checkpoint: bool,
-    device: str,
     skip_first_update: bool | None = None,
     on_calls: Callable[[int, int], None] | None = None,
 ) -> SimulatedUpdate:
-    """Run a workload through a recipe; ``device`` "cuda" updates all parameters at once, as PyTorch does on a GPU.
+    """Run a workload as the settings say; on device "cuda" by CUDA's rules, and as on a CPU otherwise.
 
     ``skip_first_update`` puts the state that a first update leaves behind in place instead of running it; that is
-    known for the published sizes only, where it is the default. Raises ForecastError.
+    known for the published sizes with an optimizer of a Recipe only, where it is the default. Raises ForecastError.
     """
-    program = Program(recipe.source())
-    skip_first_update = workload.size is not None if skip_first_update is None else skip_first_update
+    program = Program(settings.source() if workload.update is None else settings.update_source())
+    known = workload.size is not None and factory_of(settings.optimizer) is None and settings.optimizer != "fused"
+    skip_first_update = known if skip_first_update is None else skip_first_update
+    on_cuda = settings.device == "cuda"
     with ExitStack() as stack:
         stack.enter_context(preserving_rng())
         stack.enter_context(torch.enable_grad())
         stack.enter_context(quiet_fake_tensor_log())
-        mode = CpuFakeTensorMode()
+        stack.enter_context(cuda_rules() if on_cuda else nullcontext())
+        stack.enter_context(nullcontext() if workload.own is None else left_as_it_was(workload.own))
+        stack.enter_context(torch.compiler.set_stance("force_eager") if workload.compiled else nullcontext())
+        mode = FakeTensors(cuda=on_cuda)
         with as_forecast_error(workload.name, program):
             model = workload.build(mode)
-        stack.enter_context(checkpointing(model) if checkpoint else nullcontext())
-        with as_forecast_error(workload.name, program):
-            simulation = _Simulation(workload, recipe, program, mode, model, device)
+            if settings.dtype is not None:
+                _to_dtype(model, DTYPES[settings.dtype], mode)
+        stack.enter_context(checkpointing(model) if settings.checkpoint else nullcontext())
+        stack.enter_context(nullcontext() if workload.size is not None else StandIns(mode))
+        with as_forecast_error(workload.name, program), _watching_steps(workload.name, mode):
+            simulation = _Simulation(workload, settings, program, mode, model)
             if on_calls is not None:
                 expected = simulation.expected(skip_first_update=skip_first_update)
                 mode.on_calls = lambda calls: on_calls(calls, expected)
@@ -141,34 +154,101 @@ def from_one(points: Sequence[MemoryPoint]) -> list[MemoryPoint]:
     return [replace(point, number=point.number - points[0].number + 1) for point in points]
 
 
+def _to_dtype(model: nn.Module, dtype: torch.dtype, mode: FakeTensors) -> None:
+    """Give the floating-point parameters and buffers of a fake model another type; tied ones stay tied."""
+    made: dict[int, Tensor] = {}
+
+    def converted(tensor: Tensor) -> Tensor:
+        if id(tensor) not in made:
+            with mode, torch.no_grad():
+                new = tensor.to(dtype)
+                is_parameter = isinstance(tensor, nn.Parameter)
+                made[id(tensor)] = nn.Parameter(new, tensor.requires_grad) if is_parameter else new
+        return made[id(tensor)]
+
+    for module in model.modules():
+        for table in (module._parameters, module._buffers):
+            for name, tensor in table.items():
+                if tensor is not None and tensor.is_floating_point():
+                    table[name] = converted(tensor)
+
+
+@contextmanager
+def _watching_steps(name: str, mode: FakeTensors) -> Iterator[None]:
+    """Let optimizers ask for values while they step, and refuse one of the reader's that lies outside of the copy."""
+
+    def begin(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
+        for group in optimizer.param_groups:
+            if not all(isinstance(parameter, _torch.FakeTensor) for parameter in group["params"]):
+                raise ForecastError(
+                    f"forecast: {name} steps an optimizer of yours ({type(optimizer).__name__}), made outside of the "
+                    "forecast from your own parameters, which it must not touch. Make it in setup, a function (model) "
+                    "-> what the update needs: forecast(update, model=model, setup=setup, batch=batch)"
+                )
+        mode.in_step = True
+
+    def end(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
+        mode.in_step = False
+
+    handles = [register_optimizer_step_pre_hook(begin), register_optimizer_step_post_hook(end)]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
 class _Simulation:
     """The names that the loop sees, all of them fake."""
 
     def __init__(
-        self,
-        workload: Workload,
-        recipe: Recipe,
-        program: Program,
-        mode: CpuFakeTensorMode,
-        model: nn.Module,
-        device: str,
+        self, workload: Workload, settings: Settings, program: Program, mode: FakeTensors, model: nn.Module
     ) -> None:
-        self.workload, self.recipe, self.program, self.mode, self.model = workload, recipe, program, mode, model
+        self.workload, self.settings, self.program, self.mode, self.model = workload, settings, program, mode, model
+        window = settings.recipe.accumulate
+        batches, epochs = workload.batches(mode, window)
+        if settings.dtype is not None and workload.size is None:
+            batches = map_tensors(self._narrowed, batches)
+        self.inputs = tensors_in(batches)
+        self._see_lazy_parameters(batches)
         self.parameters = sum(p.numel() for p in model.parameters())
-        window = recipe.accumulate
         self.run = min(window, MICRO_BATCHES) if self.parameters >= LARGE else window
-        pairs, epochs = workload.batches(mode, window)
-        self.inputs = pairs
         cut = self.run < window
         self.namespace: dict[str, Any] = {
             "torch": torch,
-            "model": model,
+            "model": model if workload.update is None else models_of(model),
             "loss_fn": workload.loss_fn,
-            "batches": pairs[: self.run] if cut else pairs,
+            "batches": batches[: self.run] if cut else batches,
             "device": "cpu",
             "epochs": 2 if cut else epochs,
+            "update": workload.update,
+            "setup": workload.setup or (lambda model: None),
+            "make_optimizer": factory_of(settings.optimizer),
         }
-        self.device = device
+        if workload.update is None and not all(isinstance(t, Tensor) for pair in batches for t in pair):
+            self._spread()
+
+    def _narrowed(self, tensor: Tensor) -> Tensor:
+        assert self.settings.dtype is not None
+        with self.mode:
+            return tensor.to(DTYPES[self.settings.dtype]) if tensor.dtype == torch.float32 else tensor
+
+    def _see_lazy_parameters(self, batches: list[Any]) -> None:
+        """Run the model once where it has parameters whose shape a first batch decides, as its owner must, too."""
+        if self.workload.update is None and any(is_lazy(p) for p in self.model.parameters()):
+            with self.mode, torch.no_grad():
+                SpreadModel(self.model)(batches[0][0])
+
+    def _spread(self) -> None:
+        """Let the loop's text, which knows one x and one y, run with batches that are made of more."""
+        loss_fn = self.workload.loss_fn
+        assert loss_fn is not None
+
+        def loss(output: Any, y: Any) -> Tensor:
+            return loss_fn(output, y.value if isinstance(y, Spread) else y)
+
+        batches = [[t if isinstance(t, Tensor) else Spread(t) for t in pair] for pair in self.namespace["batches"]]
+        self.namespace.update(model=SpreadModel(self.model), loss_fn=loss, batches=batches)
 
     def expected(self, *, skip_first_update: bool) -> int:
         """Guess how many operations there are to run, from what a transformer takes for each parameter tensor."""
@@ -177,19 +257,19 @@ class _Simulation:
 
     def measured(self, *, skip_first_update: bool) -> SimulatedUpdate:
         """Run the loop's own set-up and updates, and return what the ledger saw of the last one."""
-        with self.mode:
+        with self.mode, _every_step_is_taken():
             for _ in self.program.setup(self.namespace):
                 pass
-            optimizer, scaler = self.namespace["optimizer"], self.namespace.get("scaler")
-            if self.device == "cuda":
+            optimizer, scaler = self.namespace.get("optimizer"), self.namespace.get("scaler")
+            if self.settings.at_once and optimizer is not None:
                 for group in optimizer.param_groups:
                     group["foreach"] = True
-            if scaler is not None:  # whether a gradient is infinite cannot be asked here, so every step is taken
-                scaler._maybe_opt_step = lambda optimizer, state, *args, **kwargs: optimizer.step(*args, **kwargs)
-            ledger = Ledger(self.model, [optimizer], self.inputs)
-            ledger.place = lambda: ""  # statements are named as they end
+            ledger = Ledger(self.model, [] if optimizer is None else [optimizer], self.inputs)
+            if self.workload.update is None:
+                ledger.place = lambda: ""  # statements are named as they end
             with ledger:
                 if skip_first_update:
+                    assert optimizer is not None
                     self._put_state_in_place(optimizer, scaler)
                 self._run(ledger, updates=1 if skip_first_update else 2)
         if any(p.grad is not None and p.grad.is_sparse for p in self.model.parameters()):
@@ -199,7 +279,8 @@ class _Simulation:
             )
         points = [point for point in ledger.timeline if point.statement]
         *timeline, peak_at = from_one([*points, ledger.peak_at])
-        return SimulatedUpdate(ledger.peak, ledger.at_peak, peak_at, timeline, self.parameters, self.run)
+        largest = max(map(_bytes, repeated_blocks(self.model).values()), default=_bytes(self.model))
+        return SimulatedUpdate(ledger.peak, ledger.at_peak, peak_at, timeline, self.parameters, self.run, largest)
 
     def _run(self, ledger: Ledger, updates: int) -> None:
         statements = self.program.statements
@@ -207,7 +288,8 @@ class _Simulation:
             ledger.forget()
         loop = self.program.loop(self.namespace)
         for index in loop:
-            ledger.mark(statements[index].label)
+            if self.workload.update is None:
+                ledger.mark(statements[index].label)
             if index == len(statements) - 1:  # the loop's last line completes an update
                 updates -= 1
                 if updates == 0:
@@ -233,6 +315,26 @@ class _Simulation:
             scaler.update()
         for group, before in zip(optimizer.param_groups, at_once, strict=True):
             group["foreach"] = before
-        tokens = self.inputs[0][0]
-        output = torch.empty(*tokens.shape, self.workload.size.vocabulary, dtype=_AMP[self.recipe.amp])
+        if self.settings.zero_grad_at == "after step" and self.settings.recipe.zero_grad:
+            optimizer.zero_grad(set_to_none=self.settings.recipe.set_to_none)
+        tokens, weights = self.inputs[0], next(self.model.parameters()).dtype
+        output = torch.empty(
+            *tokens.shape, self.workload.size.vocabulary, dtype=_AMP.get(self.settings.recipe.amp, weights)
+        )
         self.namespace.update(output=output, loss=loss)
+
+
+def _bytes(module: nn.Module) -> int:
+    return sum(p.numel() * p.element_size() for p in module.parameters())
+
+
+@contextmanager
+def _every_step_is_taken() -> Iterator[None]:
+    """Let a scaler step whatever the gradients are: whether one is infinite cannot be asked here."""
+    owner, name = _torch.place("maybe_opt_step")
+    before = getattr(owner, name)
+    setattr(owner, name, lambda scaler, optimizer, state, *args, **kwargs: optimizer.step(*args, **kwargs))
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)

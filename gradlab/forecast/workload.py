@@ -1,9 +1,9 @@
-"""Workloads: what a forecast can be about, a task, a module with a sample batch, or a published size."""
+"""Workloads: what a forecast can be about, a task, a module with a sample batch, an update of one's own, or a size."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,10 @@ from torch import Tensor, nn
 
 from .. import tasks
 from .._checks import one_of, whole_number
-from .fake_mode import CpuFakeTensorMode
+from .fake_mode import FakeTensors
 from .sizes import ModelSize, model_size, model_sizes
 from .transformer import Decoder, next_token_loss
 
-TensorPair = tuple[Tensor, Tensor]
 LARGEST_BATCH = 2**20
 
 
@@ -25,18 +24,31 @@ class Workload:
     """A model that can be built on fake tensors, samples of its batches, and its loss."""
 
     name: str
-    build: Callable[[CpuFakeTensorMode], nn.Module]
-    samples: list[TensorPair]
-    """Real batches, or tensors on "meta" where only the shape is known."""
-    loss_fn: Callable[[Any, Any], Tensor]
+    build: Callable[[FakeTensors], nn.Module]
+    samples: list[Any]
+    """Real batches (x, y), or tensors on "meta" where only the shape is known; of an update, whatever it takes."""
+    loss_fn: Callable[[Any, Any], Tensor] | None
     device: str
     batch: int | None = None
     """Rows of every batch; None leaves them as the samples have them."""
     size: ModelSize | None = None
+    update: Callable[[Any, Any, Any], Any] | None = None
+    setup: Callable[[Any], Any] | None = None
+    """Makes what the update needs beside the model, such as its optimizers."""
+    own: nn.Module | None = None
+    """The reader's own model."""
+    compiled: bool = False
+    """Whether a part of it was given to torch.compile; it is run eagerly."""
 
     def resized(self, batch: int) -> Workload:
         """Return the same with another number of rows in each batch."""
         return dataclasses.replace(self, batch=batch)
+
+    def with_context(self, context: int) -> Workload:
+        """Return the same published size with another number of tokens in a row."""
+        assert self.size is not None
+        rows = self.samples[0][0].shape[0]
+        return dataclasses.replace(self, samples=[_tokens(rows, context)])
 
     def with_layers(self, layers: int) -> Workload:
         """Return the same published size with another number of layers."""
@@ -47,9 +59,9 @@ class Workload:
     @property
     def rows(self) -> int:
         """Rows of the first batch."""
-        return self.batch or len(self.samples[0][0])
+        return self.batch or len(next(iter(tensors_in(self.samples[0]))))
 
-    def batches(self, mode: CpuFakeTensorMode, window: int) -> tuple[list[TensorPair], int]:
+    def batches(self, mode: FakeTensors, window: int) -> tuple[list[Any], int]:
         """Return fake batches for two updates and the epochs that these take.
 
         A task's are its own, the first two windows; one sample stands for a window of batches of its kind.
@@ -59,19 +71,81 @@ class Workload:
         samples = self.samples[: 2 * window]
         return [self._fake(mode, sample, first=True) for sample in samples], 1 if len(samples) == 2 * window else 2
 
-    def _fake(self, mode: CpuFakeTensorMode, sample: TensorPair, *, first: bool) -> TensorPair:
-        x, y = sample
-        if self.batch is None and first:
-            return mode.fake(x), mode.fake(y)
-        with mode:
-            rows = (len(x), len(y)) if self.batch is None else (self.batch, self.batch)
-            return (
-                torch.empty((rows[0], *x.shape[1:]), dtype=x.dtype),
-                torch.empty((rows[1], *y.shape[1:]), dtype=y.dtype),
-            )
+    def _fake(self, mode: FakeTensors, sample: Any, *, first: bool) -> Any:
+        rows = self.rows if self.batch is None else len(next(iter(tensors_in(sample))))
+
+        def fake(tensor: Tensor) -> Tensor:
+            if self.batch is None and first:
+                return mode.fake(tensor)
+            shape = tuple(tensor.shape)
+            if self.batch is not None and shape and shape[0] == rows:
+                shape = (self.batch, *shape[1:])
+            with mode:
+                return torch.empty(shape, dtype=tensor.dtype)
+
+        return map_tensors(fake, sample)
 
 
-def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
+def tensors_in(value: Any) -> list[Tensor]:
+    """Return the tensors in lists, tuples, dicts and dataclasses, however deep."""
+    found: list[Tensor] = []
+    map_tensors(lambda tensor: found.append(tensor) or tensor, value)
+    return found
+
+
+def map_tensors(change: Callable[[Tensor], Tensor], value: Any) -> Any:
+    """Return a value with each of its tensors changed; lists, tuples, dicts and dataclasses are made anew."""
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, Mapping):  # also the batches of transformers, which are no dicts
+        return {key: map_tensors(change, each) for key, each in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(map_tensors(change, each) for each in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(map_tensors(change, each) for each in value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        changed = {f.name: map_tensors(change, getattr(value, f.name)) for f in dataclasses.fields(value) if f.init}
+        return dataclasses.replace(value, **changed)
+    return value
+
+
+class Spread:
+    """A batch that is no single tensor, in the place of ``x`` or ``y`` in the loop's text."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def to(self, device: object) -> Spread:
+        """Stay where it is: the fakes are there already."""
+        return self
+
+
+class SpreadModel:
+    """A model that is called as the loop's text does, ``model(x)``, with each part of ``x`` as an argument."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def __call__(self, x: Any) -> Any:
+        """Give a dict by name, and a list or tuple in its order."""
+        value = x.value if isinstance(x, Spread) else x
+        if isinstance(value, dict):
+            return self._model(**value)
+        return self._model(*value) if isinstance(value, (list, tuple)) else self._model(value)
+
+
+def as_workload(
+    what: Any,
+    batch: Any,
+    context: Any,
+    loss_fn: Any,
+    *,
+    model: Any = None,
+    setup: Any = None,
+) -> Workload:
     """Return what a forecast was asked about; a TypeError or ValueError names what is wrong and what is allowed."""
     if isinstance(what, str):
         if what in model_sizes():
@@ -88,9 +162,11 @@ def as_workload(what: Any, batch: Any, context: Any, loss_fn: Any) -> Workload:
         return _task(what, batch)
     if isinstance(what, nn.Module):
         return _module(what, batch, loss_fn)
+    if callable(what) and model is not None:
+        return _update(what, model, setup, batch, loss_fn)
     raise TypeError(
-        "forecast: give a Task, the name of one, a torch.nn.Module with batch=(x, y), or one of "
-        f"{', '.join(map(repr, model_sizes()))}, got {what!r}"
+        "forecast: give a Task, the name of one, a torch.nn.Module with batch=(x, y), one of "
+        f"{', '.join(map(repr, model_sizes()))}, or update(model, made, batch) with model=, got {what!r}"
     )
 
 
@@ -100,12 +176,16 @@ def _size(size: ModelSize, batch: Any, context: Any, loss_fn: Any) -> Workload:
     rows = whole_number("forecast: batch", 1 if batch is None else batch, 1, LARGEST_BATCH)
     context = min(2048, size.max_context) if context is None else context
     long = whole_number(f"forecast: context of {size.name!r}", context, 1, size.max_context)
-    tokens = torch.empty(rows, long, dtype=torch.int64, device="meta")
-    return Workload(size.name, _builder(size), [(tokens, tokens)], next_token_loss, "cuda", rows, size)
+    return Workload(size.name, _builder(size), [_tokens(rows, long)], next_token_loss, "cuda", rows, size)
 
 
-def _builder(size: ModelSize) -> Callable[[CpuFakeTensorMode], nn.Module]:
-    def build(mode: CpuFakeTensorMode) -> nn.Module:
+def _tokens(rows: int, context: int) -> tuple[Tensor, Tensor]:
+    tokens = torch.empty(rows, context, dtype=torch.int64, device="meta")
+    return tokens, tokens
+
+
+def _builder(size: ModelSize) -> Callable[[FakeTensors], nn.Module]:
+    def build(mode: FakeTensors) -> nn.Module:
         with mode:
             return Decoder(size)
 
@@ -115,35 +195,105 @@ def _builder(size: ModelSize) -> Callable[[CpuFakeTensorMode], nn.Module]:
 def _task(task: tasks.Task, batch: Any) -> Workload:
     rows = None if batch is None else whole_number("forecast: batch of a task", batch, 1, LARGEST_BATCH)
 
-    def build(mode: CpuFakeTensorMode) -> nn.Module:
+    def build(mode: FakeTensors) -> nn.Module:
         with mode:  # a fake model cannot be moved, so it is built on the CPU
             return dataclasses.replace(task, device="cpu").build(0)
 
     # With a batch size of one's own all batches are alike, so one stands for all.
     samples = task.batches if rows is None else task.batches[:1]
-    return Workload(task.name, build, samples, task.loss_fn, task.device, rows)
+    return Workload(task.name, build, list(samples), task.loss_fn, task.device, rows)
 
 
 def _module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
     name = type(module).__name__
-    if not isinstance(batch, (tuple, list)) or len(batch) != 2 or not all(isinstance(t, Tensor) for t in batch):
+    pair = _pair(batch)
+    if pair is None:
         got = " ".join(repr(batch).split())[:80]
-        raise TypeError(f"forecast: a module needs a sample batch, batch=(x, y) of two tensors, got batch={got}")
-    if not all(t.ndim and t.numel() for t in batch):
+        raise TypeError(
+            "forecast: a module needs a sample batch, batch=(x, y), each a tensor or tensors in a dict, tuple or list "
+            f"(or one dict for a model that computes its own loss), got batch={got}"
+        )
+    if not all(t.numel() and (t.ndim or len(tensors_in(pair)) > 2) for t in tensors_in(pair)):
         raise ValueError("forecast: x and y of batch=(x, y) must have at least one row, got an empty one or a number")
     if loss_fn is not None and not callable(loss_fn):
         raise TypeError(f"forecast: loss_fn must be a function (output, y) -> loss, got {loss_fn!r}")
-    if not any(p.requires_grad for p in module.parameters()):
+    _wants_gradient(name, [module])
+    compiled, eager = is_compiled(module), getattr(module, "_orig_mod", module)
+    name = type(eager).__name__
+    loss_fn = loss_fn or default_loss
+    return Workload(name, lambda mode: mode.copy(eager), [pair], loss_fn, "cuda", own=module, compiled=compiled)
+
+
+def is_compiled(module: nn.Module) -> bool:
+    """Tell whether torch.compile was given a module or a part of it."""
+    return any(hasattr(each, "_orig_mod") or each._compiled_call_impl is not None for each in module.modules())
+
+
+def _pair(batch: Any) -> tuple[Any, Any] | None:
+    """Return (x, y) of a sample batch, y None where the model computes its own loss; None if it is no batch."""
+    if isinstance(batch, Mapping):
+        return (batch, None) if tensors_in(batch) else None
+    if not isinstance(batch, (tuple, list)) or len(batch) != 2 or not all(tensors_in(each) for each in batch):
+        return None
+    return batch[0], batch[1]
+
+
+def _update(update: Any, model: Any, setup: Any, batch: Any, loss_fn: Any) -> Workload:
+    if loss_fn is not None:
+        raise ValueError(f"forecast: an update has a loss of its own, got loss_fn={loss_fn!r}; leave it out")
+    if setup is not None and not callable(setup):
+        raise TypeError(f"forecast: setup must be a function (model) -> what the update needs, got {setup!r}")
+    modules = [model] if isinstance(model, nn.Module) else _modules(model)
+    if not modules:
+        raise TypeError(f"forecast: model must be a torch.nn.Module, or several in a dict, tuple or list, got {model!r}")
+    name = getattr(update, "__name__", type(update).__name__)
+    if not tensors_in(batch):
+        raise TypeError(f"forecast: {name}() needs a sample batch with at least one tensor, got batch={batch!r}")
+    _wants_gradient(name, modules)
+    whole = model if isinstance(model, nn.Module) else _Several(model)
+    own: dict[str, Any] = {"update": update, "setup": setup, "own": whole, "compiled": is_compiled(whole)}
+    return Workload(name, lambda mode: mode.copy(whole), [batch], None, "cuda", **own)
+
+
+class _Several(nn.Module):
+    """Several models that one update trains, such as a generator and a discriminator."""
+
+    def __init__(self, models: Any) -> None:
+        super().__init__()
+        self.models = models
+        self.parts = nn.ModuleList(_modules(models))  # so that they are found; a copy's parts are its models
+
+
+def models_of(model: nn.Module) -> Any:
+    """Return what an update is given as its model: several as they were given, in a dict, tuple or list."""
+    return model.models if isinstance(model, _Several) else model
+
+
+def _modules(models: Any) -> list[nn.Module]:
+    if not isinstance(models, (dict, list, tuple)):
+        return []
+    found = list(models.values()) if isinstance(models, dict) else list(models)
+    return found if all(isinstance(each, nn.Module) for each in found) else []
+
+
+def _wants_gradient(name: str, modules: list[nn.Module]) -> None:
+    if not any(p.requires_grad for module in modules for p in module.parameters()):
         raise ValueError(f"forecast: {name} has no parameter that wants a gradient, so there is nothing to train")
-    x, y = batch
-    on_gpu = any(p.is_cuda for p in module.parameters())
-    return Workload(
-        name, lambda mode: mode.copy(module), [(x, y)], loss_fn or default_loss, "cuda" if on_gpu else "cpu"
-    )
 
 
-def default_loss(output: Tensor, y: Tensor) -> Tensor:
-    """Return the cross-entropy where y holds whole numbers, with the classes last or second; else the squared error."""
+def default_loss(output: Any, y: Any) -> Tensor:
+    """Return the model's own loss if it has one; the cross-entropy where y holds whole numbers; else the squared error.
+
+    The classes of whole numbers are last or second.
+    """
+    own = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+    if isinstance(own, Tensor):
+        return own
+    if not isinstance(output, Tensor) or not isinstance(y, Tensor):
+        raise TypeError(
+            f"the model returns {type(output).__name__} and y is {type(y).__name__}, and no loss is known for these: "
+            "give loss_fn=, a function (output, y) -> loss"
+        )
     if y.is_floating_point():
         return nn.functional.mse_loss(output, y)
     if output.shape[:-1] == y.shape:

@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from gradlab.forecast.fake_mode import CpuFakeTensorMode
+from gradlab.forecast.fake_mode import FakeTensors
 
 F = nn.functional
 WIDE, NARROW = torch.float32, torch.bfloat16
@@ -81,7 +81,7 @@ def told(result: Any) -> list[Any]:
 def test_a_fake_operation_makes_what_the_real_one_makes(name: str) -> None:
     operation = OPERATIONS[name]
     real = told(operation(torch.rand(4, 6), torch.rand(4, 6)))
-    fakes = CpuFakeTensorMode()
+    fakes = FakeTensors()
     with fakes:
         once, again = (told(operation(torch.rand(4, 6), torch.rand(4, 6))) for _ in range(2))
     assert once == real
@@ -101,12 +101,12 @@ def test_gradients_of_norms_are_of_the_right_type(layer: str, dtype: torch.dtype
         return [told(output.detach()), seen, *(told(t.grad) for t in (x, *norm.parameters()))]
 
     real = run()
-    with CpuFakeTensorMode():
+    with FakeTensors():
         assert run() == real
 
 
 def test_a_wrong_shape_is_an_error_as_it_is_with_memory() -> None:
-    with CpuFakeTensorMode():
+    with FakeTensors():
         for wrong in (lambda: torch.rand(2, 3) @ torch.rand(4, 5), lambda: torch.rand(3) + torch.rand(4)):
             with pytest.raises(RuntimeError):
                 wrong()
@@ -133,7 +133,7 @@ def test_a_copied_model_shares_what_was_shared_and_takes_no_memory() -> None:
     model = Odd().double()
     model.b.weight = model.a.weight
     model.part = model.whole[4:6]
-    fakes = CpuFakeTensorMode()
+    fakes = FakeTensors()
     twin = fakes.copy(model)
     assert twin.b.weight is twin.a.weight
     assert twin.part.untyped_storage()._cdata == twin.whole.untyped_storage()._cdata
@@ -156,7 +156,7 @@ def test_a_copied_model_is_left_as_it_was() -> None:
     grad, constant = model.a.weight.grad, model.constant
     attributes = {n: set(vars(m)) for n, m in model.named_modules()}
     hooks, rng = copy.copy(model._forward_hooks), torch.get_rng_state()
-    fakes = CpuFakeTensorMode()
+    fakes = FakeTensors()
     twin = fakes.copy(model)
     with fakes:
         twin.a(torch.rand(2, 8)).sum().backward()

@@ -20,6 +20,7 @@ from gradlab.forecast import Forecast, extrapolate, forecast
 from gradlab.forecast import simulate as simulate_module
 from gradlab.forecast.checkpointing import checkpointing
 from gradlab.forecast.extrapolate import simulate_blocks
+from gradlab.forecast.settings import Settings
 from gradlab.forecast.simulate import SimulatedUpdate, simulate
 from gradlab.forecast.sizes import ModelSize
 from gradlab.forecast.transformer import Decoder, next_token_loss
@@ -89,22 +90,23 @@ SWITCHES = {
 
 
 @functools.cache
-def covering() -> list[tuple[Recipe, bool, str]]:
-    """Recipe, checkpointing and device, few of them: any two values meet in one."""
-    every = list(itertools.product(*SWITCHES.values(), (True, False), ("cpu", "cuda")))
+def covering() -> list[Settings]:
+    """Recipe, checkpointing and how the optimizer runs, few of them: any two values meet in one."""
+    every = list(itertools.product(*SWITCHES.values(), (True, False), (None, "foreach")))
     pairs = [set(itertools.combinations(enumerate(values), 2)) for values in every]
     unmet, chosen = set().union(*pairs), []
     while unmet:
         best = max(range(len(every)), key=lambda at: len(pairs[at] & unmet))
         unmet -= pairs[best]
-        *values, checkpoint, device = every[best]
-        chosen.append((Recipe(lr=1e-3, **dict(zip(SWITCHES, values, strict=True))), checkpoint, device))
+        *values, checkpoint, way = every[best]
+        recipe = Recipe(lr=1e-3, **dict(zip(SWITCHES, values, strict=True)))
+        chosen.append(Settings(recipe, checkpoint, optimizer=way))
     return chosen
 
 
-def recipes(deal: int, deals: int, *, checkpoint: bool = True) -> list[tuple[Recipe, bool, str]]:
+def hand(deal: int, deals: int, *, checkpoint: bool = True) -> list[Settings]:
     """One of several hands of them."""
-    return [(recipe, again and checkpoint, device) for recipe, again, device in covering()[deal::deals]]
+    return [dataclasses.replace(s, checkpoint=s.checkpoint and checkpoint) for s in covering()[deal::deals]]
 
 
 def batches_of(what: Any, sample: Any, window: int) -> tuple[list[Any], int]:
@@ -166,13 +168,13 @@ def test_a_forecast_is_a_real_run_byte_for_byte(name: str) -> None:
     what, sample, loss_fn = SUBJECTS[name]()
     about = as_workload(what, sample, None, loss_fn)
     deal = list(SUBJECTS).index(name)
-    for at, (recipe, checkpoint, device) in enumerate(recipes(deal, len(SUBJECTS), checkpoint=name != "conv")):
-        forecast_scene = simulate(about, recipe, checkpoint=checkpoint, device=device)
+    for at, settings in enumerate(hand(deal, len(SUBJECTS), checkpoint=name != "conv")):
+        forecast_scene, recipe = simulate(about, settings), settings.recipe
         batches, epochs = batches_of(what, sample, recipe.accumulate)
         for updates in (2, 3) if sample is not None and at == 0 else (2,):
             model = what.build(0) if sample is None else copy.deepcopy(what)
-            with checkpointing(model) if checkpoint else nullcontext():
-                ledger = lived(model, about.loss_fn, batches, epochs, recipe, updates, at_once=device == "cuda")
+            with checkpointing(model) if settings.checkpoint else nullcontext():
+                ledger = lived(model, about.loss_fn, batches, epochs, recipe, updates, at_once=settings.at_once)
             assert_equal(forecast_scene, ledger)
 
 
@@ -186,9 +188,8 @@ def published(size: ModelSize) -> Workload:
 @pytest.mark.parametrize("size", [LLAMA, GPT2], ids=lambda s: s.name)
 def test_putting_the_state_of_a_first_update_in_place_is_running_it(size: ModelSize) -> None:
     about = published(size)
-    for recipe, checkpoint, device in recipes(size is GPT2, 4):
-        options: dict[str, Any] = {"checkpoint": checkpoint, "device": device}
-        whole, primed = (simulate(about, recipe, skip_first_update=skip, **options) for skip in (False, True))
+    for settings in hand(size is GPT2, 4):
+        whole, primed = (simulate(about, settings, skip_first_update=skip) for skip in (False, True))
         assert primed == whole
 
 
@@ -196,9 +197,8 @@ def test_putting_the_state_of_a_first_update_in_place_is_running_it(size: ModelS
 @pytest.mark.parametrize("size", [LLAMA, GPT2], ids=lambda s: s.name)
 def test_three_and_four_blocks_tell_how_any_number_of_them_would_do(size: ModelSize) -> None:
     deep = published(size).with_layers(6)
-    for recipe, checkpoint, device in recipes(size is GPT2, 5):
-        whole = simulate(deep, recipe, checkpoint=checkpoint, device=device)
-        assert simulate_blocks(deep, recipe, checkpoint=checkpoint, device=device) == whole
+    for settings in hand(size is GPT2, 5):
+        assert simulate_blocks(deep, settings) == simulate(deep, settings)
 
 
 def test_neighbours_are_merged_as_a_ledger_does_where_there_are_too_many_points(
@@ -207,9 +207,9 @@ def test_neighbours_are_merged_as_a_ledger_does_where_there_are_too_many_points(
     deep = published(GPT2).with_layers(6)
     monkeypatch.setattr(timeline, "MOST_POINTS", 200)
     monkeypatch.setattr(extrapolate, "MOST_POINTS", 200)
-    whole = simulate(deep, Recipe(), checkpoint=False, device="cuda")
+    whole = simulate(deep, Settings(Recipe(), device="cuda"))
     assert 100 <= len(whole.timeline) < 200
-    assert simulate_blocks(deep, Recipe(), checkpoint=False, device="cuda") == whole
+    assert simulate_blocks(deep, Settings(Recipe(), device="cuda")) == whole
 
 
 @pytest.mark.parametrize(("zero_grad", "set_to_none"), [(True, True), (True, False), (False, True)])
@@ -218,10 +218,10 @@ def test_only_the_window_of_a_large_model_is_cut_and_the_peak_stays(
 ) -> None:
     about = published(LLAMA).with_layers(1)
     recipe = Recipe(accumulate=5, optimizer="adamw", amp="bf16", zero_grad=zero_grad, set_to_none=set_to_none)
-    whole = simulate(about, recipe, checkpoint=False, device="cuda")
+    whole = simulate(about, Settings(recipe, device="cuda"))
     assert whole.micro_batches == 5
     monkeypatch.setattr(simulate_module, "LARGE", 1)
-    cut = simulate(about, recipe, checkpoint=False, device="cuda")
+    cut = simulate(about, Settings(recipe, device="cuda"))
     assert cut.micro_batches == 3
     assert (cut.peak, cut.at_peak) == (whole.peak, whole.at_peak)
     assert max(p.top for p in cut.timeline if p.number > 1) <= whole.peak
@@ -243,20 +243,35 @@ def test_a_billion_parameters_under_amp_take_sixteen_bytes_each() -> None:
 
 
 def test_a_card_has_room_for_exactly_what_it_holds() -> None:
-    found = forecast("digits", Recipe(optimizer="adam"))
-    assert found.fits(found.peak)
-    assert not found.fits(found.peak - 1)
+    found = forecast("digits", Recipe(optimizer="adam"), device="cuda")
+    need = found.need()
+    assert found.fits(need.total)
+    assert not found.fits(need.total - 1)
+    assert need.tensors == found.peak
+    assert need.allocated == found.peak + 2 * 8_519_680
+    assert need.reserved == pytest.approx(1.15 * need.allocated, abs=1)
+    assert need.total - need.reserved == 650_000_000
+    assert found.need("H100").workspaces == 2 * 32 * 1024**2
+    assert forecast("digits", Recipe(optimizer="adam"), margin=0).need().reserved == found.need().allocated
     assert found.fits("T4")
     assert found.at_peak.keys() == set(CATEGORIES)
     assert sum(found.at_peak.values()) == found.peak == found.peak_at.top == max(p.top for p in found.timeline)
-    for word in ("digits, batch 64", "17,226 parameters", "weights", "T4", "fits", "fragmentation"):
+    for word in ("digits, batch 64", "17,226 parameters", "weights", "T4", "fits", "reserved", "CUDA's context"):
         assert word in repr(found)
+
+
+def test_a_card_means_cuda_unless_the_cpu_was_asked_for() -> None:
+    implied, cuda, cpu = (forecast("digits", Recipe(optimizer="adam"), device=d) for d in (None, "cuda", "cpu"))
+    assert implied.device == "cpu"
+    assert implied.need("T4").tensors == cuda.need("T4").tensors == cuda.peak > cpu.peak == cpu.need("T4").tensors
+    assert "by the rules of a CPU" in repr(cpu)
+    assert "the rules of a CPU, which are not those of a GPU" in cpu.covers
 
 
 @pytest.mark.parametrize("recipe", [Recipe(), Recipe(accumulate=2, optimizer="adamw", amp="bf16")])
 def test_the_largest_batch_fits_and_the_next_does_not(recipe: Recipe) -> None:
     found = forecast("digits", recipe, batch=8)
-    for card in (found.peak, 50_000_000):
+    for card in (found.need().total, 750_000_000):
         best = found.largest("batch", on=card)
         assert forecast("digits", recipe, batch=best).fits(card)
         assert not forecast("digits", recipe, batch=best + 1).fits(card)
@@ -268,10 +283,19 @@ def test_the_largest_window_is_one_or_all_of_them() -> None:
     recipe = Recipe(set_to_none=True)
     one, two = (forecast("digits", recipe.replace(accumulate=n), batch=64) for n in (1, 2))
     assert one.peak < two.peak
-    assert one.largest("window", on=one.peak) == 1
+    assert one.largest("window", on=one.need().total) == 1
     assert one.largest("window", on="T4") == 16
-    assert one.largest("window", on=one.peak - 1) == 0
-    assert two.largest("window", on=two.peak - 1) == 1
+    assert one.largest("window", on=one.need().total - 1) == 0
+    assert two.largest("window", on=two.need().total - 1) == 1
+
+
+def test_the_largest_context_of_a_size_fits_and_the_next_does_not() -> None:
+    recipe = Recipe(optimizer="adamw", amp="bf16")
+    found = forecast("gpt2-1.5b", recipe, batch=16)
+    best = found.largest("context", on="A100-80")
+    assert 1 < best < 1024
+    fits = [forecast("gpt2-1.5b", recipe, batch=16, context=n).fits("A100-80") for n in (best, best + 1)]
+    assert fits == [True, False]
 
 
 def test_a_bar_is_full_at_the_end_and_stays_short_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,233 @@
+"""CUDA's rules for fake tensors on the CPU: what autocast casts, and which kernels keep what for backward.
+
+A forecast runs on tensors without memory, and a PyTorch that was built without CUDA cannot train on fake CUDA tensors:
+autograd asks the device for its streams. So the fakes are on the CPU, and what a GPU does otherwise is put in the place
+of what the CPU does, at the dispatcher, where operations that C++ calls pass, too:
+
+- Autocast. The lists of CUDA are read from PyTorch's own header, which every wheel carries, of the version installed.
+- Dropout keeps a mask of one byte an element (``native_dropout``), and on the CPU one as wide as the elements.
+- Attention (``scaled_dot_product_attention``) takes a fused kernel where CUDA would, with dropout, too. The conditions
+  are those of ``aten/src/ATen/native/transformers/cuda/sdp_utils.cpp``.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .. import _torch
+
+_aten = torch.ops.aten
+_HEADER = Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h"
+_MACRO = re.compile(r"#define AT_FORALL_(\w+)\(_\)((?:.*\\\n)*.*)")
+_ENTRY = re.compile(r"_\((?:ADD_NS\(\w+\),\s*\\\s*\"([\w.]+)\"|(\w+)(?:, (\w+))?)")
+_KEY = "AutocastCPU"
+
+
+@functools.cache
+def autocast_lists() -> dict[str, str]:
+    """Return what CUDA's autocast does with an operation, by its name: the name of one of PyTorch's lists.
+
+    The names are "LOWER_PRECISION_FP", "FP32", "FP32_SET_OPT_DTYPE", "DIFFERENT_REDISPATCH_SIGNATURE" and "PROMOTE".
+    Empty if the header is not there.
+    """
+    if not _HEADER.is_file():
+        return {}
+    found = {}
+    for policy, entries in _MACRO.findall(_HEADER.read_text(encoding="utf-8")):
+        for quoted, name, overload in _ENTRY.findall(entries):
+            found[quoted or ".".join(filter(None, (name, overload)))] = policy
+    return found
+
+
+class _Autocast:
+    """What ``torch.autocast("cuda")`` would do with fake tensors that are on the CPU."""
+
+    def __init__(self) -> None:
+        self._cached: dict[int, tuple[Tensor, Tensor]] = {}
+        self._excluded = _torch.DispatchKeySet(getattr(_torch.DispatchKey, _KEY))
+        self.policies: dict[str, Callable[[Any, Any, Any], Any]] = {
+            "LOWER_PRECISION_FP": lambda op, args, kwargs: self._cast(op, _lower(), args, kwargs),
+            "FP32": lambda op, args, kwargs: self._cast(op, torch.float32, args, kwargs),
+            "FP32_SET_OPT_DTYPE": self._set_dtype,
+            "DIFFERENT_REDISPATCH_SIGNATURE": self._append_dtype,
+            "PROMOTE": lambda op, args, kwargs: self._cast(op, _widest(args), args, kwargs),
+        }
+
+    def kernel(self, name: str, policy: str) -> Callable[..., Any]:
+        """Return what runs in the place of an operation while autocast is on."""
+        packet, _, overload = name.partition(".")
+        op, apply = getattr(getattr(_aten, packet), overload or "default"), self.policies[policy]
+
+        def cast_and_run(*args: Any, **kwargs: Any) -> Any:
+            with _torch.ExcludeDispatchKeyGuard(self._excluded):
+                return apply(op, args, kwargs)
+
+        return cast_and_run
+
+    def forget(self) -> None:
+        """Let go of the weights that were cast: the outermost autocast has ended."""
+        self._cached.clear()
+
+    def _cast(self, op: Any, dtype: torch.dtype, args: Any, kwargs: Any) -> Any:
+        return op(*[self._as(dtype, a) for a in args], **{name: self._as(dtype, a) for name, a in kwargs.items()})
+
+    def _as(self, dtype: torch.dtype, value: Any) -> Any:
+        if isinstance(value, (list, tuple)) and any(isinstance(each, Tensor) for each in value):
+            return [self._as(dtype, each) for each in value]
+        if not _eligible(value) or value.dtype == dtype:
+            return value
+        cached = self._cached.get(id(value))
+        if cached is not None:
+            return cached[1]
+        made = value.to(dtype)
+        weight = value.requires_grad and value.is_leaf and not value._is_view() and value.dtype == torch.float32
+        if weight and dtype == _lower() and torch.is_autocast_cache_enabled():
+            self._cached[id(value)] = value, made
+        return made
+
+    def _set_dtype(self, op: Any, args: Any, kwargs: Any) -> Any:
+        """Take the result's type for float32 where the caller has not named one."""
+        names = [argument.name for argument in op._schema.arguments]
+        given = dict(zip(names, args, strict=False)) | kwargs
+        if _eligible(args[0]) and given.get("dtype") is None:
+            given["dtype"] = torch.float32
+        return op(**given)
+
+    def _append_dtype(self, op: Any, args: Any, kwargs: Any) -> Any:
+        """Norms: the same with the type of the result."""
+        dtype = torch.float32 if _eligible(args[0]) else args[0].dtype
+        return op.overloadpacket(*args, **kwargs, dtype=dtype)
+
+
+def _lower() -> torch.dtype:
+    return torch.get_autocast_dtype("cpu")
+
+
+def _widest(args: Any) -> torch.dtype:
+    flat = [each for a in args for each in (a if isinstance(a, (list, tuple)) else (a,))]
+    wide = any(_eligible(each) and each.dtype == torch.float32 for each in flat)
+    return torch.float32 if wide else _lower()
+
+
+def _eligible(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.is_floating_point() and value.dtype != torch.float64
+
+
+def _banned(*args: Any, **kwargs: Any) -> Any:
+    raise RuntimeError(
+        "binary_cross_entropy is refused by autocast on CUDA: use binary_cross_entropy_with_logits (BCEWithLogitsLoss)"
+    )
+
+
+def _dropout(x: Tensor, p: float, train: bool) -> Tensor:
+    if p == 0 or not train or not x.numel():
+        return x
+    if p == 1:
+        return x.mul(torch.zeros((), dtype=x.dtype))
+    return _aten.native_dropout.default(x, p, train)[0]
+
+
+def _attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Run the kernel that CUDA would take on a card of compute capability 8.0 or later."""
+    width, cuda = q.shape[-1], torch.backends.cuda
+    fused = q.ndim == 4 and width == k.shape[-1] and bool(q.numel() and k.numel())
+    square = not is_causal or q.shape[-2] == k.shape[-2]
+    narrow = q.dtype in (torch.float16, torch.bfloat16)
+    scale_ = width**-0.5 if scale is None else scale
+    if fused and narrow and attn_mask is None and square and width <= 256 and width == v.shape[-1]:
+        if cuda.flash_sdp_enabled():
+            padded = [torch.nn.functional.pad(t, (0, -width % 8)) if width % 8 else t for t in (q, k, v)]
+            out = _aten._scaled_dot_product_flash_attention.default(*padded, dropout_p, is_causal, scale=scale_)[0]
+            return out[..., :width] if width % 8 else out
+    aligned = width % (8 if narrow else 4) == 0 and v.shape[-1] % (8 if narrow else 4) == 0
+    if fused and aligned and q.shape[1] == k.shape[1] and q.dtype != torch.float64 and cuda.mem_efficient_sdp_enabled():
+        bias = None if attn_mask is None else _bias(attn_mask, q, k)
+        saves = torch.is_grad_enabled() and any(t.requires_grad for t in (q, k, v))
+        kernel = _aten._scaled_dot_product_efficient_attention.default
+        return kernel(q, k, v, bias, saves, dropout_p, is_causal, scale=scale_)[0]
+    math = _aten._scaled_dot_product_attention_math.default
+    mask = attn_mask if attn_mask is None or attn_mask.dtype != torch.bool else _as_float(attn_mask, q.dtype)
+    return math(q, k, v, mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa)[0]
+
+
+def _bias(mask: Tensor, q: Tensor, k: Tensor) -> Tensor:
+    """Return a mask as the kernel wants it: numbers to add, in rows of a multiple of 16, for every head."""
+    bias, columns = _as_float(mask, q.dtype) if mask.dtype == torch.bool else mask, mask.shape[-1]
+    if columns % 16:
+        bias = torch.nn.functional.pad(bias, (0, -columns % 16))[..., :columns]
+    return bias.expand(q.shape[0], q.shape[1], q.shape[2], k.shape[2])
+
+
+def _as_float(mask: Tensor, dtype: torch.dtype) -> Tensor:
+    return torch.zeros_like(mask, dtype=dtype).masked_fill_(mask.logical_not(), float("-inf"))
+
+
+COMPOSITES: dict[str, Callable[..., Any]] = {"dropout": _dropout, "scaled_dot_product_attention": _attention}
+"""Operations that choose their kernel by the device."""
+
+
+@contextmanager
+def cuda_rules() -> Iterator[None]:
+    """Let fake tensors on the CPU obey the rules of CUDA inside a ``with`` block, ``torch.autocast("cuda")``, too."""
+    autocast, lists = _Autocast(), autocast_lists()
+    with ExitStack() as stack:
+        library = torch.library.Library("aten", "IMPL")
+        stack.callback(library._destroy)
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Warning only once for all operators", UserWarning)
+            for name in _registered(_KEY) if lists else ():
+                if name not in lists:
+                    library.impl(name, torch.library.fallthrough_kernel, _KEY)
+            for name, policy in lists.items():
+                if policy in autocast.policies and name in _registered("AutocastCUDA"):
+                    library.impl(name, autocast.kernel(name, policy), _KEY)
+            library.impl("binary_cross_entropy", _banned, _KEY)
+            for name, kernel in COMPOSITES.items():
+                library.impl(name, kernel, "CompositeImplicitAutograd")
+        forget_weights, begin = torch.clear_autocast_cache, torch.autocast.__init__
+
+        def forget() -> None:
+            autocast.forget()
+            forget_weights()
+
+        def on_fakes(self: Any, device_type: str, dtype: torch.dtype | None = None, *args: Any, **kwargs: Any) -> None:
+            if str(device_type).startswith("cuda"):
+                device_type, dtype = "cpu", torch.get_autocast_dtype("cuda") if dtype is None else dtype
+            begin(self, device_type, dtype, *args, **kwargs)
+
+        _replace(stack, torch, "clear_autocast_cache", forget)
+        _replace(stack, torch.autocast, "__init__", on_fakes)
+        _replace(stack, torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)  # GradScaler("cuda") asks
+        yield
+
+
+def _replace(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
+    """Give an attribute another value until the stack is left."""
+    stack.callback(setattr, owner, name, getattr(owner, name))
+    setattr(owner, name, value)
+
+
+@functools.cache
+def _registered(key: str) -> frozenset[str]:
+    """Return the operations that have a kernel of their own for a dispatch key."""
+    names = (name.partition("::") for name in _torch.registrations_for_key(key))
+    return frozenset(name for namespace, _, name in names if namespace == "aten")
