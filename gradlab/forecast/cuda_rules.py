@@ -96,8 +96,7 @@ class _Autocast:
 
     def _set_dtype(self, op: Any, args: Any, kwargs: Any) -> Any:
         """Take the result's type for float32 where the caller has not named one."""
-        names = [argument.name for argument in op._schema.arguments]
-        given = dict(zip(names, args, strict=False)) | kwargs
+        given = _named(op, args, kwargs)
         if _eligible(args[0]) and given.get("dtype") is None:
             given["dtype"] = torch.float32
         return op(**given)
@@ -105,7 +104,13 @@ class _Autocast:
     def _append_dtype(self, op: Any, args: Any, kwargs: Any) -> Any:
         """Norms: the same with the type of the result."""
         dtype = torch.float32 if _eligible(args[0]) else args[0].dtype
-        return op.overloadpacket(*args, **kwargs, dtype=dtype)
+        return op.overloadpacket(*_named(op, args, kwargs).values(), dtype=dtype)
+
+
+def _named(op: Any, args: Any, kwargs: Any) -> dict[str, Any]:
+    """Return all arguments of an operation by name."""
+    given = dict(zip((argument.name for argument in op._schema.arguments), args, strict=False)) | kwargs
+    return {a.name: given.get(a.name, a.default_value) for a in op._schema.arguments}
 
 
 def _lower() -> torch.dtype:
@@ -134,6 +139,13 @@ def _dropout(x: Tensor, p: float, train: bool) -> Tensor:
     if p == 1:
         return x.mul(torch.zeros((), dtype=x.dtype))
     return _aten.native_dropout.default(x, p, train)[0]
+
+
+def _softmax(kernel: Any, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
+    """CUDA's kernels read float16 and write float32; of other types a copy is made first."""
+    if x.dtype == torch.float16 and dtype == torch.float32:
+        return kernel(x, dim, True)
+    return kernel(x if dtype is None else x.to(dtype), dim, False)
 
 
 def _attention(
@@ -181,7 +193,12 @@ def _as_float(mask: Tensor, dtype: torch.dtype) -> Tensor:
     return torch.zeros_like(mask, dtype=dtype).masked_fill_(mask.logical_not(), float("-inf"))
 
 
-COMPOSITES: dict[str, Callable[..., Any]] = {"dropout": _dropout, "scaled_dot_product_attention": _attention}
+COMPOSITES: dict[str, Callable[..., Any]] = {
+    "dropout": _dropout,
+    "scaled_dot_product_attention": _attention,
+    "softmax.int": functools.partial(_softmax, _aten._softmax.default),
+    "log_softmax.int": functools.partial(_softmax, _aten._log_softmax.default),
+}
 """Operations that choose their kernel by the device."""
 
 

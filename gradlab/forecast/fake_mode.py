@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 from torch.overrides import TorchFunctionMode
 
 from .. import _torch
@@ -98,9 +97,6 @@ class FakeTensors(_torch.FakeTensorMode):
 
     def fake(self, tensor: Tensor) -> Tensor:
         """Return a fake of a tensor on the CPU, wherever it is; views and tied ones share their storage as before."""
-        if is_lazy(tensor):
-            with self:
-                return type(tensor)(requires_grad=tensor.requires_grad)
         if tensor.device.type == "cpu" and not isinstance(tensor, _torch.FakeTensor):
             if not tensor.is_leaf:  # its graph is the reader's
                 return self.from_tensor(tensor.detach()).requires_grad_()
@@ -197,7 +193,7 @@ def left_as_it_was(model: nn.Module) -> Iterator[None]:
     """Put back what the block changes in a model's modules: attributes, parameters, buffers, hooks and ``.grad``."""
     modules = [(module, vars(module).copy()) for module in model.modules()]
     tables = [(table, table.copy()) for _, own in modules for table in own.values() if isinstance(table, dict)]
-    grads = [(p, p.grad) for p in model.parameters() if not is_lazy(p)]
+    grads = [(p, p.grad) for p in model.parameters()]
     try:
         yield
     finally:

@@ -16,7 +16,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from .. import _torch
@@ -210,7 +209,6 @@ class _Simulation:
         if settings.dtype is not None and workload.size is None:
             batches = map_tensors(self._narrowed, batches)
         self.inputs = tensors_in(batches)
-        self._see_lazy_parameters(batches)
         self.parameters = sum(p.numel() for p in model.parameters())
         self.run = min(window, MICRO_BATCHES) if self.parameters >= LARGE else window
         cut = self.run < window
@@ -232,12 +230,6 @@ class _Simulation:
         assert self.settings.dtype is not None
         with self.mode:
             return tensor.to(DTYPES[self.settings.dtype]) if tensor.dtype == torch.float32 else tensor
-
-    def _see_lazy_parameters(self, batches: list[Any]) -> None:
-        """Run the model once where it has parameters whose shape a first batch decides, as its owner must, too."""
-        if self.workload.update is None and any(is_lazy(p) for p in self.model.parameters()):
-            with self.mode, torch.no_grad():
-                SpreadModel(self.model)(batches[0][0])
 
     def _spread(self) -> None:
         """Let the loop's text, which knows one x and one y, run with batches that are made of more."""

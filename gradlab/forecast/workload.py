@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from .. import tasks
 from .._checks import one_of, whole_number
@@ -277,6 +278,12 @@ def _modules(models: Any) -> list[nn.Module]:
 
 
 def _wants_gradient(name: str, modules: list[nn.Module]) -> None:
+    lazy = [key for module in modules for key, p in module.named_parameters() if is_lazy(p)]
+    if lazy:
+        raise ValueError(
+            f"forecast: {lazy[0]} of {name} has no shape before a first batch: run the model once, model(x), and "
+            "forecast it then"
+        )
     if not any(p.requires_grad for module in modules for p in module.parameters()):
         raise ValueError(f"forecast: {name} has no parameter that wants a gradient, so there is nothing to train")
 

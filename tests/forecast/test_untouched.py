@@ -1,0 +1,335 @@
+"""A forecast never touches the reader's model, and counts it right: odd models, before and after, object by object."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parametrizations, parametrize, spectral_norm, weight_norm
+
+from gradlab import Recipe
+from gradlab.forecast import ForecastError, forecast
+from gradlab.forecast.settings import Settings
+from gradlab.forecast.simulate import simulate
+from gradlab.forecast.workload import as_workload
+from tests.forecast.test_forecast import lived
+
+RECIPE = Recipe(optimizer="adamw", lr=1e-3)
+
+
+class Wrapped(nn.Module):
+    """Layers, and a forward of whatever a test wants."""
+
+    def __init__(self, forward: Callable[[Any, Tensor], Tensor] | None = None, **parts: Any) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(8, 16), nn.Linear(16, 8)
+        self.then = forward
+        for name, part in parts.items():
+            setattr(self, name, part)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.b(torch.relu(self.a(x))) if self.then is None else self.then(self, x)
+
+
+class Block(nn.Module):
+    """As minGPT's: the MLP is called through a lambda that holds a dictionary of modules."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mlp = nn.ModuleDict({"fc": nn.Linear(8, 32), "proj": nn.Linear(32, 8), "act": nn.GELU()})
+        m = self.mlp
+        self.mlpf = lambda x: m["proj"](m["act"](m["fc"](x)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.mlpf(x)
+
+
+def closure_over_a_module() -> nn.Module:
+    model = Wrapped()
+    layer = model.a
+    model.then = lambda self, x: self.b(layer(x))
+    return model
+
+
+def closure_over_a_parameter() -> nn.Module:
+    model = Wrapped()
+    weight = model.a.weight
+    model.then = lambda self, x: self.b(x @ weight.t() + self.a.bias)
+    return model
+
+
+def partial_of_a_bound_method() -> nn.Module:
+    model = Wrapped()
+    model.then = functools.partial(lambda forward, self, x: self.b(forward(x)), model.a.forward)
+    return model
+
+
+def shared_weights() -> nn.Module:
+    model = Wrapped()
+    model.b.weight = nn.Parameter(torch.rand(8, 16))
+    model.c = nn.Linear(16, 8)
+    model.c.weight = model.b.weight
+    model.then = lambda self, x: self.b(self.a(x)) + self.c(self.a(x))
+    return model
+
+
+def cached_tensors() -> nn.Module:
+    def forward(self: Any, x: Tensor) -> Tensor:
+        if self.cache is None:
+            self.cache = torch.ones(16)
+        self.last = self.a(x)
+        return self.b(self.last + self.cache)
+
+    return Wrapped(forward, cache=None, last=None)
+
+
+def old_gradients() -> nn.Module:
+    model = Wrapped()
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    return model
+
+
+def hook_on_a_parameter() -> nn.Module:
+    model = Wrapped()
+    model.a.weight.register_hook(lambda grad: grad * 2)
+    return model
+
+
+def hook_after_accumulation() -> nn.Module:
+    model = Wrapped()
+
+    def free(parameter: Tensor) -> None:
+        parameter.grad = None
+
+    model.a.weight.register_post_accumulate_grad_hook(free)
+    return model
+
+
+def hooks_on_modules() -> nn.Module:
+    model = Wrapped(calls=[])
+    model.a.register_forward_hook(lambda module, inputs, output: output * 2)
+    model.b.register_forward_pre_hook(lambda module, inputs: (inputs[0] + 1,))
+    model.b.register_full_backward_hook(lambda module, given, made: None)
+    return model
+
+
+def made_in_forward() -> nn.Module:
+    def forward(self: Any, x: Tensor) -> Tensor:
+        if self.scale is None:
+            self.scale = nn.Parameter(torch.ones(x.shape[-1]))
+        return self.b(self.a(x * self.scale))
+
+    return Wrapped(forward, scale=None)
+
+
+def stored_loops() -> nn.Module:
+    model = Wrapped()
+    model.itself = [model]  # a list hides it from named_modules
+    return model
+
+
+def batch_norm_in_a_closure() -> nn.Module:
+    model = Wrapped(norm=nn.BatchNorm1d(16))
+    norm = model.norm
+    model.then = lambda self, x: self.b(norm(self.a(x)))
+    return model
+
+
+def some_frozen() -> nn.Module:
+    model = Wrapped()
+    model.a.requires_grad_(False)
+    return model.eval()
+
+
+def parametrized() -> nn.Module:
+    class Symmetric(nn.Module):
+        def forward(self, weight: Tensor) -> Tensor:
+            return weight.triu() + weight.triu(1).t()
+
+    model = Wrapped(c=nn.Linear(8, 8))
+    parametrize.register_parametrization(model.c, "weight", Symmetric())
+    model.then = lambda self, x: self.c(self.b(self.a(x)))
+    return model
+
+
+def weight_of_a_global() -> nn.Module:
+    return Wrapped(lambda self, x: self.b(self.a(x)) * TEMPERATURE)
+
+
+TEMPERATURE = nn.Parameter(torch.ones(()))
+
+
+class Slots(nn.Module):
+    """Parameters in lists, a buffer that forward puts anew, a tensor in a dictionary."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weights = nn.ParameterList([torch.rand(8, 8), torch.rand(8, 8)])
+        self.register_buffer("steps", torch.zeros(()), persistent=False)
+        self.scales = {"all": torch.ones(8)}
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.steps = self.steps + 1
+        for weight in self.weights:
+            x = x @ weight * self.scales["all"]
+        return x
+
+
+ODD: dict[str, Callable[[], nn.Module]] = {
+    "minGPT's Block": Block,
+    "a closure over a module": closure_over_a_module,
+    "a closure over a parameter": closure_over_a_parameter,
+    "a partial of a bound method": partial_of_a_bound_method,
+    "shared weights": shared_weights,
+    "cached tensors": cached_tensors,
+    "old gradients": old_gradients,
+    "a hook on a parameter": hook_on_a_parameter,
+    "a hook after accumulation": hook_after_accumulation,
+    "hooks on modules": hooks_on_modules,
+    "a parameter made in forward": made_in_forward,
+    "itself in a list": stored_loops,
+    "BatchNorm in a closure": batch_norm_in_a_closure,
+    "some frozen, evaluating": some_frozen,
+    "a parametrization": parametrized,
+    "weight norm": lambda: nn.Sequential(parametrizations.weight_norm(nn.Linear(8, 8)), nn.ReLU(), nn.Linear(8, 8)),
+    "old weight norm": lambda: nn.Sequential(weight_norm(nn.Linear(8, 8)), nn.ReLU(), nn.Linear(8, 8)),
+    "old spectral norm": lambda: nn.Sequential(spectral_norm(nn.Linear(8, 8)), nn.ReLU(), nn.Linear(8, 8)),
+    "a parameter outside": weight_of_a_global,
+    "parameters in lists": Slots,
+    "an LSTM": lambda: Wrapped(lambda self, x: self.b(self.a(x)) + self.rnn(x[None])[0][0], rnn=nn.LSTM(8, 8)),
+    "a transformer's layer": lambda: Wrapped(
+        lambda self, x: self.b(self.a(self.layer(x[None])[0])), layer=nn.TransformerEncoderLayer(8, 2, 16)
+    ),
+}
+
+
+def state(model: nn.Module) -> dict[str, Any]:
+    """All that a model is, object by object."""
+    found: dict[str, Any] = {}
+    for name, module in model.named_modules():
+        for key, value in vars(module).items():
+            found[f"{name}/{key}"] = value
+            if isinstance(value, dict):
+                found |= {f"{name}/{key}[{k!r}]": each for k, each in value.items()}
+    for name, parameter in model.named_parameters():
+        found[f"{name}.grad"] = parameter.grad
+        found[f"{name} hooks"] = tuple((parameter._backward_hooks or {}).values())
+        after = getattr(parameter, "_post_accumulate_grad_hooks", None)
+        found[f"{name} hooks after"] = tuple((after or {}).values())
+    return found
+
+
+@contextmanager
+def unchanged(model: nn.Module) -> Iterator[None]:
+    tensors = [*model.parameters(), *model.buffers()]
+    values = [(t, t.detach().clone(), t._version) for t in tensors]
+    grads = [(p, None if p.grad is None else p.grad.clone()) for p in model.parameters()]
+    before, rng = state(model), torch.get_rng_state()
+    yield
+    after = state(model)
+    assert after.keys() == before.keys()
+    for key, value in before.items():
+        assert after[key] is value or after[key] == value, key
+        assert type(after[key]) is type(value), key
+    for tensor, value, version in values:
+        assert torch.equal(tensor, value)
+        assert tensor._version == version
+    for parameter, grad in grads:
+        assert (parameter.grad is None) == (grad is None)
+        assert grad is None or torch.equal(parameter.grad, grad)
+    assert torch.equal(rng, torch.get_rng_state())
+
+
+def sample() -> tuple[Tensor, Tensor]:
+    return torch.ones(4, 8), torch.zeros(4, 8)
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_an_odd_model_is_what_it_was_and_still_trains(name: str) -> None:
+    torch.manual_seed(0)
+    model = ODD[name]()
+    with unchanged(model):
+        forecast(model, RECIPE, batch=sample(), device="cpu")
+        forecast(model, RECIPE.replace(amp="bf16"), batch=sample())
+    assert TEMPERATURE.grad is None
+    x, y = sample()
+    nn.functional.mse_loss(model(x), y).backward()
+    for parameter in model.parameters():
+        assert parameter.grad is None or type(parameter.grad) is Tensor
+    TEMPERATURE.grad = None
+
+
+# The one made in forward is one more weight in a later run; oneDNN's LSTM on a real CPU keeps a workspace of its own.
+COMPARED = [name for name in ODD if name not in ("a parameter made in forward", "an LSTM")]
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_an_odd_model_is_counted_as_a_real_run(name: str) -> None:
+    torch.manual_seed(0)
+    model = ODD[name]()
+    x, y = sample()
+    found = simulate(as_workload(model, (x, y), None, None), Settings(RECIPE))
+    ledger = lived(model, nn.functional.mse_loss, [(x, y)], 3, RECIPE, 2, at_once=False)
+    assert found.peak == ledger.peak
+    assert {n: found.at_peak[n] for n in ("weights", "optimizer")} == {
+        n: ledger.at_peak[n] for n in ("weights", "optimizer")
+    }
+
+
+def test_parameters_without_a_shape_are_refused() -> None:
+    model = nn.Sequential(nn.Linear(8, 4), nn.LazyLinear(8))
+    with pytest.raises(ValueError, match="1.weight of Sequential has no shape before a first batch: run the model once"):
+        forecast(model, RECIPE, batch=sample())
+
+
+def test_the_tutorials_hook_steps_an_optimizer_of_its_own_and_is_refused() -> None:
+    """pytorch.org, "How to save memory by fusing the optimizer step into the backward pass"."""
+    model = Wrapped()
+    optimizers = {p: torch.optim.Adam([p], foreach=False) for p in model.parameters()}
+
+    def step(parameter: Tensor, one: torch.optim.Optimizer | None = None) -> None:
+        (one or optimizers[parameter]).step()
+
+    for parameter in model.parameters():
+        parameter.register_post_accumulate_grad_hook(functools.partial(step, one=optimizers[parameter]))
+    with unchanged(model), pytest.raises(ForecastError, match=r"steps an optimizer of yours \(Adam\).*setup, a function"):
+        forecast(model, RECIPE, batch=sample())
+    assert not any(optimizer.state for optimizer in optimizers.values())
+
+
+def test_a_hook_that_looks_its_parameter_up_is_named() -> None:
+    model = Wrapped()
+    found = {p: 1 for p in model.parameters()}
+    model.a.weight.register_hook(lambda grad, p=model.a.weight: grad * found[p])
+    model.b.weight.register_post_accumulate_grad_hook(lambda parameter: found[parameter])
+    with unchanged(model), pytest.raises(ForecastError, match="KeyError.* in <lambda>"):
+        forecast(model, RECIPE, batch=sample())
+
+
+def test_a_model_that_fails_midway_is_what_it_was() -> None:
+    def forward(self: Any, x: Tensor) -> Tensor:
+        self.seen = self.a(x)
+        raise ZeroDivisionError
+
+    model = Wrapped(forward)
+    with unchanged(model), pytest.raises(ForecastError, match="ZeroDivisionError"):
+        forecast(model, RECIPE, batch=sample())
+    assert torch.ones(2).sum() == 2
+    assert type(torch.ones(2)) is Tensor
+
+
+def test_what_equal_means() -> None:
+    """The comparison itself can fail."""
+    model = Wrapped()
+    with pytest.raises(AssertionError), unchanged(model):
+        model.a.weight.grad = torch.zeros_like(model.a.weight)
+    with pytest.raises(AssertionError), unchanged(model):
+        model.cache = 1
+
+
