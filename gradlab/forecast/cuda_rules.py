@@ -141,6 +141,20 @@ def _dropout(x: Tensor, p: float, train: bool) -> Tensor:
     return _aten.native_dropout.default(x, p, train)[0]
 
 
+def _rms_norm(x: Tensor, shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    if isinstance(x, _torch.FakeTensor):
+        return _aten._fused_rms_norm.default(x, shape, weight, eps)[0]
+    return _plain_rms_norm(x, shape, weight, eps)[0]
+
+
+def _plain_rms_norm(x: Tensor, shape: Any, weight: Tensor | None, eps: float | None) -> tuple[Tensor, Tensor]:
+    """Stand where CUDA has a kernel and the CPU has none: so autograd keeps what it keeps for that kernel."""
+    eps = torch.finfo(x.dtype).eps if eps is None else eps
+    scale = torch.rsqrt(x.float().pow(2).mean(tuple(range(-len(shape), 0)), keepdim=True) + eps)
+    normed = (x * scale).to(x.dtype)
+    return normed if weight is None else normed * weight, scale
+
+
 def _softmax(kernel: Any, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
     """CUDA's kernels read float16 and write float32; of other types a copy is made first."""
     if x.dtype == torch.float16 and dtype == torch.float32:
@@ -161,7 +175,7 @@ def _attention(
 ) -> Tensor:
     """Run the kernel that CUDA would take on a card of compute capability 8.0 or later."""
     width, cuda = q.shape[-1], torch.backends.cuda
-    fused = q.ndim == 4 and width == k.shape[-1] and bool(q.numel() and k.numel())
+    fused = isinstance(q, _torch.FakeTensor) and q.ndim == 4 and width == k.shape[-1] and bool(q.numel() and k.numel())
     square = not is_causal or q.shape[-2] == k.shape[-2]
     narrow = q.dtype in (torch.float16, torch.bfloat16)
     scale_ = width**-0.5 if scale is None else scale
@@ -182,10 +196,10 @@ def _attention(
 
 
 def _bias(mask: Tensor, q: Tensor, k: Tensor) -> Tensor:
-    """Return a mask as the kernel wants it: numbers to add, in rows of a multiple of 16, for every head."""
+    """Return a mask as the kernel wants it: numbers to add, in rows of a multiple of 32 bytes, for every head."""
     bias, columns = _as_float(mask, q.dtype) if mask.dtype == torch.bool else mask, mask.shape[-1]
-    if columns % 16:
-        bias = torch.nn.functional.pad(bias, (0, -columns % 16))[..., :columns]
+    if missing := -columns % (32 // bias.element_size()):
+        bias = torch.nn.functional.pad(bias, (0, missing))[..., :columns]
     return bias.expand(q.shape[0], q.shape[1], q.shape[2], k.shape[2])
 
 
@@ -195,6 +209,7 @@ def _as_float(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 COMPOSITES: dict[str, Callable[..., Any]] = {
     "dropout": _dropout,
+    "rms_norm": _rms_norm,
     "scaled_dot_product_attention": _attention,
     "softmax.int": functools.partial(_softmax, _aten._softmax.default),
     "log_softmax.int": functools.partial(_softmax, _aten._log_softmax.default),
@@ -220,6 +235,7 @@ def cuda_rules() -> Iterator[None]:
             library.impl("binary_cross_entropy", _banned, _KEY)
             for name, kernel in COMPOSITES.items():
                 library.impl(name, kernel, "CompositeImplicitAutograd")
+            library.impl("_fused_rms_norm", _plain_rms_norm, "CPU")
         forget_weights, begin = torch.clear_autocast_cache, torch.autocast.__init__
 
         def forget() -> None:

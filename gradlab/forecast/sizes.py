@@ -49,10 +49,6 @@ def usable_bytes(card: str | int) -> int:
     return card
 
 
-def compute_capability(card: str | int) -> tuple[int, int] | None:
-    return (9, 0) if card == "H100" else None
-
-
 @dataclass(frozen=True)
 class ModelSize:
     """The numbers of a decoder-only transformer.
