@@ -13,9 +13,9 @@ from .._process import progress_bar
 from ..formatting import gib_text
 from ..loop import LONGEST_WINDOW, Recipe
 from ..memory import MemoryPoint
+from .cards import GPUS, SHOWN, usable_bytes
 from .extrapolate import simulate_blocks
 from .simulate import ForecastError, SimulatedUpdate
-from .sizes import GPUS, usable_bytes
 from .workload import LARGEST_BATCH, Workload, as_workload
 
 _GUESSES = 8  # after so many the search halves what is left
@@ -99,8 +99,8 @@ class Forecast:
         rows = [self.title, f"{self.parameters:,} parameters; the peak comes at {where}", ""]
         rows += [f"{name:12}{gib_text(size):>14}" for name, size in self.at_peak.items()]
         rows += [f"{'peak':12}{gib_text(self.peak):>14}", ""]
-        for name, usable in GPUS.items():
-            room = usable - self.peak
+        for name in SHOWN:
+            room = (usable := GPUS[name]) - self.peak
             rows.append(
                 f"{name:12}{gib_text(usable):>14}  {'fits' if room >= 0 else 'too small by ' + gib_text(-room)}"
             )

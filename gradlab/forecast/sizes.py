@@ -1,10 +1,4 @@
-"""What a forecast is asked about by name: graphics cards and published models, as numbers that need no torch.
-
-A "16 GB" card has 16 GiB of chips (17.2e9 bytes), of which error correction and the driver keep some for themselves.
-``nvidia-smi`` shows what is left (15,360 MiB on a T4), and PyTorch a little less again: the "total capacity" of its
-out-of-memory message, which is ``torch.cuda.get_device_properties(0).total_memory``. It is this last number that counts
-here, the lowest that was found, since it varies a little with the driver. Of it, CUDA itself takes another few hundred
-MiB as soon as a program starts.
+"""What a forecast is asked about models by name: the published sizes, as numbers that need no torch.
 
 Sources of the models. Llama: "The Llama 3 Herd of Models", arXiv 2407.21783, table 3 (layers, model dimension, FFN
 dimension, heads, key/value heads, RoPE base 500,000); the released checkpoints have 128,256 tokens, 256 of them
@@ -19,34 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._checks import one_of
-
-_GIB = 1024**3
-
-GPUS: dict[str, int] = {
-    "T4": int(14.56 * _GIB),  # an out-of-memory message on a "16 GB" T4: github.com/Zheng-Chong/CatVTON/issues/133
-    "L4": int(22.03 * _GIB),  # the same on a "24 GB" L4; messages name 22.03 to 22.17 GiB, nvidia-smi 23,034 MiB
-    "A100-40": 42_298_834_944,  # deviceQuery on an A100-SXM4-40GB: github.com/bottlerocket-os/bottlerocket/pull/3873
-    "A100-80": int(79.14 * _GIB),  # out-of-memory messages on 80 GB A100s name 79.14 to 79.35 GiB
-    "H100": int(79.10 * _GIB),  # and on 80 GB H100s 79.10 to 79.33 GiB; nvidia-smi 81,559 MiB
-}
-"""Usable bytes by the card's name, smallest first."""
-
-
-def usable_bytes(card: str | int) -> int:
-    """Return the usable bytes of a card by its name, or a number of bytes as it is.
-
-    Raises ValueError or TypeError that lists what is allowed.
-    """
-    allowed = f"one of {', '.join(GPUS)}, or a whole number of bytes above 0"
-    if isinstance(card, bool) or not isinstance(card, (str, int)):
-        raise TypeError(f"card must be {allowed}, got {card!r}")
-    if isinstance(card, str):
-        if card not in GPUS:
-            raise ValueError(f"card must be {allowed}, got {card!r}")
-        return GPUS[card]
-    if card < 1:
-        raise ValueError(f"card must be {allowed}, got {card!r}")
-    return card
 
 
 @dataclass(frozen=True)

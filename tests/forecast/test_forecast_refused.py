@@ -141,7 +141,7 @@ def test_bad_input_is_named(what: tuple[Any, ...], options: dict[str, Any], said
 
 def test_questions_about_cards_and_switches_are_checked() -> None:
     found = forecast("bowl")
-    with pytest.raises(ValueError, match="card must be one of T4, L4"):
+    with pytest.raises(ValueError, match="card must be one of T4, V100"):
         found.fits("T5")
     with pytest.raises(ValueError, match="the switch must be 'batch' or 'window', got 'lr'"):
         found.largest("lr", on="T4")
