@@ -72,7 +72,7 @@ def test_the_largest_that_fits(capfd: pytest.CaptureFixture[str]) -> None:
         ("", "the following arguments are required: command"),
         ("forecast", "the following arguments are required: what"),
         ("fly", "invalid choice: 'fly'"),
-        ("forecast llama-7b", "the name must be one of 'gpt2-1.5b'"),
+        ("forecast llama-7b", "the name must be one of 'gpt2', "),
         ("forecast llama-8b --on T5", "card must be one of T4, V100, L4, A10G, "),
         ("forecast llama-8b --on -1", "got '-1'"),
         ("forecast llama-8b --batch 0", "batch must be a whole number from 1 to 1,048,576, got 0"),

@@ -177,8 +177,8 @@ def forecast(
     """Return how much memory a recipe needs on a model, by running the recipe's own text on tensors without memory.
 
     what: a Task or the name of one; a ``torch.nn.Module`` with a sample ``batch=(x, y)`` (the model itself is neither
-        copied nor changed, and may live on "meta"); or a published size, "gpt2-1.5b", "llama-8b", "llama-70b" or
-        "llama-405b".
+        copied nor changed, and may live on "meta"); or the name of a published size such as "llama-8b", one of
+        ``gradlab.forecast.model_sizes()``.
     recipe: a Recipe; None is the default one.
     batch: rows in a batch; 1 for a size, as they are for a task. context: tokens in a row, for a size only; 2,048, or
         fewer if the model reads fewer.

@@ -1,15 +1,15 @@
 """What a forecast is asked about models by name: the published sizes, as numbers that need no torch.
 
-Sources of the models. Llama: "The Llama 3 Herd of Models", arXiv 2407.21783, table 3 (layers, model dimension, FFN
-dimension, heads, key/value heads, RoPE base 500,000); the released checkpoints have 128,256 tokens, 256 of them
-special, and Llama 3.1 reads 131,072 of them at a time (``vocab_size`` and ``max_position_embeddings`` of its
-config.json). GPT-2: the config that was published with the weights of GPT-2 XL (``n_layer`` 48, ``n_embd`` 1600,
-``n_head`` 25, ``n_positions`` 1024, ``vocab_size`` 50257).
+Sources. Every size is the config.json that was published with its weights on the Hugging Face hub:
+openai-community/gpt2, gpt2-medium, gpt2-large and gpt2-xl; meta-llama/Llama-3.2-1B and -3B, Llama-3.1-8B, -70B and
+-405B, Llama-2-7b-hf; TinyLlama/TinyLlama-1.1B-intermediate-step-1431k-3T; mistralai/Mistral-7B-v0.1; Qwen/Qwen2.5-0.5B,
+-1.5B, -3B and -7B.
+Those of Llama 3 are also in "The Llama 3 Herd of Models", arXiv 2407.21783, table 3.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .._checks import one_of
@@ -19,9 +19,11 @@ from .._checks import one_of
 class ModelSize:
     """The numbers of a decoder-only transformer.
 
-    ``family`` is ``"llama"`` (RMSNorm, SwiGLU, rotary positions, no biases, a head of its own) or ``"gpt2"``
-    (LayerNorm, GELU, learned positions, biases, the head is the embedding). ``hidden`` is the width inside the MLP,
-    ``max_context`` the most tokens that it reads at a time.
+    ``family`` is ``"llama"`` (RMSNorm, SwiGLU, rotary positions, no biases unless ``qkv_bias``) or ``"gpt2"``
+    (LayerNorm, GELU, learned positions, biases, always ``tied``). ``hidden`` is the width inside the MLP,
+    ``max_context`` the most tokens that it reads at a time, ``head_dim`` the width of one attention head, 0 for
+    d_model / heads. ``tied`` says that the head is the embedding, ``qkv_bias`` that queries, keys and values have
+    biases, and ``qk_norm`` that the queries and keys of a head are normalised.
     """
 
     name: str
@@ -34,22 +36,36 @@ class ModelSize:
     vocabulary: int
     max_context: int
     rope_base: float = 500_000.0
+    tied: bool = False
+    qkv_bias: bool = False
+    head_dim: int = 0
+    qk_norm: bool = False
 
-    @property
-    def head_dim(self) -> int:
-        """Width of one attention head."""
-        return self.d_model // self.heads
+    def __post_init__(self) -> None:
+        """Fill in what follows from the others, and check that the heads come out even."""
+        one_of("the family of a size", self.family, ("llama", "gpt2"), kind=ValueError)
+        if self.heads % self.kv_heads or (not self.head_dim and self.d_model % self.heads):
+            raise ValueError(
+                f"{self.name}: {self.heads} heads must be a multiple of {self.kv_heads} key/value heads, "
+                f"and without a head_dim the width {self.d_model} a multiple of the heads"
+            )
+        object.__setattr__(self, "head_dim", self.head_dim or self.d_model // self.heads)
+        if self.family == "gpt2":
+            object.__setattr__(self, "tied", True)
+            object.__setattr__(self, "qkv_bias", True)
 
     @property
     def parameters(self) -> int:
         """How many numbers there are to learn, the tied ones once."""
-        attention = 2 * self.d_model * self.d_model + 2 * self.d_model * self.kv_heads * self.head_dim
+        queries, keys = self.heads * self.head_dim, self.kv_heads * self.head_dim
+        layer = 2 * self.d_model * (queries + keys) + self.qkv_bias * (queries + 2 * keys)
+        outside = (2 - self.tied) * self.vocabulary * self.d_model
         if self.family == "llama":
-            layer = attention + 3 * self.d_model * self.hidden + 2 * self.d_model
-            return 2 * self.vocabulary * self.d_model + self.layers * layer + self.d_model
-        biases = 3 * self.d_model + self.d_model + self.hidden + self.d_model
-        layer = attention + 2 * self.d_model * self.hidden + biases + 4 * self.d_model
-        return (self.vocabulary + self.max_context) * self.d_model + self.layers * layer + 2 * self.d_model
+            layer += self.qk_norm * 2 * self.head_dim + 3 * self.d_model * self.hidden + 2 * self.d_model
+            return outside + self.layers * layer + self.d_model
+        biases = self.d_model + self.hidden + self.d_model  # of the attention's output and the MLP
+        layer += 2 * self.d_model * self.hidden + biases + 4 * self.d_model
+        return outside + self.max_context * self.d_model + self.layers * layer + 2 * self.d_model
 
 
 def model_sizes() -> list[str]:
@@ -62,17 +78,44 @@ def model_size(name: str) -> ModelSize:
     return _SIZES[one_of("the name of a size", name, _SIZES, kind=ValueError)]
 
 
-def _llama(name: str, layers: int, d_model: int, heads: int, hidden: int) -> ModelSize:
+def _gpt2(name: str, layers: int, d_model: int, heads: int) -> ModelSize:
+    rest: dict[str, Any] = {"hidden": 4 * d_model, "vocabulary": 50_257, "max_context": 1024}
+    return ModelSize(name, "gpt2", layers, d_model, heads, kv_heads=heads, **rest)
+
+
+def _llama3(name: str, layers: int, d_model: int, heads: int, hidden: int, *, tied: bool = False) -> ModelSize:
     rest: dict[str, Any] = {"kv_heads": 8, "vocabulary": 128_256, "max_context": 131_072}
-    return ModelSize(name, "llama", layers, d_model, heads, hidden=hidden, **rest)
+    return ModelSize(name, "llama", layers, d_model, heads, hidden=hidden, tied=tied, **rest)
+
+
+def _llama2(name: str, layers: int, d_model: int, kv_heads: int, hidden: int, max_context: int) -> ModelSize:
+    rest: dict[str, Any] = {"vocabulary": 32_000, "max_context": max_context, "rope_base": 10_000.0}
+    return ModelSize(name, "llama", layers, d_model, 32, kv_heads, hidden, **rest)
+
+
+def _qwen(name: str, layers: int, d_model: int, heads: int, kv_heads: int, hidden: int, max_context: int) -> ModelSize:
+    rest: dict[str, Any] = {"vocabulary": 151_936, "rope_base": 1e6, "tied": True, "qkv_bias": True}
+    return ModelSize(name, "llama", layers, d_model, heads, kv_heads, hidden, max_context=max_context, **rest)
 
 
 _SIZES = {
     size.name: size
     for size in (
-        ModelSize("gpt2-1.5b", "gpt2", 48, 1600, 25, kv_heads=25, hidden=6400, vocabulary=50_257, max_context=1024),
-        _llama("llama-8b", 32, 4096, 32, 14_336),
-        _llama("llama-70b", 80, 8192, 64, 28_672),
-        _llama("llama-405b", 126, 16_384, 128, 53_248),
+        _gpt2("gpt2", 12, 768, 12),
+        _gpt2("gpt2-medium", 24, 1024, 16),
+        _qwen("qwen2.5-0.5b", 24, 896, 14, 2, 4864, 32_768),
+        _gpt2("gpt2-large", 36, 1280, 20),
+        _llama2("tinyllama-1.1b", 22, 2048, 4, 5632, 2048),
+        _llama3("llama-1b", 16, 2048, 32, 8192, tied=True),
+        _qwen("qwen2.5-1.5b", 28, 1536, 12, 2, 8960, 131_072),
+        _gpt2("gpt2-1.5b", 48, 1600, 25),
+        _qwen("qwen2.5-3b", 36, 2048, 16, 2, 11_008, 32_768),
+        _llama3("llama-3b", 28, 3072, 24, 8192, tied=True),
+        _llama2("llama2-7b", 32, 4096, 32, 11_008, 4096),
+        _llama2("mistral-7b", 32, 4096, 8, 14_336, 32_768),
+        replace(_qwen("qwen2.5-7b", 28, 3584, 28, 4, 18_944, 131_072), vocabulary=152_064, tied=False),
+        _llama3("llama-8b", 32, 4096, 32, 14_336),
+        _llama3("llama-70b", 80, 8192, 64, 28_672),
+        _llama3("llama-405b", 126, 16_384, 128, 53_248),
     )
 }

@@ -112,7 +112,7 @@ class ForecastSettings:
 class ForecastLab(Instrument):
     """Move model, batch and switches, and see the peak against a card.
 
-    ``model`` is a published size ("gpt2-1.5b", "llama-8b", "llama-70b", "llama-405b"), ``batch`` counts rows,
+    ``model`` is a published size ("gpt2-1.5b", "llama-8b", one of ``model_sizes()``), ``batch`` counts rows,
     ``context`` tokens in a row, ``checkpoint`` computes activations again in backward, ``card`` is the name of a card
     or "every card". Raises TypeError or ValueError that names what is wrong; later mistakes are told in words.
 

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe
-from gradlab.forecast import ForecastError, forecast
+from gradlab.forecast import ForecastError, forecast, model_sizes
 from gradlab.forecast.estimate import largest_that_fits
 from gradlab.forecast.simulate import SimulatedUpdate
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.tasks import Task
 
-NAMES = "'gpt2-1.5b', 'llama-8b', 'llama-70b', 'llama-405b'"
+NAMES = ", ".join(map(repr, model_sizes()))
 
 
 class Net(nn.Module):
