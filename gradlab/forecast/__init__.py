@@ -23,5 +23,6 @@ if TYPE_CHECKING:
     from .sizes import ModelSize as ModelSize
     from .sizes import model_size as model_size
     from .sizes import model_sizes as model_sizes
+    from .sizes import size_from_config as size_from_config
 
 load_lazily(__name__, needs_torch=False)
