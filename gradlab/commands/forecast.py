@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from .._torch import require_torch
-from ..forecast import GPUS, model_sizes, usable_bytes
+from ..forecast import GPUS, card_name, model_sizes, usable_bytes
 from ..loop import LONGEST_WINDOW, SWITCHES, Choice, OnOff, Positive, Recipe, Whole
 from . import Parsers
 
@@ -33,13 +33,13 @@ def add_forecast(parsers: Parsers[argparse.ArgumentParser]) -> None:
                 kind["choices"] = switch.options
             parser.add_argument(switch.option, dest=name, default=getattr(Recipe(), name), help=switch.help, **kind)
     parser.add_argument("--checkpoint", action="store_true", help="keep the inputs of blocks, compute the rest again")
-    parser.add_argument("--on", metavar="CARD", help=f"{', '.join(GPUS)}, or a number of bytes")
+    parser.add_argument("--on", metavar="CARD", help=f"{', '.join(GPUS)}, a size such as 24GB, or a number of bytes")
     parser.add_argument("--largest", choices=("batch", "window"), help="the largest that fits on the card")
 
 
 def _run(options: argparse.Namespace) -> int:
     recipe = Recipe(**{name: getattr(options, name) for name, switch in SWITCHES.items() if switch.option})
-    card = int(options.on) if options.on is not None and options.on.lstrip("-").isdecimal() else options.on
+    card = None if options.on is None else card_name(options.on) or options.on
     if card is None and options.largest:
         raise ValueError("--largest needs a card: --on H100")
     usable = None if card is None else usable_bytes(card)
@@ -60,7 +60,7 @@ def _run(options: argparse.Namespace) -> int:
             if (options.largest, most) == ("window", LONGEST_WINDOW)
             else ""
         )
-        print(f"\nlargest {options.largest} on {options.on}: {most}{free}")
+        print(f"\nlargest {options.largest} on {card}: {most}{free}")
     fits = found.fits(usable)
-    print(f"\n{'fits' if fits else 'does not fit'} on {options.on}")
+    print(f"\n{'fits' if fits else 'does not fit'} on {card}")
     return FITS if fits else TOO_SMALL

@@ -13,12 +13,12 @@ from .._process import progress_bar
 from ..formatting import gib_text
 from ..loop import LONGEST_WINDOW, Recipe
 from ..memory import MemoryPoint
+from .cards import GPUS, SHOWN, compute_capability, usable_bytes
 from .extrapolate import simulate_blocks
 from .reserve import CUDA_CONTEXT, MARGIN, Need, workspaces
 from .settings import Settings
 from .sharding import check_sharding, one_card_of
 from .simulate import ForecastError, SimulatedUpdate
-from .sizes import GPUS, compute_capability, usable_bytes
 from .told import covers
 from .workload import LARGEST_BATCH, Workload, as_workload
 
@@ -114,8 +114,8 @@ class Forecast:
             rows += [f"{'allocated':12}{gib_text(need.allocated):>14}  with cuBLAS' workspaces"]
             rows += [f"{'reserved':12}{gib_text(need.reserved):>14}  {need.margin:.0%} more, by the allocator"]
             rows += [f"{'in all':12}{gib_text(need.total):>14}  with CUDA's context", ""]
-            for name, usable in GPUS.items():
-                room = usable - self.need(name).total
+            for name in SHOWN:
+                room = (usable := GPUS[name]) - self.need(name).total
                 fits = "fits" if room >= 0 else "too small by " + gib_text(-room)
                 rows.append(f"{name:12}{gib_text(usable):>14}  {fits}")
         else:
@@ -229,8 +229,9 @@ def forecast(
 
     what: a Task or the name of one; a ``torch.nn.Module`` with a sample ``batch=(x, y)``, each a tensor or tensors in
         a dict, tuple or list, or with one dict if the model computes its own loss (the model itself is neither copied
-        nor changed, and may live on "meta"); a published size such as "gpt2-1.5b" or "llama-8b"; or an update of your
-        own, a function ``update(model, made, batch)`` with ``model=``, a module or several in a dict, tuple or list,
+        nor changed, and may live on "meta"); a published size such as "llama-8b", one of
+        ``gradlab.forecast.model_sizes()``, or the config.json of a model of transformers, as a path or a dict; or an
+        update of your own, a function ``update(model, made, batch)`` with ``model=``, a module or several in a dict, tuple or list,
         and ``setup=``, a function ``(model) -> made``, called once, that makes its optimizers and sets its hooks.
     recipe: a Recipe; None is the default one. An update of your own needs none.
     batch: rows in a batch; 1 for a size, as they are for a task. context: tokens in a row, for a size only; 2,048, or

@@ -43,7 +43,9 @@ def simulate_blocks(
             return simulate(workload, settings, on_calls=on_calls)
         at_peak = {name: peak.high[name] + four.at_peak[name] - four.peak_at.high[name] for name in peak.high}
     timeline, peak_at = _thinned(points, peak)
-    return SimulatedUpdate(peak.top, at_peak, peak_at, timeline, size.parameters, four.micro_batches, four.largest_block)
+    return SimulatedUpdate(
+        peak.top, at_peak, peak_at, timeline, size.parameters, four.micro_batches, four.largest_block
+    )
 
 
 def extrapolate(three: Sequence[MemoryPoint], four: Sequence[MemoryPoint], layers: int) -> list[MemoryPoint]:

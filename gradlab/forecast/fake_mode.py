@@ -179,7 +179,9 @@ class StandIns(TorchFunctionMode):
             if isinstance(value, _torch.FakeTensor):
                 return value
             fake = self._mode.stand_in_of(id(value))
-            return self._mode.stand_in(value) if fake is None and value.requires_grad else value if fake is None else fake
+            return (
+                self._mode.stand_in(value) if fake is None and value.requires_grad else value if fake is None else fake
+            )
         if type(value) in (list, tuple) and any(isinstance(each, Tensor) for each in value):
             return type(value)(self._replaced(each) for each in value)
         return value

@@ -50,9 +50,7 @@ OPTIMIZERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
 
 def check_optimizer(optimizer: Any) -> None:
     """Raise ValueError or TypeError for what is neither a way, nor a name, nor a factory, nor None."""
-    allowed = (
-        f"one of {', '.join(map(repr, (*WAYS, *OPTIMIZERS)))}, a function (parameters) -> torch.optim.Optimizer, or None"
-    )
+    allowed = f"one of {', '.join(map(repr, (*WAYS, *OPTIMIZERS)))}, a function (parameters) -> torch.optim.Optimizer, or None"
     if isinstance(optimizer, str):
         if optimizer not in WAYS and optimizer not in OPTIMIZERS:
             raise ValueError(f"forecast: optimizer must be {allowed}, got {optimizer!r}")

@@ -40,7 +40,9 @@ class Settings:
             raise TypeError(f"forecast: recipe must be a gradlab.Recipe, got {self.recipe!r}")
         on_off("forecast: checkpoint", self.checkpoint)
         if self.dtype is not None and self.dtype not in DTYPES:
-            raise ValueError(f"forecast: dtype must be one of {', '.join(map(repr, DTYPES))}, or None, got {self.dtype!r}")
+            raise ValueError(
+                f"forecast: dtype must be one of {', '.join(map(repr, DTYPES))}, or None, got {self.dtype!r}"
+            )
         check_optimizer(self.optimizer)
         if self.zero_grad_at not in ZERO_GRAD_AT:
             allowed = ", ".join(map(repr, ZERO_GRAD_AT))

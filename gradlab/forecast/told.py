@@ -34,7 +34,9 @@ def covers(settings: Settings, found: SimulatedUpdate, margin: float, shard: str
     if settings.device == "cuda":
         parts = [_CUDA]
         if settings.recipe.amp != "off" and not autocast_lists():
-            parts.append("This PyTorch came without its header autocast_mode.h, so autocast casts what it does on a CPU.")
+            parts.append(
+                "This PyTorch came without its header autocast_mode.h, so autocast casts what it does on a CPU."
+            )
         parts.append("The optimizer updates all parameters at once, as it does on a GPU." if settings.at_once else "")
         parts.append(
             f"A card must hold more: cuBLAS' workspaces, what the allocator reserves above ({margin:.0%}, see "

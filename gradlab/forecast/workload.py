@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from torch.nn.parameter import is_lazy
 from .. import tasks
 from .._checks import one_of, whole_number
 from .fake_mode import FakeTensors
-from .sizes import ModelSize, model_size, model_sizes
+from .sizes import ModelSize, model_size, model_sizes, size_from_config
 from .transformer import Decoder, next_token_loss
 
 LARGEST_BATCH = 2**20
@@ -148,6 +149,10 @@ def as_workload(
     setup: Any = None,
 ) -> Workload:
     """Return what a forecast was asked about; a TypeError or ValueError names what is wrong and what is allowed."""
+    if isinstance(what, (os.PathLike, Mapping)) or (isinstance(what, str) and what.endswith((".json", os.sep))):
+        what = size_from_config(what)
+    if isinstance(what, ModelSize):
+        return _size(what, batch, context, loss_fn)
     if isinstance(what, str):
         if what in model_sizes():
             return _size(model_size(what), batch, context, loss_fn)
@@ -246,7 +251,9 @@ def _update(update: Any, model: Any, setup: Any, batch: Any, loss_fn: Any) -> Wo
         raise TypeError(f"forecast: setup must be a function (model) -> what the update needs, got {setup!r}")
     modules = [model] if isinstance(model, nn.Module) else _modules(model)
     if not modules:
-        raise TypeError(f"forecast: model must be a torch.nn.Module, or several in a dict, tuple or list, got {model!r}")
+        raise TypeError(
+            f"forecast: model must be a torch.nn.Module, or several in a dict, tuple or list, got {model!r}"
+        )
     name = getattr(update, "__name__", type(update).__name__)
     if not tensors_in(batch):
         raise TypeError(f"forecast: {name}() needs a sample batch with at least one tensor, got batch={batch!r}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from .. import tasks
-from ..forecast import GPUS
+from ..forecast import SHOWN
 from ..loop import SWITCHES, Choice, OnOff, Positive, Run, Switch, Whole
 from .frames import coloured
 
@@ -186,7 +186,7 @@ def lab_settings(run: Run, names: Sequence[str], card: str, speed: str, ticks: M
     controls = [
         Control.choice("task", "task", run.task.name, tasks.names()),
         *(switch_control(name, switch, getattr(recipe, name)) for name, switch in SWITCHES.items()),
-        Control.choice("card", "card", card, [(own, ""), *GPUS]),
+        Control.choice("card", "card", card, [(own, ""), *SHOWN, *[card] * (card not in ("", *SHOWN))]),
         *(Control.tick(name, "show without the switch", on) for name, on in ticks.items()),
     ]
     return {

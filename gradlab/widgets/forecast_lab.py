@@ -12,7 +12,7 @@ from typing import Any
 
 from .._process import lock
 from ..drawing import Drawing, draw, fade
-from ..forecast import GPUS, forecast, model_size, model_sizes, report_progress_to, usable_bytes
+from ..forecast import GPUS, SHOWN, card_name, forecast, model_size, model_sizes, report_progress_to, usable_bytes
 from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import Fit, Scene, fit_sentence, forecast_scene, need_sentence, suggestions, with_article
 from .controls import Control, switch_control
@@ -56,7 +56,7 @@ class ForecastSettings:
         if not isinstance(self.card, str):  # usable_bytes would take a number of bytes
             raise ValueError(f"ForecastLab: card must be one of {', '.join(GPUS)} or {EVERY_CARD!r}, got {self.card!r}")
         if self.card != EVERY_CARD:
-            usable_bytes(self.card)
+            object.__setattr__(self, "card", card_name(self.card) or self.card)
         object.__setattr__(self, "context", min(self.context, longest))
 
     def change(self, **changes: Any) -> ForecastSettings:
@@ -69,7 +69,12 @@ class ForecastSettings:
     @property
     def cards(self) -> list[tuple[str, int]]:
         """Name and usable bytes of each card that is asked about."""
-        return list(GPUS.items()) if self.card == EVERY_CARD else [(self.card, GPUS[self.card])]
+        return [(name, usable_bytes(name)) for name in (SHOWN if self.card == EVERY_CARD else [self.card])]
+
+    @property
+    def card_choices(self) -> list[str]:
+        """The cards to choose from: those that are shown, and one's own."""
+        return list(dict.fromkeys((*SHOWN, self.card, EVERY_CARD)))
 
     @property
     def question(self) -> tuple[Any, ...]:
@@ -95,7 +100,7 @@ class ForecastSettings:
             Control.choice("context", "context", self.context, [(f"{n:,}", n) for n in reach]),
             *(switch_control(name, SWITCHES[name], getattr(self.recipe, name)) for name in _SWITCHES),
             Control.tick("checkpoint", "checkpointing", self.checkpoint),
-            Control.choice("card", "card", self.card, [*GPUS, EVERY_CARD]),
+            Control.choice("card", "card", self.card, self.card_choices),
         ]
 
     def turn(self, name: str, value: Any) -> ForecastSettings:
@@ -107,7 +112,7 @@ class ForecastSettings:
 class ForecastLab(Instrument):
     """Move model, batch and switches, and see the peak against a card.
 
-    ``model`` is a published size ("gpt2-1.5b", "llama-8b", "llama-70b", "llama-405b"), ``batch`` counts rows,
+    ``model`` is a published size ("gpt2-1.5b", "llama-8b", one of ``model_sizes()``), ``batch`` counts rows,
     ``context`` tokens in a row, ``checkpoint`` computes activations again in backward, ``card`` is the name of a card
     or "every card". Raises TypeError or ValueError that names what is wrong; later mistakes are told in words.
 
@@ -162,7 +167,7 @@ class ForecastLab(Instrument):
             Control.slider("batch", "batch", asked.batch, sorted({*_RECORDED_BATCHES, asked.batch})),
             Control.choice("context", "context", asked.context, sorted({asked.context // 2 or 1, asked.context})),
             Control.choice("optimizer", "optimizer", optimizer, sorted({"adamw", "sgd", optimizer})),
-            Control.choice("card", "card", asked.card, [*GPUS, EVERY_CARD]),
+            Control.choice("card", "card", asked.card, asked.card_choices),
         ]
         names = [control.name for control in controls]
         others = [dict(zip(names, at, strict=True)) for at in product(*(control.values for control in controls))]

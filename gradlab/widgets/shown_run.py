@@ -10,7 +10,7 @@ from typing import Any
 from .._process import lock
 from ..doctor import LiveDoctor
 from ..drawing import Drawing, draw_chip, draw_loop
-from ..forecast import usable_bytes
+from ..forecast import card_name, usable_bytes
 from ..formatting import bytes_text
 from ..loop import SWITCHES, Recipe, Run, RunPoint, UnswitchedRun
 from ..scenes import PanelName, RunScenes, status_line, warning
@@ -192,6 +192,7 @@ class ShownRun:
 
     def compare_to_gpu(self, card: str) -> None:
         """Hold memory against a card by its name, or against none (""); ValueError for a name that is unknown."""
+        card = card and (card_name(card) or card)
         self.scenes.card = (card, usable_bytes(card)) if card else None
         self._card = card
         self.screen.draw_next(PanelName.MEMORY)

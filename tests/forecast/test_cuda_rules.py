@@ -28,7 +28,11 @@ CALLS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "linear": lambda a, b: F.linear(a, b, b[:, 0]),
     "matmul": lambda a, b: (a @ b.t(), a.mm(b.t()), torch.einsum("ij,kj->ik", a, b), a.mv(b[0])),
     "bmm": lambda a, b: (a[None].bmm(b.t()[None]), torch.baddbmm(a[None, :, :4], a[None], b.t()[None])),
-    "addmm": lambda a, b: (torch.addmm(a[:, :4], a, b.t()), torch.addmv(a[:, 0], a, b[0]), torch.chain_matmul(a, b.t())),
+    "addmm": lambda a, b: (
+        torch.addmm(a[:, :4], a, b.t()),
+        torch.addmv(a[:, 0], a, b[0]),
+        torch.chain_matmul(a, b.t()),
+    ),
     "convolution": lambda a, b: (
         F.conv1d(a[None], b[:, :4, None]),
         F.conv2d(a[None, None], b[None, None, :3, :3]),
@@ -39,8 +43,16 @@ CALLS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "softmax of a product": lambda a, b: F.softmax(a @ b.t(), -1) @ b,
     "cross entropy": lambda a, b: F.cross_entropy(a @ b.t(), a[:, 0].long()),
     "smoothed cross entropy": lambda a, b: F.cross_entropy(a @ b.t(), a[:, 0].long(), label_smoothing=0.1),
-    "losses": lambda a, b: (F.mse_loss(a @ b.t(), b[:, :4]), F.l1_loss(a, b), F.smooth_l1_loss(a, b), F.huber_loss(a, b)),
-    "other losses": lambda a, b: (F.kl_div(a, b, reduction="batchmean"), F.binary_cross_entropy_with_logits(a @ b.t(), b[:, :4])),
+    "losses": lambda a, b: (
+        F.mse_loss(a @ b.t(), b[:, :4]),
+        F.l1_loss(a, b),
+        F.smooth_l1_loss(a, b),
+        F.huber_loss(a, b),
+    ),
+    "other losses": lambda a, b: (
+        F.kl_div(a, b, reduction="batchmean"),
+        F.binary_cross_entropy_with_logits(a @ b.t(), b[:, :4]),
+    ),
     "cosine": lambda a, b: (F.cosine_similarity(a, b), F.cosine_embedding_loss(a, b, torch.ones_like(a[:, 0]))),
     "layer norm": lambda a, b: F.layer_norm(a @ b.t(), (4,), b[0, :4], b[1, :4]),
     "group norm": lambda a, b: F.group_norm((a @ b.t())[None], 2, b[:, 0], b[:, 1]),
@@ -48,7 +60,13 @@ CALLS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "rms norm": lambda a, b: F.rms_norm(a @ b.t(), (4,), b[0, :4]),
     "units": lambda a, b: (F.gelu(a @ b.t()), F.silu(a @ b.t()), F.relu(a), torch.tanh(a), torch.sigmoid(a @ b.t())),
     "softplus": lambda a, b: F.softplus(a @ b.t()),
-    "powers": lambda a, b: ((a @ b.t()) ** 2, (a @ b.t()).exp(), (a @ b.t()).rsqrt(), 2 ** (a @ b.t()), (a @ b.t()).log()),
+    "powers": lambda a, b: (
+        (a @ b.t()) ** 2,
+        (a @ b.t()).exp(),
+        (a @ b.t()).rsqrt(),
+        2 ** (a @ b.t()),
+        (a @ b.t()).log(),
+    ),
     "norms": lambda a, b: ((a @ b.t()).norm(), (a @ b.t()).norm(dim=1), torch.linalg.vector_norm(a @ b.t())),
     "sums": lambda a, b: ((a @ b.t()).sum(), (a @ b.t()).sum(1), (a @ b.t()).mean(), (a @ b.t()).cumsum(0), a.prod()),
     "promotion": lambda a, b: (torch.addcmul(a, a @ b.t() @ b, b), torch.atan2(a, b), torch.dot(a[0], b[0])),
@@ -94,7 +112,11 @@ class Recorder(TorchDispatchMode):
 def kinds(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.dtype, tuple(value.shape)
-    return [kinds(each) for each in value if isinstance(each, (Tensor, list, tuple))] if isinstance(value, (list, tuple)) else None
+    return (
+        [kinds(each) for each in value if isinstance(each, (Tensor, list, tuple))]
+        if isinstance(value, (list, tuple))
+        else None
+    )
 
 
 def on_cuda(call: Callable[[Tensor, Tensor], Any], dtype: torch.dtype | None) -> list[Any]:

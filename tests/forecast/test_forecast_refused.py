@@ -11,13 +11,13 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe
-from gradlab.forecast import ForecastError, forecast
+from gradlab.forecast import ForecastError, forecast, model_sizes
 from gradlab.forecast.estimate import largest_that_fits
 from gradlab.forecast.simulate import SimulatedUpdate
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.tasks import Task
 
-NAMES = "'gpt2-1.5b', 'llama-8b', 'llama-70b', 'llama-405b'"
+NAMES = ", ".join(map(repr, model_sizes()))
 
 
 class Net(nn.Module):
@@ -140,7 +140,7 @@ def test_bad_input_is_named(what: tuple[Any, ...], options: dict[str, Any], said
 
 def test_questions_about_cards_and_switches_are_checked() -> None:
     found = forecast("bowl")
-    with pytest.raises(ValueError, match="card must be one of T4, L4"):
+    with pytest.raises(ValueError, match="card must be one of T4, V100"):
         found.fits("T5")
     with pytest.raises(ValueError, match="the switch must be one of 'batch', 'window', 'context', got 'lr'"):
         found.largest("lr", on="T4")

@@ -284,7 +284,9 @@ def test_an_odd_model_is_counted_as_a_real_run(name: str) -> None:
 
 def test_parameters_without_a_shape_are_refused() -> None:
     model = nn.Sequential(nn.Linear(8, 4), nn.LazyLinear(8))
-    with pytest.raises(ValueError, match="1.weight of Sequential has no shape before a first batch: run the model once"):
+    with pytest.raises(
+        ValueError, match="1.weight of Sequential has no shape before a first batch: run the model once"
+    ):
         forecast(model, RECIPE, batch=sample())
 
 
@@ -298,7 +300,10 @@ def test_the_tutorials_hook_steps_an_optimizer_of_its_own_and_is_refused() -> No
 
     for parameter in model.parameters():
         parameter.register_post_accumulate_grad_hook(functools.partial(step, one=optimizers[parameter]))
-    with unchanged(model), pytest.raises(ForecastError, match=r"steps an optimizer of yours \(Adam\).*setup, a function"):
+    with (
+        unchanged(model),
+        pytest.raises(ForecastError, match=r"steps an optimizer of yours \(Adam\).*setup, a function"),
+    ):
         forecast(model, RECIPE, batch=sample())
     assert not any(optimizer.state for optimizer in optimizers.values())
 
@@ -331,5 +336,3 @@ def test_what_equal_means() -> None:
         model.a.weight.grad = torch.zeros_like(model.a.weight)
     with pytest.raises(AssertionError), unchanged(model):
         model.cache = 1
-
-

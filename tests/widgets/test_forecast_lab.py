@@ -19,7 +19,7 @@ from PIL import Image
 import gradlab.widgets.forecast_lab as fit_widget
 from gradlab import Recipe
 from gradlab.drawing import draw
-from gradlab.forecast import GPUS, Forecast, forecast, progress
+from gradlab.forecast import GPUS, SHOWN, Forecast, forecast, progress
 from gradlab.formatting import bytes_text
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.scenes.kinds import Fit
@@ -371,6 +371,6 @@ def test_the_picture_of_a_forecast_has_its_points() -> None:
 
 
 def test_articles_and_verdicts() -> None:
-    assert [with_article(name) for name in GPUS] == ["a T4", "an L4", "an A100-40", "an A100-80", "an H100"]
+    assert [with_article(name) for name in SHOWN] == ["a T4", "an L4", "an A100-40", "an A100-80", "an H100"]
     assert fit_sentence(amounts(79), [("H100", 79 * GIB)]) == "fits an H100 (79 GiB), of which it takes 100 %"
     assert fit_sentence(amounts(80), [("H100", 79 * GIB)]) == "does not fit an H100 (79 GiB)"

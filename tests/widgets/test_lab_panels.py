@@ -10,7 +10,7 @@ import torch
 from page import Page
 
 from gradlab import Lab, Recipe, Run, tasks
-from gradlab.forecast.sizes import GPUS
+from gradlab.forecast.cards import GPUS, SHOWN
 from gradlab.formatting import share_of_sum, share_text
 from gradlab.scenes import PanelName, status_line
 from gradlab.scenes.from_run import RunScenes
@@ -79,7 +79,7 @@ def told(page: Page) -> list[str]:
 def test_a_card_is_chosen_told_and_left() -> None:
     assert "card" not in Page(Lab("line")).names()
     page = Page(Lab("digits", controls=["card"]).run(2))
-    assert page.control("card")["options"] == [["none", ""], *([name, name] for name in GPUS)]
+    assert page.control("card")["options"] == [["none", ""], *([name, name] for name in SHOWN)]
     assert (page.values["card"], told(page)) == ("", [])
     page.turn("card", "T4")
     assert page.values["card"] == "T4"

@@ -1,0 +1,122 @@
+"""What a forecast is asked about graphics cards by name: usable bytes and architecture, as numbers that need no torch.
+
+A "16 GB" card has 16 GiB of chips (17.2e9 bytes), of which error correction and the driver keep some for themselves.
+``nvidia-smi`` shows what is left (15,360 MiB on a T4), and PyTorch a little less again: the "total capacity" of its
+out-of-memory message, which is ``torch.cuda.get_device_properties(0).total_memory``. It is this last number that counts
+here, the lowest that was found, since it varies a little with the driver. Of it, CUDA itself takes another few hundred
+MiB as soon as a program starts.
+
+Sources of the architectures: NVIDIA's list of compute capabilities, developer.nvidia.com/cuda-gpus.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+_MIB, _GIB = 1024**2, 1024**3
+
+GPUS: dict[str, int] = {
+    "T4": int(14.56 * _GIB),  # an out-of-memory message on a "16 GB" T4: github.com/Zheng-Chong/CatVTON/issues/133
+    "V100": 16_130 * _MIB,  # device properties of a 16 GB V100: github.com/ultralytics/yolov3, README
+    "L4": int(22.03 * _GIB),  # on a "24 GB" L4; messages name 22.03 to 22.17 GiB, nvidia-smi 23,034 MiB
+    "A10G": 22_587 * _MIB,  # device properties in TorchCodec's tutorial "Accelerated video decoding on GPUs"
+    "RTX 4090": int(23.52 * _GIB),  # github.com/pytorch/torchchat/issues/1341; older drivers name up to 23.68 GiB
+    "RTX 3090": int(23.56 * _GIB),  # messages; 23.57 in github.com/vllm-project/vllm/issues/26863, older up to 23.70
+    "A100-40": 42_298_834_944,  # deviceQuery on an A100-SXM4-40GB: github.com/bottlerocket-os/bottlerocket/pull/3873
+    "L40S": int(44.39 * _GIB),  # messages name 44.39 to 44.53 GiB: github.com/vllm-project/vllm/issues/15598
+    "H100": int(79.10 * _GIB),  # out-of-memory messages on 80 GB H100s name 79.10 to 79.33 GiB; nvidia-smi 81,559 MiB
+    "A100-80": int(79.14 * _GIB),  # and on 80 GB A100s 79.14 to 79.35 GiB
+    "H200": int(139.72 * _GIB),  # messages name 139.72 (NVL) to 139.81 GiB; 143,156 MiB: github.com/ai-bot-pro/achatbot
+    "B200": int(178.35 * _GIB),  # messages name 178.35 and 178.36 GiB; 182,642 MiB: github.com/ai-bot-pro/achatbot
+}
+"""Usable bytes by the card's name, smallest first."""
+
+SHOWN = ("T4", "L4", "A100-40", "A100-80", "H100")
+"""The cards that a table or a list shows unasked."""
+
+_ARCHITECTURES = {
+    "T4": (7, 5),
+    "V100": (7, 0),
+    "L4": (8, 9),
+    "A10G": (8, 6),
+    "RTX 4090": (8, 9),
+    "RTX 3090": (8, 6),
+    "A100-40": (8, 0),
+    "L40S": (8, 9),
+    "A100-80": (8, 0),
+    "H100": (9, 0),
+    "H200": (9, 0),
+    "B200": (10, 0),
+}
+# Gigabytes as a name may say them: "T4 16GB". The 32 GB V100 and the 94 GB H100 are other cards.
+_SOLD_WITH = {"T4": 16, "V100": 16, "L4": 24, "A10G": 24, "RTX 4090": 24, "RTX 3090": 24, "A100-40": 40, "L40S": 48}
+_SOLD_WITH |= {"A100-80": 80, "H100": 80, "H200": 141, "B200": 180}
+_UNITS = {"mb": 10**6, "gb": 10**9, "mib": _MIB, "gib": _GIB}
+_SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{0,12})?|\.[0-9]{1,12})\s*([mg]i?b)", re.IGNORECASE)
+_NOISE = re.compile(r"nvidia|geforce|tesla|rtx|sxm[0-9]?|pcie|hbm[0-9]e?|[\s_-]+")  # around the name of a device
+_ALLOWED = (
+    f"one of {', '.join(GPUS)} in any spelling, a size such as '24 GB' or '24 GiB', or a whole number of bytes above 0"
+)
+
+
+def _spellings() -> dict[str, str]:
+    """Return the card by each way to write it, in small letters and without what is between them: "h10080gb"."""
+    found = {}
+    for name, gigabytes in _SOLD_WITH.items():
+        plain = _NOISE.sub("", name.lower())
+        family = plain.removesuffix(str(gigabytes))  # the A100 has its size in its name
+        found[plain] = name
+        found |= {f"{family}{gigabytes}{unit}": name for unit in ("g", "gb", "gib")}
+    return found
+
+
+_SPELLINGS = _spellings()
+
+
+def card_name(card: str | int) -> str | None:
+    """Return the name that ``GPUS`` has for a card, whatever its spelling, or None for a number of bytes or a size.
+
+    Raises ValueError or TypeError, as ``usable_bytes`` does.
+    """
+    return _read(card)[0]
+
+
+def usable_bytes(card: str | int) -> int:
+    """Return the usable bytes of a card: by its name in any spelling, by a size ("24 GB", "24 GiB"), or as they are.
+
+    GB is 10**9 bytes, GiB is 2**30. Raises ValueError or TypeError that lists what is allowed.
+    """
+    return _read(card)[1]
+
+
+def compute_capability(card: str | int) -> tuple[int, int] | None:
+    """Return the architecture of a card, (9, 0) for sm_90, or None for a number of bytes or a size."""
+    name = card_name(card)
+    return None if name is None else _ARCHITECTURES[name]
+
+
+def _read(card: str | int) -> tuple[str | None, int]:
+    """Return the name, None for a bare size, and the usable bytes."""
+    if isinstance(card, bool) or not isinstance(card, (str, int)):
+        raise TypeError(f"card must be {_ALLOWED}, got {card!r}")
+    if isinstance(card, int):
+        return None, _above_zero(card, card)
+    text = card.strip()
+    plain = _NOISE.sub("", text.lower())
+    if plain in _SPELLINGS and not text.startswith("-"):
+        name = _SPELLINGS[plain]
+        return name, GPUS[name]
+    if plain == "a100":
+        raise ValueError(f"card {card!r} is sold with 40 and with 80 GB: say 'A100-40' or 'A100-80'")
+    if size := _SIZE.fullmatch(text):
+        return None, _above_zero(int(Fraction(size[1]) * _UNITS[size[2].lower()]), card)
+    if re.fullmatch(r"[0-9]{1,18}", text):
+        return None, _above_zero(int(text), card)
+    raise ValueError(f"card must be {_ALLOWED}, got {card!r}")
+
+
+def _above_zero(size: int, card: str | int) -> int:
+    if size < 1:
+        raise ValueError(f"card must be {_ALLOWED}, got {card!r}")
+    return size
