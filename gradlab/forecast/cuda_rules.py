@@ -179,11 +179,11 @@ def _attention(
     square = not is_causal or q.shape[-2] == k.shape[-2]
     narrow = q.dtype in (torch.float16, torch.bfloat16)
     scale_ = width**-0.5 if scale is None else scale
-    if fused and narrow and attn_mask is None and square and width <= 256 and width == v.shape[-1]:
-        if cuda.flash_sdp_enabled():
-            padded = [torch.nn.functional.pad(t, (0, -width % 8)) if width % 8 else t for t in (q, k, v)]
-            out = _aten._scaled_dot_product_flash_attention.default(*padded, dropout_p, is_causal, scale=scale_)[0]
-            return out[..., :width] if width % 8 else out
+    flash = narrow and attn_mask is None and square and width <= 256 and width == v.shape[-1]
+    if fused and flash and cuda.flash_sdp_enabled():
+        padded = [torch.nn.functional.pad(t, (0, -width % 8)) if width % 8 else t for t in (q, k, v)]
+        out = _aten._scaled_dot_product_flash_attention.default(*padded, dropout_p, is_causal, scale=scale_)[0]
+        return out[..., :width] if width % 8 else out
     aligned = width % (8 if narrow else 4) == 0 and v.shape[-1] % (8 if narrow else 4) == 0
     if fused and aligned and q.shape[1] == k.shape[1] and q.dtype != torch.float64 and cuda.mem_efficient_sdp_enabled():
         bias = None if attn_mask is None else _bias(attn_mask, q, k)

@@ -15,11 +15,11 @@ from ..loop import LONGEST_WINDOW, Recipe
 from ..memory import MemoryPoint
 from .cards import GPUS, SHOWN, compute_capability, usable_bytes
 from .extrapolate import simulate_blocks
-from .reserve import CUDA_CONTEXT, MARGIN, Need, workspaces
-from .settings import Settings
+from .reserve import CUDA_CONTEXT, RESERVE_MARGIN, Need, workspaces
 from .sharding import check_sharding, one_card_of
 from .simulate import ForecastError, SimulatedUpdate
 from .told import covers
+from .training import Training
 from .workload import LARGEST_BATCH, Workload, as_workload
 
 _GUESSES = 8  # after so many the search halves what is left
@@ -96,7 +96,7 @@ class Forecast:
         return self.need(card).total <= usable_bytes(card)
 
     def largest(self, switch: str, on: str | int) -> int:
-        """Return the largest "batch", "window" or (of a size) "context" with which it fits a card; 0 if not even 1 does.
+        """Return the largest "batch", "window" or (of a size) "context" that still fits a card; 0 if not even 1 does.
 
         16 is the longest window of a Recipe: where 16 is the answer, the window does not matter.
         """
@@ -134,7 +134,7 @@ class _Variants:
     """Forecasts that differ in batch, window, context and device only, each made once."""
 
     workload: Workload
-    settings: Settings
+    training: Training
     shard: str | None
     cards: int
     margin: float
@@ -151,15 +151,15 @@ class _Variants:
     ) -> SimulatedUpdate:
         """Return what one card holds; None leaves batch, window and context as they are, and the device is a card's."""
         batch = self.workload.batch if batch is None else batch
-        window = self.settings.recipe.accumulate if window is None else window
+        window = self.training.recipe.accumulate if window is None else window
         key = (batch, window, context, device or self.card_device)
         if key not in self.known:
             one = self.workload if batch is None else self.workload.resized(batch)
             one = one if context is None else one.with_context(context)
-            recipe = self.settings.recipe.replace(accumulate=window)
-            settings = replace(self.settings, recipe=recipe, device=key[-1])
+            recipe = self.training.recipe.replace(accumulate=window)
+            training = replace(self.training, recipe=recipe, device=key[-1])
             with progress(self.workload.name) as on_calls:
-                found = simulate_blocks(one, settings, on_calls=on_calls)
+                found = simulate_blocks(one, training, on_calls=on_calls)
             self.known[key] = one_card_of(found, self.shard, self.cards)
         return self.known[key]
 
@@ -173,7 +173,7 @@ class _Variants:
         if self.workload.update is not None and switch == "window":
             raise ValueError("Forecast.largest: an update of your own has its own window; ask for the 'batch'")
         if switch == "window":
-            start = self.settings.recipe.accumulate
+            start = self.training.recipe.accumulate
             return largest_that_fits(lambda n: self.at(window=n), limit, LONGEST_WINDOW, start)
         if switch == "batch":
             return largest_that_fits(lambda n: self.at(batch=n), limit, LARGEST_BATCH, self.workload.rows)
@@ -223,7 +223,7 @@ def forecast(
     setup: Any = None,
     shard: str | None = None,
     cards: int = 1,
-    margin: float = MARGIN,
+    margin: float = RESERVE_MARGIN,
 ) -> Forecast:
     """Return how much memory a training needs, by running its own text on tensors without memory.
 
@@ -231,8 +231,9 @@ def forecast(
         a dict, tuple or list, or with one dict if the model computes its own loss (the model itself is neither copied
         nor changed, and may live on "meta"); a published size such as "llama-8b", one of
         ``gradlab.forecast.model_sizes()``, or the config.json of a model of transformers, as a path or a dict; or an
-        update of your own, a function ``update(model, made, batch)`` with ``model=``, a module or several in a dict, tuple or list,
-        and ``setup=``, a function ``(model) -> made``, called once, that makes its optimizers and sets its hooks.
+        update of your own, a function ``update(model, made, batch)`` with ``model=``, a module or several in a dict,
+        tuple or list, and ``setup=``, a function ``(model) -> made``, called once, that makes its optimizers and sets
+        its hooks.
     recipe: a Recipe; None is the default one. An update of your own needs none.
     batch: rows in a batch; 1 for a size, as they are for a task. context: tokens in a row, for a size only; 2,048, or
         fewer if the model reads fewer.
@@ -255,30 +256,30 @@ def forecast(
     recipe = Recipe() if recipe is None else recipe
     if device not in (None, "cpu", "cuda"):
         raise ValueError(f"forecast: device must be 'cpu', 'cuda' or None, got {device!r}")
-    settings = Settings(recipe, checkpoint, device or "cuda", dtype, optimizer, zero_grad_at)
+    training = Training(recipe, checkpoint, device or "cuda", dtype, optimizer, zero_grad_at)
     check_sharding(shard, cards)
     number("forecast: margin", margin, 0, 10)
     workload = as_workload(what, batch, context, loss_fn, model=model, setup=setup)
-    settings = replace(settings, device=device or workload.device)
-    variants = _Variants(workload, settings, shard, cards, margin, device or "cuda")
-    found = variants.at(device=settings.device)
+    training = replace(training, device=device or workload.device)
+    variants = _Variants(workload, training, shard, cards, margin, device or "cuda")
+    found = variants.at(device=training.device)
     return Forecast(
-        title=_title(workload, settings, shard, cards),
+        title=_title(workload, training, shard, cards),
         peak=found.peak,
         at_peak=found.at_peak,
         peak_at=found.peak_at,
         timeline=found.timeline,
         parameters=found.parameters,
-        covers=covers(settings, found, margin, shard, compiled=workload.compiled),
-        device=settings.device,
+        covers=covers(training, found, margin, shard, compiled=workload.compiled),
+        device=training.device,
         _variants=variants,
     )
 
 
-def _title(workload: Workload, settings: Settings, shard: str | None, cards: int) -> str:
+def _title(workload: Workload, training: Training, shard: str | None, cards: int) -> str:
     words = [workload.name, f"batch {workload.rows}"]
     if workload.size is not None:
         words.append(f"context {workload.samples[0][0].shape[1]}")
     if workload.update is None:
-        words += settings.words()
+        words += training.words()
     return ", ".join([*words, *[f"one of {cards} cards with {shard}"] * (shard is not None)])

@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import groupby, pairwise
 
 from ..memory import MOST_POINTS, MemoryPoint
-from .settings import Settings
 from .simulate import SimulatedUpdate, from_one, simulate
+from .training import Training
 from .workload import Workload
 
 _BLOCK = re.compile(r"blocks\.(\d+)(.*)")
@@ -18,29 +18,29 @@ Section = tuple[int | None, list[MemoryPoint]]  # the number of a block, None ou
 
 def simulate_blocks(
     workload: Workload,
-    settings: Settings,
+    training: Training,
     *,
     on_calls: Callable[[int, int], None] | None = None,
 ) -> SimulatedUpdate:
     """Return what ``simulate`` returns for the whole model; a workload of no published size is simulated as it is."""
     size = workload.size
     if size is None or size.layers <= 4:
-        return simulate(workload, settings, on_calls=on_calls)
+        return simulate(workload, training, on_calls=on_calls)
 
     def part(layers: int, done: int) -> SimulatedUpdate:
         half = None if on_calls is None else lambda calls, expected: on_calls(calls + done * expected, 2 * expected)
         few = workload.with_layers(layers)
-        return simulate(few, settings, on_calls=half)
+        return simulate(few, training, on_calls=half)
 
     three, four = part(3, 0), part(4, 1)
     points = extrapolate(three.timeline, four.timeline, size.layers)
     peak = max(points, key=lambda point: point.top)
     at_peak = peak.high
-    if settings.checkpoint and peak.statement != "step":
+    if training.checkpoint and peak.statement != "step":
         # Blocks that are called once more in backward tell the Ledger what their inputs are: too late for the
         # timeline, in time for the peak. How much that is, is known if the small models have their peak there, too.
         if {_place(three.peak_at), _place(four.peak_at)} != {_place(peak)}:
-            return simulate(workload, settings, on_calls=on_calls)
+            return simulate(workload, training, on_calls=on_calls)
         at_peak = {name: peak.high[name] + four.at_peak[name] - four.peak_at.high[name] for name in peak.high}
     timeline, peak_at = _thinned(points, peak)
     return SimulatedUpdate(

@@ -41,7 +41,7 @@ class AdamW8bit(torch.optim.Optimizer):
                         self.state[parameter][f"absmax{n}"] = torch.zeros(-(-parameter.numel() // _BLOCK))
 
 
-OPTIMIZERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
+OTHER_OPTIMIZERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
     "adamw-8bit": AdamW8bit,
     "adafactor": torch.optim.Adafactor,
 }
@@ -50,9 +50,10 @@ OPTIMIZERS: dict[str, Callable[[Any], torch.optim.Optimizer]] = {
 
 def check_optimizer(optimizer: Any) -> None:
     """Raise ValueError or TypeError for what is neither a way, nor a name, nor a factory, nor None."""
-    allowed = f"one of {', '.join(map(repr, (*WAYS, *OPTIMIZERS)))}, a function (parameters) -> torch.optim.Optimizer, or None"
+    names = ", ".join(map(repr, (*WAYS, *OTHER_OPTIMIZERS)))
+    allowed = f"one of {names}, a function (parameters) -> torch.optim.Optimizer, or None"
     if isinstance(optimizer, str):
-        if optimizer not in WAYS and optimizer not in OPTIMIZERS:
+        if optimizer not in WAYS and optimizer not in OTHER_OPTIMIZERS:
             raise ValueError(f"forecast: optimizer must be {allowed}, got {optimizer!r}")
     elif optimizer is not None and (not callable(optimizer) or isinstance(optimizer, torch.optim.Optimizer)):
         raise TypeError(f"forecast: optimizer must be {allowed}, got {optimizer!r}")
@@ -60,4 +61,4 @@ def check_optimizer(optimizer: Any) -> None:
 
 def factory_of(optimizer: Any) -> Callable[[Any], Any] | None:
     """Return what makes the optimizer from the parameters; None where it is the recipe's own."""
-    return OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer
+    return OTHER_OPTIMIZERS.get(optimizer) if isinstance(optimizer, str) else optimizer

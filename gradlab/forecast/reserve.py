@@ -15,7 +15,7 @@ WORKSPACE_HOPPER = 4096 * 1024 * 8
 HANDLES = 2
 """The thread that runs forward has a handle of its own, and so has autograd's."""
 
-MARGIN = 0.15
+RESERVE_MARGIN = 0.15
 """What the allocator reserves above what is allocated at the peak, as a share of it."""
 CUDA_CONTEXT = 650_000_000
 """Bytes of CUDA's context, before any tensor."""

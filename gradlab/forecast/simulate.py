@@ -27,7 +27,7 @@ from .checkpointing import checkpointing, repeated_blocks
 from .cuda_rules import cuda_rules
 from .fake_mode import FakeTensors, StandIns, left_as_it_was
 from .optimizers import factory_of
-from .settings import DTYPES, Settings
+from .training import WEIGHT_TYPES, Training
 from .workload import Spread, SpreadModel, Workload, map_tensors, models_of, tensors_in
 
 
@@ -112,20 +112,20 @@ class SimulatedUpdate:
 
 def simulate(
     workload: Workload,
-    settings: Settings,
+    training: Training,
     *,
     skip_first_update: bool | None = None,
     on_calls: Callable[[int, int], None] | None = None,
 ) -> SimulatedUpdate:
-    """Run a workload as the settings say; on device "cuda" by CUDA's rules, and as on a CPU otherwise.
+    """Run a workload as the training say; on device "cuda" by CUDA's rules, and as on a CPU otherwise.
 
     ``skip_first_update`` puts the state that a first update leaves behind in place instead of running it; that is
     known for the published sizes with an optimizer of a Recipe only, where it is the default. Raises ForecastError.
     """
-    program = Program(settings.source() if workload.update is None else settings.update_source())
-    known = workload.size is not None and factory_of(settings.optimizer) is None and settings.optimizer != "fused"
+    program = Program(training.source() if workload.update is None else training.update_source())
+    known = workload.size is not None and factory_of(training.optimizer) is None and training.optimizer != "fused"
     skip_first_update = known if skip_first_update is None else skip_first_update
-    on_cuda = settings.device == "cuda"
+    on_cuda = training.device == "cuda"
     with ExitStack() as stack:
         stack.enter_context(preserving_rng())
         stack.enter_context(torch.enable_grad())
@@ -136,12 +136,12 @@ def simulate(
         mode = FakeTensors(cuda=on_cuda)
         with as_forecast_error(workload.name, program):
             model = workload.build(mode)
-            if settings.dtype is not None:
-                _to_dtype(model, DTYPES[settings.dtype], mode)
-        stack.enter_context(checkpointing(model) if settings.checkpoint else nullcontext())
+            if training.dtype is not None:
+                _to_dtype(model, WEIGHT_TYPES[training.dtype], mode)
+        stack.enter_context(checkpointing(model) if training.checkpoint else nullcontext())
         stack.enter_context(nullcontext() if workload.size is not None else StandIns(mode))
         with as_forecast_error(workload.name, program), _watching_steps(workload.name, mode):
-            simulation = _Simulation(workload, settings, program, mode, model)
+            simulation = _Simulation(workload, training, program, mode, model)
             if on_calls is not None:
                 expected = simulation.expected(skip_first_update=skip_first_update)
                 mode.on_calls = lambda calls: on_calls(calls, expected)
@@ -166,7 +166,8 @@ def _to_dtype(model: nn.Module, dtype: torch.dtype, mode: FakeTensors) -> None:
         return made[id(tensor)]
 
     for module in model.modules():
-        for table in (module._parameters, module._buffers):
+        tables: tuple[dict[str, Any], ...] = (module._parameters, module._buffers)
+        for table in tables:
             for name, tensor in table.items():
                 if tensor is not None and tensor.is_floating_point():
                     table[name] = converted(tensor)
@@ -201,12 +202,12 @@ class _Simulation:
     """The names that the loop sees, all of them fake."""
 
     def __init__(
-        self, workload: Workload, settings: Settings, program: Program, mode: FakeTensors, model: nn.Module
+        self, workload: Workload, training: Training, program: Program, mode: FakeTensors, model: nn.Module
     ) -> None:
-        self.workload, self.settings, self.program, self.mode, self.model = workload, settings, program, mode, model
-        window = settings.recipe.accumulate
+        self.workload, self.training, self.program, self.mode, self.model = workload, training, program, mode, model
+        window = training.recipe.accumulate
         batches, epochs = workload.batches(mode, window)
-        if settings.dtype is not None and workload.size is None:
+        if training.dtype is not None and workload.size is None:
             batches = map_tensors(self._narrowed, batches)
         self.inputs = tensors_in(batches)
         self.parameters = sum(p.numel() for p in model.parameters())
@@ -221,15 +222,15 @@ class _Simulation:
             "epochs": 2 if cut else epochs,
             "update": workload.update,
             "setup": workload.setup or (lambda model: None),
-            "make_optimizer": factory_of(settings.optimizer),
+            "make_optimizer": factory_of(training.optimizer),
         }
         if workload.update is None and not all(isinstance(t, Tensor) for pair in batches for t in pair):
             self._spread()
 
     def _narrowed(self, tensor: Tensor) -> Tensor:
-        assert self.settings.dtype is not None
+        assert self.training.dtype is not None
         with self.mode:
-            return tensor.to(DTYPES[self.settings.dtype]) if tensor.dtype == torch.float32 else tensor
+            return tensor.to(WEIGHT_TYPES[self.training.dtype]) if tensor.dtype == torch.float32 else tensor
 
     def _spread(self) -> None:
         """Let the loop's text, which knows one x and one y, run with batches that are made of more."""
@@ -253,7 +254,7 @@ class _Simulation:
             for _ in self.program.setup(self.namespace):
                 pass
             optimizer, scaler = self.namespace.get("optimizer"), self.namespace.get("scaler")
-            if self.settings.at_once and optimizer is not None:
+            if self.training.at_once and optimizer is not None:
                 for group in optimizer.param_groups:
                     group["foreach"] = True
             ledger = Ledger(self.model, [] if optimizer is None else [optimizer], self.inputs)
@@ -307,11 +308,11 @@ class _Simulation:
             scaler.update()
         for group, before in zip(optimizer.param_groups, at_once, strict=True):
             group["foreach"] = before
-        if self.settings.zero_grad_at == "after step" and self.settings.recipe.zero_grad:
-            optimizer.zero_grad(set_to_none=self.settings.recipe.set_to_none)
+        if self.training.zero_grad_at == "after step" and self.training.recipe.zero_grad:
+            optimizer.zero_grad(set_to_none=self.training.recipe.set_to_none)
         tokens, weights = self.inputs[0], next(self.model.parameters()).dtype
         output = torch.empty(
-            *tokens.shape, self.workload.size.vocabulary, dtype=_AMP.get(self.settings.recipe.amp, weights)
+            *tokens.shape, self.workload.size.vocabulary, dtype=_AMP.get(self.training.recipe.amp, weights)
         )
         self.namespace.update(output=output, loss=loss)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .cuda_rules import autocast_lists
 from .reserve import CUDA_CONTEXT
-from .settings import Settings
 from .simulate import SimulatedUpdate
+from .training import Training
 
 _CPU = (
     "Counted: what PyTorch's tensors ask for over the second update, when the optimizer has its state, by the rules of "
@@ -14,13 +14,13 @@ _CPU = (
     "AMP, and less where attention has dropout."
 )
 _CUDA = (
-    "Counted: what PyTorch's tensors ask for over the second update, when the optimizer has its state, by CUDA's rules: "
-    "what autocast casts, one byte for each element of dropout's mask, and fused attention, as on a card of compute "
+    "Counted: what PyTorch's tensors ask for over the second update, when the optimizer has its state, by CUDA's "
+    "rules: what autocast casts, one byte for each element of dropout's mask, and fused attention, as on a card of compute "
     "capability 8.0 or later."
 )
 _NOT_COUNTED = (
-    "Not counted, so that a real run takes more: what a kernel needs while it works (cuDNN's convolutions: tens to some "
-    "hundreds of MiB; the backward of attention: its gradients once more in float32), and the allocator's rounding "
+    "Not counted, so that a real run takes more: what a kernel needs while it works (cuDNN's convolutions: tens to "
+    "some hundreds of MiB; the backward of attention: its gradients once more in float32), and the allocator's rounding "
     "to 512 bytes (below 1 % but for very many small tensors)."
 )
 _COMPILED = (
@@ -29,15 +29,15 @@ _COMPILED = (
 )
 
 
-def covers(settings: Settings, found: SimulatedUpdate, margin: float, shard: str | None, *, compiled: bool) -> str:
+def covers(training: Training, found: SimulatedUpdate, margin: float, shard: str | None, *, compiled: bool) -> str:
     """Return what a forecast counts and what not."""
-    if settings.device == "cuda":
+    if training.device == "cuda":
         parts = [_CUDA]
-        if settings.recipe.amp != "off" and not autocast_lists():
+        if training.recipe.amp != "off" and not autocast_lists():
             parts.append(
                 "This PyTorch came without its header autocast_mode.h, so autocast casts what it does on a CPU."
             )
-        parts.append("The optimizer updates all parameters at once, as it does on a GPU." if settings.at_once else "")
+        parts.append("The optimizer updates all parameters at once, as it does on a GPU." if training.at_once else "")
         parts.append(
             f"A card must hold more: cuBLAS' workspaces, what the allocator reserves above ({margin:.0%}, see "
             f"margin=) and CUDA's context ({CUDA_CONTEXT / 1e9:.2f} GB)."
@@ -47,10 +47,10 @@ def covers(settings: Settings, found: SimulatedUpdate, margin: float, shard: str
         parts = [_CPU, 'The optimizer updates one parameter after another; see device="cuda".']
     if compiled:
         parts.append(_COMPILED)
-    if settings.recipe.amp == "fp16":
+    if training.recipe.amp == "fp16":
         parts.append("No gradient overflows: every step is taken.")
-    if found.micro_batches < settings.recipe.accumulate:
-        of = settings.recipe.accumulate
+    if found.micro_batches < training.recipe.accumulate:
+        of = training.recipe.accumulate
         parts.append(f"Of {of} micro-batches {found.micro_batches} are run; the others repeat.")
     if shard is not None:
         parts.append("The share of one card is arithmetic; what the exchange between cards needs is not counted.")

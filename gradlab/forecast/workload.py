@@ -91,7 +91,12 @@ class Workload:
 def tensors_in(value: Any) -> list[Tensor]:
     """Return the tensors in lists, tuples, dicts and dataclasses, however deep."""
     found: list[Tensor] = []
-    map_tensors(lambda tensor: found.append(tensor) or tensor, value)
+
+    def note(tensor: Tensor) -> Tensor:
+        found.append(tensor)
+        return tensor
+
+    map_tensors(note, value)
     return found
 
 

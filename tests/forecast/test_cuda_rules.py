@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gradlab.forecast.cuda_rules import autocast_lists, cuda_rules
+from gradlab.forecast.cuda_rules import cuda_rules
 from gradlab.forecast.fake_mode import FakeTensors
 
 F = nn.functional
@@ -57,7 +57,6 @@ CALLS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "layer norm": lambda a, b: F.layer_norm(a @ b.t(), (4,), b[0, :4], b[1, :4]),
     "group norm": lambda a, b: F.group_norm((a @ b.t())[None], 2, b[:, 0], b[:, 1]),
     "batch norm": lambda a, b: F.batch_norm(a @ b.t(), b[0, :4].clone(), b[1, :4].clone(), training=True),
-    "rms norm": lambda a, b: F.rms_norm(a @ b.t(), (4,), b[0, :4]),
     "units": lambda a, b: (F.gelu(a @ b.t()), F.silu(a @ b.t()), F.relu(a), torch.tanh(a), torch.sigmoid(a @ b.t())),
     "softplus": lambda a, b: F.softplus(a @ b.t()),
     "powers": lambda a, b: (

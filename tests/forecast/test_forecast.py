@@ -20,9 +20,9 @@ from gradlab.forecast import Forecast, extrapolate, forecast
 from gradlab.forecast import simulate as simulate_module
 from gradlab.forecast.checkpointing import checkpointing
 from gradlab.forecast.extrapolate import simulate_blocks
-from gradlab.forecast.settings import Settings
 from gradlab.forecast.simulate import SimulatedUpdate, simulate
 from gradlab.forecast.sizes import ModelSize
+from gradlab.forecast.training import Training
 from gradlab.forecast.transformer import Decoder, next_token_loss
 from gradlab.forecast.workload import Workload, as_workload
 from gradlab.loop.program import Program
@@ -90,7 +90,7 @@ SWITCHES = {
 
 
 @functools.cache
-def covering() -> list[Settings]:
+def covering() -> list[Training]:
     """Recipe, checkpointing and how the optimizer runs, few of them: any two values meet in one."""
     every = list(itertools.product(*SWITCHES.values(), (True, False), (None, "foreach")))
     pairs = [set(itertools.combinations(enumerate(values), 2)) for values in every]
@@ -100,11 +100,11 @@ def covering() -> list[Settings]:
         unmet -= pairs[best]
         *values, checkpoint, way = every[best]
         recipe = Recipe(lr=1e-3, **dict(zip(SWITCHES, values, strict=True)))
-        chosen.append(Settings(recipe, checkpoint, optimizer=way))
+        chosen.append(Training(recipe, checkpoint, optimizer=way))
     return chosen
 
 
-def hand(deal: int, deals: int, *, checkpoint: bool = True) -> list[Settings]:
+def hand(deal: int, deals: int, *, checkpoint: bool = True) -> list[Training]:
     """One of several hands of them."""
     return [dataclasses.replace(s, checkpoint=s.checkpoint and checkpoint) for s in covering()[deal::deals]]
 
@@ -168,13 +168,13 @@ def test_a_forecast_is_a_real_run_byte_for_byte(name: str) -> None:
     what, sample, loss_fn = SUBJECTS[name]()
     about = as_workload(what, sample, None, loss_fn)
     deal = list(SUBJECTS).index(name)
-    for at, settings in enumerate(hand(deal, len(SUBJECTS), checkpoint=name != "conv")):
-        forecast_scene, recipe = simulate(about, settings), settings.recipe
+    for at, training in enumerate(hand(deal, len(SUBJECTS), checkpoint=name != "conv")):
+        forecast_scene, recipe = simulate(about, training), training.recipe
         batches, epochs = batches_of(what, sample, recipe.accumulate)
         for updates in (2, 3) if sample is not None and at == 0 else (2,):
             model = what.build(0) if sample is None else copy.deepcopy(what)
-            with checkpointing(model) if settings.checkpoint else nullcontext():
-                ledger = lived(model, about.loss_fn, batches, epochs, recipe, updates, at_once=settings.at_once)
+            with checkpointing(model) if training.checkpoint else nullcontext():
+                ledger = lived(model, about.loss_fn, batches, epochs, recipe, updates, at_once=training.at_once)
             assert_equal(forecast_scene, ledger)
 
 
@@ -188,8 +188,8 @@ def published(size: ModelSize) -> Workload:
 @pytest.mark.parametrize("size", [LLAMA, GPT2], ids=lambda s: s.name)
 def test_putting_the_state_of_a_first_update_in_place_is_running_it(size: ModelSize) -> None:
     about = published(size)
-    for settings in hand(size is GPT2, 4):
-        whole, primed = (simulate(about, settings, skip_first_update=skip) for skip in (False, True))
+    for training in hand(size is GPT2, 4):
+        whole, primed = (simulate(about, training, skip_first_update=skip) for skip in (False, True))
         assert primed == whole
 
 
@@ -197,8 +197,8 @@ def test_putting_the_state_of_a_first_update_in_place_is_running_it(size: ModelS
 @pytest.mark.parametrize("size", [LLAMA, GPT2], ids=lambda s: s.name)
 def test_three_and_four_blocks_tell_how_any_number_of_them_would_do(size: ModelSize) -> None:
     deep = published(size).with_layers(6)
-    for settings in hand(size is GPT2, 5):
-        assert simulate_blocks(deep, settings) == simulate(deep, settings)
+    for training in hand(size is GPT2, 5):
+        assert simulate_blocks(deep, training) == simulate(deep, training)
 
 
 def test_neighbours_are_merged_as_a_ledger_does_where_there_are_too_many_points(
@@ -207,9 +207,9 @@ def test_neighbours_are_merged_as_a_ledger_does_where_there_are_too_many_points(
     deep = published(GPT2).with_layers(6)
     monkeypatch.setattr(timeline, "MOST_POINTS", 200)
     monkeypatch.setattr(extrapolate, "MOST_POINTS", 200)
-    whole = simulate(deep, Settings(Recipe(), device="cuda"))
+    whole = simulate(deep, Training(Recipe(), device="cuda"))
     assert 100 <= len(whole.timeline) < 200
-    assert simulate_blocks(deep, Settings(Recipe(), device="cuda")) == whole
+    assert simulate_blocks(deep, Training(Recipe(), device="cuda")) == whole
 
 
 @pytest.mark.parametrize(("zero_grad", "set_to_none"), [(True, True), (True, False), (False, True)])
@@ -218,10 +218,10 @@ def test_only_the_window_of_a_large_model_is_cut_and_the_peak_stays(
 ) -> None:
     about = published(LLAMA).with_layers(1)
     recipe = Recipe(accumulate=5, optimizer="adamw", amp="bf16", zero_grad=zero_grad, set_to_none=set_to_none)
-    whole = simulate(about, Settings(recipe, device="cuda"))
+    whole = simulate(about, Training(recipe, device="cuda"))
     assert whole.micro_batches == 5
     monkeypatch.setattr(simulate_module, "LARGE", 1)
-    cut = simulate(about, Settings(recipe, device="cuda"))
+    cut = simulate(about, Training(recipe, device="cuda"))
     assert cut.micro_batches == 3
     assert (cut.peak, cut.at_peak) == (whole.peak, whole.at_peak)
     assert max(p.top for p in cut.timeline if p.number > 1) <= whole.peak

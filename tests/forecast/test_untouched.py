@@ -14,8 +14,8 @@ from torch.nn.utils import parametrizations, parametrize, spectral_norm, weight_
 
 from gradlab import Recipe
 from gradlab.forecast import ForecastError, forecast
-from gradlab.forecast.settings import Settings
 from gradlab.forecast.simulate import simulate
+from gradlab.forecast.training import Training
 from gradlab.forecast.workload import as_workload
 from tests.forecast.test_forecast import lived
 
@@ -274,7 +274,7 @@ def test_an_odd_model_is_counted_as_a_real_run(name: str) -> None:
     torch.manual_seed(0)
     model = ODD[name]()
     x, y = sample()
-    found = simulate(as_workload(model, (x, y), None, None), Settings(RECIPE))
+    found = simulate(as_workload(model, (x, y), None, None), Training(RECIPE))
     ledger = lived(model, nn.functional.mse_loss, [(x, y)], 3, RECIPE, 2, at_once=False)
     assert found.peak == ledger.peak
     assert {n: found.at_peak[n] for n in ("weights", "optimizer")} == {
@@ -285,7 +285,7 @@ def test_an_odd_model_is_counted_as_a_real_run(name: str) -> None:
 def test_parameters_without_a_shape_are_refused() -> None:
     model = nn.Sequential(nn.Linear(8, 4), nn.LazyLinear(8))
     with pytest.raises(
-        ValueError, match="1.weight of Sequential has no shape before a first batch: run the model once"
+        ValueError, match=r"1\.weight of Sequential has no shape before a first batch: run the model once"
     ):
         forecast(model, RECIPE, batch=sample())
 
@@ -310,10 +310,10 @@ def test_the_tutorials_hook_steps_an_optimizer_of_its_own_and_is_refused() -> No
 
 def test_a_hook_that_looks_its_parameter_up_is_named() -> None:
     model = Wrapped()
-    found = {p: 1 for p in model.parameters()}
+    found = dict.fromkeys(model.parameters(), 1)
     model.a.weight.register_hook(lambda grad, p=model.a.weight: grad * found[p])
     model.b.weight.register_post_accumulate_grad_hook(lambda parameter: found[parameter])
-    with unchanged(model), pytest.raises(ForecastError, match="KeyError.* in <lambda>"):
+    with unchanged(model), pytest.raises(ForecastError, match=r"KeyError.* in <lambda>"):
         forecast(model, RECIPE, batch=sample())
 
 

@@ -1,4 +1,4 @@
-"""Settings: what a forecast is told beside its model, and the loop's text that follows from it."""
+"""Training: what a forecast is told of it beside the model, and the loop's text that follows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .._checks import on_off
 from ..loop import Recipe
 from .optimizers import WAYS, check_optimizer, factory_of
 
-DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+WEIGHT_TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 ZERO_GRAD_AT = ("before forward", "before backward", "after step")
 _UPDATE = """\
 made = setup(model)
@@ -23,7 +23,7 @@ for epoch in range(epochs):
 
 
 @dataclass(frozen=True)
-class Settings:
+class Training:
     """How a model is trained; each field is an argument of ``forecast`` of the same name."""
 
     recipe: Recipe = Recipe()  # noqa: RUF009 - frozen
@@ -39,9 +39,9 @@ class Settings:
         if not isinstance(self.recipe, Recipe):
             raise TypeError(f"forecast: recipe must be a gradlab.Recipe, got {self.recipe!r}")
         on_off("forecast: checkpoint", self.checkpoint)
-        if self.dtype is not None and self.dtype not in DTYPES:
+        if self.dtype is not None and self.dtype not in WEIGHT_TYPES:
             raise ValueError(
-                f"forecast: dtype must be one of {', '.join(map(repr, DTYPES))}, or None, got {self.dtype!r}"
+                f"forecast: dtype must be one of {', '.join(map(repr, WEIGHT_TYPES))}, or None, got {self.dtype!r}"
             )
         check_optimizer(self.optimizer)
         if self.zero_grad_at not in ZERO_GRAD_AT:
