@@ -22,7 +22,7 @@ from .. import _torch
 from .._frames import Owner, code_owner, raised_at
 from .._process import preserving_rng
 from ..loop import Program
-from ..memory import Ledger, MemoryPoint
+from ..memory import Ledger, LineTracker, MemoryPoint
 from .checkpointing import checkpointing, repeated_blocks
 from .cuda_rules import cuda_rules
 from .fake_mode import FakeTensors, StandIns, left_as_it_was
@@ -258,8 +258,7 @@ class _Simulation:
                 for group in optimizer.param_groups:
                     group["foreach"] = True
             ledger = Ledger(self.model, [] if optimizer is None else [optimizer], self.inputs)
-            if self.workload.update is None:
-                ledger.place = lambda: ""  # statements are named as they end
+            ledger.place = lambda: ""  # statements are named as they end
             with ledger:
                 if skip_first_update:
                     assert optimizer is not None
@@ -280,6 +279,10 @@ class _Simulation:
         if updates == 1:
             ledger.forget()
         loop = self.program.loop(self.namespace)
+        if self.workload.update is not None:  # its own lines are the statements
+            lines = LineTracker()
+            lines.set_root_frame(loop.gi_frame)
+            ledger.place = lines.now
         for index in loop:
             if self.workload.update is None:
                 ledger.mark(statements[index].label)

@@ -15,13 +15,13 @@ _CPU = (
 )
 _CUDA = (
     "Counted: what PyTorch's tensors ask for over the second update, when the optimizer has its state, by CUDA's "
-    "rules: what autocast casts, one byte for each element of dropout's mask, and fused attention, as on a card of compute "
-    "capability 8.0 or later."
+    "rules: what autocast casts, one byte for each element of dropout's mask, and fused attention, as on a card of "
+    "compute capability 8.0 or later."
 )
 _NOT_COUNTED = (
     "Not counted, so that a real run takes more: what a kernel needs while it works (cuDNN's convolutions: tens to "
-    "some hundreds of MiB; the backward of attention: its gradients once more in float32), and the allocator's rounding "
-    "to 512 bytes (below 1 % but for very many small tensors)."
+    "some hundreds of MiB; the backward of attention: its gradients once more in float32), and the allocator's "
+    "rounding to 512 bytes (below 1 % but for very many small tensors)."
 )
 _COMPILED = (
     "The model is compiled (torch.compile), and this is the forecast of running it eagerly; compiled code keeps less, "
