@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import GeneratorType
 from typing import Any
 
 import torch
@@ -280,6 +281,7 @@ class _Simulation:
             ledger.forget()
         loop = self.program.loop(self.namespace)
         if self.workload.update is not None:  # its own lines are the statements
+            assert isinstance(loop, GeneratorType)
             lines = LineTracker()
             lines.set_root_frame(loop.gi_frame)
             ledger.place = lines.now

@@ -149,7 +149,7 @@ def test_a_model_that_computes_its_own_loss() -> None:
 
 @pytest.mark.parametrize("shard", SHARDINGS)
 def test_one_card_of_many_holds_its_share(shard: str) -> None:
-    """The formulas, written once more: W weights, G gradients, O optimizer state of one update in which all are alive."""
+    """The formulas, written once more, for an update in which weights, gradients and optimizer state are all alive."""
     alone = forecast(net(), ADAMW, batch=pair(), zero_grad_at="before backward", optimizer="fused")
     eight = forecast(
         net(), ADAMW, batch=pair(), zero_grad_at="before backward", optimizer="fused", shard=shard, cards=8
