@@ -67,6 +67,10 @@ CUDA_KERNEL_FIXES = CPU_KERNEL_FIXES | {
 """The same where the fakes stand for tensors on a GPU."""
 
 
+# Without what PyTorch puts around it, to say at each call that this is not to be compiled: a tenth of a forecast.
+_dispatch = getattr(_torch.FakeTensorMode.__torch_dispatch__, "__wrapped__", _torch.FakeTensorMode.__torch_dispatch__)
+
+
 class FakeTensors(_torch.FakeTensorMode):
     """While it is entered, new tensors are fake ones on the CPU; real ones that an operation reads count as fake."""
 
@@ -81,6 +85,11 @@ class FakeTensors(_torch.FakeTensorMode):
         """While an optimizer is at work ``.item()`` is 1.0: what it asks for are step sizes, which take no memory."""
         self._fakes: dict[int, tuple[Tensor, Tensor]] = {}
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Leave the method below as it is, see ``_dispatch``."""
+        return False
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Return what an operation would return."""
         if func is torch.ops.prim.device.default:  # a question, not an operation, and a third of all calls
@@ -90,7 +99,7 @@ class FakeTensors(_torch.FakeTensorMode):
         self.calls += 1
         if self.on_calls is not None and not self.calls % 500:
             self.on_calls(self.calls)
-        result = super().__torch_dispatch__(func, types, args, kwargs or {})
+        result = _dispatch(self, func, types, args, kwargs or {})
         if func not in self._fixes:
             return result
         with self:  # PyTorch takes a mode off while it is asked, and what is made then would be real
