@@ -109,6 +109,8 @@ class SimulatedUpdate:
     """How many of the window were run."""
     largest_block: int = 0
     """Bytes of the parameters of the largest repeated block, or of the whole model where none repeats."""
+    recurrent: bool = False
+    """Whether the model has layers such as nn.LSTM."""
 
 
 def simulate(
@@ -273,7 +275,9 @@ class _Simulation:
         points = [point for point in ledger.timeline if point.statement]
         *timeline, peak_at = from_one([*points, ledger.peak_at])
         largest = max(map(_bytes, repeated_blocks(self.model).values()), default=_bytes(self.model))
-        return SimulatedUpdate(ledger.peak, ledger.at_peak, peak_at, timeline, self.parameters, self.run, largest)
+        recurrent = any(isinstance(module, (nn.RNNBase, nn.RNNCellBase)) for module in self.model.modules())
+        at = ledger.peak, ledger.at_peak, peak_at, timeline
+        return SimulatedUpdate(*at, self.parameters, self.run, largest, recurrent)
 
     def _run(self, ledger: Ledger, updates: int) -> None:
         statements = self.program.statements

@@ -29,6 +29,12 @@ _COMPILED = (
 )
 
 
+_RECURRENT = (
+    "Recurrent layers (nn.LSTM, nn.GRU, nn.RNN) are counted as without cuDNN: their activations come out too high, an "
+    "LSTM's about twice, a GRU's several times; cuDNN's own reserve, which only a GPU tells, is not in it."
+)
+
+
 def covers(training: Training, found: SimulatedUpdate, margin: float, shard: str | None, *, compiled: bool) -> str:
     """Return what a forecast counts and what not."""
     if training.device == "cuda":
@@ -42,7 +48,7 @@ def covers(training: Training, found: SimulatedUpdate, margin: float, shard: str
             f"A card must hold more: cuBLAS' workspaces, what the allocator reserves above ({margin:.0%}, see "
             f"margin=) and CUDA's context ({CUDA_CONTEXT / 1e9:.2f} GB)."
         )
-        parts.append(_NOT_COUNTED)
+        parts += [_NOT_COUNTED, *[_RECURRENT] * found.recurrent]
     else:
         parts = [_CPU, 'The optimizer updates one parameter after another; see device="cuda".']
     if compiled:
