@@ -12,7 +12,7 @@ from torch import Tensor
 from .. import _torch
 from .attribution import ModuleTracker
 from .storages import Storages, is_wrapping
-from .timeline import INPUTS, OTHER, WEIGHTS
+from .timeline import ACTIVATIONS, INPUTS, OTHER, WEIGHTS
 
 
 def call_with_peak(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, int]:
@@ -76,7 +76,7 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
             storages.begin_interval(statement, module)
         given = [*_in(args), *_in(kwargs.values())]
         for tensor in given:
-            self._read(tensor, func)
+            self._read(tensor, func, node)
         if self._kernels:
             result, most = call_with_peak(func, args, kwargs)
             storages.add_transient("cpu", most)
@@ -95,13 +95,23 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
             leaf, self._pending = self._pending, None
             self._storages.leaf(leaf)
 
-    def _read(self, tensor: Tensor, func: Any) -> None:
-        """A tensor that no operation made is a weight if it wants a gradient, and a batch if it is only read."""
+    def _read(self, tensor: Tensor, func: Any, node: Any) -> None:
+        """A tensor that no operation made is a weight if it wants a gradient, and a batch if it is only read.
+
+        If backward is the first to read it, the graph has saved it before anybody looked.
+        """
         # Autograd asks a wrapping tensor (torch.nested) for its size under a lock that ``is_leaf`` would wait for, too.
-        leaf = tensor.requires_grad and not is_wrapping(tensor) and tensor.is_leaf
-        base = WEIGHTS if leaf else OTHER if func._schema.is_mutable else INPUTS
+        wanting = tensor.requires_grad and not is_wrapping(tensor)
+        computed = wanting and not tensor.is_leaf
+        leaf = wanting and not computed
+        if node is not None:
+            base = WEIGHTS if leaf else ACTIVATIONS
+        else:
+            base = WEIGHTS if leaf else OTHER if computed or func._schema.is_mutable else INPUTS
         for entry in self._storages.track(tensor, base):
-            if entry.found and entry.base == OTHER and base == INPUTS:
+            if computed:
+                entry.computed = True
+            elif entry.found and entry.base == OTHER and not leaf and not func._schema.is_mutable:
                 self._storages.mark_input(tensor)
 
     def _is_batch(self, given: list[Tensor]) -> bool:

@@ -21,20 +21,19 @@ from .storages import StorageEntry, Storages, iter_tensors
 class _SavedTensor:
     """A tensor in the hands of the graph; when the graph lets go of it, the storages hear of it."""
 
-    __slots__ = ("entries", "storages", "tensor", "version")
+    __slots__ = ("entries", "tensor", "version")
 
     def __init__(self, tensor: Tensor, storages: Storages) -> None:
         # An output saved by its own node must not hold on to that node: the two would keep each other for ever.
         self.tensor = tensor if tensor.grad_fn is None else tensor.detach()
         self.version = tensor._version
-        self.storages = storages
         self.entries: list[StorageEntry] = storages.track(tensor)
         for entry in self.entries:
-            storages.save(entry)
+            entry.save()
 
     def __del__(self) -> None:
         for entry in getattr(self, "entries", ()):
-            self.storages.save(entry, -1)
+            entry.save(-1)
 
 
 def _unpack(saved: _SavedTensor) -> Tensor:
@@ -145,7 +144,7 @@ def _watched(pack: Callable[[Tensor], Any], storages: Storages) -> Callable[[Ten
 def _keep(tensor: Tensor, storages: Storages) -> None:
     for entry in storages.track(tensor):
         if not entry.saved:
-            storages.save(entry)
+            entry.save()
 
 
 def _uses(tensor: Tensor) -> int:
