@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .. import _torch
 from .attribution import ModuleTracker
+from .replacing import Replacement
 from .storages import Storages, is_wrapping
 from .timeline import ACTIVATIONS, INPUTS, OTHER, WEIGHTS
 
@@ -61,6 +62,16 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
     def _should_skip_dynamo(cls) -> bool:
         """Leave the method below as it is: PyTorch's wrapper around it costs more than the counting."""
         return False
+
+    def __exit__(self, *error: Any) -> None:
+        """Stop, also where it is no longer the innermost mode: those within it stay."""
+        stack = _torch.dispatch_mode_stack()
+        within = stack[stack.index(self) + 1 :] if self in stack else []
+        for mode in reversed(within):  # with PyTorch's own methods: a mode may do more in its own
+            _torch.TorchDispatchMode.__exit__(mode, None, None, None)
+        super().__exit__(*error)
+        for mode in within:
+            _torch.TorchDispatchMode.__enter__(mode)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run the operation, and look at what it is given and what it returns."""
@@ -118,21 +129,31 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
         return not given[0].requires_grad and all(e.base == INPUTS for e in self._storages.track(given[0]))
 
 
+_RNG_WATCHING: list[Storages] = []
+
+
+def _counting(get_rng_state: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    def watched() -> Tensor:
+        state = get_rng_state()
+        for storages in _RNG_WATCHING:
+            storages.track(state)
+        return state
+
+    return watched
+
+
+_GET_RNG_STATE = Replacement(torch, "get_rng_state", _counting)
+
+
 @contextmanager
 def counting_rng_states(storages: Storages) -> Iterator[None]:
     """Count the states of the random numbers (5 kB each, checkpointing keeps some): no operation makes them."""
-    get_rng_state = torch.get_rng_state
-
-    def watched() -> Tensor:
-        state = get_rng_state()
-        storages.track(state)
-        return state
-
-    torch.get_rng_state = watched
-    try:
-        yield
-    finally:
-        torch.get_rng_state = get_rng_state
+    with _GET_RNG_STATE:
+        _RNG_WATCHING.append(storages)
+        try:
+            yield
+        finally:
+            _RNG_WATCHING.remove(storages)
 
 
 def _in(values: Any) -> Iterator[Tensor]:

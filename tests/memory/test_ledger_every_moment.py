@@ -95,6 +95,12 @@ def a_generator_that_yields_within_its_ledger() -> None:
 
     for loss in losses():
         loss.backward()
+    left = losses()
+    next(left).backward()
+    with Ledger():
+        cross_entropy(model(x), y).backward()
+        left.close()
+        cross_entropy(model(x), y).backward()
 
 
 @story
