@@ -174,6 +174,12 @@ PRIVATE_NAMES: dict[str, Name] = {
     "top_saved_tensors_hooks": Name("torch._C._autograd._top_saved_tensors_default_hooks", "memory", _LEDGER),
     "push_saved_tensors_hooks": Name("torch._C._autograd._push_saved_tensors_default_hooks", "memory", _LEDGER),
     "pop_saved_tensors_hooks": Name("torch._C._autograd._pop_saved_tensors_default_hooks", "memory", _LEDGER),
+    "saved_unpack_hook": Name(
+        "torch._C._autograd.SavedTensor.unpack_hook",
+        "memory",
+        "what a graph saved before a Ledger began is not told from batches",
+        lambda: None,
+    ),
     "profiler_enabled": Name("torch._C._autograd._profiler_enabled", "memory", _SCRATCH),
     "enable_profiler": Name("torch._C._autograd._enable_profiler_legacy", "memory", _SCRATCH),
     "disable_profiler": Name("torch._C._autograd._disable_profiler_legacy", "memory", _SCRATCH),

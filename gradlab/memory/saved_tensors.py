@@ -17,6 +17,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from .. import _torch
 from .replacing import Replacement
 from .storages import StorageEntry, Storages, iter_tensors
+from .timeline import INPUTS, OTHER
 
 
 class SavedTensor:
@@ -34,6 +35,16 @@ class SavedTensor:
         for entry in self.entries:
             entry.save()
             entry.computed |= computed
+
+    def watch_too(self, storages: Storages) -> None:
+        """Count it as saved for one more ledger, and as no batch if those who know it say that it is none."""
+        batch = any(entry.base == INPUTS for entry in self.entries)
+        for entry in storages.track(self.tensor):
+            entry.save()
+            self.entries.append(entry)
+            if batch and entry.base == OTHER:
+                entry.become(INPUTS, all_along=True)
+            entry.computed |= not batch
 
     def __del__(self) -> None:
         for entry in getattr(self, "entries", ()):
