@@ -11,8 +11,9 @@ from torch import Tensor
 
 from .. import _torch
 from .attribution import ModuleTracker
+from .replacing import Replacement
 from .storages import Storages, is_wrapping
-from .timeline import INPUTS, OTHER, WEIGHTS
+from .timeline import ACTIVATIONS, INPUTS, OTHER, WEIGHTS
 
 
 def call_with_peak(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, int]:
@@ -62,6 +63,16 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
         """Leave the method below as it is: PyTorch's wrapper around it costs more than the counting."""
         return False
 
+    def __exit__(self, *error: Any) -> None:
+        """Stop, also where it is no longer the innermost mode: those within it stay."""
+        stack = _torch.dispatch_mode_stack()
+        within = stack[stack.index(self) + 1 :] if self in stack else []
+        for mode in reversed(within):  # with PyTorch's own methods: a mode may do more in its own
+            _torch.TorchDispatchMode.__exit__(mode, None, None, None)
+        super().__exit__(*error)
+        for mode in within:
+            _torch.TorchDispatchMode.__enter__(mode)
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run the operation, and look at what it is given and what it returns."""
         if func is torch.ops.prim.device.default:  # only fake tensors are asked where they are, and all the time
@@ -76,7 +87,7 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
             storages.begin_interval(statement, module)
         given = [*_in(args), *_in(kwargs.values())]
         for tensor in given:
-            self._read(tensor, func)
+            self._read(tensor, func, node)
         if self._kernels:
             result, most = call_with_peak(func, args, kwargs)
             storages.add_transient("cpu", most)
@@ -95,34 +106,54 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
             leaf, self._pending = self._pending, None
             self._storages.leaf(leaf)
 
-    def _read(self, tensor: Tensor, func: Any) -> None:
-        """A tensor that no operation made is a weight if it wants a gradient, and a batch if it is only read."""
+    def _read(self, tensor: Tensor, func: Any, node: Any) -> None:
+        """A tensor that no operation made is a weight if it wants a gradient, and a batch if it is only read.
+
+        If backward is the first to read it, the graph has saved it before anybody looked.
+        """
         # Autograd asks a wrapping tensor (torch.nested) for its size under a lock that ``is_leaf`` would wait for, too.
-        leaf = tensor.requires_grad and not is_wrapping(tensor) and tensor.is_leaf
-        base = WEIGHTS if leaf else OTHER if func._schema.is_mutable else INPUTS
+        wanting = tensor.requires_grad and not is_wrapping(tensor)
+        computed = wanting and not tensor.is_leaf
+        leaf = wanting and not computed
+        if node is not None:
+            base = WEIGHTS if leaf else ACTIVATIONS
+        else:
+            base = WEIGHTS if leaf else OTHER if computed or func._schema.is_mutable else INPUTS
         for entry in self._storages.track(tensor, base):
-            if entry.found and entry.base == OTHER and base == INPUTS:
+            if computed:
+                entry.computed = True
+            elif entry.found and entry.base == OTHER and not leaf and not func._schema.is_mutable:
                 self._storages.mark_input(tensor)
 
     def _is_batch(self, given: list[Tensor]) -> bool:
         return not given[0].requires_grad and all(e.base == INPUTS for e in self._storages.track(given[0]))
 
 
+_RNG_WATCHING: list[Storages] = []
+
+
+def _counting(get_rng_state: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    def watched() -> Tensor:
+        state = get_rng_state()
+        for storages in _RNG_WATCHING:
+            storages.track(state)
+        return state
+
+    return watched
+
+
+_GET_RNG_STATE = Replacement(torch, "get_rng_state", _counting)
+
+
 @contextmanager
 def counting_rng_states(storages: Storages) -> Iterator[None]:
     """Count the states of the random numbers (5 kB each, checkpointing keeps some): no operation makes them."""
-    get_rng_state = torch.get_rng_state
-
-    def watched() -> Tensor:
-        state = get_rng_state()
-        storages.track(state)
-        return state
-
-    torch.get_rng_state = watched
-    try:
-        yield
-    finally:
-        torch.get_rng_state = get_rng_state
+    with _GET_RNG_STATE:
+        _RNG_WATCHING.append(storages)
+        try:
+            yield
+        finally:
+            _RNG_WATCHING.remove(storages)
 
 
 def _in(values: Any) -> Iterator[Tensor]:

@@ -15,6 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from .. import _torch
 from .attribution import LineTracker, ModuleTracker
 from .dispatch import StorageDispatchMode, counting_rng_states
+from .found_graphs import find_saved
 from .saved_tensors import tracking_saved_tensors
 from .storages import Storages, iter_tensors
 from .timeline import WEIGHTS, CategoryTotals, MemoryPoint, by_category_name
@@ -197,6 +198,7 @@ class Ledger:
             return all(isinstance(parameter, _torch.FakeTensor) == fake for parameter in parameters)
 
         alive = gc.get_objects()
+        graphs: list[Any] = []
         for thing in alive:
             # By type(), since isinstance() would wake up proxies; a module without parts has not been initialised.
             if issubclass(type(thing), nn.Module) and "_parameters" in vars(thing) and ours(thing.parameters()):
@@ -206,9 +208,14 @@ class Ledger:
                 if ours(parameter for group in thing.param_groups for parameter in group["params"]):
                     self._storages.mark_optimizer_state(thing)
             elif issubclass(type(thing), Tensor) and ours([thing]):
-                self._storages.track(thing, found=True)
+                entries = self._storages.track(thing, found=True)
                 if thing.requires_grad and thing.is_leaf:
                     self._storages.mark_weight(thing)
+                elif thing.requires_grad:
+                    graphs.append(thing.grad_fn)
+                    for entry in entries:
+                        entry.computed = True
+        find_saved(graphs, self._storages, lambda tensor: ours([tensor]))
 
     def _weights(self, module: nn.Module) -> None:
         for tensor in (*module.parameters(), *module.buffers()):

@@ -1,43 +1,58 @@
 """Which storages autograd's graph keeps for backward, seen where PyTorch lets one see it, in the pack hook.
 
 What is packed is the tensor itself, so nothing is copied and backward computes what it would have computed. A hook
-switches off PyTorch's own check that a saved tensor was not modified in place, so ``_unpack`` makes that check.
+switches off PyTorch's own check that a saved tensor was not modified in place, so ``unpack`` makes that check.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
 from .. import _torch
+from .replacing import Replacement
 from .storages import StorageEntry, Storages, iter_tensors
+from .timeline import INPUTS, OTHER
 
 
-class _SavedTensor:
-    """A tensor in the hands of the graph; when the graph lets go of it, the storages hear of it."""
+class SavedTensor:
+    """A tensor in the hands of the graph; when the graph lets go of it, the storages of every ledger hear of it."""
 
-    __slots__ = ("entries", "storages", "tensor", "version")
+    __slots__ = ("entries", "tensor", "version")
 
-    def __init__(self, tensor: Tensor, storages: Storages) -> None:
+    def __init__(self, tensor: Tensor, watching: Iterable[Storages]) -> None:
+        """Count it as saved for all who are ``watching``."""
+        computed = tensor.grad_fn is not None
         # An output saved by its own node must not hold on to that node: the two would keep each other for ever.
-        self.tensor = tensor if tensor.grad_fn is None else tensor.detach()
+        self.tensor = tensor.detach() if computed else tensor
         self.version = tensor._version
-        self.storages = storages
-        self.entries: list[StorageEntry] = storages.track(tensor)
+        self.entries: list[StorageEntry] = [entry for storages in watching for entry in storages.track(tensor)]
         for entry in self.entries:
-            storages.save(entry)
+            entry.save()
+            entry.computed |= computed
+
+    def watch_too(self, storages: Storages) -> None:
+        """Count it as saved for one more ledger, and as no batch if those who know it say that it is none."""
+        batch = any(entry.base == INPUTS for entry in self.entries)
+        for entry in storages.track(self.tensor):
+            entry.save()
+            self.entries.append(entry)
+            if batch and entry.base == OTHER:
+                entry.become(INPUTS, all_along=True)
+            entry.computed |= not batch
 
     def __del__(self) -> None:
         for entry in getattr(self, "entries", ()):
-            self.storages.save(entry, -1)
+            entry.save(-1)
 
 
-def _unpack(saved: _SavedTensor) -> Tensor:
+def unpack(saved: SavedTensor) -> Tensor:
+    """Give the graph its tensor back, unless it was modified in place."""
     now = saved.tensor._version
     if now != saved.version:  # the words are PyTorch's own, so that a search finds its explanations
         raise RuntimeError(
@@ -53,100 +68,157 @@ def _unpack(saved: _SavedTensor) -> Tensor:
 def tracking_saved_tensors(storages: Storages) -> Iterator[None]:
     """Tell ``storages`` what the graph saves and lets go of, in this thread; hooks of others keep working.
 
-    PyTorch calls only the hooks on top of the stack. So what others put on top (checkpointing, ``save_on_cpu``, a
-    second ledger) is wrapped to see what it keeps, and ours step aside for ``torch.func``, which allows none.
+    PyTorch calls only the hooks on top of the stack. So all ledgers of a thread share one pair. What others put on top
+    (checkpointing, ``save_on_cpu``) is wrapped to see what it keeps, and ours step aside for ``torch.func``, which
+    allows none.
     """
-    own = _BottomHooks(storages)
-    own.install()
-    try:
-        yield
-    finally:
-        own.remove()
+    with ExitStack() as stack:
+        for replacement in _REPLACEMENTS:
+            stack.enter_context(replacement)
+        thread = threading.get_ident()
+        own = _BY_THREAD.get(thread) or _Hooks()
+        if not own.watching:
+            own.push()
+            _BY_THREAD[thread] = own
+        own.watching.append(storages)
+        try:
+            yield
+        finally:
+            own.watching.remove(storages)
+            if not own.watching:
+                _BY_THREAD.pop(thread, None)
+                own.remove()
 
 
-class _BottomHooks:
-    """Our pack and unpack hooks at the bottom of this thread's stack, and a watch on what comes on top."""
+class _Hooks:
+    """The pack and unpack hooks of all ledgers of a thread, and the watch on what comes on top of them."""
 
-    def __init__(self, storages: Storages) -> None:
-        self._storages = storages
-        self._hooks = saved_tensors_hooks(lambda tensor: _SavedTensor(tensor, storages), _unpack)
-        self._enter, self._exit = saved_tensors_hooks.__enter__, saved_tensors_hooks.__exit__
-        self._disable, self._enable = _AUTOGRAD._saved_tensors_hooks_disable, _AUTOGRAD._saved_tensors_hooks_enable
-        self._thread = threading.get_ident()
-        self._above = 0  # hooks of others on top of ours
-        self._suspended = False
+    def __init__(self) -> None:
+        self.watching: list[Storages] = []
+        self._pair: tuple[Any, Any] | None = None  # as it is on the stack
 
-    def install(self) -> None:
-        self._enter(self._hooks)
-        own = self
-
-        def entered(hooks: saved_tensors_hooks) -> None:
-            pack = hooks.pack_hook
-            hooks.pack_hook = _watched(pack, own._storages)
-            try:
-                own._enter(hooks)
-            finally:
-                hooks.pack_hook = pack
-            own._above += own._on_own_thread()
-
-        def left(hooks: saved_tensors_hooks, *error: object) -> None:
-            own._above -= own._on_own_thread()
-            own._exit(hooks, *error)
-
-        saved_tensors_hooks.__enter__ = entered  # type: ignore[method-assign]
-        saved_tensors_hooks.__exit__ = left  # type: ignore[method-assign]
-        _AUTOGRAD._saved_tensors_hooks_disable = self._disabled
-        _AUTOGRAD._saved_tensors_hooks_enable = self._enabled
+    def push(self) -> None:
+        below = _top()
+        hooks = (self._pack, unpack) if below is None else (self.watched(below[0]), below[1])
+        _torch.push_saved_tensors_hooks(*hooks)
+        self._pair = hooks
 
     def remove(self) -> None:
-        saved_tensors_hooks.__enter__ = self._enter  # type: ignore[method-assign]
-        saved_tensors_hooks.__exit__ = self._exit  # type: ignore[method-assign]
-        _AUTOGRAD._saved_tensors_hooks_disable = self._disable
-        _AUTOGRAD._saved_tensors_hooks_enable = self._enable
-        if not self._suspended:
-            self._exit(self._hooks)
+        """Take the pair away, wherever it is in the stack."""
+        above: list[tuple[Any, Any]] = []
+        while (top := _top()) is not None and not self.on_top():
+            above.append(top)
+            _torch.pop_saved_tensors_hooks()
+        if top is not None:
+            _torch.pop_saved_tensors_hooks()
+        self._pair = None
+        for hooks in reversed(above):
+            _torch.push_saved_tensors_hooks(*hooks)
 
-    def _on_own_thread(self) -> bool:
-        return threading.get_ident() == self._thread
+    def on_top(self) -> bool:
+        top = _top()
+        return top is not None and self._pair is not None and top[0] is self._pair[0]
 
-    def _disabled(self, *message: Any) -> None:
-        if self._on_own_thread() and not self._above and not self._suspended:
-            self._exit(self._hooks)
-            self._suspended = True
-        self._disable(*message)
+    def suspended(self) -> bool:
+        return self._pair is None
 
-    def _enabled(self) -> None:
-        self._enable()
-        if self._on_own_thread() and self._suspended:
-            self._enter(self._hooks)
-            self._suspended = False
+    def _pack(self, tensor: Tensor) -> SavedTensor:
+        return SavedTensor(tensor, self.watching)
 
+    def watched(self, pack: Callable[[Tensor], Any]) -> Callable[[Tensor], Any]:
+        """Wrap somebody's pack hook: a storage that it keeps, or a copy of its own, counts as saved until it dies."""
 
-_AUTOGRAD: Any = _torch.place("saved_tensors_hooks_disable")[0]
+        def watched(tensor: Tensor) -> Any:
+            before = _uses(tensor)
+            try:
+                packed = pack(tensor)
+            finally:  # checkpointing ends its second forward with an error, once it has the last tensor that it wants
+                if _uses(tensor) > before:
+                    self._keep(tensor)
+            for kept in iter_tensors(packed):
+                self._keep(kept)
+            return packed
 
+        return watched
 
-def _watched(pack: Callable[[Tensor], Any], storages: Storages) -> Callable[[Tensor], Any]:
-    """Wrap somebody's pack hook: a storage that it keeps, or a copy that it makes, counts as saved until it dies."""
-
-    def watched(tensor: Tensor) -> Any:
-        before = _uses(tensor)
-        try:
-            packed = pack(tensor)
-        finally:  # checkpointing ends its second forward with an error, once it has the last tensor that it wants
-            if _uses(tensor) > before:
-                _keep(tensor, storages)
-        for kept in iter_tensors(packed):
-            _keep(kept, storages)
-        return packed
-
-    return watched
+    def _keep(self, tensor: Tensor) -> None:
+        for storages in self.watching:
+            for entry in storages.track(tensor):
+                if not entry.saved:
+                    entry.save()
 
 
-def _keep(tensor: Tensor, storages: Storages) -> None:
-    for entry in storages.track(tensor):
-        if not entry.saved:
-            storages.save(entry)
+_BY_THREAD: dict[int, _Hooks] = {}
+
+
+def _top() -> tuple[Any, Any] | None:
+    hooks: tuple[Any, Any] | None = _torch.top_saved_tensors_hooks(True)
+    return hooks
 
 
 def _uses(tensor: Tensor) -> int:
     return int(_torch.storage_use_count(tensor.untyped_storage()._cdata)) if _torch.has_storage(tensor) else 0
+
+
+def _own() -> _Hooks | None:
+    return _BY_THREAD.get(threading.get_ident())
+
+
+def _entering(enter: Callable[[saved_tensors_hooks], None]) -> Callable[[saved_tensors_hooks], None]:
+    def entered(hooks: saved_tensors_hooks) -> None:
+        own, pack = _own(), hooks.pack_hook
+        hooks.pack_hook = own.watched(pack) if own else pack
+        try:
+            enter(hooks)
+        finally:
+            hooks.pack_hook = pack
+
+    return entered
+
+
+def _leaving(leave: Callable[..., None]) -> Callable[..., None]:
+    def left(hooks: saved_tensors_hooks, *error: object) -> None:
+        own = _own()
+        on_top = own is not None and own.on_top()  # theirs is older than ours: PyTorch would take ours away
+        if own and on_top:
+            own.remove()
+        leave(hooks, *error)
+        if own and on_top:
+            own.push()
+
+    return left
+
+
+def _disabling(disable: Callable[..., None]) -> Callable[..., None]:
+    def disabled(*message: Any) -> None:
+        own = _own()
+        on_top = own is not None and own.on_top()
+        if own and on_top:
+            own.remove()
+        try:
+            disable(*message)
+        except RuntimeError:  # there are others beneath ours
+            if own and on_top:
+                own.push()
+            raise
+
+    return disabled
+
+
+def _enabling(enable: Callable[[], None]) -> Callable[[], None]:
+    def enabled() -> None:
+        enable()
+        own = _own()
+        if own and own.suspended():
+            own.push()
+
+    return enabled
+
+
+_AUTOGRAD: Any = _torch.place("saved_tensors_hooks_disable")[0]
+_REPLACEMENTS = (
+    Replacement(saved_tensors_hooks, "__enter__", _entering),
+    Replacement(saved_tensors_hooks, "__exit__", _leaving),
+    Replacement(_AUTOGRAD, "_saved_tensors_hooks_disable", _disabling),
+    Replacement(_AUTOGRAD, "_saved_tensors_hooks_enable", _enabling),
+)

@@ -10,25 +10,43 @@ import torch
 from torch import Tensor, nn
 
 from .. import _torch
-from .timeline import ACTIVATIONS, GRADIENTS, INPUTS, OPTIMIZER, OTHER, WEIGHTS, CategoryTotals
+from .timeline import ACTIVATIONS, GRADIENTS, INPUTS, OPTIMIZER, OTHER, WEIGHTS, CategoryTotals, Share
 
 _PLAIN = (Tensor, nn.Parameter)
 
 
-class StorageEntry:
+class StorageEntry(Share):
     """One storage: its bytes, what it is for, and how many nodes of the graph have saved it."""
 
-    __slots__ = ("base", "bytes", "found", "number", "saved", "totals", "watch")
+    __slots__ = ("base", "computed", "found", "number", "saved", "watch")
 
     def __init__(self, totals: CategoryTotals, size: int, base: int, number: int, *, found: bool) -> None:
         """``found`` marks a storage that was there before anybody looked."""
-        self.totals, self.bytes, self.base, self.number, self.found = totals, size, base, number, found
+        super().__init__(totals, base, size)
+        self.base, self.number, self.found = base, number, found
         self.saved = 0
+        self.computed = False
+        """Whether a tensor with a ``grad_fn`` has had it: then it is no batch, detached or not."""
         self.watch: Any = None
 
-    @property
-    def category(self) -> int:
-        """What it counts as: a weight or a batch stays one while it is saved for backward, too."""
+    def become(self, base: int, *, all_along: bool = False) -> None:
+        """Be for something else, from now on or ever since it is alive."""
+        self.base = base
+        category = self._counts_as()
+        if all_along:
+            self.correct(category)
+        elif category != self.category:
+            self.recategorise(category)
+
+    def save(self, by: int = 1) -> None:
+        """Note that one more node of the graph has saved it, or with -1 that one has let go of it."""
+        self.saved += by
+        category = self._counts_as()
+        if category != self.category:
+            self.recategorise(category)
+
+    def _counts_as(self) -> int:
+        """A weight or a batch stays one while it is saved for backward, too."""
         return ACTIVATIONS if self.saved and self.base == OTHER else self.base
 
 
@@ -61,10 +79,8 @@ class Storages:
             entry = self._entries[key] = StorageEntry(totals, size, base, self._number, found=found)
             # The storage's Python object lives as long as the storage itself, whoever holds it: torch sees to that.
             entry.watch = weakref.ref(storage, lambda _: self._died(key))
-            totals.add(base, size, self._number)
         elif entry.bytes != size:  # resize_() and the like
-            entry.totals.change(entry.category, size - entry.bytes)
-            entry.bytes = size
+            entry.resize(size)
         return entry
 
     def _totals(self, device: str) -> CategoryTotals:
@@ -73,33 +89,19 @@ class Storages:
         return self.totals_by_device[device]
 
     def _died(self, key: int) -> None:
-        entry = self._entries.pop(key)
-        entry.totals.change(entry.category, -entry.bytes)
+        self._entries.pop(key).end()
 
     def set_category(self, tensor: Tensor, base: int) -> None:
         """Say what a tensor's storages are for, and have been for since they are alive; weights stay weights."""
         for entry in self.track(tensor, base):
-            if entry.base != WEIGHTS:
-                self._become(entry, base, entry.number)
+            if entry.base not in (base, WEIGHTS):
+                entry.become(base, all_along=True)
 
     def mark_input(self, tensor: Tensor) -> None:
         """Say that a tensor is (part of) a batch, unless it is known to be something else."""
         for entry in self.track(tensor, INPUTS):
-            if entry.base == OTHER:
-                self._become(entry, INPUTS, entry.number)
-
-    def _become(self, entry: StorageEntry, base: int, number: int | None = None) -> None:
-        before = entry.category
-        entry.base = base
-        if entry.category != before and entry.watch() is not None:
-            entry.totals.recategorise(before, entry.category, entry.bytes, number)
-
-    def save(self, entry: StorageEntry, by: int = 1) -> None:
-        """Note that one more node of the graph has saved this storage, or with -1 that one has let go of it."""
-        before = entry.category
-        entry.saved += by
-        if entry.category != before and entry.watch() is not None:
-            entry.totals.recategorise(before, entry.category, entry.bytes)
+            if entry.base in (OTHER, ACTIVATIONS) and not entry.computed:
+                entry.become(INPUTS, all_along=True)
 
     def mark_optimizer_state(self, optimizer: torch.optim.Optimizer) -> None:
         """Say that what an optimizer holds is weights and its state."""
@@ -127,8 +129,8 @@ class Storages:
             return []
         entries = self.track(leaf.grad, GRADIENTS)
         for entry in entries:
-            if entry.base in (OTHER, INPUTS):
-                self._become(entry, GRADIENTS)
+            if entry.base in (OTHER, INPUTS, ACTIVATIONS):
+                entry.become(GRADIENTS)
             self._grads[entry.number] = entry
         return entries
 
@@ -138,7 +140,7 @@ class Storages:
         now = {entry.number: entry for leaf in leaves for entry in self._grad(leaf)}
         for number, entry in self._grads.items():
             if number not in now and entry.base == GRADIENTS:
-                self._become(entry, OTHER)
+                entry.become(OTHER)
         self._grads = now
 
     def add_transient(self, device: str, size: int) -> None:

@@ -5,8 +5,10 @@ Numbers only: which storage is what, and when it lives and dies, is for others t
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 CATEGORIES = ("weights", "gradients", "optimizer", "activations", "inputs", "other")
 """What a storage can be for: parameters and buffers; somebody's ``.grad``; the optimizer's state; saved for backward;
@@ -50,19 +52,24 @@ def by_category_name(amounts: Sequence[int]) -> dict[str, int]:
 class Interval:
     """Work on one statement in one module, while it is being measured."""
 
-    __slots__ = ("end", "high", "module", "newest_storage", "number", "statement", "top")
+    __slots__ = ("began", "end", "end_moment", "high", "high_moment", "module", "number", "statement", "top")
 
-    def __init__(self, place: tuple[str, str, int], now: list[int], newest_storage: int) -> None:
+    def __init__(self, place: tuple[str, str, int], now: list[int], moment: int) -> None:
         """Begin with what is alive ``now``; a place is statement, module and the number of the statement."""
         self.statement, self.module, self.number = place
         self.end = now.copy()
         self.high = now.copy()
         self.top = sum(now)
-        self.newest_storage = newest_storage  # the number of the newest storage, at the highest moment
+        self.began = self.end_moment = self.high_moment = moment
 
-    def rise(self, top: int, now: list[int], newest_storage: int) -> None:
-        """Take what is alive ``now`` for the highest moment so far."""
-        self.top, self.high, self.newest_storage = top, now.copy(), newest_storage
+    def correct(self, history: list[tuple[int, int, int]], category: int) -> None:
+        """Move the bytes of a storage with this history (see ``Share``) from where they were counted."""
+        for amounts, moment in ((self.high, self.high_moment), (self.end, self.end_moment)):
+            for since, before, size in reversed(history):
+                if since <= moment:
+                    amounts[before] -= size
+                    amounts[category] += size
+                    break
 
     def point(self) -> MemoryPoint:
         """Return the interval as it is shown."""
@@ -78,22 +85,21 @@ class CategoryTotals:
         """Start with nothing alive; a place is statement, module and the number of the statement."""
         self.now = [0] * len(CATEGORIES)
         self.total = 0
+        self._moment = 0
         self._paused = False
-        self._newest = 0
         self._interval = Interval(place, self.now, 0)
         self._past: list[Interval] = []
-        self._peak = Interval(place, self.now, 0)
         self._peak_in = self._interval
 
     @property
     def peak(self) -> int:
         """The most bytes that were alive at one moment."""
-        return self._peak.top
+        return self._peak_in.top
 
     @property
     def at_peak(self) -> dict[str, int]:
         """What was alive at that moment."""
-        return by_category_name(self._peak.high)
+        return by_category_name(self._peak_in.high)
 
     @property
     def peak_at(self) -> MemoryPoint:
@@ -104,35 +110,39 @@ class CategoryTotals:
         """Return all intervals up to now, oldest first."""
         return [self._ended(interval) for interval in (*self._past, self._interval)]
 
-    def add(self, category: int, size: int, number: int) -> None:
-        """Count a storage that has just come to life; numbers rise with every storage."""
-        self._newest = number
-        self.change(category, size)
-
-    def change(self, category: int, size: int) -> None:
-        """Count bytes that came or, with a negative ``size``, went."""
+    def change(self, category: int, size: int) -> int:
+        """Count bytes that came or, with a negative ``size``, went; return the moment, a number that rises."""
+        self._moment = moment = self._moment + 1
         self.now[category] += size
         self.total += size
         if self.total > self._interval.top:
-            self._interval.rise(self.total, self.now, self._newest)
-            if self.total > self._peak.top:
-                self._peak.rise(self.total, self.now, self._newest)
-                self._peak_in = self._interval
+            interval = self._interval
+            # In one statement, and without a call: a collection of garbage cannot change one of them in between.
+            interval.high, interval.high_moment, interval.top = [*self.now], self._moment, self.total
+            if interval.top > self._peak_in.top:
+                self._peak_in = interval
+        return moment
 
-    def recategorise(self, before: int, after: int, size: int, number: int | None = None) -> None:
-        """Count bytes as something else from now on; with its ``number`` also at the highest moments before."""
-        marks = [self.now]
-        if number is not None:
-            marks += [mark.high for mark in (self._interval, self._peak) if number <= mark.newest_storage]
-        for amounts in marks:
-            amounts[before] -= size
-            amounts[after] += size
+    def move(self, before: int, after: int, size: int) -> int:
+        """Count bytes as something else from now on; return the moment."""
+        self._moment += 1
+        self.now[before] -= size
+        self.now[after] += size
+        return self._moment
+
+    def correct(self, history: list[tuple[int, int, int]], category: int) -> None:
+        """Say that a storage has been something else all along: in what is alive now and in the intervals before."""
+        for interval in chain((self._interval,), reversed(self._past)):
+            interval.correct(history, category)
+            if interval.began < history[0][0]:
+                break
+        self.move(history[-1][1], category, history[-1][2])
 
     def begin_interval(self, place: tuple[str, str, int]) -> None:
         """Begin another interval at a place: statement, module and the number of the statement."""
-        self._interval.end = self.now.copy()
+        self._end()
         self._past.append(self._interval)
-        self._interval = Interval(place, self.now, self._newest)
+        self._interval = Interval(place, self.now, self._moment)
         if len(self._past) >= MOST_POINTS:
             self._thin()
 
@@ -147,20 +157,21 @@ class CategoryTotals:
     def pause(self, *, paused: bool) -> None:
         """Leave the timeline as it is while nobody counts: what dies then belongs to no statement."""
         if paused and not self._paused:
-            self._interval.end = self.now.copy()
+            self._end()
         self._paused = paused
 
     def forget(self) -> None:
         """Begin the timeline and the peak anew with what is alive now."""
         self._past.clear()
         place = self._interval.statement, self._interval.module, self._interval.number
-        self._interval = Interval(place, self.now, self._newest)
-        self._peak = Interval(place, self.now, self._newest)
-        self._peak_in = self._interval
+        self._interval = self._peak_in = Interval(place, self.now, self._moment)
+
+    def _end(self) -> None:
+        self._interval.end, self._interval.end_moment = [*self.now], self._moment
 
     def _ended(self, interval: Interval) -> MemoryPoint:
         if interval is self._interval and not self._paused:
-            interval.end = self.now.copy()
+            self._end()
         return interval.point()
 
     def _thin(self) -> None:
@@ -168,8 +179,53 @@ class CategoryTotals:
         kept = []
         for first, second in zip(self._past[::2], self._past[1::2], strict=True):
             higher = first if first.top > second.top else second
-            higher.end = second.end
+            higher.end, higher.end_moment = second.end, second.end_moment
             if self._peak_in in (first, second):
                 self._peak_in = higher
             kept.append(higher)
         self._past = kept
+
+
+_MOST_CHANGES = 32
+
+
+class Share:
+    """One storage's part of the totals: its bytes, what they count as, and since which moments they do.
+
+    What a storage is may be known late. With its history it is then taken from what it counted as at each moment, and
+    no category becomes negative. Of a storage that changes often, the oldest changes are forgotten: before them, all is
+    left as it was told.
+    """
+
+    __slots__ = ("_history", "bytes", "category", "totals")
+
+    def __init__(self, totals: CategoryTotals, category: int, size: int) -> None:
+        """Count a storage that has just come to life."""
+        self.totals, self.category, self.bytes = totals, category, size
+        self._history = [(totals.change(category, size), category, size)]
+
+    def resize(self, size: int) -> None:
+        """Count other bytes from now on."""
+        more, self.bytes = size - self.bytes, size
+        self._note(self.totals.change(self.category, more), self.category, size)
+
+    def recategorise(self, category: int) -> None:
+        """Count as something else from now on."""
+        before, self.category = self.category, category
+        self._note(self.totals.move(before, category, self.bytes), category, self.bytes)
+
+    def correct(self, category: int) -> None:
+        """Count as something else, now and at every moment before."""
+        history, self.category = self._history, category
+        self._history = [(moment, category, size) for moment, _, size in history]
+        self.totals.correct(history, category)
+
+    def end(self) -> None:
+        """Count no more: the storage has died."""
+        size, self.bytes = self.bytes, 0
+        self._note(self.totals.change(self.category, -size), self.category, 0)
+
+    def _note(self, moment: int, category: int, size: int) -> None:
+        insort(self._history, (moment, category, size))  # a collection of garbage may have noted a later one by now
+        if len(self._history) > _MOST_CHANGES:
+            del self._history[0]

@@ -194,7 +194,7 @@ def test_a_long_timeline_is_halved_and_keeps_its_highest_moments(grows: bool) ->
     sizes = range(1, 3 * MOST_POINTS)
     for number, size in enumerate(sizes if grows else reversed(sizes)):
         totals.begin_interval(("line", "", number))
-        totals.add(OTHER, size, number)
+        totals.change(OTHER, size)
         totals.change(OTHER, -size)
     points = totals.points()
     assert MOST_POINTS / 2 <= len(points) <= MOST_POINTS

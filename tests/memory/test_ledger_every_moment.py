@@ -1,0 +1,234 @@
+"""No category is ever negative, at any moment that a Ledger keeps, whatever is learnt late about a storage."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+from ledger_invariant import look_at_every_change
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch.utils.checkpoint import checkpoint
+
+from gradlab import Ledger
+from gradlab.memory.timeline import ACTIVATIONS, GRADIENTS, INPUTS, OTHER, WEIGHTS, CategoryTotals, Share
+
+STORIES: dict[str, Callable[[], None]] = {}
+
+
+def story(tell: Callable[[], None]) -> Callable[[], None]:
+    STORIES[tell.__name__] = tell
+    return tell
+
+
+def parts() -> tuple[nn.Sequential, Tensor, Tensor]:
+    model = nn.Sequential(nn.Linear(8, 32), nn.Tanh(), nn.Linear(32, 10))
+    return model, torch.randn(64, 8), torch.randint(0, 10, (64,))
+
+
+@story
+def a_batch_known_after_something_large_has_gone() -> None:
+    model, x, y = parts()
+    big = torch.zeros(10**5)
+    with Ledger():
+        del big
+        loss = cross_entropy(model(x), y)
+        loss.backward()
+
+
+@story
+def a_gan() -> None:
+    generator = nn.Sequential(nn.Linear(16, 64), nn.ReLU(), nn.Linear(64, 32), nn.Tanh())
+    discriminator = nn.Sequential(nn.Linear(32, 64), nn.LeakyReLU(), nn.Linear(64, 1))
+    both = torch.optim.Adam([*generator.parameters()]), torch.optim.Adam([*discriminator.parameters()])
+    for given in ((), (nn.ModuleList([generator, discriminator]),), (generator, both)):
+        with Ledger(*given):
+            for _ in range(2):
+                real, fake = torch.randn(64, 32), generator(torch.randn(64, 16))
+                both[1].zero_grad()
+                (discriminator(fake.detach()).mean() - discriminator(real).mean()).backward()
+                both[1].step()
+                both[0].zero_grad()
+                discriminator(fake).mean().neg().backward()
+                both[0].step()
+
+
+@story
+def ledgers_within_ledgers() -> None:
+    model, x, y = parts()
+    with Ledger() as outer, Ledger(model) as inner:
+        loss = cross_entropy(model(x), y)
+        with Ledger(), outer:
+            loss.backward()
+        with inner, Ledger(model, (), x):
+            cross_entropy(model(x), y).backward()
+
+
+@story
+def errors_in_forward_and_backward() -> None:
+    model, x, y = parts()
+
+    def fail(*_: Any) -> None:
+        raise ValueError("stop")
+
+    ledger = Ledger()
+    for module in (model[1], model[0].weight):
+        handle = module.register_forward_hook(fail) if isinstance(module, nn.Module) else module.register_hook(fail)
+        with pytest.raises(ValueError, match="stop"), ledger:
+            cross_entropy(model(x), y).backward()
+        handle.remove()
+    with ledger:
+        cross_entropy(model(x), y).backward()
+
+
+@story
+def a_generator_that_yields_within_its_ledger() -> None:
+    model, x, y = parts()
+
+    def losses() -> Iterator[Tensor]:
+        with Ledger(model):
+            for _ in range(3):
+                yield cross_entropy(model(x), y)
+
+    for loss in losses():
+        loss.backward()
+    left = losses()
+    next(left).backward()
+    with Ledger():
+        cross_entropy(model(x), y).backward()
+        left.close()
+        cross_entropy(model(x), y).backward()
+
+
+@story
+def checkpointing() -> None:
+    model, x, y = parts()
+    for again in (False, True):
+        with Ledger():
+            for _ in range(2):
+                h = checkpoint(model, x.clone().requires_grad_(), use_reentrant=again)
+                cross_entropy(h, y).backward()
+
+
+@story
+def gradients_accumulated_and_taken_over_by_the_optimizer() -> None:
+    model, x, y = parts()
+    optimizer = torch.optim.LBFGS(model.parameters(), max_iter=3)
+    with Ledger():
+        for part in x.split(16), y.split(16):
+            del part
+        for rows, targets in zip(x.split(16), y.split(16), strict=True):
+            (cross_entropy(model(rows), targets) / 4).backward()
+        kept = [p.grad for p in model.parameters()]
+        optimizer.step(lambda: cross_entropy(model(x), y))
+        optimizer.zero_grad()
+        model.register_buffer("mean", kept[0])  # a weight from now on, and all along
+        optimizer.zero_grad(set_to_none=False)
+
+
+@story
+def grown_and_shrunk_before_it_is_known() -> None:
+    model, _, _ = parts()
+    with Ledger(model):
+        x = torch.zeros(8)
+        big = torch.zeros(10**5)
+        del big
+        x.resize_(1000, 8)
+        model(x).sum().backward()
+        x.resize_(1, 8)
+        model.register_buffer("rows", x)
+
+
+@story
+def learnt_in_the_middle_of_many_intervals() -> None:
+    model, _, y = parts()
+    with Ledger(model) as ledger:
+        kept = torch.ones(64, 8)
+        for i in range(300):
+            kept = kept * 1.0
+            ledger.mark(f"statement {i}")
+        cross_entropy(model(kept), y).backward()
+
+
+@pytest.mark.parametrize("tell", STORIES.values(), ids=[*STORIES])
+def test_no_category_is_negative_at_any_moment(tell: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(0)
+    looks = look_at_every_change(monkeypatch)
+    tell()
+    gc.collect()
+    assert len(looks) > 50
+
+
+def test_the_peak_before_a_batch_is_known_tells_it_as_a_batch() -> None:
+    model, x, y = parts()
+    big = torch.zeros(10**6)
+    with Ledger(model) as ledger:
+        big.add_(1)
+        y.clone()
+        ledger.mark("sum")
+        del big
+        cross_entropy(model(x), y)
+    assert ledger.at_peak["activations"] == 0
+    assert ledger.at_peak["inputs"] == y.nbytes
+    assert ledger.at_peak == ledger.peak_at.high
+    assert ledger.at_peak["other"] == ledger.peak - y.nbytes - sum(p.nbytes for p in model.parameters())
+
+
+@pytest.mark.parametrize("cut", [True, False])
+@pytest.mark.parametrize("named", [True, False])
+def test_what_a_generator_makes_is_an_activation_while_it_is_saved_and_no_batch(named: bool, cut: bool) -> None:
+    generator, discriminator = nn.Linear(16, 1024), nn.Linear(1024, 1)
+    z = torch.randn(64, 16)
+    with Ledger(*([nn.ModuleList([generator, discriminator]), (), z] if named else [])) as ledger:
+        before = ledger.by_category["inputs"]
+        fake = generator(z)
+        score = discriminator(fake.detach() if cut else fake).mean()  # saves what it is given
+        now = ledger.by_category
+        assert now["activations"] == fake.nbytes
+        assert now["inputs"] == before + (0 if named else z.nbytes)
+        score.backward()
+        now = ledger.by_category
+        assert now["activations"] == 0
+        assert now["other"] >= fake.nbytes
+
+
+def test_a_moment_in_the_past_is_told_with_what_a_storage_was_then() -> None:
+    totals = CategoryTotals()
+    share = Share(totals, OTHER, 100)
+    totals.begin_interval(("second", "", 2))
+    share.recategorise(ACTIVATIONS)
+    Share(totals, OTHER, 1)  # a new highest moment: 100 saved
+    totals.begin_interval(("third", "", 3))
+    share.resize(40)
+    share.recategorise(GRADIENTS)
+    totals.begin_interval(("fourth", "", 4))
+    points = totals.points()
+    assert [point.high["activations"] for point in points] == [0, 100, 100, 0]
+    assert [point.high["other"] for point in points] == [100, 1, 1, 1]
+    assert [point.bytes["gradients"] for point in points] == [0, 0, 40, 40]
+    share.correct(INPUTS)
+    points = totals.points()
+    assert [point.high["inputs"] for point in points] == [100, 100, 100, 40]
+    assert [point.bytes["inputs"] for point in points] == [100, 100, 40, 40]
+    assert [point.high["other"] for point in points] == [0, 1, 1, 1]
+    assert {point.high[name] for point in points for name in ("activations", "gradients")} == {0}
+    share.correct(WEIGHTS)
+    assert totals.at_peak == totals.peak_at.high
+    assert totals.at_peak["weights"] == 100
+
+
+def test_a_storage_that_changes_all_the_time_has_a_short_history() -> None:
+    totals = CategoryTotals()
+    share = Share(totals, OTHER, 8)
+    for i in range(1000):
+        share.recategorise((OTHER, ACTIVATIONS)[i % 2])
+        totals.begin_interval(("", "", i))
+    assert len(share._history) <= 32
+    share.correct(INPUTS)
+    points = totals.points()
+    assert [point.bytes["inputs"] for point in points[-10:]] == [8] * 10
+    assert points[5].bytes["inputs"] == 0  # left as it was told
+    assert all(min(point.bytes.values()) >= 0 and point.total == 8 for point in points)
