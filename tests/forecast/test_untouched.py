@@ -269,6 +269,7 @@ def test_an_odd_model_is_what_it_was_and_still_trains(name: str) -> None:
 COMPARED = [name for name in ODD if name not in ("a parameter made in forward", "an LSTM")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPARED)
 def test_an_odd_model_is_counted_as_a_real_run(name: str) -> None:
     torch.manual_seed(0)

@@ -158,6 +158,7 @@ def test_stepping_in_backward_keeps_no_gradients() -> None:
     assert "test_update.py" in early.peak_at.statement
 
 
+@pytest.mark.slow
 def test_the_largest_batch_of_an_update() -> None:
     found = forecast(plain, model=net(), setup=adam, batch=pair())
     best = found.largest("batch", on=1_000_000_000)
