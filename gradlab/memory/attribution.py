@@ -20,6 +20,14 @@ from .._frames import calling_frame
 _MOST_MARKS = 50_000
 
 
+_COMPILED = "_orig_mod"
+"""Where torch.compile keeps the module that it was given, in one of its own."""
+
+
+def _plain(name: str) -> str:
+    return ".".join(part for part in name.split(".") if part != _COMPILED)
+
+
 def _no_number() -> int:
     return 2**63
 
@@ -86,7 +94,8 @@ class ModuleTracker:
 
     def _named(self, root: nn.Module) -> WeakKeyDictionary[nn.Module, str]:
         if root not in self._names:
-            names = {module: name or type(root).__name__ for name, module in root.named_modules()}
+            kind = type(getattr(root, _COMPILED, root)).__name__
+            names = {module: _plain(name) or kind for name, module in root.named_modules()}
             self._names[root] = WeakKeyDictionary(names)
         return self._names[root]
 

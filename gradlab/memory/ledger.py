@@ -15,6 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from .. import _torch
 from .attribution import LineTracker, ModuleTracker
 from .dispatch import StorageDispatchMode, counting_rng_states
+from .eager import is_compiled, running_eagerly
 from .found_graphs import find_saved
 from .saved_tensors import tracking_saved_tensors
 from .storages import Storages, iter_tensors
@@ -30,6 +31,7 @@ class Ledger:
     counts.
 
     Sizes are what storages ask for: on CUDA the allocator rounds up and keeps more, see ``allocator`` and ``outside``.
+    A compiled model runs eagerly in the block, and is counted as such.
     ``kernels=True`` also counts, as "other", what a CPU kernel takes for itself while it works; that is slower. Code on
     other threads is not seen, except autograd's own. Raises TypeError for arguments of the wrong kind.
     """
@@ -61,6 +63,7 @@ class Ledger:
         self._depth = 0
         self._open = ExitStack()
         self._began = False
+        self._compiled = False
         self.place: Callable[[], str] = self._lines.now
         """What tells the statement at work; replaced by whoever runs statements one by one and knows better."""
 
@@ -76,6 +79,7 @@ class Ledger:
         with ExitStack() as stack:
             stack.enter_context(tracking_saved_tensors(self._storages))
             stack.enter_context(counting_rng_states(self._storages))
+            stack.enter_context(running_eagerly)
             for handle in (*self._modules.hooks(), *self._hooks()):
                 stack.callback(handle.remove)
             stack.enter_context(self._counting)
@@ -168,6 +172,8 @@ class Ledger:
         at = self.peak_at
         where = " in ".join(part for part in (at.statement, at.module) if part)
         text = f"Ledger ({self.device}): {self.current:,} bytes now, {self.peak:,} at the peak ({where}){rows}"
+        if self._compiled:
+            text += "\n  a compiled model is counted as it runs eagerly"
         return "\n".join([text, *(f"  without: {gap}" for gap in _torch.missing("memory"))])
 
     @property
@@ -224,6 +230,7 @@ class Ledger:
     def _called(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         """A module is called from outside of any other: its weights, and what it is given."""
         self._weights(module)
+        self._compiled = self._compiled or is_compiled(module)
         for tensor in iter_tensors(inputs):
             if not tensor.requires_grad:
                 self._storages.mark_input(tensor)
