@@ -162,6 +162,18 @@ def _softmax(kernel: Any, x: Tensor, dim: int, dtype: torch.dtype | None = None)
     return kernel(x if dtype is None else x.to(dtype), dim, False)
 
 
+def _lstm_cell(
+    x: Tensor, hx: list[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    if isinstance(x, _torch.FakeTensor):
+        h, c, _ = _aten._thnn_fused_lstm_cell.default(x @ w_ih.t(), hx[0] @ w_hh.t(), hx[1], b_ih, b_hh)
+        return h, c
+    gates = torch.nn.functional.linear(x, w_ih, b_ih) + torch.nn.functional.linear(hx[0], w_hh, b_hh)
+    into, forget, new, out = gates.chunk(4, 1)
+    c = forget.sigmoid() * hx[1] + into.sigmoid() * new.tanh()
+    return out.sigmoid() * c.tanh(), c
+
+
 def _attention(
     q: Tensor,
     k: Tensor,
@@ -210,6 +222,7 @@ def _as_float(mask: Tensor, dtype: torch.dtype) -> Tensor:
 COMPOSITES: dict[str, Callable[..., Any]] = {
     "dropout": _dropout,
     "rms_norm": _rms_norm,
+    "lstm_cell": _lstm_cell,
     "scaled_dot_product_attention": _attention,
     "softmax.int": functools.partial(_softmax, _aten._softmax.default),
     "log_softmax.int": functools.partial(_softmax, _aten._log_softmax.default),

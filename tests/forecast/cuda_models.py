@@ -1,0 +1,397 @@
+"""Small models of many kinds, and what PyTorch keeps of them for backward: on fake CUDA tensors, or by our rules.
+
+``python -m tests.forecast.cuda_models`` under a PyTorch that was built with CUDA writes ``cuda_saved.json``. It takes a
+card of compute capability 8.0 or later, whose attention kernels the rules follow.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+F = nn.functional
+SAVED = Path(__file__).with_name("cuda_saved.json")
+HOW = "Forward and loss on fake CUDA tensors, under PyTorch's CUDA build, for a card of compute capability {}.{}."
+AMP = {"off": None, "bf16": torch.bfloat16, "fp16": torch.float16}
+
+Loss = Callable[[Any, Any], Tensor]
+Job = tuple[nn.Module, Any, Any, Loss]
+"""A model, its input, the targets and the loss of the model's output and the targets."""
+
+
+class Bert(nn.Module):
+    """Layers of PyTorch's own, with a mask for what was padded."""
+
+    def __init__(self, width: int = 48, length: int = 23) -> None:
+        super().__init__()
+        self.token, self.place = nn.Embedding(211, width, padding_idx=0), nn.Embedding(length, width)
+        self.norm, self.drop = nn.LayerNorm(width, eps=1e-12), nn.Dropout(0.1)
+        layer = (width, 4, 4 * width, 0.1, "gelu")
+        self.layers = nn.ModuleList(nn.TransformerEncoderLayer(*layer, batch_first=True) for _ in range(2))
+        self.pool, self.head = nn.Linear(width, width), nn.Linear(width, 5)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.drop(self.norm(self.token(ids) + self.place(torch.arange(ids.shape[1], device=ids.device))))
+        for layer in self.layers:
+            x = layer(x, src_key_padding_mask=ids == 0)
+        return self.head(torch.tanh(self.pool(x[:, 0])))
+
+
+class Conv1D(nn.Module):
+    """A linear layer with its weight the other way round, as in GPT-2."""
+
+    def __init__(self, i: int, o: int) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.randn(i, o) * 0.02), nn.Parameter(torch.zeros(o))
+
+    def forward(self, x: Tensor) -> Tensor:
+        flat = torch.addmm(self.bias, x.view(-1, x.shape[-1]), self.weight)
+        return flat.view(*x.shape[:-1], self.weight.shape[1])
+
+
+class GptBlock(nn.Module):
+    """Causal attention, in one kernel (``sdpa``) or step by step, and a GELU that is written out."""
+
+    def __init__(self, width: int, length: int, sdpa: bool, p: float = 0.1) -> None:
+        super().__init__()
+        self.ln_1, self.ln_2, self.heads, self.sdpa, self.p = nn.LayerNorm(width), nn.LayerNorm(width), 2, sdpa, p
+        self.c_attn, self.c_proj = Conv1D(width, 3 * width), Conv1D(width, width)
+        self.up, self.down = Conv1D(width, 4 * width), Conv1D(4 * width, width)
+        self.attn_drop, self.drop = nn.Dropout(p), nn.Dropout(p)
+        self.register_buffer("mask", torch.ones(length, length, dtype=torch.bool).tril())
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = x + self.drop(self.c_proj(self.attention(self.ln_1(x))))
+        y = self.up(self.ln_2(x))
+        y = 0.5 * y * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (y + 0.044715 * torch.pow(y, 3.0))))
+        return x + self.drop(self.down(y))
+
+    def attention(self, x: Tensor) -> Tensor:
+        q, k, v = (t.unflatten(2, (self.heads, -1)).transpose(1, 2) for t in self.c_attn(x).chunk(3, 2))
+        if self.sdpa:
+            out = F.scaled_dot_product_attention(q, k, v, dropout_p=self.p, is_causal=True)
+        else:
+            scores = torch.matmul(q, k.transpose(-1, -2)) / v.shape[-1] ** 0.5
+            lowest = torch.full([], torch.finfo(scores.dtype).min, dtype=scores.dtype, device=x.device)
+            weights = F.softmax(torch.where(self.mask, scores, lowest), -1).type(v.dtype)
+            out = torch.matmul(self.attn_drop(weights), v)
+        return out.transpose(1, 2).reshape(x.shape)
+
+
+class Gpt(nn.Module):
+    """A decoder whose head shares its weight with the embedding."""
+
+    def __init__(self, sdpa: bool, width: int = 40, length: int = 29) -> None:
+        super().__init__()
+        self.wte, self.wpe, self.drop = nn.Embedding(199, width), nn.Embedding(length, width), nn.Dropout(0.1)
+        self.blocks = nn.Sequential(*(GptBlock(width, length, sdpa) for _ in range(2)))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 199, bias=False)
+        self.head.weight = self.wte.weight
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.drop(self.wte(ids) + self.wpe(torch.arange(ids.shape[1], device=ids.device)))
+        return self.head(self.norm(self.blocks(x)))
+
+
+def next_token(logits: Tensor, ids: Tensor) -> Tensor:
+    return F.cross_entropy(logits[:, :-1].float().flatten(0, 1), ids[:, 1:].flatten())
+
+
+class VitBlock(nn.Module):
+    """Attention with heads of 20, which is no multiple of what a kernel wants."""
+
+    def __init__(self, width: int, heads: int = 3) -> None:
+        super().__init__()
+        self.norm1, self.norm2, self.heads = nn.LayerNorm(width), nn.LayerNorm(width), heads
+        self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Dropout(0.0), nn.Linear(4 * width, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        q, k, v = self.qkv(self.norm1(x)).unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+        x = x + self.proj(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape))
+        return x + self.mlp(self.norm2(x))
+
+
+class Vit(nn.Module):
+    def __init__(self, width: int = 60) -> None:
+        super().__init__()
+        self.patch, self.first = nn.Conv2d(3, width, 4, 4), nn.Parameter(torch.zeros(1, 1, width))
+        self.place = nn.Parameter(torch.randn(1, 50, width) * 0.02)
+        self.blocks = nn.Sequential(VitBlock(width), VitBlock(width))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 10)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.patch(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.first.expand(x.shape[0], -1, -1), x], 1) + self.place
+        return self.head(self.norm(self.blocks(x))[:, 0])
+
+
+class SwinBlock(nn.Module):
+    """Attention within windows that may be shifted, with a bias that is looked up, and paths dropped at random."""
+
+    def __init__(self, width: int, heads: int, shift: int, side: int, window: int = 4) -> None:
+        super().__init__()
+        self.norm1, self.norm2, self.heads = nn.LayerNorm(width), nn.LayerNorm(width), heads
+        self.shift, self.window, area = shift, window, window**2
+        self.bias = nn.Parameter(torch.randn((2 * window - 1) ** 2, heads) * 0.02)
+        self.register_buffer("index", torch.zeros(area, area, dtype=torch.long))
+        self.register_buffer("mask", torch.zeros((side // window) ** 2, area, area) if shift else None)
+        self.qkv, self.proj, self.drop = nn.Linear(width, 3 * width), nn.Linear(width, width), nn.Dropout(0.1)
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        b, h, w, d = x.shape
+        m = self.window
+        y = torch.roll(self.norm1(x), (-self.shift, -self.shift), (1, 2))
+        y = y.view(b, h // m, m, w // m, m, d).permute(0, 1, 3, 2, 4, 5).reshape(-1, m * m, d)
+        y = self.attention(y).view(b, h // m, w // m, m, m, d).permute(0, 1, 3, 2, 4, 5).reshape(b, h, w, d)
+        x = x + self.drop_path(torch.roll(y, (self.shift, self.shift), (1, 2)))
+        return x + self.drop_path(self.mlp(self.norm2(x)))
+
+    def attention(self, x: Tensor) -> Tensor:
+        b, n, d = x.shape
+        q, k, v = self.qkv(x).reshape(b, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+        scores = (q * (d // self.heads) ** -0.5) @ k.transpose(-2, -1)
+        scores = scores + self.bias[self.index].permute(2, 0, 1).contiguous()
+        if self.mask is not None:
+            scores = (scores.unflatten(0, (-1, len(self.mask))) + self.mask[:, None]).flatten(0, 1)
+        return self.proj((self.drop(scores.softmax(-1)) @ v).transpose(1, 2).reshape(b, n, d))
+
+    def drop_path(self, x: Tensor, keep: float = 0.8) -> Tensor:
+        return x * x.new_empty(x.shape[0], 1, 1, 1).bernoulli_(keep).div_(keep)
+
+
+class Swin(nn.Module):
+    def __init__(self, width: int = 24) -> None:
+        super().__init__()
+        self.patch, self.norm0, self.norm1 = nn.Conv2d(3, width, 4, 4), nn.LayerNorm(width), nn.LayerNorm(width)
+        self.blocks = nn.Sequential(SwinBlock(width, 3, 0, 8), SwinBlock(width, 3, 2, 8))
+        self.head = nn.Linear(width, 7)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.blocks(self.norm0(self.patch(x).permute(0, 2, 3, 1)))
+        return self.head(F.adaptive_avg_pool1d(self.norm1(x).flatten(1, 2).transpose(1, 2), 1).flatten(1))
+
+
+class ConvNextBlock(nn.Module):
+    def __init__(self, d: int) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(d, d, 7, padding=3, groups=d), nn.LayerNorm(d)
+        self.scale = nn.Parameter(torch.ones(d))
+        self.mlp = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU(), nn.Linear(4 * d, d))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.mlp(self.norm(self.conv(x).permute(0, 2, 3, 1)))
+        return x + (self.scale * y).permute(0, 3, 1, 2)
+
+
+def convnext() -> nn.Module:
+    layers = (nn.Conv2d(3, 18, 4, 4), ConvNextBlock(18), nn.Conv2d(18, 36, 2, 2), ConvNextBlock(36))
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.LayerNorm(36), nn.Linear(36, 11))
+
+
+class LlamaBlock(nn.Module):
+    """Two heads of keys for four of queries, places turned into angles, and a gate."""
+
+    def __init__(self, width: int, hidden: int = 120) -> None:
+        super().__init__()
+        self.norm1, self.norm2, self.act = nn.RMSNorm(width), nn.RMSNorm(width), nn.SiLU()
+        outputs = (width, width // 2, width // 2, width, hidden, hidden)
+        self.q, self.k, self.v, self.o, self.gate, self.up = (nn.Linear(width, o, bias=False) for o in outputs)
+        self.down = nn.Linear(hidden, width, bias=False)
+
+    def forward(self, x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+        y = self.norm1(x)
+        q, k, v = (f(y).unflatten(2, (-1, cos.shape[-1])).transpose(1, 2) for f in (self.q, self.k, self.v))
+        q, k = (t * cos + torch.cat((-t.chunk(2, -1)[1], t.chunk(2, -1)[0]), -1) * sin for t in (q, k))
+        out = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        x = x + self.o(out.transpose(1, 2).reshape(x.shape))
+        y = self.norm2(x)
+        return x + self.down(self.act(self.gate(y)) * self.up(y))
+
+
+class Llama(nn.Module):
+    def __init__(self, width: int = 64) -> None:
+        super().__init__()
+        self.embed, self.blocks = nn.Embedding(173, width), nn.ModuleList(LlamaBlock(width) for _ in range(2))
+        self.norm, self.head = nn.RMSNorm(width), nn.Linear(width, 173, bias=False)
+        self.register_buffer("frequencies", 10000 ** -(torch.arange(0, 16, 2) / 16))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.embed(ids)
+        with torch.no_grad(), torch.autocast(x.device.type, enabled=False):
+            angles = torch.arange(ids.shape[1], device=ids.device).float()[:, None] * self.frequencies
+            cos, sin = (f(torch.cat((angles, angles), -1)) for f in (torch.cos, torch.sin))
+        for block in self.blocks:
+            x = block(x, cos, sin)
+        return self.head(self.norm(x))
+
+
+class ResNetBlock(nn.Module):
+    def __init__(self, i: int, o: int, stride: int) -> None:
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(i, o, 3, stride, 1, bias=False), nn.BatchNorm2d(o)
+        self.conv2, self.bn2 = nn.Conv2d(o, o, 3, 1, 1, bias=False), nn.BatchNorm2d(o)
+        self.relu = nn.ReLU(inplace=True)
+        down = (nn.Conv2d(i, o, 1, stride, bias=False), nn.BatchNorm2d(o))
+        self.down = nn.Sequential(*(down if i != o else ()))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.bn2(self.conv2(self.relu(self.bn1(self.conv1(x)))))
+        y += self.down(x)
+        return self.relu(y)
+
+
+def resnet() -> nn.Module:
+    stem = (nn.Conv2d(3, 14, 7, 2, 3, bias=False), nn.BatchNorm2d(14), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1))
+    head = (nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(28, 9))
+    return nn.Sequential(*stem, ResNetBlock(14, 14, 1), ResNetBlock(14, 28, 2), *head)
+
+
+class UNetBlock(nn.Module):
+    def __init__(self, i: int, o: int) -> None:
+        super().__init__()
+        self.norm1, self.conv1, self.time = nn.GroupNorm(2, i), nn.Conv2d(i, o, 3, padding=1), nn.Linear(16, o)
+        self.norm2, self.conv2, self.skip = nn.GroupNorm(4, o), nn.Conv2d(o, o, 3, padding=1), nn.Conv2d(i, o, 1)
+        self.act, self.drop = nn.SiLU(), nn.Dropout2d(0.1)
+
+    def forward(self, x: Tensor, time: Tensor) -> Tensor:
+        h = self.conv1(self.act(self.norm1(x))) + self.time(self.act(time))[:, :, None, None]
+        return self.conv2(self.drop(self.act(self.norm2(h)))) + self.skip(x)
+
+
+class UNet(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.down1, self.down2 = nn.Conv2d(2, 8, 3, padding=1), UNetBlock(8, 12), UNetBlock(12, 20)
+        self.middle, self.up2, self.up1 = UNetBlock(20, 20), UNetBlock(40, 12), UNetBlock(24, 8)
+        self.wider, self.last = nn.ConvTranspose2d(20, 20, 2, 2), nn.Conv2d(8, 2, 1)
+        self.bilinear, self.nearest = nn.Upsample(scale_factor=2, mode="bilinear"), nn.Upsample(scale_factor=2)
+
+    def forward(self, batch: tuple[Tensor, Tensor]) -> Tensor:
+        x, time = batch
+        a = self.down1(self.first(x), time)
+        b = self.down2(F.max_pool2d(a, 2), time)
+        c = self.middle(F.avg_pool2d(b, 2), time)
+        b = self.up2(torch.cat([self.wider(c), b], 1), time)
+        a = self.up1(torch.cat([self.bilinear(b), a], 1), time)
+        return F.avg_pool2d(self.nearest(torch.sigmoid(self.last(a))), 2)
+
+
+class Mixture(nn.Module):
+    """Experts that are mixed by products of three, and operations that autocast widens."""
+
+    def __init__(self, width: int = 30, experts: int = 3) -> None:
+        super().__init__()
+        self.first, self.gate = nn.Linear(17, width), nn.Linear(width, experts)
+        self.flags, self.classes = nn.Linear(width, 6), nn.Linear(width, 8)
+        self.w, self.v = (nn.Parameter(torch.randn(experts, width, width)) for _ in range(2))
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        x = F.leaky_relu(self.first(x))
+        x = x / (x.norm(dim=-1, keepdim=True) + 1e-6)
+        gate = self.gate(x).softmax(-1)
+        y = torch.einsum("bte,btd,edf->btf", gate, x, self.w)
+        y = torch.exp(-y.pow(2)) + torch.cumsum(y, 1) * 0.1
+        y = torch.einsum("btd,edf,bte->btf", y, self.v, gate)
+        z = F.relu(y).sum(1) + y.mean(1)
+        return self.flags(z), F.log_softmax(self.classes(z), -1)
+
+
+def of_both(out: tuple[Tensor, Tensor], targets: tuple[Tensor, Tensor]) -> Tensor:
+    return F.binary_cross_entropy_with_logits(out[0], targets[0]) + F.nll_loss(out[1], targets[1])
+
+
+class Cells(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell, self.head = nn.LSTMCell(12, 20), nn.Linear(20, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        state = None
+        for each in x.unbind(1):
+            state = self.cell(each, state)
+        return self.head(state[0])
+
+
+def image(classes: int, side: int) -> tuple[Tensor, Tensor, Loss]:
+    return torch.randn(3, 3, side, side), torch.randint(0, classes, (3,)), F.cross_entropy
+
+
+def tokens(model: nn.Module, shape: tuple[int, int]) -> Job:
+    ids = torch.randint(0, 173, shape)
+    return model, ids, ids, next_token
+
+
+MODELS: dict[str, Callable[[], Job]] = {
+    "bert": lambda: (Bert(), torch.randint(0, 211, (3, 23)), torch.randint(0, 5, (3,)), F.cross_entropy),
+    "gpt_eager": lambda: tokens(Gpt(sdpa=False), (3, 29)),
+    "gpt_sdpa": lambda: tokens(Gpt(sdpa=True), (3, 29)),
+    "vit": lambda: (Vit(), *image(10, 28)[:2], nn.CrossEntropyLoss(label_smoothing=0.1)),
+    "swin": lambda: (Swin(), *image(7, 32)),
+    "convnext": lambda: (convnext(), *image(11, 40)),
+    "llama": lambda: tokens(Llama(), (2, 37)),
+    "resnet": lambda: (resnet(), *image(9, 50)),
+    "unet": lambda: (UNet(), (torch.randn(2, 2, 24, 24), torch.randn(2, 16)), torch.rand(2, 2, 24, 24), F.mse_loss),
+    "mixture": lambda: (Mixture(), torch.randn(4, 9, 17), (torch.rand(4, 6), torch.randint(0, 8, (4,))), of_both),
+    "lstm_cell": lambda: (Cells(), torch.randn(5, 4, 12), torch.randint(0, 3, (5,)), F.cross_entropy),
+}
+
+
+def saved_for_backward(name: str, amp: str, mode: AbstractContextManager[Any], device: str) -> dict[str, Any]:
+    """Return the bytes that a model's forward and loss keep for backward, in all, by module and by type.
+
+    Each storage counts once, where it is first kept; parameters and empty tensors do not count.
+    """
+    modules, by_module, dtypes, storages = ["<loss>"], {}, {}, {}
+    with mode:
+        with torch.device(device):
+            model, x, target, loss = MODELS[name]()
+        names = {module: of or "<model>" for of, module in model.named_modules()}
+        parameters = {p.untyped_storage()._cdata for p in model.parameters()}
+
+        def keep(tensor: Tensor) -> Tensor:
+            storage, module = tensor.untyped_storage(), modules[-1]
+            size, dtype = storage.nbytes(), str(tensor.dtype).removeprefix("torch.")
+            if size and storage._cdata not in parameters | storages.keys():
+                storages[storage._cdata] = storage  # held, so that no other gets its address
+                by_module[module] = by_module.get(module, 0) + size
+                dtypes[dtype] = dtypes.get(dtype, 0) + size
+            return tensor
+
+        for module in model.modules():
+            module.register_forward_pre_hook(lambda module, _: modules.append(names[module]))
+            module.register_forward_hook(lambda *_: modules.pop() and None)
+        autocast = nullcontext() if AMP[amp] is None else torch.autocast("cuda", dtype=AMP[amp])
+        with autocast, torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            loss(model(x), target)
+    return {"unique_bytes": sum(by_module.values()), "by_module": by_module, "dtypes": dtypes}
+
+
+def on_cuda(name: str, amp: str) -> dict[str, Any]:
+    """Return what PyTorch's own code for CUDA keeps for backward; its autocast is told that there is a GPU."""
+    there = patch.object(torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)
+    with there, patch.object(torch.cuda, "is_bf16_supported", lambda *_, **__: True):
+        return saved_for_backward(name, amp, FakeTensorMode(), "cuda")
+
+
+def main() -> None:
+    """Write what a PyTorch that was built with CUDA says of all models."""
+    rows = [f'"{name}": {json.dumps({amp: on_cuda(name, amp) for amp in AMP})}' for name in MODELS]
+    how = HOW.format(*torch.cuda.get_device_capability())
+    models = ",\n".join(rows)
+    text = f'{{"torch": "{torch.__version__}",\n"how": "{how}",\n"models": {{\n{models}}}}}\n'
+    SAVED.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
