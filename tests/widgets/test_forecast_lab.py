@@ -377,7 +377,7 @@ def test_the_articles_of_cards() -> None:
     assert [with_article(name) for name in SHOWN] == ["a T4", "an L4", "an A100-40", "an A100-80", "an H100"]
 
 
-@pytest.mark.parametrize("card", ["H100", "T4", "every card", "1 MB"])
+@pytest.mark.parametrize("card", ["H100", pytest.param("every card", marks=pytest.mark.slow), "1 MB"])
 def test_the_bars_and_the_words_say_what_fits_says(card: str) -> None:
     """At the last batch that fits, and at the next one, whose tensors alone would still fit."""
     lab = ForecastLab("gpt2", context=128, card=card).run().largest()
