@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 from ..formatting import bytes_text
-from ..scenes import Fit, share_of_gpu, which_fit
+from ..scenes import Fit
 from .axes import Axes, Numbers, Side, byte_ticks, from_zero, make_axes
 from .builder import MARGIN, PanelBuilder, make_box
 from .labels import Box, Spot, shorten, spread_labels, text_width
 from .marks import Drawing, Path
-from .memory import area_look, stacked, text_role
+from .memory import BESIDE_TENSORS, area_look, stacked, text_role
 
 MOST_BARS = 4
 GPU_SIGHT = 4.0
-"""A card that holds more than so many times every bar is said in words instead of drawn."""
+"""A card that holds more than so many times every bar is left out; the words tell of it."""
 _MOST_CARDS = 8
 _CARDS = 60.0  # CSS pixels at the left of the axes for the names of the cards
 _HEAD = 18.0  # and above the highest bar for what it adds up to
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 142.0, 46.0, 24.0
 _ABOVE = (9.0, 12.0, 15.0, 18.0, 21.0, 24.0)  # CSS pixels above a bar: where its sum keeps clear of the lines of cards
 _SMALL = 0.001  # of a bar: what is less has no label
+_MEANING = {"allocator": "what PyTorch's allocator reserves above the tensors", "CUDA": "CUDA's context"}
 
 Labelled = tuple[str, dict[str, int]]
 
 
 def draw_fit(scene: Fit, width: int, height: int) -> Drawing:
-    """Stack the bars on a linear axis, draw the cards that are in sight, and say what fits.
+    """Stack the bars on a linear axis, draw the cards that are in sight, and tell what fits.
 
     Twice as high is twice as many bytes: a card that is far too small lies close to the ground, as it should.
     """
     panel = PanelBuilder("peak memory", width, height)
     bars = list(scene.bars)[-MOST_BARS:]
     names = dict.fromkeys(name for _, sizes in bars for name in sizes)
-    edges = stacked({name: [sizes.get(name, 0) for _, sizes in bars] for name in names}, len(bars))
-    total = edges["other"][1]
+    edges = stacked({name: [sizes.get(name, 0) for _, sizes in bars] for name in names}, len(bars), BESIDE_TENSORS)
+    total = list(edges.values())[-1][1]
     highest = float(total.max()) if len(bars) else 0.0
     cards = sorted(scene.cards, key=lambda card: card[1])
     seen = [card for card in cards if 0 < card[1] <= GPU_SIGHT * highest][:_MOST_CARDS]
@@ -42,7 +43,7 @@ def draw_fit(scene: Fit, width: int, height: int) -> Drawing:
     side = Side(0.0, top, ticks="bytes")
     axes = make_axes((width, height), _LEFT, _TOP, right, height - _BOTTOM, Side(0, 1, ticks="none"), side)
     panel.corner(scene.title)
-    said = _fits(bars, cards, len(seen))
+    said = scene.said if bars else "nothing is forecast yet"
     panel.label("told", [Spot(shorten(said, width - 2 * MARGIN), MARGIN, 34)])
     panel.axes(axes)
     panel.placer.take(
@@ -66,7 +67,7 @@ def _add_bars(
         a, b = left + (at + 0.1) * room, left + (at + 0.9) * room
         for name, (low, high) in edges.items():
             if high[at] > low[at]:
-                words = f"{label}: {name} {bytes_text(float(high[at] - low[at]))}"
+                words = f"{label}: {_MEANING.get(name, name)} {bytes_text(float(high[at] - low[at]))}"
                 below, above = axes.y.at(float(low[at])), axes.y.at(float(high[at]))
                 panel.add(make_box(f"{name} {at}", a, above, b, below, width=1.2, words=words, **area_look(name)))
         middle, top = (a + b) / 2, axes.y.at(float(total[at]))
@@ -109,14 +110,6 @@ def _add_names(panel: PanelBuilder, axes: Axes, edges: dict[str, tuple[Numbers, 
         options = (f"{name} {bytes_text(sizes[name])}", name, bytes_text(sizes[name]))
         spots = [Spot(text, axes.right + 4, axes.bottom - up) for text in options if text_width(text, 11.0) <= room]
         panel.label(f"name {name}", spots, size=11.0, role=text_role(name))
-
-
-def _fits(bars: list[Labelled], cards: list[tuple[str, int]], seen: int) -> str:
-    if not bars:
-        return "nothing is forecast yet"
-    if len(cards) == 1 and not seen:
-        return share_of_gpu(*cards[0], sum(bars[-1][1].values()))
-    return which_fit(bars[-1][1], cards)
 
 
 def _words(bars: list[Labelled], said: str) -> str:

@@ -38,13 +38,18 @@ _ROLES = {
 }
 CATEGORY_STYLES = {name: (COLOURS[role], hatch or None) for name, (role, hatch) in _ROLES.items()}
 """Colour and hatch of each category, from the bottom of the stack to the top; unknown ones look like "other"."""
+BESIDE_TENSORS = {"allocator": ("grey", "//"), "CUDA": ("ink", "")}
+"""What a card holds above the tensors, from the bottom to the top."""
+_LOOKS = _ROLES | BESIDE_TENSORS
 _LARGEST = 1e290
 
 
-def stacked(categories: Mapping[str, Iterable[float]], count: int) -> dict[str, tuple[Numbers, Numbers]]:
+def stacked(
+    categories: Mapping[str, Iterable[float]], count: int, above: Iterable[str] = ()
+) -> dict[str, tuple[Numbers, Numbers]]:
     """Return the lower and the upper edge of each category at ``count`` points; what is missing counts as 0."""
-    heights = np.zeros((len(_ROLES) + 1, count))
-    rows = {name: at for at, name in enumerate(_ROLES, 1)}
+    rows = {name: at for at, name in enumerate((*_ROLES, *above), 1)}
+    heights = np.zeros((len(rows) + 1, count))
     for name, values in categories.items():
         got = np.clip(np.nan_to_num(numbers(values), posinf=0.0, neginf=0.0)[:count], 0, _LARGEST)
         heights[rows.get(name, rows["other"]), : len(got)] += got
@@ -54,14 +59,14 @@ def stacked(categories: Mapping[str, Iterable[float]], count: int) -> dict[str, 
 
 def area_look(name: str) -> dict[str, Any]:
     """Return how the area of a category is drawn, as fields of a Path."""
-    role, hatch = _ROLES[name]
+    role, hatch = _LOOKS[name]
     strength = 50 if role != "grey" else 25 if hatch else 40
     return {"fill": f"{role}/{strength}", "stroke": role if role != "grey" else "grey/70", "hatch": hatch}
 
 
 def text_role(name: str) -> str:
     """Return the role of the category's name: dark enough to read on paper and on its own area."""
-    return f"{_ROLES[name][0]}-text"
+    return f"{_LOOKS[name][0]}-text"
 
 
 SIGHT = {"capacity": 2.0, "allocated": 1.5, "reserved": 1.5}

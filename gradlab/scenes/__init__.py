@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from .memory_words import share_of_gpu as share_of_gpu
     from .memory_words import suggestions as suggestions
     from .memory_words import times as times
-    from .memory_words import which_fit as which_fit
     from .memory_words import with_article as with_article
     from .run_words import explain_oom as explain_oom
     from .run_words import find_oom as find_oom

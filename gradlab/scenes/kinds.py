@@ -214,10 +214,12 @@ class Fit:
     """Peaks of memory against cards: will it fit?"""
 
     bars: Sequence[tuple[str, dict[str, int]]]
-    """(label, bytes by category at the peak), drawn from left to right; the last one is what is asked about."""
+    """(label, bytes by category at the peak and beside the tensors), left to right; the last is what is asked about."""
     cards: Sequence[tuple[str, int]]
     """(name, usable bytes) of each card that is drawn as a line."""
     title: str = ""
+    said: str = ""
+    """What the last bar fits, in words."""
 
 
 Scene = Curve | Arrows | Landscape | Slice | ScalerHistory | Boundary | Samples | Memory | Fit

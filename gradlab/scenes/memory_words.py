@@ -57,51 +57,41 @@ def times(ratio: float) -> str:
     return f"{ratio:.2g} times" if ratio >= 1.1 else f"{max(ratio, 1.01):.2f} times"
 
 
-def which_fit(bars: Mapping[str, float], cards: Sequence[tuple[str, int]]) -> str:
-    """Say which of the cards a peak fits: ``fits A100-80 and H100, not T4, L4 or A100-40``."""
-    total = sum(bars.values())
-    fit = [name for name, holds in cards if total <= holds]
-    other = [name for name, holds in cards if total > holds]
-    if not cards:
-        return ""
-    if not other:
-        return f"fits {join_words(fit)}"
+def need_sentence(what: str, tensors: int, total: int, statement: str, module: str = "") -> str:
+    """Say what is needed, of which ``tensors`` at the peak: ``llama-8b needs 151 GiB: 131 GiB of tensors ...``."""
+    return (
+        f"{what} needs {bytes_text(total)}: {bytes_text(tensors)} of tensors at the peak "
+        f"({peak_location(statement, module)}) and {bytes_text(total - tensors)} more for PyTorch's allocator and CUDA"
+    )
+
+
+def fit_sentence(cards: Sequence[tuple[str, int, int]]) -> str:
+    """Say what fits, of the name, the usable bytes and the needed bytes of each card."""
+    fit = [name for name, holds, needs in cards if needs <= holds]
+    other = [name for name, holds, needs in cards if needs > holds]
+    largest, holds, needs = max(cards, key=lambda card: card[1])
+    if len(cards) == 1:
+        card, whole = with_article(largest), bytes_text(holds)
+        if fit:
+            return f"fits {card}: {percent(needs / holds)} of its {whole}"
+        return f"does not fit {card}: {times(needs / holds)} its {whole}"
     if not fit:
-        largest, holds = max(cards, key=lambda card: card[1])
-        if len(cards) == 1:
-            return f"does not fit {largest}: {times(total / holds)} what it holds"
-        return f"fits none: {times(total / holds)} what {largest} holds"
-    return f"fits {join_words(fit)}, not {join_words(other, 'or')}"
-
-
-def need_sentence(what: str, at_peak: Mapping[str, int], statement: str, module: str) -> str:
-    """Say what a peak is: ``llama-8b, batch 1, needs 131 GiB at its peak (while backward ran, in layers.31)``."""
-    return f"{what} needs {bytes_text(sum(at_peak.values()))} at its peak ({peak_location(statement, module)})"
-
-
-def fit_sentence(at_peak: Mapping[str, int], cards: Sequence[tuple[str, int]]) -> str:
-    """Say whether a peak fits: one card with its bytes, or several by their names."""
-    if len(cards) != 1:
-        return which_fit(at_peak, cards)
-    (name, holds), peak = cards[0], sum(at_peak.values())
-    if peak <= holds:
-        return f"fits {with_article(name)} ({bytes_text(holds)}), of which it takes {percent(peak / holds)}"
-    return f"does not fit {with_article(name)} ({bytes_text(holds)})"
+        return f"fits none: {times(needs / holds)} what {with_article(largest)} holds"
+    return f"fits {join_words(fit)}" + f", not {join_words(other, 'or')}" * bool(other)
 
 
 def suggestions(
-    at_peak: Mapping[str, int], holds: int, recipe: Any, *, statement: str, checkpoint: bool, batch: int
+    at_peak: Mapping[str, int], room: int, recipe: Any, *, statement: str, checkpoint: bool, batch: int
 ) -> str:
-    """Say what would make a peak smaller that does not fit into ``holds`` bytes, the largest share first.
+    """Say what would make a peak smaller that is more than the ``room`` for tensors, the largest share first.
 
     Only what can help: there is no use in a smaller batch when the weights alone are too much. ``recipe`` is a Recipe.
     """
     weights = at_peak.get("weights", 0)
-    if weights > holds:
-        return f"The weights alone are {bytes_text(weights)}: whatever else is changed, one such card cannot hold them."
     both = weights + at_peak.get("gradients", 0)
-    if both > holds:
-        return f"Weights and gradients alone are {bytes_text(both)}, more than one such card can hold."
+    for what, size in (("The weights", weights), ("Weights and gradients", both)):
+        if size > room:
+            return f"{what} alone are {bytes_text(size)}: one such card has room for {bytes_text(room)} of tensors."
     smaller = ["checkpointing"] * (not checkpoint) + ["AMP"] * (recipe.amp == "off")
     smaller.append("a smaller batch and a larger accumulate" if batch > 1 else "a shorter context")
     ideas = {"activations": f"{join_words(smaller, 'or')} (activations: {{}})"}
@@ -123,7 +113,7 @@ def with_article(card: str) -> str:
     return f"{'an' if card[:1] in 'AEFHILMNORSX' else 'a'} {card}"
 
 
-def forecast_scene(points: Sequence[MemoryPoint], card: tuple[str, int] | None = None) -> Memory:
+def forecast_scene(points: Sequence[MemoryPoint]) -> Memory:
     """Return the scene of one update, the second, which is the one that a forecast is about."""
     statements, starts, at = [], [], 0
     for _, group in groupby(points, key=lambda point: (point.number, point.statement)):
@@ -137,6 +127,5 @@ def forecast_scene(points: Sequence[MemoryPoint], card: tuple[str, int] | None =
         {name: [size for p in points for size in (p.high[name], p.bytes[name])] for name in CATEGORIES},
         [(0, 2)],
         [module for point in points for module in (point.module, point.module)],
-        card,
-        note="forecast",
+        note="forecast, tensors only",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -70,6 +70,11 @@ class ForecastSettings:
     def cards(self) -> list[tuple[str, int]]:
         """Name and usable bytes of each card that is asked about."""
         return [(name, usable_bytes(name)) for name in (SHOWN if self.card == EVERY_CARD else [self.card])]
+
+    @property
+    def largest_card(self) -> str:
+        """The name of the largest of them."""
+        return max(self.cards, key=lambda card: card[1])[0]
 
     @property
     def card_choices(self) -> list[str]:
@@ -250,7 +255,7 @@ class ForecastLab(Instrument):
             return f"There is no forecast for {words}."
         if self._asked is None or self._is_due:
             return f"Being worked out: {words}."
-        return forecast_words(self._asked, self.result, self.settings.cards)
+        return forecast_words(self._asked, self.result, self.settings)
 
     @property
     def _has_failed(self) -> bool:
@@ -271,14 +276,12 @@ class ForecastLab(Instrument):
         return fade(drawn, _OUT_OF_DATE) if self._out_of_date else drawn
 
     def _scenes(self) -> dict[str, Scene]:
-        bars = [("before", self._before), ("now", self.result)]
-        title = self._asked.model if self._asked else ""
-        fit = Fit([(name, each.at_peak) for name, each in bars if each is not None], self.settings.cards, title)
-        scenes: dict[str, Scene] = {"fit": fit}
-        if self.result is not None:
-            card = self.settings.cards[0] if len(self.settings.cards) == 1 else None
-            scenes["memory"] = forecast_scene(self.result.timeline, card)
-        return scenes
+        if self._asked is None:
+            return {"fit": Fit([], self.settings.cards)}
+        found = {"before": self._before, "now": self.result}
+        bars = [(name, _parts(each, self.settings.largest_card)) for name, each in found.items() if each is not None]
+        fit = Fit(bars, self.settings.cards, self._asked.model, _fits(self.result, self.settings))
+        return {"fit": fit, "memory": forecast_scene(self.result.timeline)}
 
     def _forecast(self) -> None:
         asked = self.settings
@@ -297,7 +300,7 @@ class ForecastLab(Instrument):
 
     def _find_largest(self) -> None:
         self._forecast()
-        name, _ = max(self.settings.cards, key=lambda card: card[1])
+        name = self.settings.largest_card
         with self._waiting():
             most = self.result.largest("batch", on=name)
         self._extra = (
@@ -333,13 +336,27 @@ class ForecastLab(Instrument):
             return super()._repr_mimebundle_(include, exclude)
 
 
-def forecast_words(asked: ForecastSettings, found: Any, cards: Sequence[tuple[str, int]]) -> str:
-    """Say what a Forecast has to say: whether it fits, the peak and its cause, and what would help if it does not."""
-    peak, at = found.at_peak, found.peak_at
-    fits = fit_sentence(peak, cards)
-    said = f"{fits[0].upper()}{fits[1:]}: {need_sentence(asked.words, peak, at.statement, at.module)}."
-    holds = max(holds for _, holds in cards)
-    if sum(peak.values()) <= holds:
+def forecast_words(asked: ForecastSettings, found: Any, now: ForecastSettings) -> str:
+    """Say what a Forecast has to say: whether it fits, the peak and its cause, and what would help if it does not.
+
+    ``now`` has the cards, which may be others than when it was asked.
+    """
+    fits, at, card = _fits(found, now), found.peak_at, now.largest_card
+    need = found.need(card)
+    said = (
+        f"{fits[0].upper()}{fits[1:]}. {need_sentence(asked.words, found.peak, need.total, at.statement, at.module)}."
+    )
+    if found.fits(card):
         return said
     how = {"statement": at.statement, "checkpoint": asked.checkpoint, "batch": asked.batch}
-    return f"{said} {suggestions(peak, holds, asked.recipe, **how)}"
+    return f"{said} {suggestions(found.at_peak, max(need.room(usable_bytes(card)), 0), asked.recipe, **how)}"
+
+
+def _fits(found: Any, settings: ForecastSettings) -> str:
+    return fit_sentence([(name, holds, found.need(name).total) for name, holds in settings.cards])
+
+
+def _parts(found: Any, card: str) -> dict[str, int]:
+    """Return the bytes of a bar: all that ``Forecast.fits`` counts on this card."""
+    need = found.need(card)
+    return {**found.at_peak, "allocator": need.reserved - need.tensors, "CUDA": need.cuda_context}

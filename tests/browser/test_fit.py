@@ -11,7 +11,9 @@ FIT = "from gradlab.course import ForecastLab\nlab = ForecastLab('llama-8b', con
 
 def test_each_change_is_answered_without_a_press(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(FIT.format(""))
-    page.wait_for_words(r"^Does not fit an H100 .*llama-8b with batch 1, context 128, adamw, AMP bf16 needs [\d.]+ GiB")
+    page.wait_for_words(
+        r"^Does not fit an H100: .*llama-8b with batch 1, context 128, adamw, AMP bf16 needs [\d.]+ GiB"
+    )
     assert "What would help" in page.words()
     page.wait_until_painted()  # at the size that two panels have
     assert len(page.pictures()) == 2

@@ -25,8 +25,8 @@ def bar(*gib: float) -> dict[str, int]:
     return {name: int(size * GIB) for name, size in zip(CATEGORIES, [*gib, *[0] * 6], strict=False)}
 
 
-def shown(*bars: tuple[str, dict[str, int]], cards: Any = ALL, title: str = "") -> Drawing:
-    return draw(Fit(bars, cards, title))
+def shown(*bars: tuple[str, dict[str, int]], cards: Any = ALL, **more: str) -> Drawing:
+    return draw(Fit(bars, cards, **more))
 
 
 def edges(drawing: Drawing, id: str) -> tuple[float, float]:
@@ -53,6 +53,21 @@ def test_the_parts_of_a_bar_stand_on_each_other() -> None:
     assert drawing.find("optimizer 0").words == "now: optimizer 30 GiB"
 
 
+def test_what_a_card_holds_beside_the_tensors_lies_above_them_and_counts() -> None:
+    drawing = shown(
+        ("now", {**bar(10, 5, 0, 0, 0, 15), "allocator": 10 * GIB, "CUDA": 5 * GIB}), cards=[("L4", 44 * GIB)]
+    )
+    per_gib = edges(drawing, "weights 0")[1] / 10
+    assert edges(drawing, "other 0") == pytest.approx((15 * per_gib, 30 * per_gib))
+    assert edges(drawing, "allocator 0") == pytest.approx((30 * per_gib, 40 * per_gib))
+    assert edges(drawing, "CUDA 0") == pytest.approx((40 * per_gib, 45 * per_gib))
+    assert GROUND - drawing.find("card 0").points[1] == pytest.approx(44 * per_gib), "the bar reaches above the line"
+    assert {"45 GiB", "allocator 10 GiB", "CUDA 5 GiB"} <= set(drawing.texts())
+    assert drawing.find("allocator 0").words == "now: what PyTorch's allocator reserves above the tensors 10 GiB"
+    looks = {(mark.fill, mark.hatch) for mark in drawing.marks if getattr(mark, "words", "").startswith("now: ")}
+    assert len(looks) == 5
+
+
 @pytest.mark.parametrize("bars", [[(0.5, 0.5, 2)], [(30, 30, 60), (15, 15, 0, 4)], [(1512, 1512, 3024, 450)]])
 def test_cards_are_lines_at_their_bytes_while_they_are_in_sight(bars: list[tuple[float, ...]]) -> None:
     drawing = shown(*((str(at), bar(*sizes)) for at, sizes in enumerate(bars)))
@@ -68,14 +83,12 @@ def test_cards_are_lines_at_their_bytes_while_they_are_in_sight(bars: list[tuple
 
 
 def test_the_words_are_about_the_last_bar() -> None:
-    drawing = shown(("before", bar(30, 30, 60, 11)), ("now", bar(15, 15)), title="llama-8b")
+    drawing = shown(("before", bar(30, 30, 60, 11)), ("now", bar(15, 15)), title="llama-8b", said="fits all but a T4")
     texts = drawing.texts()
-    wanted = {"fits A100-40, H100 and A100-80, not T4 or L4", "llama-8b", "131 GiB", "30 GiB", "before", "now"}
+    wanted = {"fits all but a T4", "llama-8b", "131 GiB", "30 GiB", "before", "now"}
     assert wanted <= set(texts)
     assert [text for text in texts if text.split()[0] in CATEGORIES] == ["weights 15 GiB", "gradients 15 GiB"]
-    assert "131 GiB" in drawing.words
-    one = shown(("now", bar(1)), cards=[("H100", GPUS["H100"])])
-    assert "H100 holds 79.1 GiB: 1 % used at the peak" in one.texts()
+    assert drawing.words == "Peaks of memory: before 131 GiB, now 30 GiB. The last one fits all but a T4."
     assert "nothing is forecast yet" in shown().texts()
     assert shown(cards=[]).words == "Nothing is forecast yet."
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gradlab.forecast import GPUS, SHOWN
-from gradlab.scenes import peak_location, percent, share_of_gpu, times, which_fit
+from gradlab.scenes import fit_sentence, need_sentence, peak_location, percent, share_of_gpu, times
 
 GIB = 2**30
 ALL = [(name, GPUS[name]) for name in SHOWN]
@@ -17,14 +17,23 @@ ALL = [(name, GPUS[name]) for name in SHOWN]
     ("gib", "cards", "said"),
     [
         (1, ALL, "fits T4, L4, A100-40, H100 and A100-80"),
-        (131, [("H100", GPUS["H100"])], "does not fit H100: 1.7 times what it holds"),
-        (6063, ALL, "fits none: 77 times what A100-80 holds"),
-        (79, [("H100", 79 * GIB)], "fits H100"),  # the very last byte is usable too
-        (3, [], ""),
+        (30, ALL, "fits A100-40, H100 and A100-80, not T4 or L4"),
+        (131, [("H100", GPUS["H100"])], "does not fit an H100: 1.7 times its 79.1 GiB"),
+        (6063, ALL, "fits none: 77 times what an A100-80 holds"),
+        (79, [("H100", 79 * GIB)], "fits an H100: 100 % of its 79 GiB"),  # the very last byte is usable too
     ],
 )
 def test_what_fits_in_words(gib: int, cards: Any, said: str) -> None:
-    assert which_fit({"weights": gib * GIB}, sorted(cards, key=lambda card: card[1])) == said
+    needs = [(name, holds, gib * GIB) for name, holds in sorted(cards, key=lambda card: card[1])]
+    assert fit_sentence(needs) == said
+
+
+def test_what_is_needed_and_of_what_in_words() -> None:
+    said = need_sentence("llama-8b", 40 * GIB, 47 * GIB, "backward", "layers.31")
+    assert said == (
+        "llama-8b needs 47 GiB: 40 GiB of tensors at the peak (while backward ran, in layers.31) "
+        "and 7 GiB more for PyTorch's allocator and CUDA"
+    )
 
 
 def test_shares_multiples_and_causes_in_words() -> None:
