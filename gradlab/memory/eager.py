@@ -7,19 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
 
 from .replacing import Replacement
 
 _DYNAMO = "torch._dynamo"
-
-
-def is_compiled(module: nn.Module) -> bool:
-    """Tell whether a module, or one inside it, was compiled."""
-    # Nothing is, as long as nobody has imported what compiles; then a look at every module costs nothing.
-    return _DYNAMO in sys.modules and any(
-        part._compiled_call_impl is not None or "_orig_mod" in part._modules for part in module.modules()
-    )
 
 
 class _Eagerly:
@@ -31,13 +22,13 @@ class _Eagerly:
     def __init__(self) -> None:
         self._users = 0
         self._stance: Any = None
-        self._compile = Replacement(torch, "compile", self._compiling)
+        self._compile = Replacement((torch, "compile", self._compiling))
 
     def __enter__(self) -> None:
+        if _DYNAMO in sys.modules:
+            self._begin()  # first: it raises an error in code that is compiled itself
         self._users += 1
         self._compile.__enter__()
-        if _DYNAMO in sys.modules:
-            self._begin()
 
     def __exit__(self, *error: object) -> None:
         self._users -= 1
