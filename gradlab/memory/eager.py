@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -26,7 +27,7 @@ class _Eagerly:
 
     def __enter__(self) -> None:
         if _DYNAMO in sys.modules:
-            self._begin()  # first: it raises an error in code that is compiled itself
+            self._begin()
         self._users += 1
         self._compile.__enter__()
 
@@ -38,8 +39,10 @@ class _Eagerly:
             self._stance = None
 
     def _begin(self) -> None:
-        if self._stance is None:
-            self._stance = torch.compiler.set_stance("force_eager")
+        # A Ledger that is opened in compiled code itself cannot change how that runs.
+        if self._stance is None and not torch.compiler.is_compiling():
+            with suppress(RuntimeError):
+                self._stance = torch.compiler.set_stance("force_eager")
 
     def _compiling(self, compile: Callable[..., Any]) -> Callable[..., Any]:
         def compiled(*args: Any, **kwargs: Any) -> Any:
