@@ -181,6 +181,11 @@ PRIVATE_NAMES: dict[str, Name] = {
         "what a graph saved before a Ledger began is not told from batches",
         lambda: None,
     ),
+    "compiled_call_impl": Name(
+        "torch.nn.Module._compiled_call_impl",
+        "memory",
+        "a Ledger does not say that a model compiled by its own method is counted as it runs eagerly",
+    ),
     "profiler_enabled": Name("torch._C._autograd._profiler_enabled", "memory", _SCRATCH),
     "enable_profiler": Name("torch._C._autograd._enable_profiler_legacy", "memory", _SCRATCH),
     "disable_profiler": Name("torch._C._autograd._disable_profiler_legacy", "memory", _SCRATCH),

@@ -25,7 +25,7 @@ _COMPILED = "_orig_mod"
 
 
 def _plain(name: str) -> str:
-    return ".".join(part for part in name.split(".") if part != _COMPILED)
+    return ".".join(part for part in name.split(".") if part != _COMPILED) if _COMPILED in name else name
 
 
 def _no_number() -> int:
@@ -48,6 +48,8 @@ class ModuleTracker:
         self._starts: list[int] = []
         self._started: list[str] = []
         self._last = ""
+        self.compiled = False
+        """Whether one of the modules was compiled."""
 
     def hooks(self) -> list[Any]:
         """Watch every module from now on; return the handles that end it."""
@@ -75,6 +77,8 @@ class ModuleTracker:
         return self._last
 
     def _enter(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        if getattr(module, "_compiled_call_impl", None) is not None or _COMPILED in module._modules:
+            self.compiled = True
         if not self._stack:
             self._current_names = self._named(module)
             self._on_call(module, inputs)
@@ -94,7 +98,7 @@ class ModuleTracker:
 
     def _named(self, root: nn.Module) -> WeakKeyDictionary[nn.Module, str]:
         if root not in self._names:
-            kind = type(getattr(root, _COMPILED, root)).__name__
+            kind = type(root._modules.get(_COMPILED, root)).__name__
             names = {module: _plain(name) or kind for name, module in root.named_modules()}
             self._names[root] = WeakKeyDictionary(names)
         return self._names[root]

@@ -142,7 +142,7 @@ def _counting(get_rng_state: Callable[[], Tensor]) -> Callable[[], Tensor]:
     return watched
 
 
-_GET_RNG_STATE = Replacement(torch, "get_rng_state", _counting)
+_GET_RNG_STATE = Replacement((torch, "get_rng_state", _counting))
 
 
 @contextmanager

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import torch
-from torch import nn
 
 from .replacing import Replacement
 
 _DYNAMO = "torch._dynamo"
-
-
-def is_compiled(module: nn.Module) -> bool:
-    """Tell whether a module, or one inside it, was compiled."""
-    # Nothing is, as long as nobody has imported what compiles; then a look at every module costs nothing.
-    return _DYNAMO in sys.modules and any(
-        part._compiled_call_impl is not None or "_orig_mod" in part._modules for part in module.modules()
-    )
 
 
 class _Eagerly:
@@ -31,13 +23,13 @@ class _Eagerly:
     def __init__(self) -> None:
         self._users = 0
         self._stance: Any = None
-        self._compile = Replacement(torch, "compile", self._compiling)
+        self._compile = Replacement((torch, "compile", self._compiling))
 
     def __enter__(self) -> None:
-        self._users += 1
-        self._compile.__enter__()
         if _DYNAMO in sys.modules:
             self._begin()
+        self._users += 1
+        self._compile.__enter__()
 
     def __exit__(self, *error: object) -> None:
         self._users -= 1
@@ -47,8 +39,10 @@ class _Eagerly:
             self._stance = None
 
     def _begin(self) -> None:
-        if self._stance is None:
-            self._stance = torch.compiler.set_stance("force_eager")
+        # A Ledger that is opened in compiled code itself cannot change how that runs.
+        if self._stance is None and not torch.compiler.is_compiling():
+            with suppress(RuntimeError):
+                self._stance = torch.compiler.set_stance("force_eager")
 
     def _compiling(self, compile: Callable[..., Any]) -> Callable[..., Any]:
         def compiled(*args: Any, **kwargs: Any) -> Any:

@@ -15,7 +15,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 from .. import _torch
 from .attribution import LineTracker, ModuleTracker
 from .dispatch import StorageDispatchMode, counting_rng_states
-from .eager import is_compiled, running_eagerly
+from .eager import running_eagerly
 from .found_graphs import find_saved
 from .saved_tensors import tracking_saved_tensors
 from .storages import Storages, iter_tensors
@@ -63,14 +63,13 @@ class Ledger:
         self._depth = 0
         self._open = ExitStack()
         self._began = False
-        self._compiled = False
         self.place: Callable[[], str] = self._lines.now
         """What tells the statement at work; replaced by whoever runs statements one by one and knows better."""
 
     def __enter__(self) -> Ledger:
         """Begin to count, or go on counting."""
-        self._depth += 1
-        if self._depth > 1:
+        if self._depth:
+            self._depth += 1
             return self
         self._lines.set_root_frame(sys._getframe(1))
         if not self._began:
@@ -84,6 +83,7 @@ class Ledger:
                 stack.callback(handle.remove)
             stack.enter_context(self._counting)
             self._open = stack.pop_all()
+        self._depth = 1
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -172,7 +172,7 @@ class Ledger:
         at = self.peak_at
         where = " in ".join(part for part in (at.statement, at.module) if part)
         text = f"Ledger ({self.device}): {self.current:,} bytes now, {self.peak:,} at the peak ({where}){rows}"
-        if self._compiled:
+        if self._modules.compiled:
             text += "\n  a compiled model is counted as it runs eagerly"
         return "\n".join([text, *(f"  without: {gap}" for gap in _torch.missing("memory"))])
 
@@ -230,7 +230,6 @@ class Ledger:
     def _called(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         """A module is called from outside of any other: its weights, and what it is given."""
         self._weights(module)
-        self._compiled = self._compiled or is_compiled(module)
         for tensor in iter_tensors(inputs):
             if not tensor.requires_grad:
                 self._storages.mark_input(tensor)

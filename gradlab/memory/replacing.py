@@ -7,27 +7,29 @@ from typing import Any
 
 
 class Replacement:
-    """An attribute that is replaced as long as anybody needs it, in whatever order they come and go.
+    """Attributes that are replaced as long as anybody needs it, in whatever order they come and go.
 
-    ``make(original)`` returns what stands in its place. It is a context manager, for any number of blocks at a time.
+    Each is an owner, a name, and a function that makes what stands in its place out of the original. It is a context
+    manager, for any number of blocks at a time.
     """
 
-    def __init__(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+    def __init__(self, *attributes: tuple[Any, str, Callable[[Any], Any]]) -> None:
         """Replace nothing yet."""
-        self._owner, self._name, self._make = owner, name, make
+        self._attributes = attributes
         self._users = 0
-        self._original: Any = None
+        self._originals: list[Any] = []
 
     def __enter__(self) -> None:
-        """Replace it, unless it is replaced already."""
+        """Replace them, unless they are replaced already."""
         self._users += 1
         if self._users == 1:
-            self._original = getattr(self._owner, self._name)
-            setattr(self._owner, self._name, self._make(self._original))
+            self._originals = [getattr(owner, name) for owner, name, _ in self._attributes]
+            for (owner, name, make), original in zip(self._attributes, self._originals, strict=True):
+                setattr(owner, name, make(original))
 
     def __exit__(self, *error: object) -> None:
-        """Put the original back, if nobody else needs it replaced."""
+        """Put the originals back, if nobody else needs them replaced."""
         self._users -= 1
         if self._users == 0:
-            setattr(self._owner, self._name, self._original)
-            self._original = None
+            for (owner, name, _), original in zip(self._attributes, self._originals, strict=True):
+                setattr(owner, name, original)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 from torch import Tensor
@@ -72,9 +72,7 @@ def tracking_saved_tensors(storages: Storages) -> Iterator[None]:
     (checkpointing, ``save_on_cpu``) is wrapped to see what it keeps, and ours step aside for ``torch.func``, which
     allows none.
     """
-    with ExitStack() as stack:
-        for replacement in _REPLACEMENTS:
-            stack.enter_context(replacement)
+    with _WATCHING_HOOKS:
         thread = threading.get_ident()
         own = _BY_THREAD.get(thread) or _Hooks()
         if not own.watching:
@@ -216,9 +214,9 @@ def _enabling(enable: Callable[[], None]) -> Callable[[], None]:
 
 
 _AUTOGRAD: Any = _torch.place("saved_tensors_hooks_disable")[0]
-_REPLACEMENTS = (
-    Replacement(saved_tensors_hooks, "__enter__", _entering),
-    Replacement(saved_tensors_hooks, "__exit__", _leaving),
-    Replacement(_AUTOGRAD, "_saved_tensors_hooks_disable", _disabling),
-    Replacement(_AUTOGRAD, "_saved_tensors_hooks_enable", _enabling),
+_WATCHING_HOOKS = Replacement(
+    (saved_tensors_hooks, "__enter__", _entering),
+    (saved_tensors_hooks, "__exit__", _leaving),
+    (_AUTOGRAD, "_saved_tensors_hooks_disable", _disabling),
+    (_AUTOGRAD, "_saved_tensors_hooks_enable", _enabling),
 )

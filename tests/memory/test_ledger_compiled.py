@@ -130,3 +130,14 @@ model(torch.ones(1, 2))
 assert compiled == [1]
 """
     subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True, timeout=120)
+
+
+def test_a_ledger_within_compiled_code_leaves_it_alone(backend: Backend) -> None:
+    stance, (model, x) = eval_frame._stance, parts()
+
+    def inside(x: Tensor) -> Tensor:
+        with Ledger(model):
+            return model(x * 2).sum()
+
+    assert torch.equal(torch.compile(inside, backend=backend)(x), inside(x))
+    assert eval_frame._stance is stance
