@@ -165,7 +165,7 @@ def _softmax(kernel: Any, x: Tensor, dim: int, dtype: torch.dtype | None = None)
 def _lstm_cell(
     x: Tensor, hx: list[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    if isinstance(x, _torch.FakeTensor):
+    if isinstance(x, _torch.FakeTensor) and b_ih is not None:  # without bias PyTorch cannot run it on fake tensors
         h, c, _ = _aten._thnn_fused_lstm_cell.default(x @ w_ih.t(), hx[0] @ w_hh.t(), hx[1], b_ih, b_hh)
         return h, c
     gates = torch.nn.functional.linear(x, w_ih, b_ih) + torch.nn.functional.linear(hx[0], w_hh, b_hh)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -352,7 +353,8 @@ def saved_for_backward(name: str, amp: str, mode: AbstractContextManager[Any], d
 
     Each storage counts once, where it is first kept; parameters and empty tensors do not count.
     """
-    modules, by_module, dtypes, storages = ["<loss>"], {}, {}, {}
+    modules, storages = ["<loss>"], dict[int, Any]()
+    by_module, dtypes = Counter[str](), Counter[str]()
     with mode:
         with torch.device(device):
             model, x, target, loss = MODELS[name]()
@@ -364,8 +366,8 @@ def saved_for_backward(name: str, amp: str, mode: AbstractContextManager[Any], d
             size, dtype = storage.nbytes(), str(tensor.dtype).removeprefix("torch.")
             if size and storage._cdata not in parameters | storages.keys():
                 storages[storage._cdata] = storage  # held, so that no other gets its address
-                by_module[module] = by_module.get(module, 0) + size
-                dtypes[dtype] = dtypes.get(dtype, 0) + size
+                by_module[module] += size
+                dtypes[dtype] += size
             return tensor
 
         for module in model.modules():
@@ -374,7 +376,7 @@ def saved_for_backward(name: str, amp: str, mode: AbstractContextManager[Any], d
         autocast = nullcontext() if AMP[amp] is None else torch.autocast("cuda", dtype=AMP[amp])
         with autocast, torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
             loss(model(x), target)
-    return {"unique_bytes": sum(by_module.values()), "by_module": by_module, "dtypes": dtypes}
+    return {"unique_bytes": sum(by_module.values()), "by_module": dict(by_module), "dtypes": dict(dtypes)}
 
 
 def on_cuda(name: str, amp: str) -> dict[str, Any]:

@@ -78,7 +78,6 @@ CALLS: dict[str, Callable[[Tensor, Tensor], Any]] = {
     "indexing": lambda a, b: (F.embedding(a[:, 0].long(), b), a.scatter_add(0, a.long(), b), a[a[:, 0].long()]),
     "rnn cell": lambda a, b: torch.rnn_tanh_cell(a, b, torch.cat([a, a[:2]]), torch.cat([a, a[:2]])),
     "lstm cell": lambda a, b: torch.lstm_cell(a, (a[:, :1], b[:, :1]), a, b[:, :1], a[:, 0], b[:, 0]),
-    "lstm cell without bias": lambda a, b: torch.lstm_cell(a, (a[:, :1], b[:, :1]), a, b[:, :1]),
 }
 
 
