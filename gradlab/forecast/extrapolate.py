@@ -35,16 +35,9 @@ def simulate_blocks(
     three, four = part(3, 0), part(4, 1)
     points = extrapolate(three.timeline, four.timeline, size.layers)
     peak = max(points, key=lambda point: point.top)
-    at_peak = peak.high
-    if training.checkpoint and peak.statement != "step":
-        # Blocks that are called once more in backward tell the Ledger what their inputs are: too late for the
-        # timeline, in time for the peak. How much that is, is known if the small models have their peak there, too.
-        if {_place(three.peak_at), _place(four.peak_at)} != {_place(peak)}:
-            return simulate(workload, training, on_calls=on_calls)
-        at_peak = {name: peak.high[name] + four.at_peak[name] - four.peak_at.high[name] for name in peak.high}
     timeline, peak_at = _thinned(points, peak)
     return SimulatedUpdate(
-        peak.top, at_peak, peak_at, timeline, size.parameters, four.micro_batches, four.largest_block
+        peak.top, peak.high, peak_at, timeline, size.parameters, four.micro_batches, four.largest_block
     )
 
 
@@ -87,10 +80,6 @@ def _sections(points: list[MemoryPoint]) -> list[Section]:
             blocks[at:then] = [blocks[at]] * (then - at)
     cut = groupby(zip(blocks, points, strict=True), key=lambda each: each[0])
     return [(block, [point for _, point in group]) for block, group in cut]
-
-
-def _place(point: MemoryPoint) -> tuple[int, str]:
-    return point.number, _BLOCK.sub(r"blocks\2", point.module)
 
 
 def _shifted(points: list[MemoryPoint], *steps: tuple[int, list[MemoryPoint], list[MemoryPoint]]) -> list[MemoryPoint]:
