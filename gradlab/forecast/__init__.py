@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .estimate import forecast as forecast
     from .estimate import progress as progress
     from .estimate import report_progress_to as report_progress_to
+    from .reserve import RESERVE_MARGIN as RESERVE_MARGIN
     from .simulate import ForecastError as ForecastError
     from .sizes import ModelSize as ModelSize
     from .sizes import model_size as model_size

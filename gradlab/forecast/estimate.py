@@ -13,7 +13,7 @@ from .._process import progress_bar
 from ..formatting import gib_text
 from ..loop import LONGEST_WINDOW, Recipe
 from ..memory import MemoryPoint
-from .cards import GPUS, SHOWN, compute_capability, usable_bytes
+from .cards import SHOWN, card_name, compute_capability, usable_bytes
 from .extrapolate import simulate_blocks
 from .reserve import CUDA_CONTEXT, RESERVE_MARGIN, Need, workspaces
 from .sharding import check_sharding, one_card_of
@@ -103,8 +103,8 @@ class Forecast:
         usable = usable_bytes(on)
         return self._variants.largest(switch, self.need(on).room(usable))
 
-    def table(self) -> str:
-        """Return the forecast as text."""
+    def table(self, on: str | int | None = None) -> str:
+        """Return the forecast as text, with a row for the card that was asked about, if any, after the usual ones."""
         where = f"{self.peak_at.statement}, in {self.peak_at.module}" if self.peak_at.module else self.peak_at.statement
         rows = [self.title, f"{self.parameters:,} parameters; the peak comes at {where}", ""]
         rows += [f"{name:12}{gib_text(size):>14}" for name, size in self.at_peak.items()]
@@ -114,8 +114,9 @@ class Forecast:
             rows += [f"{'allocated':12}{gib_text(need.allocated):>14}  with cuBLAS' workspaces"]
             rows += [f"{'reserved':12}{gib_text(need.reserved):>14}  {need.margin:.0%} more, by the allocator"]
             rows += [f"{'in all':12}{gib_text(need.total):>14}  with CUDA's context", ""]
-            for name in SHOWN:
-                room = (usable := GPUS[name]) - self.need(name).total
+            asked = () if on is None else (card_name(on) or str(on),)
+            for name in dict.fromkeys((*SHOWN, *asked)):
+                room = (usable := usable_bytes(name)) - self.need(name).total
                 fits = "fits" if room >= 0 else "too small by " + gib_text(-room)
                 rows.append(f"{name:12}{gib_text(usable):>14}  {fits}")
         else:

@@ -38,14 +38,20 @@ class Recipe:
     """
 
     # One line a switch: its check, its control in a Lab, its option on the command line and its words follow from it.
-    zero_grad: bool = declare(True, OnOff(option="--zero-grad"))
-    set_to_none: bool = declare(True, OnOff(option="--set-to-none", matters=lambda recipe: recipe.zero_grad))
+    zero_grad: bool = declare(True, OnOff(option="--zero-grad", help="clear .grad in each update"))
+    set_to_none: bool = declare(
+        True,
+        OnOff(option="--set-to-none", help="clear to None, not to zeros", matters=lambda recipe: recipe.zero_grad),
+    )
     accumulate: int = declare(
         1,
         Whole(low=1, high=LONGEST_WINDOW, option="--window", metavar="N", help=f"micro-batches, 1 to {LONGEST_WINDOW}"),
     )
     divide_loss: bool = declare(True, OnOff(matters=lambda recipe: recipe.accumulate > 1))
-    amp: str = declare("off", Choice(options=("off", "bf16", "fp16"), label="AMP", option="--amp", width=120))
+    amp: str = declare(
+        "off",
+        Choice(options=("off", "bf16", "fp16"), label="AMP", option="--amp", help="autocast to this type", width=120),
+    )
     clip: float | None = declare(
         None,
         Positive(
@@ -53,7 +59,10 @@ class Recipe:
         ),
     )
     optimizer: str = declare(
-        "sgd", Choice(options=("sgd", "momentum", "adam", "adamw"), option="--optimizer", width=180)
+        "sgd",
+        Choice(
+            options=("sgd", "momentum", "adam", "adamw"), option="--optimizer", help="momentum: SGD with 0.9", width=180
+        ),
     )
     lr: float = declare(0.1, Positive(width=110))
 
