@@ -191,7 +191,7 @@ def test_what_is_written_about_them_stands_in_the_table(file: str) -> None:
         if f"| {name} |" in text:
             line = next(line for line in text.splitlines() if f"| {name} |" in line)
             figure = f"{row['figure']:,.0f}" if row["figure"] >= 1000 else f"{row['figure']:.2f}"
-            said = float(line.split("|")[4].strip(" %").replace("\u2212", "-"))
+            said = float(line.split("|")[5].strip(" %").replace("\u2212", "-"))
             assert figure in line
             assert row["bound"][0] <= said <= row["bound"][1]
     assert sum(f"| {name} |" in text for name in ROWS) >= 8
