@@ -16,9 +16,17 @@ HANDLES = 2
 """The thread that runs forward has a handle of its own, and so has autograd's."""
 
 RESERVE_MARGIN = 0.15
-"""What the allocator reserves above what is allocated at the peak, as a share of it."""
+"""What the allocator reserves above what is allocated at the peak, as a share of it.
+
+Of 17 published pairs of both, the median is 1.16 (ten of transformers and speech: 1.11); of the ten figures of reserved
+memory in ``tests/forecast/published.toml`` none is above 1.15 times our forecast of allocated. A run that would not
+fit gives back what it does not use and tries again: 21 out-of-memory messages name a median of 1.04.
+"""
 CUDA_CONTEXT = 650_000_000
-"""Bytes of CUDA's context, before any tensor."""
+"""Bytes of CUDA's context, before any tensor: what out-of-memory messages name beyond PyTorch's own.
+
+0.1 GiB on a T4, 0.3 on an RTX 3090 or A10G, 0.5 on an RTX 4090, L40S or A100, 0.66 on an H100; the highest is taken.
+"""
 
 
 @dataclass(frozen=True)
