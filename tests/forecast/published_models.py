@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -16,8 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gradlab.forecast.sizes import model_size
-from tests.forecast.torchtune_model import TunedLlama
+from gradlab.forecast.sizes import ModelSize, model_size
 
 
 @dataclass(frozen=True)
@@ -27,14 +26,10 @@ class Style:
     width: int
     heads: int
     dropout: float = 0.0
-    fused: bool = False
-    """Whether attention is PyTorch's own; otherwise its matrices are made one by one."""
-    causal: int = 0
-    """Tokens of the causal mask, 0 for none."""
-    one_qkv: bool = False
-    """Whether one layer makes queries, keys and values."""
-    scale_first: bool = False
-    """Whether the queries are scaled, and not the scores."""
+    fused: bool = False  # attention is PyTorch's own; otherwise its matrices are made one by one
+    causal: int = 0  # tokens of the causal mask, 0 for none
+    one_qkv: bool = False  # one layer makes queries, keys and values
+    scale_first: bool = False  # the queries are scaled, and not the scores
     act: Callable[[Tensor], Tensor] = F.gelu
     pre_norm: bool = True
     drop_path: float = 0.0
@@ -46,13 +41,17 @@ def gelu_new(x: Tensor) -> Tensor:
     return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
 
 
-def drop_path(x: Tensor, p: float, training: bool) -> Tensor:
+def wide_gelu(x: Tensor) -> Tensor:
+    """Return GELU as autocast ran it in PyTorch 1.7: it was in the list of float32 operations."""
+    return F.gelu(x.float())
+
+
+def drop_path(x: Tensor, p: float) -> Tensor:
     """Return timm's stochastic depth: some samples of a batch skip the branch."""
-    if p == 0.0 or not training:
+    if p == 0.0:
         return x
-    keep = 1 - p
-    mask = keep + torch.rand((x.shape[0],) + (1,) * (x.ndim - 1), dtype=x.dtype, device=x.device)
-    return x.div(keep) * mask.floor_()
+    mask = 1 - p + torch.rand((x.shape[0],) + (1,) * (x.ndim - 1), dtype=x.dtype, device=x.device)
+    return x.div(1 - p) * mask.floor_()
 
 
 class Attention(nn.Module):
@@ -61,32 +60,28 @@ class Attention(nn.Module):
     def __init__(self, style: Style) -> None:
         super().__init__()
         self.style, width = style, style.width
-        self.layers = nn.ModuleList(
-            [nn.Linear(width, 3 * width)] if style.one_qkv else [nn.Linear(width, width) for _ in range(3)]
-        )
+        parts = 1 if style.one_qkv else 3
+        self.layers = nn.ModuleList(nn.Linear(width, 3 // parts * width) for _ in range(parts))
         self.out = nn.Linear(width, width)
         if style.causal:
-            ones = torch.ones(1, 1, style.causal, style.causal)
-            self.register_buffer("mask", torch.tril(ones))
+            kind = torch.bool if style.fused else torch.float32  # Hugging Face's is there, but not read
+            self.register_buffer("mask", torch.ones(1, 1, style.causal, style.causal, dtype=kind))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, tokens, width) to the same."""
         s = self.style
         parts = [layer(x) for layer in self.layers]
         if s.one_qkv:
             parts = list(parts[0].chunk(3, dim=-1))
         q, k, v = (part.view(*x.shape[:2], s.heads, -1).transpose(1, 2) for part in parts)
-        p = s.dropout if self.training else 0.0
         if s.fused:
-            mixed = F.scaled_dot_product_attention(q, k, v, dropout_p=p, is_causal=bool(s.causal))
+            mixed = F.scaled_dot_product_attention(q, k, v, dropout_p=s.dropout, is_causal=bool(s.causal))
         else:
             scale = q.shape[-1] ** -0.5
             scores = (q * scale) @ k.transpose(-2, -1) if s.scale_first else q @ k.transpose(-2, -1) * scale
             if s.causal:
-                seen = self.mask[:, :, : x.shape[1], : x.shape[1]]
-                scores = scores.masked_fill(seen == 0, float("-inf"))
-            mixed = F.dropout(F.softmax(scores, dim=-1), p, self.training) @ v
-        return F.dropout(self.out(mixed.transpose(1, 2).flatten(2)), s.dropout, self.training)
+                scores = scores.masked_fill(self.mask[:, :, : x.shape[1], : x.shape[1]] == 0, float("-inf"))
+            mixed = F.dropout(F.softmax(scores, dim=-1), s.dropout) @ v
+        return F.dropout(self.out(mixed.transpose(1, 2).flatten(2)), s.dropout)
 
 
 class Block(nn.Module):
@@ -100,16 +95,14 @@ class Block(nn.Module):
         self.up, self.down = nn.Linear(style.width, 4 * style.width), nn.Linear(4 * style.width, style.width)
 
     def mlp(self, x: Tensor) -> Tensor:
-        """Return what the MLP makes of its input."""
-        return F.dropout(self.down(self.style.act(self.up(x))), self.style.dropout, self.training)
+        return F.dropout(self.down(self.style.act(self.up(x))), self.style.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, tokens, width) to the same."""
         if not self.style.pre_norm:
             x = self.norm1(self.attention(x) + x)
             return self.norm2(self.mlp(x) + x)
-        x = x + drop_path(self.attention(self.norm1(x)), self.path, self.training)
-        return x + drop_path(self.mlp(self.norm2(x)), self.path, self.training)
+        x = x + drop_path(self.attention(self.norm1(x)), self.path)
+        return x + drop_path(self.mlp(self.norm2(x)), self.path)
 
 
 def blocks(style: Style, layers: int) -> nn.Sequential:
@@ -132,9 +125,8 @@ class GPT(nn.Module):
             self.head.weight = self.tokens.weight
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, tokens) to scores of the next token."""
         place = torch.arange(x.shape[1], device=x.device)[None]
-        x = F.dropout(self.tokens(x) + self.places(place), self.p, self.training)
+        x = F.dropout(self.tokens(x) + self.places(place), self.p)
         return self.head(self.norm(self.blocks(x)))
 
 
@@ -156,16 +148,13 @@ class BERT(nn.Module):
             self.head = nn.Linear(width, 2)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, tokens) to scores of the masked tokens, or of two classes."""
         place = torch.arange(x.shape[1], device=x.device)[None]
         x = self.tokens(x) + self.types(torch.zeros_like(x)) + self.places(place)
-        x = self.blocks(F.dropout(self.norm(x), self.p, self.training))
+        x = self.blocks(F.dropout(self.norm(x), self.p))
         if self.kind == "mlm":
             return self.head(self.head_norm(F.gelu(self.dense(x))))
-        first = x[:, 0]
-        if self.kind == "dense":
-            first = F.dropout(first, self.p, self.training)
-        return self.head(F.dropout(torch.tanh(self.dense(first)), self.p, self.training))
+        first = F.dropout(x[:, 0], self.p) if self.kind == "dense" else x[:, 0]
+        return self.head(F.dropout(torch.tanh(self.dense(first)), self.p))
 
 
 class ViT(nn.Module):
@@ -180,7 +169,6 @@ class ViT(nn.Module):
         self.norm, self.head = nn.LayerNorm(style.width, eps=style.eps), nn.Linear(style.width, 1000)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, 3, 224, 224) pictures to scores of 1000 classes."""
         x = self.patches(x).flatten(2).transpose(1, 2)
         x = torch.cat([self.first.expand(x.shape[0], -1, -1), x], dim=1) + self.places
         return self.head(self.norm(self.blocks(x))[:, 0])
@@ -193,12 +181,10 @@ class TorchvisionBlock(nn.Module):
         super().__init__()
         self.norm1, self.norm2 = (nn.LayerNorm(style.width, eps=style.eps) for _ in range(2))
         self.attention = nn.MultiheadAttention(style.width, style.heads, batch_first=True)
-        self.mlp = nn.Sequential(
-            nn.Linear(style.width, 4 * style.width), nn.GELU(), nn.Linear(4 * style.width, style.width)
-        )
+        width = style.width
+        self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, tokens, width) to the same."""
         normed = self.norm1(x)
         x = x + self.attention(normed, normed, normed, need_weights=False)[0]
         return x + self.mlp(self.norm2(x))
@@ -233,7 +219,6 @@ class WindowAttention(nn.Module):
         self.register_buffer("mask", torch.zeros((side // WINDOW) ** 2, WINDOW**2, WINDOW**2) if shifted else None)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (windows, 49, width) to the same."""
         n, tokens, width = x.shape
         q, k, v = self.qkv(x).reshape(n, tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         scores = (q * (width // self.heads) ** -0.5) @ k.transpose(-2, -1)
@@ -256,15 +241,14 @@ class SwinBlock(nn.Module):
         self.mlp = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, side * side, width) to the same."""
         normed = self.norm1(x).view(len(x), self.side, self.side, -1)
         if self.shift:
             normed = torch.roll(normed, (-self.shift, -self.shift), dims=(1, 2))
         mixed = joined(self.attention(windows(normed)), self.side)
         if self.shift:
             mixed = torch.roll(mixed, (self.shift, self.shift), dims=(1, 2))
-        x = x + drop_path(mixed.view(x.shape), self.path, self.training)
-        return x + drop_path(self.mlp(self.norm2(x)), self.path, self.training)
+        x = x + drop_path(mixed.view(x.shape), self.path)
+        return x + drop_path(self.mlp(self.norm2(x)), self.path)
 
 
 class Merge(nn.Module):
@@ -276,7 +260,6 @@ class Merge(nn.Module):
         self.out = nn.Linear(4 * width, 2 * width, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, side * side, width) to a quarter of the tokens."""
         x = x.view(len(x), self.side, self.side, -1)
         parts = [x[:, i::2, j::2, :] for j in (0, 1) for i in (0, 1)]
         return self.out(self.norm(torch.cat(parts, -1).flatten(1, 2)))
@@ -289,12 +272,9 @@ class Swin(nn.Module):
         super().__init__()
         self.patches, self.patch_norm = nn.Conv2d(3, width, 4, stride=4), nn.LayerNorm(width)
         parts: list[nn.Module] = []
-        side, at = 56, 0
+        side, paths = 56, iter(torch.linspace(0, path, sum(depths), device="cpu").tolist())
         for stage, depth in enumerate(depths):
-            for i in range(depth):
-                rate = path * at / (sum(depths) - 1)
-                parts.append(SwinBlock(width, 3 * 2**stage, side, WINDOW // 2 * (i % 2), rate))
-                at += 1
+            parts += [SwinBlock(width, 3 * 2**stage, side, 3 * (i % 2), next(paths)) for i in range(depth)]
             if stage < len(depths) - 1:
                 parts.append(Merge(width, side))
                 width, side = 2 * width, side // 2
@@ -302,14 +282,70 @@ class Swin(nn.Module):
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, 1000)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map (batch, 3, 224, 224) pictures to scores of 1000 classes."""
         x = self.blocks(self.patch_norm(self.patches(x).flatten(2).transpose(1, 2)))
         return self.head(self.norm(x).mean(1))
 
 
-def token_loss(output: Tensor, y: Tensor) -> Tensor:
-    """Return the cross-entropy of each token."""
-    return F.cross_entropy(output.flatten(0, 1), y.flatten())
+class TunedNorm(nn.Module):
+    """torchtune's RMSNorm of 2024: in float32, operation by operation."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        wide = x.float()
+        return (wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + 1e-5)).type_as(x) * self.scale
+
+
+def tuned_rope(x: Tensor, cache: Tensor) -> Tensor:
+    """Turn (batch, tokens, heads, head) as torchtune does, in float32; packed samples have angles of their own."""
+    pairs = x.float().reshape(*x.shape[:-1], -1, 2)
+    cos, sin = cache.unsqueeze(2).unbind(-1)
+    turned = (pairs[..., 0] * cos - pairs[..., 1] * sin, pairs[..., 1] * cos + pairs[..., 0] * sin)
+    return torch.stack(turned, -1).flatten(3).type_as(x)
+
+
+class TunedBlock(nn.Module):
+    """A layer of torchtune's Llama: keys and values are repeated for each query head before attention."""
+
+    def __init__(self, size: ModelSize) -> None:
+        super().__init__()
+        self.size, kv = size, size.kv_heads * size.head_dim
+        linear = partial(nn.Linear, bias=False)
+        self.norm1, self.norm2 = TunedNorm(size.d_model), TunedNorm(size.d_model)
+        self.q, self.k, self.v, self.out = (linear(size.d_model, n) for n in (size.d_model, kv, kv, size.d_model))
+        self.gate, self.up = linear(size.d_model, size.hidden), linear(size.d_model, size.hidden)
+        self.down = linear(size.hidden, size.d_model)
+
+    def forward(self, x: Tensor, angles: Tensor, places: Tensor) -> Tensor:
+        normed = self.norm1(x)
+        q, k, v = (part(normed).view(*x.shape[:2], -1, self.size.head_dim) for part in (self.q, self.k, self.v))
+        q, k = tuned_rope(q, angles[places]), tuned_rope(k, angles[places])
+        k, v = (part.transpose(1, 2).repeat_interleave(q.shape[2] // k.shape[2], dim=1) for part in (k, v))
+        mixed = F.scaled_dot_product_attention(q.transpose(1, 2), k, v, is_causal=True)
+        x = self.out(mixed.transpose(1, 2).flatten(2)) + x
+        normed = self.norm2(x)
+        return x + self.down(F.silu(self.gate(normed)) * self.up(normed))
+
+
+class TunedLlama(nn.Module):
+    """torchtune's Llama 3.2, in bfloat16, up to the last norm; its head is the embedding."""
+
+    def __init__(self, size: ModelSize) -> None:
+        super().__init__()
+        self.size = size
+        self.tokens = nn.Embedding(size.vocabulary, size.d_model)
+        self.blocks = nn.ModuleList(TunedBlock(size) for _ in range(size.layers))
+        self.norm = TunedNorm(size.d_model)
+        self.bfloat16()
+
+    def forward(self, x: Tensor) -> Tensor:
+        angles, places = torch.zeros(x.shape[1], self.size.head_dim // 2, 2), torch.zeros_like(x)
+        x = self.tokens(x)
+        for block in self.blocks:
+            x = block(x, angles, places)
+        return self.norm(x)
 
 
 def soft_loss(output: Tensor, y: Tensor) -> Tensor:
@@ -317,37 +353,47 @@ def soft_loss(output: Tensor, y: Tensor) -> Tensor:
     return torch.sum(-y * F.log_softmax(output, dim=-1), dim=-1).mean()
 
 
-MINGPT = partial(Style, dropout=0.1, one_qkv=True, act=gelu_new)
+MINGPT = partial(Style, dropout=0.1, one_qkv=True, act=gelu_new, causal=11)
 GPT2 = Style(768, 12, 0.1, fused=True, causal=1024, one_qkv=True, act=gelu_new)
 HF_BERT = partial(Style, dropout=0.1, pre_norm=False, eps=1e-12)
 HF_VIT = Style(768, 12, fused=True, eps=1e-12)
-DEIT = partial(Style, one_qkv=True, scale_first=True, drop_path=0.1, eps=1e-6)
+DEIT = partial(Style, one_qkv=True, scale_first=True, act=wide_gelu, drop_path=0.1, eps=1e-6)
 
-Built = tuple[nn.Module, tuple[Tensor, Tensor], Any]
-MODELS: dict[str, Callable[[], tuple[nn.Module, str, Any]]] = {
-    "mingpt-xl": lambda: (GPT(MINGPT(1600, 25, causal=11), 48, 3, tied=False), "tokens", token_loss),
-    "mingpt-nano": lambda: (GPT(MINGPT(48, 3, causal=11), 3, 3, tied=False), "tokens", token_loss),
-    "hf-gpt2": lambda: (GPT(GPT2, 12, 50_257, tied=True), "tokens", token_loss),
-    "hf-bert-base-mlm": lambda: (BERT(HF_BERT(768, 12, fused=True), 12, 30_522, 512, 2, "mlm"), "tokens", token_loss),
-    "hf-roberta-base": lambda: (BERT(HF_BERT(768, 12, fused=True), 12, 50_265, 514, 1, "dense"), "text", None),
-    "hf-bert-large": lambda: (BERT(HF_BERT(1024, 16), 24, 30_522, 512, 2, "pooled"), "text", None),
-    "hf-vit-b": lambda: (ViT(HF_VIT, 12), "pictures", None),
-    "torchvision-vit-l": lambda: (ViT(Style(1024, 16, eps=1e-6), 24, TorchvisionBlock), "pictures", None),
-    "deit-ti": lambda: (ViT(DEIT(192, 3), 12), "mixed", soft_loss),
-    "deit-s": lambda: (ViT(DEIT(384, 6), 12), "mixed", soft_loss),
-    "deit-b": lambda: (ViT(DEIT(768, 12), 12), "mixed", soft_loss),
-    "swin-ti": lambda: (Swin(), "mixed", soft_loss),
-    "torchtune-llama-3b": lambda: (TunedLlama(model_size("llama-3b")), "tokens", None),
+
+@dataclass(frozen=True)
+class Published:
+    """A model with so many blocks, what its batches are, and its loss (None for forecast's own choice)."""
+
+    of: Callable[[int], nn.Module]
+    layers: int
+    batch: str
+    loss_fn: Any = None
+
+
+MODELS = {
+    "mingpt-xl": Published(lambda n: GPT(MINGPT(1600, 25), n, 3, tied=False), 48, "tokens"),
+    "mingpt-nano": Published(lambda n: GPT(MINGPT(48, 3), n, 3, tied=False), 3, "tokens"),
+    "hf-gpt2": Published(lambda n: GPT(GPT2, n, 50_257, tied=True), 12, "tokens"),
+    "hf-bert-base": Published(lambda n: BERT(HF_BERT(768, 12, fused=True), n, 30_522, 512, 2, "mlm"), 12, "tokens"),
+    "hf-roberta-base": Published(lambda n: BERT(HF_BERT(768, 12, fused=True), n, 50_265, 514, 1, "dense"), 12, "text"),
+    "hf-bert-large": Published(lambda n: BERT(HF_BERT(1024, 16), n, 30_522, 512, 2, "pooled"), 24, "text"),
+    "hf-vit-b": Published(lambda n: ViT(HF_VIT, n), 12, "pictures"),
+    "torchvision-vit-l": Published(lambda n: ViT(Style(1024, 16, eps=1e-6), n, TorchvisionBlock), 24, "pictures"),
+    "deit-ti": Published(lambda n: ViT(DEIT(192, 3), n), 12, "mixed", soft_loss),
+    "deit-s": Published(lambda n: ViT(DEIT(384, 6), n), 12, "mixed", soft_loss),
+    "deit-b": Published(lambda n: ViT(DEIT(768, 12), n), 12, "mixed", soft_loss),
+    "swin-ti": Published(lambda n: Swin(), 12, "mixed", soft_loss),
+    "torchtune-llama-3b": Published(lambda n: TunedLlama(replace(model_size("llama-3b"), layers=n)), 28, "tokens"),
 }
 
 
-def build(name: str, rows: int, context: int) -> Built:
-    """Return a model, a sample batch (x, y) and a loss (None for forecast's own choice), all without memory."""
+def build(name: str, rows: int, context: int, layers: int) -> tuple[nn.Module, tuple[Tensor, Tensor]]:
+    """Return a model and a sample batch (x, y), both without memory."""
+    published = MODELS[name]
     with torch.device("meta"):
-        model, kind, loss_fn = MODELS[name]()
-        labels = torch.zeros(rows, dtype=torch.int64)
-        if kind in ("tokens", "text"):
+        model, labels = published.of(layers), torch.zeros(rows, dtype=torch.int64)
+        if published.batch in ("tokens", "text"):
             tokens = torch.zeros(rows, context, dtype=torch.int64)
-            return model, (tokens, tokens if kind == "tokens" else labels), loss_fn
+            return model, (tokens, tokens if published.batch == "tokens" else labels)
         pictures = torch.zeros(rows, 3, 224, 224)
-        return model, (pictures, torch.zeros(rows, 1000) if kind == "mixed" else labels), loss_fn
+        return model, (pictures, torch.zeros(rows, 1000) if published.batch == "mixed" else labels)
