@@ -1,4 +1,4 @@
-"""Models whose published memory was looked up after the rules were done, and forecast as they come.
+"""Models whose published memory had no part in making the rules.
 
 They follow rasbt/LLMs-from-scratch (ch05/10_llm-training-speed) and linkedin/Liger-Kernel (benchmark/scripts).
 """
@@ -135,3 +135,14 @@ def from_scratch(model: nn.Module, optimizer: torch.optim.Optimizer, batch: Any)
     optimizer.zero_grad()
     F.cross_entropy(model(x).flatten(0, 1), y.flatten()).backward()
     optimizer.step()
+
+
+def operation(name: str, rows: int) -> tuple[nn.Module, tuple[Tensor, ...]]:
+    """Return a module of Liger's benchmark and its input, without memory."""
+    with torch.device("meta"):
+        if name == "layer-norm":
+            return nn.LayerNorm(16_384), (torch.zeros(rows, 16_384),)
+        x = torch.zeros(rows, 4096, dtype=torch.bfloat16)
+        if name == "head-loss":
+            return HeadLoss(4096, 128_256).bfloat16(), (x, torch.zeros(rows, dtype=torch.int64))
+        return LlamaMLP(4096, 11_008).bfloat16(), (x,)

@@ -22,6 +22,7 @@ from gradlab import Recipe
 from gradlab.forecast import Forecast, forecast
 from gradlab.forecast.optimizers import AdamW8bit
 from gradlab.forecast.reserve import Need
+from tests.forecast import blind_models as blind
 from tests.forecast.published_models import MODELS, build
 
 ROWS: dict[str, dict[str, Any]] = {
@@ -96,6 +97,13 @@ def forecast_of(row: dict[str, Any], layers: int | None = None) -> Forecast:
     settings = dict(row["settings"])
     recipe = Recipe(**settings.pop("recipe", {}))
     rows, context, update = settings.pop("batch"), settings.pop("context", 1), settings.pop("update", None)
+    if update == "once":
+        return forecast(blind.once_more, model=(made := blind.operation(row["model"], rows))[0], batch=made[1])
+    if update == "scratch":
+        with torch.device("meta"):
+            gpt, tokens = blind.ScratchGPT(int(row["model"][-1])), torch.zeros(rows, context, dtype=torch.int64)
+        setup = functools.partial(whole, kind="adamw", fused=settings.pop("fused", False))
+        return forecast(blind.from_scratch, model=gpt, setup=setup, batch=(tokens, tokens), **settings)
     if row["model"] not in MODELS:
         return forecast(row["model"], recipe, batch=rows, context=context, **settings)
     model, batch = build(row["model"], rows, context, layers or MODELS[row["model"]].layers)
@@ -156,10 +164,11 @@ def table() -> str:
     lines = ["| training | published | forecast | error in 0.2.0 | error |", "|---|---|---|---|---|"]
     for name, row in ROWS.items():
         unit, before = row["unit"], row.get("before")
-        size = forecast_bytes(name) / UNITS[unit]
-        ours = f"{size:,.0f}" if size >= 1000 else f"{size:.1f}"
-        then = "-" if before is None else f"{before:+.1f} %"
-        lines.append(f"| {name} | {row['figure']:,} {unit} | {ours} {unit} | {then} | {error(name):+.1f} % |")
+        sizes = (row["figure"], forecast_bytes(name) / UNITS[unit])
+        published, ours = (f"{size:,.0f}" if size >= 1000 else f"{size:.2f}" for size in sizes)
+        then = "" if before is None else f"{before:+g} %"
+        what = f"{published} {unit} {row['measures']}"
+        lines.append(f"| {name} | {what} | {ours} {unit} | {then} | {error(name):+.1f} % |")
     return "\n".join(lines)
 
 
@@ -171,14 +180,33 @@ def test_a_forecast_is_near_what_was_measured(name: str) -> None:
     assert abs(error(name)) <= 3 or ROWS[name]["note"]
 
 
-@pytest.mark.slow
-def test_half_of_the_measured_trainings_are_within_two_percent_and_none_is_far_off() -> None:
-    errors = {name: abs(error(name)) for name in compared()}
-    assert len(errors) >= 16
-    assert statistics.median(errors.values()) < 2
-    worst = max(errors, key=lambda name: errors[name])
-    assert worst == "Swin-Ti, AMP fp16"
-    assert errors[worst] < 23
+def summary() -> str:
+    """Return the sentence of README about these errors."""
+    old = {n: abs(error(n)) for n in compared() if ROWS[n].get("torch", "").startswith("1.7")}
+    current = [abs(error(n)) for n in compared() if n not in old]
+    return (
+        f"{len(current)} published figures of allocated memory: the error is {statistics.median(current):.1f} % in the "
+        f"median and {max(current):.1f} % at most; of {len(old)} more, with PyTorch 1.7 and AMP, "
+        f"{min(old.values()):.0f} to {max(old.values()):.0f} %."
+    )
+
+
+def test_the_bounds_keep_what_is_promised() -> None:
+    """With the tests above: 4 % for allocated memory, but for four rows of a PyTorch of 2020."""
+    for name in compared():
+        low, high = ROWS[name]["bound"]
+        assert -4 <= low < high <= 3 or ROWS[name].get("torch", "").startswith("1.7")
+    assert sum(row.get("blind", False) for row in ROWS.values()) >= 8
+
+
+@pytest.mark.parametrize("file", ["README.md", "notebooks/09_gpu_memory.ipynb"])
+def test_what_is_written_about_them_stands_in_the_table(file: str) -> None:
+    text = (Path(__file__).parents[2] / file).read_text("utf-8")
+    written = [(row, line) for n, row in ROWS.items() for line in text.splitlines() if f"| {n} |" in line]
+    for row, line in written:
+        assert f"{row['figure']:,g}" in line or f"{row['figure']:,.2f}" in line or f"{row['figure']:,.0f}" in line
+        assert row["bound"][0] <= float(line.split("|")[5].strip(" %")) <= row["bound"][1]
+    assert len(written) >= 8
 
 
 @pytest.mark.nightly
@@ -188,4 +216,4 @@ def test_a_deep_model_needs_what_three_and_four_of_its_blocks_tell(name: str) ->
 
 
 if __name__ == "__main__":
-    print(table())
+    print(table(), summary(), sep="\n\n")
