@@ -86,7 +86,7 @@ class Forecast:
 
     def need(self, card: str | int | None = None) -> Need:
         """Return what the training takes of a card: allocated, reserved, and CUDA's context, apart."""
-        return self._variants.need(self._on_card().peak, card)
+        return self._variants.need(self._variants.at().peak, card)
 
     def fits(self, card: str | int) -> bool:
         """Say whether the training runs on a card, or on one with so many usable bytes: all of ``need`` is counted.
@@ -125,9 +125,6 @@ class Forecast:
 
     def __repr__(self) -> str:
         return self.table()
-
-    def _on_card(self) -> SimulatedUpdate:
-        return self._variants.at()
 
 
 @dataclass(frozen=True)

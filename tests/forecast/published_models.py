@@ -362,7 +362,7 @@ DEIT = partial(Style, one_qkv=True, scale_first=True, act=wide_gelu, drop_path=0
 
 @dataclass(frozen=True)
 class Published:
-    """A model with so many blocks, what its batches are, and its loss (None for forecast's own choice)."""
+    """A model of so many alike blocks, what its batches are, and its loss (None for forecast's own choice)."""
 
     of: Callable[[int], nn.Module]
     layers: int
@@ -382,7 +382,7 @@ MODELS = {
     "deit-ti": Published(lambda n: ViT(DEIT(192, 3), n), 12, "mixed", soft_loss),
     "deit-s": Published(lambda n: ViT(DEIT(384, 6), n), 12, "mixed", soft_loss),
     "deit-b": Published(lambda n: ViT(DEIT(768, 12), n), 12, "mixed", soft_loss),
-    "swin-ti": Published(lambda n: Swin(), 12, "mixed", soft_loss),
+    "swin-ti": Published(lambda n: Swin(), 1, "mixed", soft_loss),
     "torchtune-llama-3b": Published(lambda n: TunedLlama(replace(model_size("llama-3b"), layers=n)), 28, "tokens"),
 }
 

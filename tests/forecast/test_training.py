@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -108,6 +110,19 @@ def test_every_placement_is_the_same_training(accumulate: int) -> None:
         exec(Training(Recipe(accumulate=accumulate), zero_grad_at=place).source(), {**space, "epochs": 2})
         weights.append(torch.cat([p.detach().flatten() for p in model.parameters()]))
     assert all(torch.equal(weights[0], other) for other in weights)
+
+
+def test_the_config_of_a_model_of_transformers_is_a_size_of_ones_own(tmp_path: Path) -> None:
+    config = {"model_type": "llama", "num_hidden_layers": 5, "hidden_size": 64, "num_attention_heads": 4}
+    config |= {"num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 61, "max_position_embeddings": 128}
+    (tmp_path / "config.json").write_text(json.dumps(config), "utf-8")
+    found = forecast(config, ADAMW, context=32)
+    for path in (tmp_path, str(tmp_path / "config.json")):  # a size is called by its folder
+        assert forecast(path, ADAMW, context=32).at_peak == found.at_peak
+    attention, mlp, norms = 2 * 64 * 64 + 2 * 64 * 32, 3 * 64 * 96, 2 * 64
+    assert found.parameters == 2 * 61 * 64 + 5 * (attention + mlp + norms) + 64
+    with pytest.raises(ValueError, match="gone"):
+        forecast(tmp_path / "gone" / "config.json")
 
 
 def test_a_batch_of_any_structure() -> None:
