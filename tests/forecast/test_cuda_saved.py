@@ -34,6 +34,7 @@ def has_a_card() -> bool:
     return torch.cuda.is_available() and torch.cuda.get_device_capability() >= (8, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("amp", AMP)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_keeps_for_backward_what_pytorch_keeps_of_it_on_cuda(name: str, amp: str) -> None:

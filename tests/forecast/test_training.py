@@ -162,6 +162,7 @@ def test_a_model_that_computes_its_own_loss() -> None:
         forecast(Own(), batch=({"inputs": x}, y))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shard", SHARDINGS)
 def test_one_card_of_many_holds_its_share(shard: str) -> None:
     """The formulas, written once more, for an update in which weights, gradients and optimizer state are all alive."""

@@ -250,6 +250,7 @@ def sample() -> tuple[Tensor, Tensor]:
     return torch.ones(4, 8), torch.zeros(4, 8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODD)
 def test_an_odd_model_is_what_it_was_and_still_trains(name: str) -> None:
     torch.manual_seed(0)
