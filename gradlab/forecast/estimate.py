@@ -19,7 +19,7 @@ from .reserve import CUDA_CONTEXT, RESERVE_MARGIN, Need, workspaces
 from .sharding import check_sharding, one_card_of
 from .simulate import ForecastError, SimulatedUpdate
 from .told import covers
-from .training import Training
+from .training import ZERO_GRAD_AT, Training
 from .workload import LARGEST_BATCH, Workload, as_workload
 
 _GUESSES = 8  # after so many the search halves what is left
@@ -65,6 +65,7 @@ __all__ = ["Forecast", "ForecastError", "forecast"]
 
 _CALLBACK: ContextVar[Callable[[int, int], None] | None] = ContextVar("progress", default=None)
 _SWITCHES = ("batch", "window", "context")
+_FIRST = ZERO_GRAD_AT[0]
 
 
 @dataclass(frozen=True)
@@ -251,6 +252,19 @@ def forecast(
     Raises TypeError or ValueError that names what is wrong and what is allowed, and ForecastError (a ValueError) for a
     model that cannot be run without values.
     """
+    if callable(what) and model is not None:
+        given = {
+            "recipe": recipe,
+            "optimizer": optimizer,
+            "zero_grad_at": None if zero_grad_at == _FIRST else zero_grad_at,
+        }
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(
+                    f"forecast: an update has its own {name.split('_at')[0]}, got {name}={value!r}; leave it out"
+                )
+    elif model is not None or setup is not None:
+        raise ValueError("forecast: model and setup are for an update of your own, a function (model, made, batch)")
     recipe = Recipe() if recipe is None else recipe
     if device not in (None, "cpu", "cuda"):
         raise ValueError(f"forecast: device must be 'cpu', 'cuda' or None, got {device!r}")

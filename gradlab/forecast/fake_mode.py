@@ -125,9 +125,15 @@ class FakeTensors(_torch.FakeTensorMode):
             self._fakes[id(tensor)] = tensor, self.fake(tensor)
         return self._fakes[id(tensor)][1]
 
-    def stand_in_of(self, key: int) -> Tensor | None:
-        """Return the fake of the tensor with this ``id``, None if it has none."""
-        return self._fakes[key][1] if key in self._fakes else None
+    def has_stand_in(self, tensor: Tensor) -> bool:
+        """Tell whether a fake stands for this tensor."""
+        return id(tensor) in self._fakes
+
+    def exchange(self, before: Tensor, after: Tensor) -> None:
+        """Let another fake stand where one stood, with its hooks."""
+        if before is not after:
+            _carry_hooks(before, after)
+        self._fakes |= {key: (real, after) for key, (real, fake) in self._fakes.items() if fake is before}
 
     def copy(self, model: nn.Module) -> nn.Module:
         """Return a copy of a model on fake tensors, with its hooks; the model itself is neither copied nor changed."""
@@ -187,10 +193,8 @@ class StandIns(TorchFunctionMode):
         if isinstance(value, Tensor):
             if isinstance(value, _torch.FakeTensor):
                 return value
-            fake = self._mode.stand_in_of(id(value))
-            return (
-                self._mode.stand_in(value) if fake is None and value.requires_grad else value if fake is None else fake
-            )
+            led = self._mode.has_stand_in(value) or value.requires_grad
+            return self._mode.stand_in(value) if led else value
         if type(value) in (list, tuple) and any(isinstance(each, Tensor) for each in value):
             return type(value)(self._replaced(each) for each in value)
         return value

@@ -120,7 +120,7 @@ def simulate(
     skip_first_update: bool | None = None,
     on_calls: Callable[[int, int], None] | None = None,
 ) -> SimulatedUpdate:
-    """Run a workload as the training say; on device "cuda" by CUDA's rules, and as on a CPU otherwise.
+    """Run a workload as the training says; on device "cuda" by CUDA's rules, and as on a CPU otherwise.
 
     ``skip_first_update`` puts the state that a first update leaves behind in place instead of running it; that is
     known for the published sizes with an optimizer of a Recipe only, where it is the default. Raises ForecastError.
@@ -166,6 +166,7 @@ def _to_dtype(model: nn.Module, dtype: torch.dtype, mode: FakeTensors) -> None:
                 new = tensor.to(dtype)
                 is_parameter = isinstance(tensor, nn.Parameter)
                 made[id(tensor)] = nn.Parameter(new, tensor.requires_grad) if is_parameter else new
+            mode.exchange(tensor, made[id(tensor)])
         return made[id(tensor)]
 
     for module in model.modules():
@@ -334,6 +335,9 @@ def _bytes(module: nn.Module) -> int:
 def _every_step_is_taken() -> Iterator[None]:
     """Let a scaler step whatever the gradients are: whether one is infinite cannot be asked here."""
     owner, name = _torch.place("maybe_opt_step")
+    if owner is None:
+        yield
+        return
     before = getattr(owner, name)
     setattr(owner, name, lambda scaler, optimizer, state, *args, **kwargs: optimizer.step(*args, **kwargs))
     try:

@@ -284,6 +284,27 @@ def test_an_odd_model_is_counted_as_a_real_run(name: str) -> None:
     }
 
 
+@pytest.mark.parametrize("dtype", [None, "bf16"])
+def test_closures_and_hooks_lead_to_the_weights_of_the_type_that_was_asked_for(dtype: str | None) -> None:
+    def freed(parameter: Tensor) -> None:
+        parameter.grad = None
+
+    def build(forward: Callable[[Any, Tensor], Tensor] | None = None) -> Wrapped:
+        model = Wrapped(forward)
+        model.b.weight.register_post_accumulate_grad_hook(freed)
+        return model
+
+    model = build()
+    layer = model.a
+    model.then = lambda self, x: self.b(torch.relu(layer(x)))
+    with unchanged(model):
+        found = forecast(model, RECIPE, batch=sample(), dtype=dtype)
+    plain = forecast(build(), RECIPE, batch=sample(), dtype=dtype)
+    assert found.at_peak == plain.at_peak
+    size = 2 if dtype else 4
+    assert max(p.high["gradients"] for p in found.timeline if p.statement == "step") == size * (8 * 16 + 16 + 8)
+
+
 def test_parameters_without_a_shape_are_refused() -> None:
     model = nn.Sequential(nn.Linear(8, 4), nn.LazyLinear(8))
     with pytest.raises(

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from gradlab import Ledger
+from gradlab import Ledger, Recipe
 from gradlab.forecast import ForecastError, forecast
 
 F = nn.functional
@@ -197,6 +197,9 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"setup": 3}, r"setup must be a function \(model\) -> what the update needs, got 3"),
     ({"loss_fn": print}, "an update has a loss of its own"),
     ({"context": 3}, "context is for the sizes"),
+    ({"optimizer": "fused"}, "an update has its own optimizer, got optimizer='fused'; leave it out"),
+    ({"recipe": Recipe()}, "an update has its own recipe, got recipe=Recipe"),
+    ({"zero_grad_at": "after step"}, "an update has its own zero_grad, got zero_grad_at='after step'"),
     ({"model": nn.ReLU()}, "plain has no parameter that wants a gradient"),
 ]
 
@@ -205,6 +208,12 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 def test_bad_input_is_named(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=said):
         forecast(plain, **{"model": net(), "setup": adam, "batch": pair(), **wrong})
+
+
+def test_model_and_setup_are_for_an_update() -> None:
+    for wrong in ({"model": net()}, {"setup": adam}):
+        with pytest.raises(ValueError, match="model and setup are for an update of your own"):
+            forecast("digits", **wrong)
 
 
 def test_a_compiled_model_is_told() -> None:
