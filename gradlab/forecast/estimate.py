@@ -282,7 +282,7 @@ def forecast(
         peak_at=found.peak_at,
         timeline=found.timeline,
         parameters=found.parameters,
-        covers=covers(training, found, margin, shard, compiled=workload.compiled),
+        covers=covers(training, found, margin, shard, workload),
         device=training.device,
         _variants=variants,
     )

@@ -6,6 +6,7 @@ from .cuda_rules import autocast_lists
 from .reserve import CUDA_CONTEXT
 from .simulate import SimulatedUpdate
 from .training import Training
+from .workload import Workload
 
 _CPU = (
     "Counted: what PyTorch's tensors ask for over the second update, when the optimizer has its state, by the rules of "
@@ -37,21 +38,25 @@ _RECURRENT = (
 )
 
 
-def covers(training: Training, found: SimulatedUpdate, margin: float, shard: str | None, *, compiled: bool) -> str:
+def covers(training: Training, found: SimulatedUpdate, margin: float, shard: str | None, workload: Workload) -> str:
     """Return what a forecast counts and what not."""
+    steps = []
+    if workload.update is None:
+        way = "all parameters at once, as it does on a GPU" if training.at_once else "one parameter after another"
+        steps = [f"The optimizer updates {way}."] * (training.optimizer in (None, "foreach", "for-loop"))
     if training.device == "cuda":
         parts = [_CUDA]
         if training.recipe.amp != "off":
             parts.append(_AUTOCAST if autocast_lists() else _NO_HEADER)
-        parts.append("The optimizer updates all parameters at once, as it does on a GPU." if training.at_once else "")
+        parts += steps
         parts.append(
             f"A card must hold more: cuBLAS' workspaces, what the allocator reserves above ({margin:.0%}, see "
             f"margin=) and CUDA's context ({CUDA_CONTEXT / 1e9:.2f} GB)."
         )
         parts += [_NOT_COUNTED, *[_RECURRENT] * found.recurrent]
     else:
-        parts = [_CPU, 'The optimizer updates one parameter after another; see device="cuda".']
-    if compiled:
+        parts = [_CPU, *steps]
+    if workload.compiled:
         parts.append(_COMPILED)
     if training.recipe.amp == "fp16":
         parts.append("No gradient overflows: every step is taken.")
@@ -60,4 +65,4 @@ def covers(training: Training, found: SimulatedUpdate, margin: float, shard: str
         parts.append(f"Of {of} micro-batches {found.micro_batches} are run; the others repeat.")
     if shard is not None:
         parts.append("The share of one card is arithmetic; what the exchange between cards needs is not counted.")
-    return " ".join(part for part in parts if part)
+    return " ".join(parts)

@@ -94,6 +94,20 @@ def test_eight_bit_states_take_what_was_published() -> None:
     assert large.at_peak["optimizer"] / large.parameters == pytest.approx(2.03125, rel=1e-3)
 
 
+@pytest.mark.parametrize(
+    ("optimizer", "device", "said"),
+    [
+        (None, "cuda", "all parameters at once"),
+        ("for-loop", "cuda", "one parameter after another"),
+        ("foreach", "cpu", "all parameters at once"),
+        ("fused", "cuda", ""),
+    ],
+)
+def test_it_tells_how_the_optimizer_runs(optimizer: str | None, device: str, said: str) -> None:
+    covers = forecast(net(), ADAMW, batch=pair(), optimizer=optimizer, device=device).covers
+    assert f"The optimizer updates {said}" in covers if said else "The optimizer updates" not in covers
+
+
 def test_late_clearing_keeps_gradients_through_forward() -> None:
     """minGPT issue 106: clearing earlier took the peak from 30.6 to 24.6 GB."""
     early, late = (forecast(net(), batch=pair(), zero_grad_at=at) for at in ("before forward", "before backward"))

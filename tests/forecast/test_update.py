@@ -155,6 +155,7 @@ def test_stepping_in_backward_keeps_no_gradients() -> None:
     assert max(p.high["gradients"] for p in late.timeline) == weights
     assert max(p.high["gradients"] for p in early.timeline) == 4 * 64 * 64  # one layer's at a time
     assert early.peak < late.peak
+    assert "The optimizer updates" not in late.covers
     assert "test_update.py" in early.peak_at.statement
 
 
