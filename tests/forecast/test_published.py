@@ -168,7 +168,7 @@ def table() -> str:
         published, ours = (f"{size:,.0f}" if size >= 1000 else f"{size:.2f}" for size in sizes)
         then = "" if before is None else f"{before:+g} %"
         what = f"{published} {unit} {row['measures']}"
-        lines.append(f"| {name} | {what} | {ours} {unit} | {then} | {error(name):+.1f} % |")
+        lines.append(f"| {name} | {what} | {ours} {unit} | {then} | {round(error(name), 1) + 0.0:+.1f} % |")
     return "\n".join(lines)
 
 
