@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from ._frames import Owner, code_owner, frames
+
 if TYPE_CHECKING:
     import torch
     from torch import nn
@@ -23,6 +25,20 @@ if TYPE_CHECKING:
 lock = threading.RLock()
 """Held by whoever trains, draws, or reads what is drawn; it may be taken again by the thread that has it."""
 _parser_lock = threading.Lock()
+
+
+def learner_threads() -> list[str]:
+    """Return the names of the other threads that run code of the learner's own now, the main thread left out.
+
+    A thread of Jupyter's, of a progress bar or of a pool that waits for work has no frame of theirs.
+    """
+    stacks, own = sys._current_frames(), (threading.get_ident(), threading.main_thread().ident)
+    return [
+        thread.name
+        for thread in threading.enumerate()
+        if thread.ident not in own
+        and any(code_owner(f.f_code.co_filename) is Owner.USER for f in frames(stacks.get(thread.ident or 0)))
+    ]
 
 
 @contextmanager
