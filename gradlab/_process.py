@@ -28,15 +28,15 @@ _parser_lock = threading.Lock()
 
 
 def learner_threads() -> list[str]:
-    """Return the names of the other threads that run code of the learner's own now, the main thread left out.
+    """Return the names of the other threads that run code of the learner's own now.
 
     A thread of Jupyter's, of a progress bar or of a pool that waits for work has no frame of theirs.
     """
-    stacks, own = sys._current_frames(), (threading.get_ident(), threading.main_thread().ident)
+    stacks, own = sys._current_frames(), threading.get_ident()
     return [
         thread.name
         for thread in threading.enumerate()
-        if thread.ident not in own
+        if thread.ident != own
         and any(code_owner(f.f_code.co_filename) is Owner.USER for f in frames(stacks.get(thread.ident or 0)))
     ]
 
