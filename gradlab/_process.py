@@ -8,10 +8,13 @@ a cell that trains on another do not draw each other's random numbers.
 from __future__ import annotations
 
 import ast
+import contextvars
 import copy
 import random
 import sys
 import threading
+import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -212,3 +215,111 @@ def seed_torch(seed: int, *, cuda: bool = False) -> None:
 
     # Not torch.manual_seed for the CPU alone: it also seeds the GPUs, now or when CUDA starts.
     torch.manual_seed(seed) if cuda else torch.default_generator.manual_seed(seed)
+
+
+_SERVED_LATELY = 0.5  # seconds: a call of ours that serves looks more often, unless an update takes longer
+
+
+class MainThread:
+    """The main thread: where all that trains, draws or forecasts for a widget runs, between two cells.
+
+    JupyterLab hands a widget's request to another thread while a cell runs. PyTorch's tables of hooks, its random
+    numbers and ``.grad`` belong to the process, so work done there would reach into the cell. It waits for the end of
+    the cell, or until a long call of ours that the cell has made comes to ``serve``.
+    """
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        """Whether work done by ``serve`` was interrupted: the cell that has called it is to end, too."""
+        self._waiting: deque[Callable[[], object]] = deque()
+        self._cell_runs = self._working = False
+        self._holds = 0
+        self._served = 0.0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether work that is handed over now waits for the end of a cell."""
+        return self._cell_runs and time.monotonic() - self._served > _SERVED_LATELY
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether ``serve`` would find something to do; cheap enough to ask after each update."""
+        here = threading.current_thread() is threading.main_thread()
+        return bool(self._waiting) and here and not (self._holds or self._working)
+
+    @property
+    def is_working(self) -> bool:
+        """Whether the main thread does what was handed over; an interrupt ends that."""
+        return self._working
+
+    def begin_cell(self) -> None:
+        """Note that the kernel runs a cell from now on."""
+        self._cell_runs, self._served = True, 0.0
+
+    def end_cell(self) -> None:
+        """Note that the cell has ended."""
+        self._cell_runs = False
+
+    def hand_over(self, work: Callable[[], object], call_soon: Callable[[Callable[[], None]], object]) -> None:
+        """Have work done on the main thread, in the caller's context; ``call_soon`` is that of its event loop."""
+        self._waiting.append(lambda context=contextvars.copy_context(): context.run(work))  # type: ignore[misc]
+        call_soon(self._work)
+
+    def do(self, work: Callable[[], object]) -> None:
+        """Do something for a widget now; this is the main thread, and what waits is done first."""
+        self._waiting.append(work)
+        for _ in range(len(self._waiting)):
+            self._work()
+
+    def serve(self) -> None:
+        """Do what waits, between two updates of a long call; nothing while ``hold`` is in force or on other threads.
+
+        Raises KeyboardInterrupt where that was interrupted.
+        """
+        if self._holds or self._working or threading.current_thread() is not threading.main_thread():
+            return
+        self._served, self.interrupted = time.monotonic(), False
+        for _ in range(len(self._waiting)):
+            self._work()
+        if self.interrupted:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Leave in a ``with`` block what waits where it is: an instrument listens to all that this thread does."""
+        here = threading.current_thread() is threading.main_thread()
+        self._holds += here
+        try:
+            yield
+        finally:
+            self._holds -= here
+
+    def _work(self) -> None:
+        """Do what has waited longest, if anything still does."""
+        if self._working or not self._waiting:
+            return
+        try:
+            self._working = True
+            self._waiting.popleft()()
+            self._working = False  # within the block, so that an interrupt at this very moment ends nothing else
+        except KeyboardInterrupt:
+            self.interrupted = True
+        finally:
+            self._working = False
+
+
+@contextmanager
+def plain_torch_state() -> Iterator[None]:
+    """Run a block with grad mode on and autocast off, whatever a cell has left the main thread in."""
+    import torch
+
+    with torch.inference_mode(mode=False):
+        if not torch.is_autocast_enabled("cpu"):
+            yield
+            return
+        with torch.autocast("cpu", enabled=False):
+            yield
+
+
+main_thread = MainThread()
+"""The main thread of this process."""

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._process import lock
+from .._process import main_thread
 from ..doctor import run_script
 from ..tasks import Task
 from .figures.graph import nodes_of, root_of
@@ -101,7 +101,7 @@ def doctor_command(script: str | None, *options: str, name: str = "train.py") ->
     if not set(options) <= {"--json"}:
         raise ValueError(f"doctor_command: options must be '--json' or none, got {options!r}")
     printed, errors = io.StringIO(), io.StringIO()
-    with lock, tempfile.TemporaryDirectory(prefix="gradlab-") as folder, contextlib.chdir(folder):
+    with main_thread.hold(), tempfile.TemporaryDirectory(prefix="gradlab-") as folder, contextlib.chdir(folder):
         if script is not None:
             Path(name).write_text(script, encoding="utf-8")
         with (

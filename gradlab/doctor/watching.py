@@ -16,6 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from .. import _torch
+from .._process import main_thread
 from ..formatting import number_of
 from .events import MANUAL_UPDATE
 from .finding import Report
@@ -95,6 +96,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
                 log.models.see(one)
             else:
                 log.optimizer(one)
+        self._stops.enter_context(main_thread.hold())  # labs that play beside it are none of its loop
         log.thread.others = OtherThreads()
         log.passes.on_enough = self._end_early
         if self._updates is not None:

@@ -50,6 +50,8 @@ export class Clock {
     this.trip = 500; // ms of a round trip without the kernel's work: the shortest that was seen
     this.work = 30; // ms that the kernel works on a request for frames
     this.margin = MARGIN;
+    this.busy = ""; // what the kernel has told of the requests that wait for the end of a cell
+    this.heard = 0; // when it has told so
     this.probed = 0;
     this.ticking = 0;
     this.reminding = 0;
@@ -94,6 +96,7 @@ export class Clock {
   /** Take an answer, this page's or that to another page of the same lab. @param {Frame} answer */
   take(answer) {
     if (this.closed) return;
+    if (answer.busy) return this.wait(answer);
     const request = answer.client === this.client ? this.asked.get(answer.n) : undefined;
     /** @type {(() => void)[]} */
     const done = [];
@@ -107,6 +110,7 @@ export class Clock {
       this.trip = Math.min(this.trip * 1.02 + 0.1, Math.max(performance.now() - request.sent - answer.work, 1));
       if (request.play) this.work += 0.2 * (answer.work - this.work);
     }
+    if (request) this.busy = "";
     this.remind();
     const playing = this.playing && request?.play;
     for (const frame of answer.frames) {
@@ -126,6 +130,19 @@ export class Clock {
     if (!this.playing ? !this.asked.size || !request?.play : !playing) this.flush();
     for (const answered of done) answered();
     if (this.playing) this.fill();
+  }
+
+  /** The kernel has got a request, and answers it when a cell has ended. @param {Frame} notice */
+  wait(notice) {
+    if (notice.client !== this.client) return;
+    this.busy = notice.busy;
+    this.heard = performance.now();
+    const [frame] = notice.frames;
+    if (frame && this.last < 0) {
+      this.last = frame.f;
+      this.show([frame]);
+    }
+    this.remind();
   }
 
   /** How long a frame is seen, in ms. */
@@ -206,8 +223,10 @@ export class Clock {
     if (this.closed) return;
     if (!this.asked.size) return this.tell("");
     const now = performance.now();
-    const silent = now - Math.min(...[...this.asked.values()].map((request) => request.sent));
-    if (silent < SILENCE) this.tell("");
+    const first = Math.min(...[...this.asked.values()].map((request) => request.sent));
+    const silent = now - Math.max(first, this.heard);
+    if (this.busy && silent < LOST) this.tell(this.busy);
+    else if (silent < SILENCE) this.tell("");
     else if (silent < LOST) {
       this.tell("The kernel is busy, perhaps with another cell: the lab goes on when it is free.");
     } else {

@@ -93,8 +93,12 @@ export class Instrument {
     if (this.screen.progress.style.visibility === "hidden") this.screen.words.show({ note });
   }
 
-  /** @param {{new?: boolean, n?: number, client?: string, frames?: Record<string, any>[], progress?: number | null}} message */
+  /**
+   * @param {{new?: boolean, n?: number, client?: string, frames?: Record<string, any>[], progress?: number | null,
+   *   busy?: string}} message
+   */
   take(message) {
+    if (message.busy) return this.wait(message);
     if (message.new) bringIntoView(this.root);
     if (message.progress !== undefined) this.screen.tellProgress(message.progress);
     for (const frame of message.frames ?? []) this.screen.take(frame);
@@ -106,6 +110,14 @@ export class Instrument {
     this.send();
     const { then } = /** @type {Record<string, any>} */ (this.screen.shown);
     if (then && !this.asked) this.then = setTimeout(() => this.ask({ do: then }), RESTS);
+  }
+
+  /** The kernel answers when a cell has ended. @param {{client?: string, busy?: string, frames?: Record<string, any>[]}} notice */
+  wait({ client, busy = "", frames = [] }) {
+    if (client !== this.client) return;
+    for (const frame of frames) this.screen.take(frame);
+    this.tell(busy);
+    clearTimeout(this.timer);
   }
 
   close() {

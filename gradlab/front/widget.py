@@ -8,20 +8,28 @@ import sys
 import threading
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import anywidget
 import traitlets
 
+from .._process import main_thread
 from .joined import joined_module, style_sheet
+
+CELL_RUNS = "A cell is running; this goes on after it."
+Message = Mapping[str, Any]
 
 
 class FrontEnd(anywidget.AnyWidget):
-    """A view in the browser whose requests are answered by ``answer``, each with one message.
+    """A view in the browser whose requests are answered on the main thread, each with one message.
 
-    ``entry`` is the module that paints it: "lab" or "instrument". Messages are text; nothing is held in traits, so a
-    page that is reloaded asks for all that it shows. Its first lab asks for the modules and the style, for all: a
-    kernel may hold many labs, and each of their widgets is made anew with the page.
+    ``answer`` does what a request asks. While a cell runs, JupyterLab hands requests to another thread: there the
+    browser is told so at once, with the frame that ``newest`` has (None for none), and of requests of one kind the
+    newest waits for its answer. Messages are text; nothing is held in traits, so a page that is reloaded asks for all
+    that it shows. Its first lab asks for the modules and the style, for all: a kernel may hold many labs, and each of
+    their widgets is made anew with the page.
     """
 
     _esm = traitlets.Unicode("").tag(sync=True)
@@ -30,58 +38,110 @@ class FrontEnd(anywidget.AnyWidget):
     lab_id = traitlets.Unicode("").tag(sync=True)
     """One of a kind: by it the browser knows two views of the same lab, and the still picture that it replaces."""
 
-    def __init__(self, entry: str, answer: Callable[[Mapping[str, Any]], dict[str, Any]]) -> None:
-        """Carry what asks for the entry with all that it imports."""
+    def __init__(
+        self, entry: str, answer: Callable[[Message], dict[str, Any]], newest: Callable[[], dict[str, Any] | None]
+    ) -> None:
+        """Carry what asks for ``entry``, the module that paints it ("lab" or "instrument"), with all that it imports."""
         self._code = {"code": joined_module(entry), "style": style_sheet()}
         code_id = hashlib.sha256("".join(self._code.values()).encode()).hexdigest()
         super().__init__(_esm=joined_module("start"), code_id=code_id, lab_id=uuid.uuid4().hex)
-        self._answer = answer
+        self._answer, self._newest = answer, newest
         self._is_new = True
-        self.on_msg(self._asked)
+        self._waiting: dict[object, Message] = {}
+        self._waiting_lock = threading.Lock()
+        self._kernel = _kernel()
+        if self._kernel is not None:
+            _follow_cells(self._kernel)
+        self._let_requests_choose_their_thread()
+        self.on_msg(self._receive)
 
-    def push(self, frame: dict[str, Any]) -> None:
-        """Tell the browser of something that it has not asked for, as after a cell has driven the lab."""
-        self.send({"frames": [frame]})
+    def push(self, message: dict[str, Any]) -> None:
+        """Send the browser what it has not asked for, as after a cell has driven the lab."""
+        self.send(message)
+        self._let_requests_choose_their_thread()
 
-    def _asked(self, _: object, content: Any, buffers: object) -> None:
+    def _let_requests_choose_their_thread(self) -> None:
+        """Undo what ipykernel 7.4 has noted: it would keep the next request for the thread that has sent last.
+
+        That is the main thread, which is not free before the cell ends.
+        """
+        getattr(self.comm, "__dict__", {}).pop("_reply_subshell_id", None)
+
+    def _receive(self, _: object, content: Any, buffers: object) -> None:
         if not isinstance(content, Mapping):
             return
         if content.get("do") == "code":
             self.send(self._code)
+        elif self._kernel is None or threading.current_thread() is threading.main_thread():
+            main_thread.do(partial(self._reply, content))
         else:
-            answer = self._answer(content)
-            if self._is_new and content.get("do") == "hello":  # a page that is loaded again shows it where it was
-                self._is_new, answer["new"] = False, True
-            self.send(answer)
+            if main_thread.is_busy:
+                newest = self._newest() if content.get("do") == "hello" else None
+                notice = {"n": content.get("n"), "client": content.get("client"), "busy": CELL_RUNS}
+                self.send({**notice, "frames": [newest] if newest else []})
+            with self._waiting_lock:
+                self._waiting.pop(key := _kind(content), None)
+                self._waiting[key] = content
+            main_thread.hand_over(self._reply_to_oldest, self._kernel.io_loop.add_callback)
+
+    def _reply_to_oldest(self) -> None:
+        with self._waiting_lock:
+            content = self._waiting.pop(next(iter(self._waiting)), None) if self._waiting else None
+        if content is not None:
+            self._reply(content)
+
+    def _reply(self, content: Message) -> None:
+        answer = self._answer(content)
+        if self._is_new and content.get("do") == "hello":  # a page that is loaded again shows it where it was
+            self._is_new, answer["new"] = False, True
+        self.send(answer)
 
 
-_heeding: set[Callable[[], None]] = set()
+def _kind(content: Message) -> object:
+    """Return a key that a newer request shares with those that it makes needless; a playing asks for each frame."""
+    if content.get("do") == "frames":
+        return object()
+    return repr([content.get(name) for name in ("client", "do", "name")])
+
+
+_on_interrupt: set[Callable[[], None]] = set()
 """What an interrupt ends: here and not in each widget, because a process has one handler of a signal."""
 
 
 def on_interrupt(act: Callable[[], None], *, heed: bool) -> None:
     """Have the kernel call ``act`` when it is interrupted between two messages, or with ``heed`` off no longer.
 
-    A lab that plays is at work for a few ms at a time, and most interrupts would miss it: the kernel ignores them then.
-    ipykernel sets its own handler while it handles a message and afterwards the one that it has kept.
+    A lab that plays is at work for a few ms at a time, and most interrupts would miss it.
     """
-    _heeding.add(act) if heed else _heeding.discard(act)
-    kernel: Any = getattr(getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)(), "kernel", None)
-    if not hasattr(kernel, "saved_sigint_handler"):
-        return
-    handler: Any = _interrupted if _heeding else signal.SIG_IGN
-
-    def keep() -> None:
-        kernel.saved_sigint_handler = handler
-        if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:  # no message is being handled
-            signal.signal(signal.SIGINT, handler)
-
-    if threading.current_thread() is threading.main_thread():
-        kernel.saved_sigint_handler = handler
-    else:  # JupyterLab has widgets answered on a thread of their own, and only the main one may set a handler
-        kernel.io_loop.add_callback(keep)
+    _on_interrupt.add(act) if heed else _on_interrupt.discard(act)
 
 
 def _interrupted(number: int, frame: object) -> None:
-    for act in list(_heeding):
+    """Tell all that play; end the work that the main thread does for a widget between two cells."""
+    for act in list(_on_interrupt):
         act()
+    if main_thread.is_working:
+        raise KeyboardInterrupt
+
+
+def _kernel() -> Any:
+    """Return the kernel of a notebook, None elsewhere."""
+    kernel = getattr(getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)(), "kernel", None)
+    return kernel if hasattr(kernel, "io_loop") else None
+
+
+def _follow_cells(kernel: Any) -> None:
+    """Note when cells run, and heed interrupts between them; it is done once a kernel.
+
+    ipykernel sets its own handler while it handles a message, and afterwards the one that it has kept.
+    """
+    if getattr(kernel, "saved_sigint_handler", None) is _interrupted:
+        return
+    with suppress(ValueError):  # only the main thread may set a handler
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # no message is being handled
+            signal.signal(signal.SIGINT, _interrupted)
+        kernel.saved_sigint_handler = _interrupted
+    if threading.current_thread() is threading.main_thread():  # in a cell
+        main_thread.begin_cell()
+    kernel.shell.events.register("pre_execute", main_thread.begin_cell)
+    kernel.shell.events.register("post_execute", main_thread.end_cell)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import math
+import time
 from collections.abc import Callable, Generator
 from contextlib import nullcontext
 from typing import Any
@@ -149,8 +151,11 @@ class Engine:
         self._install(loop)
         return fresh
 
-    def run(self, max_statements: int, ledger: Ledger | None = None) -> None:
-        """Run statements until an update is complete, ``max_statements`` at most; ``ledger`` counts bytes."""
+    def run(self, max_statements: int, ledger: Ledger | None = None, deadline: float = math.inf) -> None:
+        """Run statements until an update is complete, ``max_statements`` at most; ``ledger`` counts bytes.
+
+        It also ends after the first statement that is done past ``deadline``, a time of ``time.perf_counter``.
+        """
         loop = self.loop
         loop.updated = False
         self.at_boundary = False
@@ -162,7 +167,7 @@ class Engine:
                     loop.cursor.reads_since_pause = 0
                     if ledger is not None:
                         ledger.mark(loop.program.statements[self.index].label)
-                    if loop.updated or not left:
+                    if loop.updated or not left or time.perf_counter() > deadline:
                         break
                 else:
                     self.done = self.at_boundary = True
@@ -183,6 +188,10 @@ class Engine:
             line = loop.program.statements[self.index].line
             self._recover()
             raise LoopError(line, f"{MOST_STATEMENTS:,} statements ran and no optimizer took a step", loop.program.text)
+
+    def abandon_update(self) -> None:
+        """Go back to the last boundary, where the state was copied there: only an edited loop's is."""
+        self._recover()
 
     def close(self) -> None:
         """Take the hooks off the optimizers."""

@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from .. import _torch
 from .._checks import LARGEST_FLOAT, LARGEST_SEED, number, whole_number
-from .._torch import delay_dynamo
+from .._process import main_thread
 from ..gradients import Provenance
 from ..memory import Ledger, MemoryPoint, footprint
 from .bound_program import BoundProgram
@@ -26,6 +27,8 @@ _SEEDS = "a whole number, 0 to 2**32 - 1"
 _UPDATES_KEPT = 3  # of those whose memory was watched
 _LOOPS_KEPT = 500
 _MOST_STEPS = 2000  # on the way to a line
+_SLICE = 0.05  # seconds between two looks at what waits for the main thread
+_PATIENCE = 1.0  # seconds for an update of a learner's own loop that is to end before another loop runs
 
 
 class Run:
@@ -49,7 +52,7 @@ class Run:
         self.after_update: Callable[[], None] | None = None
         """Called after each complete update; it must change neither the model nor random numbers."""
         self._watch_gradients = False
-        delay_dynamo()
+        _torch.delay_dynamo()
         self.start_weights: tuple[float, ...] | None = None
         """The weights that the run began with, where ``reset`` was given some."""
         self._start(Program(self.recipe.source()))
@@ -159,49 +162,72 @@ class Run:
             self._recorder.flush()
         return self.line
 
-    def step_to(self, line: int) -> bool:
-        """Run statements until the one at this line has run, two updates at most; return whether it has.
+    def step_to(self, line: int, *, limit: float = math.inf) -> bool:
+        """Run statements until the one at this line has run; return whether it has within two updates.
 
-        Raises ValueError for a line that no statement of the loop covers.
+        After ``limit`` seconds it stops. Raises ValueError for a line that no statement of the loop covers.
         """
         spans = sorted((s.line, s.last_line) for s in self.statements)
         wanted = next((span for span in spans if span[0] <= line <= span[1]), None)
         if wanted is None:
             raise ValueError(f"Run.step_to: line must be one of a statement of the loop, got {line!r}")
-        last = self.updates + 2
+        last, deadline = self.updates + 2, time.perf_counter() + limit
         for _ in range(_MOST_STEPS):
             self.step()
             if (self.statement.line, self.statement.last_line) == wanted:
                 return True
-            if self.done or self.updates >= last:
+            if self.done or self.updates >= last or time.perf_counter() > deadline:
                 break
         return False
 
-    def advance(self, updates: int | None = None, seconds: float | None = None) -> int:
+    def advance(
+        self, updates: int | None = None, seconds: float | None = None, *, limit: float = math.inf
+    ) -> int:
         """Run whole updates, ``updates`` of them or as many as begin within ``seconds``; return how many were run.
 
         An update that was begun statement by statement is finished first and counts as one. At least one update runs
-        when ``seconds`` are given; the last one is looked at more closely (``watched``).
+        when ``seconds`` are given; the last one is looked at more closely (``watched``). After ``limit`` seconds it
+        stops, within an update if need be. Between updates, labs that play beside this call are served.
         """
         _check_amounts(updates, seconds)
-        before, end = self.updates, time.perf_counter() + (seconds or 0.0)
-        try:
-            last = updates == 0
-            with self._engine.rng:  # once for all updates of this slice
-                while not (last or self.done):
-                    last = time.perf_counter() >= end if updates is None else self.updates - before == updates - 1
-                    self._run_measured(MOST_STATEMENTS) if last else self._engine.run(MOST_STATEMENTS)
-        finally:
-            self._forget_failed_loop()
-            self._recorder.flush()
-        return self.updates - before
+        began, done = time.perf_counter(), 0
+        deadline, end = began + limit, began + (seconds or 0.0)
+        last = updates == 0
+        while not (last or self.done) and (now := time.perf_counter()) <= deadline:
+            end_of_slice = now + _SLICE
+            try:
+                with self._engine.rng:  # once for all updates of this slice
+                    while True:
+                        last = time.perf_counter() >= end if updates is None else done == updates - 1
+                        before = self.updates
+                        if last:
+                            self._run_measured(MOST_STATEMENTS, deadline)
+                        else:
+                            self._engine.run(MOST_STATEMENTS, deadline=deadline)
+                        done += self.updates - before
+                        now = time.perf_counter()
+                        if last or self.done or main_thread.is_wanted or now > min(end_of_slice, deadline):
+                            break
+            finally:
+                self._forget_failed_loop()
+                self._recorder.flush()
+            if not _torch.dispatch_mode_stack():  # such as a Ledger, which would see what is done for labs, too
+                main_thread.serve()
+        return done
 
     def complete_update(self) -> bool:
-        """Run what is left of the update under way; return whether there was one."""
+        """Run what is left of the update under way; return whether there was one.
+
+        A loop of the learner's own that does not come to its end within a second goes back to where it began.
+        """
         if self.at_boundary:
             return False
-        self.advance(updates=1)
-        return True
+        self.advance(updates=1, limit=_PATIENCE if self.edited else math.inf)
+        if self.at_boundary:
+            return True
+        self._engine.abandon_update()
+        self._forget_failed_loop()
+        return False
 
     def switch(self, recipe: Recipe) -> None:
         """Change the loop now; weights, ``.grad`` and the state of the same optimizer stay.
@@ -321,12 +347,12 @@ class Run:
         if self._engine.loop is not self._loop:
             self.loops, self._loop = self.loops[:-1], self._engine.loop
 
-    def _run_measured(self, max_statements: int) -> None:
+    def _run_measured(self, max_statements: int, deadline: float = math.inf) -> None:
         """Run up to an update while the norm of each contribution is taken, and bytes are counted."""
         self.provenance.measure = True
         ledger = self._open_ledger() if self.watch_memory else None
         try:
-            self._engine.run(max_statements, ledger)
+            self._engine.run(max_statements, ledger, deadline)
         finally:
             self.provenance.measure = False
             if ledger is not None:  # an interval without a statement is the pause after the last one

@@ -10,7 +10,7 @@ from typing import Any
 from .._process import lock
 from ..loop import SWITCHES
 from .controls import UNSWITCHED
-from .driver import RunDriver
+from .driver import REQUEST_LIMIT, RunDriver
 from .requests import Actions, Frame, Reply, Request, RequestError, cut_words, reply_to, try_to
 from .shown_run import ShownRun
 
@@ -35,7 +35,7 @@ class LabController:
         ends_playing: Actions = {
             "pause": lambda asked: None,
             "statement": lambda asked: self.train(driver.step),
-            "update": lambda asked: self.train(lambda: driver.advance_for(0.0)),
+            "update": lambda asked: self.train(lambda: driver.advance_for(0.0, limit=REQUEST_LIMIT)),
             "reset": lambda asked: self.train(driver.go_back),
             "restart": lambda asked: self.train(driver.begin_again),
             "to_line": lambda asked: self.train(partial(driver.run_to_line, asked.whole("line"))),
@@ -106,10 +106,10 @@ class LabController:
         if at_full_speed:
             count = min(count, _MOST_SLICES)
             seconds = min(max(asked.number("seconds"), 0.0), _SLICE)
-            advance = partial(self._driver.advance_for, every, seconds=seconds)
+            advance = partial(self._driver.advance_for, every, seconds=seconds, limit=REQUEST_LIMIT)
         elif "updates" in asked.fields:
             updates = max(1, min(asked.whole("updates"), _MOST_BETWEEN))
-            advance = partial(self._driver.advance_for, every, updates=updates)
+            advance = partial(self._driver.advance_for, every, updates=updates, limit=REQUEST_LIMIT)
         else:
             advance = partial(self._driver.step_for, every)
         play_id = asked.get("client"), asked.get("play")

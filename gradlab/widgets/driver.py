@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from .. import tasks
-from .._process import lock
+from .._process import lock, main_thread
+from ..formatting import number_of
 from ..loop import LoopError, Program, Recipe, Run, begin_again_for, go_on_to, run_point
 from ..scenes import explain_oom, find_oom, free_after_oom
 from .requests import RequestError
@@ -13,7 +15,10 @@ from .shown_run import ShownRun
 
 USUAL_EVERY = 1000 / 60
 """ms for which an update is seen at the usual speed."""
+_LONG_UPDATE = "An update is under way for over a second"
 _READ_ALONG = 350.0  # ms for which what is done step by step is looked at, at least
+REQUEST_LIMIT = 1.0
+"""Seconds of training for one request of a browser: cells wait meanwhile."""
 _AT_ONCE = 20  # updates between two looks at how far it is, of which the last one's memory is watched
 
 
@@ -44,22 +49,38 @@ class RunDriver:
         self._shown.pass_time(every, full_speed=False)
         self.step()
 
-    def advance_for(self, every: float, *, updates: int = 1, seconds: float | None = None) -> None:
-        """Run updates, or as many as begin within some seconds; the frame of them will be seen for ``every`` ms."""
+    def advance_for(
+        self, every: float, *, updates: int = 1, seconds: float | None = None, limit: float = math.inf
+    ) -> None:
+        """Run updates, or as many as begin within some seconds; the frame of them will be seen for ``every`` ms.
+
+        After ``limit`` seconds it stops, within an update if need be, and says so.
+        """
         self._shown.pass_time(every, full_speed=seconds is not None)
         if seconds is not None:
             self._shown.unswitched.end("at full speed it is left out")
         amount = {"updates": updates} if seconds is None else {"seconds": seconds}
-        self._train(lambda: self.runner.advance(**amount), every or _READ_ALONG)
+        self._train(lambda: self.runner.advance(**amount, limit=limit), every or _READ_ALONG)
+        self._tell_long_update()
+
+    def _tell_long_update(self) -> None:
+        """Say that an update is under way for long, until it is done."""
+        runner, shown = self.runner, self._shown
+        if runner.at_boundary and shown.note.startswith(_LONG_UPDATE):
+            shown.say("")
+        elif not runner.at_boundary:
+            ran = f"{_LONG_UPDATE}: {number_of(runner.statements_since_update, 'statement')} since the last one."
+            shown.say(f"{ran} Does your loop call step()?" if runner.edited else ran)
 
     def advance_to(self, updates: int, done: Callable[[int], object] = lambda some: None) -> None:
         """Train to this update without a browser; ``done`` is told of every few updates that are made."""
         if self.runner.updates < updates:
             self._shown.count_bytes_if_seen()
         while self.runner.updates < updates and not self.runner.done:
-            with lock, self._shown.listening():
+            with main_thread.hold(), lock, self._shown.listening():
                 some = self.runner.advance(updates=min(updates - self.runner.updates, _AT_ONCE))
                 self._shown.unswitched.follow(some * USUAL_EVERY)
+            main_thread.serve()
             done(some)
 
     def run_to_line(self, line: int) -> None:
@@ -68,14 +89,14 @@ class RunDriver:
             raise RequestError(f"Line {line} is no statement of the loop.")
 
         def run() -> None:
-            if not self.runner.step_to(line):
+            if not self.runner.step_to(line, limit=REQUEST_LIMIT):
                 self._shown.say(f"The loop has not come to line {line} in two updates. Set-up runs only once.")
 
         self._train(run, _READ_ALONG)
 
     def _train(self, action: Callable[[], object], every: float) -> None:
         """Have the run do something that is seen for ``every`` ms, and the run without the newest switch keep pace."""
-        with lock:
+        with main_thread.hold(), lock:
             with self._shown.listening():
                 action()
             self._shown.unswitched.follow(every)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Mapping, Sequence
@@ -18,9 +19,9 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from ..drawing import Drawing, Encoder, draw
+from ..drawing import Drawing, Encoder, draw, draw_message
 from ..scenes import PanelName, RunScenes, find_oom
-from .requests import Frame, PanelSize
+from .requests import Frame, PanelSize, cut_words
 
 SIZE = PanelSize(400, 260, 400)
 """CSS pixels of a panel until the browser says how much room there is."""
@@ -109,11 +110,12 @@ class PanelDrawings:
     def _draw(self, name: PanelName, size: tuple[int, int]) -> Drawing:
         try:
             scene = self.scenes.scene(name)
-        except Exception as error:  # a picture that needs a forward pass may find no memory for it
-            if find_oom(error) is None:
-                raise
+        except Exception as error:  # a picture that needs a forward pass runs the learner's model
             old = self._drawings.get(name)
-            return old or Drawing(str(name), [], "There is no memory left for this picture.", *size)
+            if old and find_oom(error) is not None:
+                return old
+            words = f"This picture needs a forward pass, which ended in {type(error).__name__}: {error}"
+            return draw_message(cut_words(words), str(name), *size)
         return draw(scene, *size, zoom=self.zoom)
 
 
@@ -125,6 +127,8 @@ class FrameWriter:
 
     def __init__(self) -> None:
         self._number = 0
+        self._newest_lock = threading.Lock()
+        self._drawings: Mapping[Any, Drawing] = {}
         self._told: Frame = {}
         self._values: dict[str, Any] = {}
         self._encoders: dict[str, Encoder] = {}
@@ -140,8 +144,22 @@ class FrameWriter:
             self._told.pop(key, None)
             self._values.pop(key, None)
 
+    def newest(self) -> Frame | None:
+        """Return the newest frame as a whole one, None before the first; another thread may write the next meanwhile."""
+        with self._newest_lock:
+            if not self._number:
+                return None
+            told, drawings = {**self._told, "values": dict(self._values)}, self._drawings
+            panels = {str(name): Encoder().encode(drawing) for name, drawing in drawings.items()}
+            return {"f": self._number, "whole": True, **told, "panels": panels}
+
     def write(self, drawings: Mapping[Any, Drawing], **now: Any) -> Frame:
         """Return a frame; ``now`` is what the protocol names, complete."""
+        with self._newest_lock:
+            return self._write(drawings, now)
+
+    def _write(self, drawings: Mapping[Any, Drawing], now: dict[str, Any]) -> Frame:
+        self._drawings = drawings
         self._number += 1
         frame: Frame = {"f": self._number}
         if self._whole:

@@ -104,7 +104,7 @@ class Instrument(Live):
         """Do what a message of the browser asks (``front/README.md``), and return the reply; nothing is raised."""
         with lock:
             self._replying = True
-            if message.get("do") not in _QUIET:
+            if not isinstance(message, Mapping) or message.get("do") not in _QUIET:
                 self._alarm = ""
             try:
                 return reply_to(message, self.actions(), self._fail, self.frame)
@@ -162,6 +162,10 @@ class Instrument(Live):
     def frame(self) -> Frame:
         """Return what has changed since the frame before."""
         return self._write(self._writer, self._now(), self.values, self._size, self._alarm)
+
+    def newest(self) -> Frame | None:
+        """Return the newest frame as a whole one, None before the first."""
+        return self._writer.newest()
 
     # How it is done ---------------------------------------------------------------------------------------------------
 

@@ -193,6 +193,10 @@ class Lab(Live):
         """Return what has changed since the frame before."""
         return self.controller.frame()
 
+    def newest(self) -> Frame | None:
+        """Return the newest frame as a whole one, None before the first."""
+        return self.shown.newest()
+
     def _interrupt(self) -> None:
         self.controller.interrupted = True
 

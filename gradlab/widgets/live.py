@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import ipywidgets as widgets
 
-from .._process import lock
+from .._process import lock, plain_torch_state
 from ..drawing import Drawing, to_png, to_svg
 from ..formatting import join_words, png_img
 from ..front import FrontEnd
@@ -54,6 +54,10 @@ class Live(ABC):
         """Return what has changed since the frame before."""
 
     @abstractmethod
+    def newest(self) -> Frame | None:
+        """Return the newest frame as a whole one; nothing is computed, so any thread may ask. None before the first."""
+
+    @abstractmethod
     def _picture(self) -> Still:
         """Return what is shown now as a picture."""
 
@@ -83,20 +87,26 @@ class Live(ABC):
     def tell_progress(self, share: float | None) -> None:
         """Show how far a long computation is, from 0 to 1; None ends it."""
         if self._front is not None:
-            self._front.send({"progress": share})
+            self._front.push({"progress": share})
+
+    def _handle_plainly(self, message: Mapping[str, Any]) -> Reply:
+        """Do what a message of the browser asks, whatever a cell has left PyTorch in."""
+        with plain_torch_state():
+            return self.handle(message)
 
     def _show(self) -> None:
         """Tell the browser how things are, unless the reply to its own request does."""
         with lock:
             if self._front is not None and not self._replying:
-                self._front.push(self.frame())
+                self._front.push({"frames": [self.frame()]})
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, Any], dict[str, Any]]:
         """Give the live view, and beside it the picture and the words that a saved notebook keeps."""
         with lock:
             png, alt, words = self._picture().png(), self._alt(), self._plain()
             if self._front is None:
-                self._front = FrontEnd(self._entry, self.handle)
+                self.frame()  # for a browser that asks before the cell has ended
+                self._front = FrontEnd(self._entry, self._handle_plainly, self.newest)
                 self._html = widgets.HTML()
                 self._widget = widgets.VBox([self._html, self._front])
             self._html.value = _still_html(self._front.lab_id, png, alt)

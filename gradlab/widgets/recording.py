@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from .._process import main_thread
 from ..loop import SWITCHES, OnOff, Recipe, Run
 from ..scenes import PanelName
 from .controller import LabController
@@ -139,6 +140,7 @@ class Recorder:
             if update == begin:
                 turnable = {*values, UNSWITCHED} if values or later else set(values)
                 frames = [_for_replay(controller.frame(), turnable)]
+            main_thread.serve()
             if run.done:
                 break
         run.close()

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from .._process import main_thread
+
 _NARROWEST, _WIDEST, _LOWEST, _HIGHEST = 260, 1300, 200, 420  # CSS pixels of a panel
 _MOST_WORDS = 300  # letters of what is said of a bad request
 
@@ -89,6 +91,7 @@ Fail = Callable[[Exception | KeyboardInterrupt], None]
 def reply_to(message: Mapping[str, Any], actions: Actions, fail: Fail, frame: Callable[[], Frame]) -> Reply:
     """Do what a message asks, and return the reply with a frame at least; ``fail`` says in words what went wrong."""
     began = time.perf_counter()
+    message = message if isinstance(message, Mapping) else {"do": message}
     request = Request(message.get("do"), message)
     frames: list[Frame] = []
     went_well = try_to(lambda: frames.extend(_act(request, actions)), fail)
@@ -106,6 +109,7 @@ def try_to(action: Callable[[], object], fail: Fail) -> bool:
     try:
         action()
     except (Exception, KeyboardInterrupt) as error:
+        main_thread.interrupted |= isinstance(error, KeyboardInterrupt)
         fail(error)
         return False
     return True

@@ -144,6 +144,10 @@ class ShownRun:
                 copy="" if only_due else python_state(runner, self._task_text),
             )
 
+    def newest(self) -> Frame | None:
+        """Return the newest frame as a whole one, None before the first."""
+        return self._writer.newest()
+
     def _settings(self) -> dict[str, Any]:
         """Return what only a switch, another task or another loop changes: made anew only then."""
         runner = self.runner

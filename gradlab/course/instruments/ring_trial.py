@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ..._process import lock
+from ..._process import main_thread
 from ...gradients import Provenance, Span, union, within
 from ...loop import LoopError, Program
 from ...tasks import Task, digits
@@ -191,7 +191,7 @@ def namespace(setup: Setup) -> dict[str, Any]:
 @lru_cache(maxsize=128)
 def run_trial(setup: Setup) -> Trial:
     """Run the text of a setup from the same weights on the same batches; an error ends it and is kept."""
-    with lock, torch.enable_grad():
+    with main_thread.hold(), torch.enable_grad():
         observer = _Observer(setup)
         try:
             return observer.run()

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from ..._frames import raised_at
-from ..._process import lock, preserving, preserving_rng, preserving_torch_state
+from ..._process import main_thread, preserving, preserving_rng, preserving_torch_state
 from ...doctor import Finding, watch
 from ..exercises.guard import TimeLimit, TooLong, compile_with_ticks, error_text, tick_names
 from .loop_history import LoopHistory
@@ -131,7 +131,7 @@ def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> Loop
     report.attach(observer)
     printed = _FewLetters()
     rng = preserving_rng(cuda=torch.cuda.is_initialized(), python=True)
-    with lock, rng, preserving_torch_state(), warnings.catch_warnings(), preserving(used):
+    with main_thread.hold(), rng, preserving_torch_state(), warnings.catch_warnings(), preserving(used):
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
         random.seed(0)
