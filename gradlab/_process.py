@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ._frames import Owner, code_owner, frames
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from torch import nn
 
 lock = threading.RLock()
-"""Held by whoever trains, draws, or reads what is drawn; it may be taken again by the thread that has it."""
+"""Held by a call that drives or shows a widget, which a thread of the learner's own may make; it may be taken again."""
 _parser_lock = threading.Lock()
 
 
@@ -262,7 +263,7 @@ class MainThread:
 
     def hand_over(self, work: Callable[[], object], call_soon: Callable[[Callable[[], None]], object]) -> None:
         """Have work done on the main thread, in the caller's context; ``call_soon`` is that of its event loop."""
-        self._waiting.append(lambda context=contextvars.copy_context(): context.run(work))  # type: ignore[misc]
+        self._waiting.append(partial(contextvars.copy_context().run, work))
         call_soon(self._work)
 
     def do(self, work: Callable[[], object]) -> None:

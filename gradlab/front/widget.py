@@ -41,7 +41,7 @@ class FrontEnd(anywidget.AnyWidget):
     def __init__(
         self, entry: str, answer: Callable[[Message], dict[str, Any]], newest: Callable[[], dict[str, Any] | None]
     ) -> None:
-        """Carry what asks for ``entry``, the module that paints it ("lab" or "instrument"), with all that it imports."""
+        """Carry what asks for the module that paints it, ``entry`` ("lab" or "instrument"), and all that it imports."""
         self._code = {"code": joined_module(entry), "style": style_sheet()}
         code_id = hashlib.sha256("".join(self._code.values()).encode()).hexdigest()
         super().__init__(_esm=joined_module("start"), code_id=code_id, lab_id=uuid.uuid4().hex)

@@ -180,9 +180,7 @@ class Run:
                 break
         return False
 
-    def advance(
-        self, updates: int | None = None, seconds: float | None = None, *, limit: float = math.inf
-    ) -> int:
+    def advance(self, updates: int | None = None, seconds: float | None = None, *, limit: float = math.inf) -> int:
         """Run whole updates, ``updates`` of them or as many as begin within ``seconds``; return how many were run.
 
         An update that was begun statement by statement is finished first and counts as one. At least one update runs
@@ -193,26 +191,24 @@ class Run:
         began, done = time.perf_counter(), 0
         deadline, end = began + limit, began + (seconds or 0.0)
         last = updates == 0
-        while not (last or self.done) and (now := time.perf_counter()) <= deadline:
-            end_of_slice = now + _SLICE
-            try:
-                with self._engine.rng:  # once for all updates of this slice
+        try:
+            while not (last or self.done) and (now := time.perf_counter()) <= deadline:
+                slice_end = min(now + _SLICE, deadline)
+                with self._engine.rng:  # once for all updates of a slice
                     while True:
-                        last = time.perf_counter() >= end if updates is None else done == updates - 1
+                        last = now >= end if updates is None else done == updates - 1
                         before = self.updates
-                        if last:
-                            self._run_measured(MOST_STATEMENTS, deadline)
-                        else:
-                            self._engine.run(MOST_STATEMENTS, deadline=deadline)
+                        run = self._run_measured if last else self._engine.run
+                        run(MOST_STATEMENTS, deadline=deadline)
                         done += self.updates - before
                         now = time.perf_counter()
-                        if last or self.done or main_thread.is_wanted or now > min(end_of_slice, deadline):
+                        if last or self.done or main_thread.is_wanted or now > slice_end:
                             break
-            finally:
-                self._forget_failed_loop()
-                self._recorder.flush()
-            if not _torch.dispatch_mode_stack():  # such as a Ledger, which would see what is done for labs, too
-                main_thread.serve()
+                if not _torch.dispatch_mode_stack():  # such as a Ledger, which would see what is done for labs, too
+                    main_thread.serve()
+        finally:
+            self._forget_failed_loop()
+            self._recorder.flush()
         return done
 
     def complete_update(self) -> bool:
@@ -222,12 +218,13 @@ class Run:
         """
         if self.at_boundary:
             return False
+        before = self.updates
         self.advance(updates=1, limit=_PATIENCE if self.edited else math.inf)
-        if self.at_boundary:
-            return True
-        self._engine.abandon_update()
-        self._forget_failed_loop()
-        return False
+        if self.updates == before and not self.done:
+            self._engine.abandon_update()
+            self._forget_failed_loop()
+            return False
+        return True
 
     def switch(self, recipe: Recipe) -> None:
         """Change the loop now; weights, ``.grad`` and the state of the same optimizer stay.

@@ -145,7 +145,7 @@ class FrameWriter:
             self._values.pop(key, None)
 
     def newest(self) -> Frame | None:
-        """Return the newest frame as a whole one, None before the first; another thread may write the next meanwhile."""
+        """Return the newest frame as a whole one, None before the first; another thread may write meanwhile."""
         with self._newest_lock:
             if not self._number:
                 return None

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import fields, replace
 from typing import Any
 
-from .._process import lock
 from ..doctor import LiveDoctor
 from ..drawing import Drawing, draw_chip, draw_loop
 from ..forecast import card_name, usable_bytes
@@ -95,10 +94,9 @@ class ShownRun:
 
     def drawings(self, size: PanelSize = SIZE) -> list[Drawing]:
         """Return every panel as it is now, for a still picture."""
-        with lock:
-            panels = PanelDrawings(self.scenes)
-            panels.size = size
-            return list(panels.draw(self.panels(), 0.0).values())
+        panels = PanelDrawings(self.scenes)
+        panels.size = size
+        return list(panels.draw(self.panels(), 0.0).values())
 
     def still(self) -> Still:
         """Return the picture of a lab: the warning above, the loop with its words, and the panels."""
@@ -125,24 +123,23 @@ class ShownRun:
 
     def frame(self, *, only_due: bool = False) -> Frame:
         """Return what has changed since the frame before; ``only_due`` leaves costly panels as they were."""
-        with lock:
-            runner = self.runner
-            ran = runner.statement
-            return self._writer.write(
-                self.screen.draw(self.panels(), self._now, only_due=only_due),
-                updates=runner.updates,
-                state=self._state(only_due=only_due),
-                alarm=self.warning,
-                note=self._note,
-                lit=[ran.line, ran.last_line],
-                changed=self.changed,
-                wrong=self.wrong,
-                draft=self.draft,
-                zoomed=self.screen.zoom is not None,
-                left_off=self.left_off.updates if self.left_off else None,
-                **self._settings(),
-                copy="" if only_due else python_state(runner, self._task_text),
-            )
+        runner = self.runner
+        ran = runner.statement
+        return self._writer.write(
+            self.screen.draw(self.panels(), self._now, only_due=only_due),
+            updates=runner.updates,
+            state=self._state(only_due=only_due),
+            alarm=self.warning,
+            note=self._note,
+            lit=[ran.line, ran.last_line],
+            changed=self.changed,
+            wrong=self.wrong,
+            draft=self.draft,
+            zoomed=self.screen.zoom is not None,
+            left_off=self.left_off.updates if self.left_off else None,
+            **self._settings(),
+            copy="" if only_due else python_state(runner, self._task_text),
+        )
 
     def newest(self) -> Frame | None:
         """Return the newest frame as a whole one, None before the first."""

@@ -47,3 +47,27 @@ Deno.test("a promise tells when the answer has been shown, that to an earlier re
   assertEquals(order, ["shown", "one", "two"]);
   clock.close();
 });
+
+Deno.test("a notice that a cell runs is shown at once, with the frame, and nothing more is asked meanwhile", () => {
+  const { clock, sent } = newClock();
+  /** @type {string[]} */
+  const told = [];
+  /** @type {number[]} */
+  const shown = [];
+  clock.tell = (words) => told.push(words);
+  clock.show = (frames) => shown.push(...frames.map((frame) => frame.f));
+  clock.ask({ do: "hello" });
+  clock.play();
+  const asked = sent.length;
+  for (const request of sent.slice()) clock.take({ ...answer(request, { f: 4 }), busy: "A cell is running." });
+  assertEquals(told.at(-1), "A cell is running.");
+  assertEquals(shown, [4]);
+  assertEquals(sent.length, asked);
+  assert(clock.playing, "it goes on after the cell");
+  clock.take(answer(sent[0], { f: 5 }));
+  clock.take({ ...answer(sent[asked - 1], { f: 6 }), frames: [{ f: 6 }] });
+  assertEquals(told.at(-1), "");
+  assertEquals(shown[1], 5);
+  assert(sent.length > asked, "the next frames are asked for");
+  clock.close();
+});

@@ -1,50 +1,104 @@
-"""An interrupt between two messages ends whatever heeds it, however many labs there are; the kernel is a stand-in."""
+"""The main thread: what other threads hand over to it, what it leaves waiting, and what an interrupt ends."""
 
 from __future__ import annotations
 
+import contextvars
 import signal
 import sys
-from types import SimpleNamespace
-from typing import Any
+import threading
+from collections.abc import Callable
 
 import pytest
 
+from gradlab._process import MainThread
 from gradlab.front import on_interrupt
+from gradlab.front.widget import _interrupted
 
 
-@pytest.fixture
-def kernel(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """What ipykernel keeps: the handler that is set when no message is handled."""
-    kernel = SimpleNamespace(saved_sigint_handler=signal.SIG_IGN)
-    shell = SimpleNamespace(kernel=kernel)
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    monkeypatch.setattr("gradlab.front.widget._heeding", set())  # labs of other tests may still be played
-    return kernel
+def in_a_thread(work: Callable[[], object]) -> None:
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
 
 
-def test_one_of_two_that_ends_leaves_the_other_heeding(kernel: Any) -> None:
+def test_an_interrupt_tells_all_that_play_and_no_other() -> None:
     ended: list[str] = []
-
-    def one() -> None:
-        ended.append("one")
-
-    def other() -> None:
-        ended.append("other")
-
-    for act in (one, other):
+    acts = {name: (lambda name=name: ended.append(name)) for name in ("one", "other")}
+    for act in acts.values():
         on_interrupt(act, heed=True)
-    kernel.saved_sigint_handler(signal.SIGINT, None)
+    _interrupted(signal.SIGINT, None)
     assert sorted(ended) == ["one", "other"]
-    on_interrupt(one, heed=False)
-    kernel.saved_sigint_handler(signal.SIGINT, None)
+    on_interrupt(acts["one"], heed=False)
+    _interrupted(signal.SIGINT, None)
     assert ended[2:] == ["other"]
-    on_interrupt(other, heed=False)
-    assert kernel.saved_sigint_handler is signal.SIG_IGN
+    on_interrupt(acts["other"], heed=False)
 
 
-def test_without_a_kernel_nothing_happens(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_kernel_no_handler_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "IPython", raising=False)
     before = signal.getsignal(signal.SIGINT)
     on_interrupt(print, heed=True)
     on_interrupt(print, heed=False)
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_work_is_done_once_in_the_context_that_handed_it_over() -> None:
+    main, soon, done = MainThread(), [], []
+    name = contextvars.ContextVar("name", default="")
+
+    def hand_over() -> None:
+        for number in (1, 2):
+            name.set(f"request {number}")
+            main.hand_over(lambda number=number: done.append((number, name.get())), soon.append)
+
+    in_a_thread(hand_over)
+    assert not done
+    soon.pop(0)()  # as the event loop does between two cells
+    assert done == [(1, "request 1")]
+    main.serve()
+    assert done == [(1, "request 1"), (2, "request 2")]
+    soon.pop(0)()
+    assert len(done) == 2
+
+
+def test_nothing_is_served_where_it_would_be_in_the_way() -> None:
+    main, done = MainThread(), []
+    main.hand_over(lambda: done.append("first"), lambda work: None)
+    in_a_thread(main.serve)
+    with main.hold():
+        main.serve()
+        assert not main.is_wanted
+    assert not done
+    assert main.is_wanted
+    main.hand_over(main.serve, lambda work: None)  # work that comes to serve does not begin with other work
+    main.hand_over(lambda: done.append("last"), lambda work: None)
+    main.serve()
+    assert done == ["first", "last"]
+
+
+def test_an_interrupt_of_what_was_served_ends_the_cell() -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    main, soon = MainThread(), []
+    main.hand_over(interrupted, soon.append)
+    soon.pop()()  # between two cells it ends the work alone
+    main.hand_over(interrupted, soon.append)
+    with pytest.raises(KeyboardInterrupt):
+        main.serve()
+    main.serve()
+
+
+def test_a_cell_that_serves_is_not_in_the_way() -> None:
+    main = MainThread()
+    assert not main.is_busy
+    main.begin_cell()
+    assert main.is_busy
+    main.serve()
+    assert not main.is_busy
+    with main.hold():
+        main.begin_cell()
+        main.serve()
+        assert main.is_busy
+    main.end_cell()
+    assert not main.is_busy

@@ -1,4 +1,4 @@
-"""What is shown beside a plain PyTorch cell: the cell computes what it computes alone, and the browser knows at once."""
+"""What is shown beside a plain PyTorch cell: the cell computes what it does alone, and the browser knows at once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SHOWN = {
     "lab": "from gradlab import Lab; shown = Lab('digits')",
     "lab of two weights": "shown = Lab('bowl', panels=['loss', 'gradient', 'landscape', 'memory'])",
     "swing": "from gradlab.course import swing; shown = swing()",
-    "ring": "from gradlab.course import ring; shown = ring()",
+    "ring": "from gradlab.course import ring_of_orders; shown = ring_of_orders()",
     "peak": "from gradlab.course import peak; shown = peak()",
     "loss scale": "from gradlab.course import loss_scale; shown = loss_scale()",
     "ForecastLab": "from gradlab.course import ForecastLab; shown = ForecastLab('gpt2', context=64)",
@@ -80,8 +80,8 @@ def test_a_cell_trains_as_it_does_alone(kernel: Kernel, name: str) -> None:
 
 def test_the_browser_is_told_that_a_cell_runs(kernel: Kernel) -> None:
     """With Run All, a lab's first request comes while another cell runs: there is a lab to see all the same."""
-    shows = kernel.begin("lab = Lab('bowl'); lab.run(updates=3); display(lab)")
-    runs = kernel.begin("import time; time.sleep(1.5); updates = lab.runner.updates")
+    shows = "lab = Lab('bowl'); lab.run(updates=3); display(lab)"
+    cell = kernel.begin(f"{shows}\ntime.sleep(1.5); updates = lab.runner.updates")
     widget = kernel.opened()
     number = kernel.send(widget, "hello")
     while number not in kernel.notices:
@@ -94,8 +94,7 @@ def test_the_browser_is_told_that_a_cell_runs(kernel: Kernel) -> None:
     kernel.send(widget, "update")
     for _ in range(3):
         newest = kernel.send(widget, "update")  # of those that wait, the newest is done
-    kernel.wait(shows)
-    kernel.wait(runs)
+    kernel.wait(cell)
     answer = kernel.answer(number)
     assert answer["new"], "the answer itself comes after the cell"
     assert shown(answer) == shown(notice)
