@@ -7,6 +7,7 @@ import torch
 from page import Page
 
 from gradlab import Lab, Recipe, Run, tasks
+from gradlab.course import swing
 
 torch.set_num_threads(1)
 SOURCE = Recipe(lr=0.2).source()
@@ -131,3 +132,27 @@ def test_a_text_that_does_not_train_is_told_and_harms_nothing(text: str, said: s
     page.turn("zero_grad", False)
     page.turn("zero_grad", True)
     assert page.play(2).shown["updates"] == 5
+
+
+class Failing(torch.nn.Linear):
+    """Raises at each forward pass."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        raise RuntimeError("no pass today")
+
+
+def test_a_model_that_raises_is_told_in_words_and_in_its_picture() -> None:
+    points, labels = torch.randn(8, 2), torch.randint(0, 2, (8,))
+    batches, picture = [(points, labels)], tasks.ClassRegions(points, labels)
+    loss_fn = torch.nn.functional.cross_entropy
+    page = Page(Lab(tasks.Task("failing", lambda seed: Failing(2, 2), batches, loss_fn, picture=picture)))
+    page.ask("update")
+    assert "no pass today" in page.note
+    assert "RuntimeError: no pass today" in page.panels["picture"]["words"]
+
+
+@pytest.mark.parametrize("message", [None, 3, [], {"do": ["hello"]}])
+def test_what_is_no_message_is_answered_in_words(message: object) -> None:
+    for shown in (Lab("bowl"), swing()):
+        words = str(shown.handle(message)["frames"][-1])  # type: ignore[arg-type]
+        assert "do must be one of hello" in words
