@@ -188,11 +188,11 @@ class Run:
         stops, within an update if need be. Between updates, labs that play beside this call are served.
         """
         _check_amounts(updates, seconds)
-        began, done = time.perf_counter(), 0
-        deadline, end = began + limit, began + (seconds or 0.0)
+        began = now = time.perf_counter()
+        deadline, end, done = began + limit, began + (seconds or 0.0), 0
         last = updates == 0
         try:
-            while not (last or self.done) and (now := time.perf_counter()) <= deadline:
+            while not (last or self.done):
                 slice_end = min(now + _SLICE, deadline)
                 with self._engine.rng:  # once for all updates of a slice
                     while True:
@@ -206,6 +206,8 @@ class Run:
                             break
                 if not _torch.dispatch_mode_stack():  # such as a Ledger, which would see what is done for labs, too
                     main_thread.serve()
+                if (now := time.perf_counter()) > deadline:
+                    break
         finally:
             self._forget_failed_loop()
             self._recorder.flush()

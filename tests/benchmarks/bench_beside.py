@@ -102,7 +102,10 @@ alone = train(); speed = sorted(trained_for(2.0)[1])
 """
 PLAYED = [("frames", {"count": 3, "every": 16.7, "updates": 1, "play": 1})]
 WIDGETS = {
-    "Lab, playing": ("Lab('digits', panels=['loss', 'held-out loss', 'gradient', 'memory', 'landscape', 'picture'])", PLAYED),
+    "Lab, playing": (
+        "Lab('digits', panels=['loss', 'held-out loss', 'gradient', 'memory', 'landscape', 'picture'])",
+        PLAYED,
+    ),
     "Lab of dropout, playing": ("Lab(dropout)", PLAYED),
     "swing": ("swing()", [("turn", {"name": "lr", "value": v}) for v in (0.2, 0.4)]),
     "ring": ("ring_of_orders()", [("hello", {})]),

@@ -148,7 +148,7 @@ def test_a_model_that_raises_is_told_in_words_and_in_its_picture() -> None:
     page = Page(Lab(tasks.Task("failing", lambda seed: Failing(2, 2), batches, loss_fn, picture=picture)))
     page.ask("update")
     assert "no pass today" in page.note
-    assert "RuntimeError: no pass today" in str(page.panels["picture"])
+    assert "RuntimeError: no pass today" in str(vars(page.panels["picture"]))
 
 
 @pytest.mark.parametrize("message", [None, 3, [], {"do": ["hello"]}])
