@@ -1,4 +1,4 @@
-"""Each instrument beside a plain PyTorch cell, and beside a thread of the learner's own, in a real kernel with a subshell.
+"""Each instrument beside a plain PyTorch cell, and beside a thread of the learner's own, in a kernel with a subshell.
 
 ``python tests/benchmarks/bench_beside.py [SECONDS]``: for so long (60 by default) each instrument is used while a cell
 trains with dropout, bf16 autocast and a scaler that has to skip steps; then beside a thread that does the same. Every
@@ -74,8 +74,8 @@ def repeated(call, seconds):
 def weights(run):
     return hashlib.sha256(b"".join(p.detach().numpy().tobytes() for p in run.model.parameters())).hexdigest()[:8]
 
-dropout = tasks.Task(name="dropout", builder=lambda seed: nn.Sequential(nn.Linear(8, 16), nn.Dropout(0.5), nn.Linear(16, 1)),
-    batches=[(torch.ones(4, 8), torch.ones(4, 1))] * 8, loss_fn=nn.functional.mse_loss)
+dropout = tasks.Task(name="dropout", batches=[(torch.ones(4, 8), torch.ones(4, 1))] * 8, loss_fn=nn.functional.mse_loss,
+    builder=lambda seed: nn.Sequential(nn.Linear(8, 16), nn.Dropout(0.5), nn.Linear(16, 1)))
 net = nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 4)); sgd = torch.optim.SGD(net.parameters(), lr=0.01)
 xs, ys = torch.randn(16, 32), torch.randint(0, 4, (16,))
 first = {k: v.clone() for k, v in net.state_dict().items()}
@@ -174,10 +174,8 @@ def main(seconds: float) -> None:
             kernel.wait(cell, seconds + 60)
             row = kernel.value("(sum(r == once for r in beside), len(beside), after == alone)")
             print(f"{name:24} a lab plays: (equal, all, training after) = {row}; {answers} answers", flush=True)
-            kernel.cell(
-                f"thread, kept = thread_for({seconds / 2}); beside = repeated({call}, {seconds / 2 - 1}); thread.join()",
-                seconds + 60,
-            )
+            beside = f"beside = repeated({call}, {seconds / 2 - 1})"
+            kernel.cell(f"thread, kept = thread_for({seconds / 2}); {beside}; thread.join()", seconds + 60)
             row = kernel.value("(sum(r == once for r in beside), len(beside), {str(r) for r in beside if r != once})")
             print(f"{'':24} a thread: (equal, all, others) = {row[:300]}", flush=True)
             print(f"{'':24} the thread: {verdict(kernel, 'kept[0]')}; alive: {kernel.is_alive}", flush=True)

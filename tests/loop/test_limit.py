@@ -1,4 +1,4 @@
-"""A limit of time stops an update between two statements; what waits for the main thread is done between two updates."""
+"""A limit of time stops an update between two statements; what waits for the main thread is done between updates."""
 
 from __future__ import annotations
 
