@@ -83,7 +83,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         """Begin to watch, with an empty report."""
         if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
-        self.findings, self.watched, self.judged, self.history = [], "", True, []
+        self.findings, self.watched, self.judged = [], "", True
         self.missing = [str(one) for one in _torch.missing("doctor")]
         runner = self._runner = RuleRunner()
         log = runner.context.log
@@ -166,7 +166,6 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         assert log.thread.others is not None  # since the watch began
         beside, followed = [*log.thread.others.beside.values()], log.thread.others.followed
         self.findings = [] if beside and followed else runner.findings(self._also)
-        self.history = runner.history.read(runner.context.name)
         self.trained = bool(log.passes.count or log.steps or log.passes.grad_calls)
         self.judged = self.trained and not beside
         self.watched = _summary(runner.context, followed, beside)
