@@ -189,8 +189,10 @@ class BoundProgram:
 
         def recording_loss(*args: Any, **kwargs: Any) -> Any:
             loss = loss_fn(*args, **kwargs)
-            if isinstance(loss, Tensor) and loss.requires_grad and loss.numel() == 1:
-                self._loss = loss.detach()
+            if isinstance(loss, Tensor) and loss.numel() == 1:
+                self._loss = loss.detach() if loss.requires_grad else self._loss
+            elif not self.is_edited:  # a text of the learner's own may reduce or take apart what it gets
+                raise TypeError(f"Task: loss_fn must return a tensor with one value, got {_kind(loss)}")
             return loss
 
         return recording_loss
@@ -235,6 +237,10 @@ class BoundProgram:
         self.updated = True
         self._skipped = not self._applied
         self._attempted = self._applied = False
+
+
+def _kind(value: object) -> str:
+    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
 
 
 def _settings(optimizer: torch.optim.Optimizer) -> dict[str, Any]:

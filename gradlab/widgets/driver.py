@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from .. import tasks
+from .._checks import one_of
 from .._process import lock
 from ..loop import LoopError, Program, Recipe, Run, begin_again_for, go_on_to, run_point
 from ..scenes import explain_oom, find_oom, free_after_oom
@@ -110,9 +111,9 @@ class RunDriver:
     def new_task(self, name: object) -> None:
         """Go over to another task; RequestError for a name that there is not."""
         try:
-            task = tasks.get(name)  # type: ignore[arg-type]
-        except (TypeError, ValueError) as error:
-            raise RequestError(f"task: {error}") from error
+            task = tasks.get(one_of("task", name, tasks.names(), kind=ValueError))
+        except ValueError as error:
+            raise RequestError(str(error)) from error
         runner = Run(task, self.runner.recipe.replace(lr=task.lr))
         self.runner.close()
         self._shown.left_off = None
