@@ -154,14 +154,16 @@ def as_workload(
     setup: Any = None,
 ) -> Workload:
     """Return what a forecast was asked about; a TypeError or ValueError names what is wrong and what is allowed."""
-    if isinstance(what, (os.PathLike, Mapping)) or (isinstance(what, str) and what.endswith((".json", os.sep))):
+    names = [*model_sizes(), *tasks.names()]
+    is_path = isinstance(what, str) and what not in names and (what.endswith((".json", os.sep)) or os.path.isdir(what))
+    if is_path or isinstance(what, (os.PathLike, Mapping)):
         what = size_from_config(what)
     if isinstance(what, ModelSize):
         return _size(what, batch, context, loss_fn)
     if isinstance(what, str):
         if what in model_sizes():
             return _size(model_size(what), batch, context, loss_fn)
-        what = tasks.get(one_of("forecast: the name", what, [*model_sizes(), *tasks.names()]), device="cpu")
+        what = tasks.get(one_of("forecast: the name", what, names), device="cpu")
     if context is not None:
         raise ValueError(
             f"forecast: context is for the sizes {', '.join(map(repr, model_sizes()))}, got context={context!r}; "
