@@ -36,7 +36,6 @@ def process_state() -> dict[str, Any]:
             torch.Tensor.backward,
             torch.autograd.backward,
             torch.optim.Optimizer.zero_grad,
-            torch.manual_seed,
         ],
         "interrupt": signal.getsignal(signal.SIGINT),
         "alarm": signal.getsignal(getattr(signal, "SIGALRM", signal.SIGINT)),

@@ -89,13 +89,14 @@ Fail = Callable[[Exception | KeyboardInterrupt], None]
 def reply_to(message: Mapping[str, Any], actions: Actions, fail: Fail, frame: Callable[[], Frame]) -> Reply:
     """Do what a message asks, and return the reply with a frame at least; ``fail`` says in words what went wrong."""
     began = time.perf_counter()
-    request = Request(message.get("do"), message)
+    fields = message if isinstance(message, Mapping) else {}
+    request = Request(fields.get("do"), fields)
     frames: list[Frame] = []
     went_well = try_to(lambda: frames.extend(_act(request, actions)), fail)
     if not (frames and went_well):
         frames.append(frame())
     work = round((time.perf_counter() - began) * 1000, 1)
-    return {"n": message.get("n"), "client": message.get("client"), "work": work, "frames": frames}
+    return {"n": request.get("n"), "client": request.get("client"), "work": work, "frames": frames}
 
 
 def try_to(action: Callable[[], object], fail: Fail) -> bool:

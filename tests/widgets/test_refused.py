@@ -112,3 +112,13 @@ def test_whole_numbers_of_numpy_are_taken() -> None:
     assert Lab("line").run(two).step(two).runner.updates == 2
     assert compare_with(updates=two).updates == 2  # type: ignore[attr-defined]
     assert record(updates=two, switches=["zero_grad"], marks=np.arange(2), turns=np.int64(1)).marks == [0, 1]
+
+
+@pytest.mark.parametrize("message", [None, 5, "hello", [], ["do"]])
+def test_a_message_of_another_kind_is_answered_in_words(message: Any) -> None:
+    lab = Lab("line")
+    with nothing_left():
+        reply = lab.handle(message)
+    assert reply["frames"]
+    assert "do must be one of hello, frames, " in str(reply["frames"][-1])
+    assert lab.runner.updates == 0
