@@ -127,12 +127,12 @@ def _written(value: Any) -> str:
     return text if len(text) <= 90 else f"{text[:87]}..."
 
 
-def require_trainable(owner: str, name: str, models: Iterable[Any], then: str) -> None:
-    """Raise ValueError for a lazy parameter, with what to do ``then``, and for models that have nothing to train."""
+def require_trainable(owner: str, name: str, models: Iterable[Any], advice: str) -> None:
+    """Raise ValueError for a lazy parameter, with ``advice`` on it, and for models that have nothing to train."""
     from torch.nn.parameter import is_lazy
 
     params = [each for model in models for each in model.named_parameters()]
     if lazy := next((key for key, param in params if is_lazy(param)), None):
-        raise ValueError(f"{owner}: {lazy} of {name} has no shape before a first batch: {then}")
+        raise ValueError(f"{owner}: {lazy} of {name} has no shape before a first batch: {advice}")
     if not any(param.requires_grad for _, param in params):
         raise ValueError(f"{owner}: {name} has no parameter that wants a gradient, so there is nothing to train")

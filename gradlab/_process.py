@@ -196,10 +196,10 @@ def _defaults() -> list[Any]:
     return [torch.get_default_dtype(), torch.get_default_device(), getattr(module, name, None)]
 
 
-def _set_defaults(now: list[Any], then: list[Any]) -> None:
+def _set_defaults(now: list[Any], wanted: list[Any]) -> None:
     import torch
 
-    dtype, device, is_full_backward_hook = then
+    dtype, device, is_full_backward_hook = wanted
     if now[0] != dtype:
         torch.set_default_dtype(dtype)
     if now[1] != device:

@@ -56,7 +56,7 @@ def get(name: str, **options: Any) -> Task:
 
 
 def resolve(task: Any, who: str) -> Task:
-    """Return a task that was given as itself or by its name; TypeError or ValueError that names ``who`` asked."""
+    """Return a task that was given as itself or by its name; TypeError and ValueError name ``who`` asked for it."""
     if isinstance(task, Task):
         return task
     if isinstance(task, str) and task in _TASKS:
