@@ -1,14 +1,16 @@
 """Checks of what a caller hands in; every error names the thing, the value and what is allowed.
 
-True and False are no numbers here, though Python takes them for 1 and 0. What is of the wrong kind is a TypeError, or
-what ``kind`` says instead; what is out of range is a ValueError, NaN too.
+Numbers of numpy and tensors of one number count as numbers. True and False do not, though for Python they are 1 and 0.
+What is of the wrong kind is a TypeError, or what ``kind`` says instead; what is out of range is a ValueError, NaN too.
 """
 
 from __future__ import annotations
 
+import difflib
 import sys
-from collections.abc import Iterable
-from numbers import Integral
+from collections.abc import Callable, Iterable
+from numbers import Integral, Real
+from typing import Any
 
 LARGEST_SEED = 2**32 - 1
 LARGEST_FLOAT = sys.float_info.max
@@ -27,9 +29,10 @@ def whole_number(
 ) -> int:
     """Return a whole number from ``low`` to ``high``, None for no limit; ``allowed`` says it in other words."""
     allowed = allowed or f"a whole number from {low}{'' if high is None else f' to {high:,}'}"
-    if isinstance(value, bool) or not isinstance(value, Integral):
+    plain = _python_number(value)
+    if isinstance(plain, bool) or not isinstance(plain, Integral):
         raise kind(f"{name} must be {allowed}, got {value!r}")
-    number = int(value)
+    number = int(plain)
     if number < low or (high is not None and number > high):
         raise ValueError(f"{name} must be {allowed}, got {value!r}")
     return number
@@ -40,11 +43,21 @@ def number(
 ) -> float:
     """Return a number from ``low`` to ``high`` as a float; ``allowed`` says it in other words."""
     allowed = allowed or f"a number from {low:g} to {high:g}"
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
+    plain: Any = _python_number(value)
+    is_number = isinstance(plain, Real) and not isinstance(plain, bool)
+    if not is_number:
         raise kind(f"{name} must be {allowed}, got {value!r}")
-    if not low <= value <= high:  # NaN is nowhere between them
+    if not low <= plain <= high:  # NaN is nowhere between them
         raise ValueError(f"{name} must be {allowed}, got {value!r}")
-    return float(value)
+    return float(plain)
+
+
+def _python_number(value: Any) -> Any:
+    """Return what a number of numpy or a tensor of one number holds, anything else as it is."""
+    try:
+        return value.item() if hasattr(value, "dtype") else value
+    except (RuntimeError, ValueError, TypeError):  # of several numbers, or without memory
+        return value
 
 
 def pair(name: str, value: object, low: float, high: float) -> tuple[float, float]:
@@ -69,5 +82,57 @@ def one_of(name: str, value: object, options: Iterable[str], *, kind: type[Excep
     options = tuple(options)
     if not isinstance(value, str) or value not in options:
         error = ValueError if isinstance(value, str) else kind
-        raise error(f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}")
+        raise error(
+            f"{name} must be one of {', '.join(map(repr, options))}, got {value!r}{did_you_mean(value, options)}"
+        )
     return value
+
+
+def near_names(name: str, options: Iterable[str], cutoff: float = 0.6) -> list[str]:
+    """Return up to three of the options that are spelled like a name, the nearest first."""
+    return difflib.get_close_matches(name.lower(), list(options), n=3, cutoff=cutoff)
+
+
+def did_you_mean(value: object, options: Iterable[str]) -> str:
+    """Return "; did you mean 'digits'?" for the option that is spelled like ``value``, "" where none is."""
+    near = near_names(value, options) if isinstance(value, str) else []
+    return f"; did you mean {str(near[0])!r}?" if near else ""
+
+
+def brief(value: Any) -> str:
+    """Write a value in a few words."""
+    try:
+        return _written(value)
+    except Exception:  # an object of the caller's may refuse to be written, in any way; a list may contain itself
+        return f"something of type {type(value).__name__}"
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    shape = getattr(value, "shape", None)
+    if shape is not None and (len(shape) > 1 or (len(shape) == 1 and shape[0] > 6)):
+        return f"a tensor of shape {tuple(shape)}"
+    if shape is not None:
+        return _written(value.tolist()) if len(shape) else _written(value.item())
+    if isinstance(value, (list, tuple)) and len(value) <= 8:
+        return "[" + ", ".join(map(_written, value)) + "]"
+    if isinstance(value, dict) and len(value) <= 8:
+        return "{" + ", ".join(f"{key!r}: {_written(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, (list, tuple, str, bytes)):
+        value = value[:100]  # the rest is cut off in any case; it may be millions
+    text = getattr(value, "__name__", None) if isinstance(value, Callable) else None  # type: ignore[arg-type]
+    text = text or repr(value)
+    text = " ".join(text.split()) if "\n" in text else text
+    return text if len(text) <= 90 else f"{text[:87]}..."
+
+
+def require_trainable(owner: str, name: str, models: Iterable[Any], advice: str) -> None:
+    """Raise ValueError for a lazy parameter, with ``advice`` on it, and for models that have nothing to train."""
+    from torch.nn.parameter import is_lazy
+
+    params = [each for model in models for each in model.named_parameters()]
+    if lazy := next((key for key, param in params if is_lazy(param)), None):
+        raise ValueError(f"{owner}: {lazy} of {name} has no shape before a first batch: {advice}")
+    if not any(param.requires_grad for _, param in params):
+        raise ValueError(f"{owner}: {name} has no parameter that wants a gradient, so there is nothing to train")

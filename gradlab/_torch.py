@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from importlib import import_module, util
 from types import FunctionType
 from typing import Any, cast
@@ -104,6 +104,7 @@ _FAKE = "Ledger and forecasts do not work"
 _SCRATCH = "Ledger(kernels=True) does not work"
 _CUDA = "forecasts for a CUDA card do not work"
 _WORDS = "a model whose shapes depend on its data is refused with PyTorch's words"
+_HOOKS = "hooks on all modules or optimizers that a loop or an answer of your own registers stay after it"
 
 PRIVATE_NAMES: dict[str, Name] = {
     "engine_run_backward": Name(
@@ -210,6 +211,9 @@ PRIVATE_NAMES: dict[str, Name] = {
     "per_optimizer_states": Name(
         "GradScaler._per_optimizer_states", "loop", "an fp16 loop that failed in mid-update must be reset"
     ),
+    "module_hooks": Name("torch.nn.modules.module._global_forward_hooks", "loop course", _HOOKS),
+    "optimizer_hooks": Name("torch.optim.optimizer._global_optimizer_pre_hooks", "loop course", _HOOKS),
+    "is_full_backward_hook": Name("torch.nn.modules.module._global_is_full_backward_hook", "loop course", _HOOKS),
     "NormBase": Name(
         "torch.nn.modules.batchnorm._NormBase",
         "doctor",
@@ -307,6 +311,14 @@ def outside_dispatch_modes() -> AbstractContextManager[Any]:
 
 
 _NOTHING = nullcontext()
+
+
+@cache
+def global_hooks() -> list[dict[int, Any]]:
+    """Return PyTorch's own dictionaries of the hooks on all modules and on all optimizers, by the number of a hook."""
+    owners = [place(name)[0] for name in ("module_hooks", "optimizer_hooks")]
+    names = [(name, value) for owner in owners if owner is not None for name, value in vars(owner).items()]
+    return [value for name, value in names if name.startswith("_global_") and isinstance(value, dict)]
 
 
 _DYNAMO = "torch._dynamo"

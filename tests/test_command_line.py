@@ -144,12 +144,17 @@ def test_a_config_of_transformers(capfd: pytest.CaptureFixture[str], tmp_path: P
         ("forecast digits --window 2 --zero-grad-at before-backward", "got --window 2; use --window 1, or another"),
         ("forecast digits --on T4 --largest context", ": --largest 'context' is for the published sizes"),
         ("forecast no/batch=3/config.json", ": there is no file 'no/batch=3/config.json'"),
+        ("forecast tests", ": there is no file 'tests/config.json': give the path of a config.json or of the folder"),
+        ("forecast lama-8b", ", got 'lama-8b'; did you mean 'llama-8b'?"),
         ("forecast digits --amp int8", "argument --amp: invalid choice: 'int8'"),
         ("forecast digits --largest batch", "--largest needs a card"),
         ("forecast bowl --checkpoint", "checkpointing needs blocks that repeat"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(capfd: pytest.CaptureFixture[str], arguments: str, said: str) -> None:
+def test_bad_input_is_one_line_and_exit_code_2(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: str, said: str
+) -> None:
+    monkeypatch.chdir(Path(__file__).parent.parent)
     code, out, err = run(capfd, *arguments.split())
     assert (code, out) == (2, "")
     assert len(err.splitlines()) == 1

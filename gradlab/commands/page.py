@@ -81,9 +81,10 @@ def read_notebook(path: Path) -> Any:
         raise ValueError(f"{error.name} is missing: pip install nbconvert latex2mathml") from None
     try:
         notebook = nbformat.read(path, as_version=4)
+        nbformat.validate(notebook, relax_add_props=True)  # as nbconvert does, which would not name the file
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from None
-    except (ValueError, nbformat.ValidationError):
+    except (AttributeError, KeyError, TypeError, ValueError, nbformat.ValidationError):
         raise ValueError(f"{path} is not a Jupyter notebook") from None
     notebook.metadata.pop("widgets", None)
     return notebook

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
-from .. import drawing
-from ..formatting import lesson_words, link_html, number_of, png_img
-
-if TYPE_CHECKING:
-    from ..scenes import BatchHistory
+from ..formatting import lesson_words, link_html, number_of
 
 Site = tuple[str, int]
 """File and line of the learner's code."""
@@ -122,8 +118,6 @@ class Report:
     """What the doctor cannot do on the running version of PyTorch, in words."""
     judged: bool = True
     """False if nothing was trained, or not where the doctor could follow; ``watched`` says why."""
-    history: list[BatchHistory] = field(default_factory=list)
-    """What was inside ``.grad`` at the steps of each optimizer."""
     ignored: int = 0
     """How many more there are that a comment ignores."""
     known: int = 0
@@ -168,10 +162,6 @@ class Report:
         """The report as plain data, for ``--json``."""
         names = ("watched", "judged", "missing", "ignored", "known")
         return {name: getattr(self, name) for name in names} | {"findings": [asdict(one) for one in self.findings]}
-
-    def show(self) -> TrainingPicture:
-        """Return a picture of the training: which batches in ``.grad`` were fresh or stale at each step."""
-        return TrainingPicture(self.history)
 
     def __repr__(self) -> str:
         return self.text
@@ -220,32 +210,3 @@ def short_path(file: str) -> str:
         return str(Path(file).resolve().relative_to(Path.cwd()))
     except ValueError:
         return file
-
-
-class TrainingPicture:
-    """Fresh and stale batches over a training, a panel for each optimizer; a notebook shows it."""
-
-    def __init__(self, history: Sequence[BatchHistory]) -> None:
-        """Draw the first four optimizers."""
-        self.drawings = [drawing.draw_batch_history(one) for one in history[:4]]
-        more = len(history) - len(self.drawings)
-        words = [one.words for one in self.drawings] or ["No optimizer took a step while it was watched."]
-        if more > 0:
-            words.append(f"{more} more optimizer{' is' if more == 1 else 's are'} not drawn.")
-        self.text = " ".join(words)
-        """The picture in words."""
-
-    def png(self) -> bytes:
-        """Return the picture as a PNG, on white paper."""
-        return drawing.to_png(self.drawings, columns=1)
-
-    def svg(self) -> str:
-        """Return the picture as SVG, on white paper."""
-        return drawing.to_svg(self.drawings, columns=1)
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        picture = {"text/html": png_img(self.png(), self.text, width=720)} if self.drawings else {}
-        return {"text/plain": self.text, **picture}

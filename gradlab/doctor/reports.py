@@ -39,11 +39,10 @@ class FindingFilter:
 
     def __post_init__(self) -> None:
         """Raise ValueError for a code or a severity that there is not, and for a baseline that cannot be read."""
-        from .rules import check_code  # torch, at last
+        from .rules import check_codes  # torch, at last
 
         for name in ("select", "ignore"):
-            for code in getattr(self, name):
-                check_code(code, name)
+            check_codes(getattr(self, name), name)
         if self.fail_on not in SEVERITIES:
             raise ValueError(f"fail-on must be one of {', '.join(SEVERITIES)}, got {self.fail_on!r}")
         _ = self._known

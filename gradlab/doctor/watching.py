@@ -16,6 +16,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from .. import _torch
+from .._checks import SMALLEST_FLOAT, number, whole_number
 from .._process import main_thread
 from ..formatting import number_of
 from .events import MANUAL_UPDATE
@@ -24,7 +25,7 @@ from .frames import strip_doctor_frames
 from .listeners.child_processes import ChildProcesses
 from .listeners.monkeypatch import Below, Listener, MonkeyPatches
 from .listeners.threads import OtherThreads
-from .rules import RuleContext, check_code
+from .rules import RuleContext, check_codes
 from .rules.known_errors import KnownErrors
 from .rules.runner import RuleRunner
 
@@ -42,8 +43,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
     models and optimizers are found as they are used. The loop computes what it would have computed, bit for bit; when
     the block ends, also by an exception, everything is as it was before. After ``updates`` calls of ``step()``, or
     after ``seconds``, the watch ends early, with the next backward pass, and the block goes on at full speed. ``also``
-    names codes that are reported only where they are asked for. Raises TypeError for what is neither a module nor an
-    optimizer, and ValueError for a limit that is not positive and a code that there is not.
+    names codes that are reported only where they are asked for. Raises TypeError or ValueError that names the argument,
+    the value and what is allowed.
     """
 
     def __init__(
@@ -60,11 +61,12 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
                 raise TypeError(
                     f"watch: give it modules and optimizers (torch.nn.Module, torch.optim.Optimizer), got {one!r}"
                 )
-        for name, limit in (("updates", updates), ("seconds", seconds)):
-            if limit is not None and limit <= 0:
-                raise ValueError(f"watch: {name} must be positive, got {limit!r}")
-        for code in also:
-            check_code(code, "watch: also")
+        if updates is not None:
+            updates = whole_number("watch: updates", updates, 1)
+        if seconds is not None:
+            allowed = "a number of seconds above 0"
+            seconds = number("watch: seconds", seconds, SMALLEST_FLOAT, threading.TIMEOUT_MAX, allowed=allowed)
+        check_codes(also, "watch: also")
         self._given = model_and_optimizers
         self._updates, self._seconds, self._also = updates, seconds, also
         self._listeners: list[Listener] = []
@@ -84,7 +86,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         """Begin to watch, with an empty report."""
         if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
-        self.findings, self.watched, self.judged, self.history = [], "", True, []
+        self.findings, self.watched, self.judged = [], "", True
         self.missing = [str(one) for one in _torch.missing("doctor")]
         runner = self._runner = RuleRunner()
         log = runner.context.log
@@ -168,7 +170,6 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         assert log.thread.others is not None  # since the watch began
         beside, followed = [*log.thread.others.beside.values()], log.thread.others.followed
         self.findings = [] if beside and followed else runner.findings(self._also)
-        self.history = runner.history.read(runner.context.name)
         self.trained = bool(log.passes.count or log.steps or log.passes.grad_calls)
         self.judged = self.trained and not beside
         self.watched = _summary(runner.context, followed, beside)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .gradient import add_key as add_key
     from .gradient import arrow_ends as arrow_ends
     from .gradient import arrow_outline as arrow_outline
-    from .gradient import draw_batch_history as draw_batch_history
     from .labels import Box as Box
     from .labels import Spot as Spot
     from .labels import shorten as shorten

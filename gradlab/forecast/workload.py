@@ -10,15 +10,15 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.parameter import is_lazy
 
 from .. import tasks
-from .._checks import one_of, whole_number
+from .._checks import one_of, require_trainable, whole_number
 from .fake_mode import FakeTensors
 from .sizes import ModelSize, model_size, model_sizes, size_from_config
 from .transformer import Decoder, next_token_loss
 
 LARGEST_BATCH = 2**20
+_RUN_ONCE = "run the model once, model(x), and forecast it then"
 
 
 @dataclass(frozen=True)
@@ -154,14 +154,16 @@ def as_workload(
     setup: Any = None,
 ) -> Workload:
     """Return what a forecast was asked about; a TypeError or ValueError names what is wrong and what is allowed."""
-    if isinstance(what, (os.PathLike, Mapping)) or (isinstance(what, str) and what.endswith((".json", os.sep))):
+    names = [*model_sizes(), *tasks.names()]
+    is_path = isinstance(what, str) and what not in names and (what.endswith((".json", os.sep)) or os.path.isdir(what))
+    if is_path or isinstance(what, (os.PathLike, Mapping)):
         what = size_from_config(what)
     if isinstance(what, ModelSize):
         return _size(what, batch, context, loss_fn)
     if isinstance(what, str):
         if what in model_sizes():
             return _size(model_size(what), batch, context, loss_fn)
-        what = tasks.get(one_of("forecast: the name", what, [*model_sizes(), *tasks.names()]), device="cpu")
+        what = tasks.get(one_of("forecast: the name", what, names), device="cpu")
     if context is not None:
         raise ValueError(
             f"forecast: context is for the sizes {', '.join(map(repr, model_sizes()))}, got context={context!r}; "
@@ -228,7 +230,7 @@ def _module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
         raise ValueError("forecast: x and y of batch=(x, y) must have at least one row, got an empty one or a number")
     if loss_fn is not None and not callable(loss_fn):
         raise TypeError(f"forecast: loss_fn must be a function (output, y) -> loss, got {loss_fn!r}")
-    _wants_gradient(name, [module])
+    require_trainable("forecast", name, [module], _RUN_ONCE)
     compiled, eager = is_compiled(module), getattr(module, "_orig_mod", module)
     name = type(eager).__name__
     loss_fn = loss_fn or default_loss
@@ -262,7 +264,7 @@ def _update(update: Any, model: Any, setup: Any, batch: Any, loss_fn: Any) -> Wo
     name = getattr(update, "__name__", type(update).__name__)
     if not tensors_in(batch):
         raise TypeError(f"forecast: {name}() needs a sample batch with at least one tensor, got batch={batch!r}")
-    _wants_gradient(name, modules)
+    require_trainable("forecast", name, modules, _RUN_ONCE)
     whole = model if isinstance(model, nn.Module) else _Several(model)
     own: dict[str, Any] = {"update": update, "setup": setup, "own": whole, "compiled": is_compiled(whole)}
     return Workload(name, lambda mode: mode.copy(whole), [batch], None, "cuda", **own)
@@ -287,17 +289,6 @@ def _modules(models: Any) -> list[nn.Module]:
         return []
     found = list(models.values()) if isinstance(models, dict) else list(models)
     return found if all(isinstance(each, nn.Module) for each in found) else []
-
-
-def _wants_gradient(name: str, modules: list[nn.Module]) -> None:
-    lazy = [key for module in modules for key, p in module.named_parameters() if is_lazy(p)]
-    if lazy:
-        raise ValueError(
-            f"forecast: {lazy[0]} of {name} has no shape before a first batch: run the model once, model(x), and "
-            "forecast it then"
-        )
-    if not any(p.requires_grad for module in modules for p in module.parameters()):
-        raise ValueError(f"forecast: {name} has no parameter that wants a gradient, so there is nothing to train")
 
 
 def default_loss(output: Any, y: Any) -> Tensor:

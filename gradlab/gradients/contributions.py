@@ -96,11 +96,12 @@ class KeptContributions:
         """Keep those after the backward ``begun``, ``most`` of them at most."""
         self._params = params
         self._begun = self._newest = begun
-        self._sizes = [param.numel() for param in params]
+        reals = [plain(param) for param in params]  # of a complex parameter, twice as many
+        self._sizes = [real.numel() for real in reals]
         # One row more than is told: the row of the pass under way may turn out to be no contribution.
-        self._ring = torch.zeros(most + 1, sum(self._sizes), dtype=params[0].dtype, device=params[0].device)
+        self._ring = torch.zeros(most + 1, sum(self._sizes), dtype=reals[0].dtype, device=reals[0].device)
         self._rows = [
-            [part.view(param.shape) for part, param in zip(row.split(self._sizes), params, strict=True)]
+            [part.view(real.shape) for part, real in zip(row.split(self._sizes), reals, strict=True)]
             for row in self._ring
         ]
         self._under_way = 0  # the row of the pass under way
@@ -163,7 +164,10 @@ class KeptContributions:
 
     def _grads(self) -> Tensor:
         """Return every ``.grad`` as one vector, zeros for None."""
-        grads = [p.new_zeros(p.numel()) if p.grad is None else plain(p.grad).flatten() for p in self._params]
+        grads = [
+            self._ring.new_zeros(size) if param.grad is None else plain(param.grad).flatten()
+            for param, size in zip(self._params, self._sizes, strict=True)
+        ]
         return torch.cat(grads).to(self._ring)
 
     def _change(self, newest: int, grads: Tensor) -> _Change:
@@ -247,6 +251,7 @@ def _sound(ratios: list[float]) -> list[float]:
 
 
 def plain(grad: Tensor) -> Tensor:
-    """Return a gradient dense, and without the graph that ``create_graph=True`` leaves on it."""
+    """Return a gradient dense, without the graph that ``create_graph=True`` leaves on it, and as real numbers."""
     grad = grad.detach()
-    return grad if grad.layout is torch.strided else grad.to_dense()
+    grad = grad if grad.layout is torch.strided else grad.to_dense()
+    return torch.view_as_real(grad.resolve_conj()) if grad.is_complex() else grad

@@ -60,7 +60,7 @@ def read_contents(tracked: list[tuple[ParameterHistory, Tensor]]) -> GradContent
 
 
 def _norm(grad: Tensor) -> float:
-    return float(grad.float().norm())
+    return float(grad.to(torch.complex64 if grad.is_complex() else torch.float32).norm())
 
 
 _SYNC_EVERY = 64

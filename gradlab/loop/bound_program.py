@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, SupportsIndex, overload
 
 import torch
 from torch import Tensor, nn
 
+from .._process import KernelSettings
 from .._torch import outside_dispatch_modes
 from .program import Program
 
@@ -108,8 +110,11 @@ class BoundProgram:
             "epochs": EPOCHS,
         }
         self.index = -1
-        for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
-            self.cursor.reads_since_pause = 0
+        self.settings: AbstractContextManager[None] = KernelSettings() if is_edited else nullcontext()
+        """What a text of the learner's own sets for the whole kernel; its statements run inside of it."""
+        with self.settings:
+            for self.index in program.setup(self.namespace):  # noqa: B020 - an attribute of self, not self
+                self.cursor.reads_since_pause = 0
         values = list(self.namespace.items())
         self.optimizers = {name: v for name, v in values if isinstance(v, torch.optim.Optimizer)}
         self.scalers = {name: v for name, v in values if isinstance(v, torch.amp.GradScaler)}
@@ -189,8 +194,10 @@ class BoundProgram:
 
         def recording_loss(*args: Any, **kwargs: Any) -> Any:
             loss = loss_fn(*args, **kwargs)
-            if isinstance(loss, Tensor) and loss.requires_grad and loss.numel() == 1:
-                self._loss = loss.detach()
+            if isinstance(loss, Tensor) and loss.numel() == 1:
+                self._loss = loss.detach() if loss.requires_grad else self._loss
+            elif not self.is_edited:  # a text of the learner's own may reduce or take apart what it gets
+                raise TypeError(f"Task: loss_fn must return a tensor with one value, got {_kind(loss)}")
             return loss
 
         return recording_loss
@@ -235,6 +242,10 @@ class BoundProgram:
         self.updated = True
         self._skipped = not self._applied
         self._attempted = self._applied = False
+
+
+def _kind(value: object) -> str:
+    return f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else f"a {type(value).__name__}"
 
 
 def _settings(optimizer: torch.optim.Optimizer) -> dict[str, Any]:

@@ -149,7 +149,8 @@ class HistoryWriter:
         """Start a new history; a model of two weights also gets its path written."""
         self.record = History()
         self._params = list(model.parameters())
-        self.is_two_weights = sum(param.numel() for param in self._params) == 2
+        count = sum(param.numel() for param in self._params)
+        self.is_two_weights = count == 2 and not any(param.is_complex() for param in self._params)
         self._norms: list[Tensor] = []
         self._rows: list[tuple[list[Tensor], list[Tensor], float, Tensor | None, bool]] = []
         self._written = 0

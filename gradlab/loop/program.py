@@ -25,10 +25,10 @@ class LoopError(ValueError):
     ``line`` counts from 1, 0 if unknown; ``text`` is the loop that it is a line of, "" if unknown.
     """
 
-    def __init__(self, line: int, problem: str, text: str = "") -> None:
-        """Name the line, quote it when the text is at hand, and say what went wrong."""
+    def __init__(self, line: int, problem: str, text: str = "", *, owner: str = "") -> None:
+        """Name the line, quote it when the text is at hand, and say what went wrong; ``owner`` comes first."""
         shown = text.splitlines()[line - 1].strip()[:80] if 0 < line <= len(text.splitlines()) else ""
-        super().__init__(f"line {line}: {problem}" + (f"   ({shown})" if shown else ""))
+        super().__init__(f"{owner}line {line}: {problem}" + (f"   ({shown})" if shown else ""))
         self.line = line
         self.problem = problem
         self.text = text
@@ -87,8 +87,11 @@ class Program:
                 line = trace.tb_lineno
                 break
             trace = trace.tb_next
-        said = str(error).strip().splitlines()
-        return LoopError(line, f"{type(error).__name__}: {said[0]}" if said else type(error).__name__, self.text)
+        message = next(iter(str(error).strip().splitlines()), "")
+        if len(message) > _LONGEST_MESSAGE:  # what PyTorch's dispatcher has no kernel for it tells at length
+            message = message.partition(". ")[0][:_LONGEST_MESSAGE]
+        name = type(error).__name__
+        return LoopError(line, f"{name}: {message}" if message else name, self.text)
 
     def _start(self, code: Any, namespace: dict[str, Any]) -> Generator[int, None, None]:
         exec(code, namespace)  # defines the generator function, runs nothing of the loop yet
@@ -135,6 +138,7 @@ class Program:
 
 
 _FUNCTION = "__gradlab_loop__"
+_LONGEST_MESSAGE = 300  # letters of an exception's first line; of a longer one its first sentence is quoted
 
 
 def _names_bound(module: ast.Module, text: str) -> list[str]:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import _torch
-from .._checks import LARGEST_FLOAT, LARGEST_SEED, number, whole_number
+from .._checks import LARGEST_FLOAT, LARGEST_SEED, number, require_trainable, whole_number
 from .._process import main_thread
 from ..gradients import Provenance
 from ..memory import Ledger, MemoryPoint, footprint
@@ -289,6 +289,7 @@ class Run:
 
     def _start(self, program: Program, *, is_edited: bool = False) -> None:
         model = self.task.build(self.seed)
+        require_trainable("Run", self.task.name, [model], "let the builder run the model once, model(x)")
         if self.start_weights is not None:
             with torch.no_grad():
                 nn.utils.vector_to_parameters(

@@ -11,7 +11,7 @@ import pkgutil
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .._checks import one_of
+from .._checks import brief, did_you_mean, one_of
 from .task import ClassRegions, HeldOutImages, Task, TwoWeights
 
 if TYPE_CHECKING:
@@ -44,18 +44,23 @@ def get(name: str, **options: Any) -> Task:
 
     Raises TypeError for a name that is no text and for an option that the task has not, ValueError for another name.
     """
-    make = _TASKS[one_of("name", name, names())]
+    make = _TASKS[one_of("tasks.get: name", name, names())]
     known = inspect.signature(make).parameters
     for option, value in options.items():
         if option not in known:
-            raise TypeError(f"options of {name!r} must be among {', '.join(known) or 'none'}, got {option}={value!r}")
+            raise TypeError(
+                f"tasks.get: options of {name!r} must be among {', '.join(known) or 'none'}, got {option}={value!r}"
+                f"{did_you_mean(option, known)}"
+            )
     return make(**options)
 
 
 def resolve(task: Any, who: str) -> Task:
-    """Return a task that was given as itself or by its name; ``who`` asked for it, and is named in the TypeError."""
-    if isinstance(task, str):
+    """Return a task that was given as itself or by its name; TypeError and ValueError name ``who`` asked for it."""
+    if isinstance(task, Task):
+        return task
+    if isinstance(task, str) and task in _TASKS:
         return get(task)
-    if not isinstance(task, Task):
-        raise TypeError(f"{who}: task must be a Task or one of {', '.join(map(repr, names()))}, got {task!r}")
-    return task
+    error = ValueError if isinstance(task, str) else TypeError
+    allowed = f"a Task or one of {', '.join(map(repr, names()))}"
+    raise error(f"{who}: task must be {allowed}, got {brief(task)}{did_you_mean(task, names())}")

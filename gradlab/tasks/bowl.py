@@ -43,12 +43,12 @@ def bowl(
 
     Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
-    c0, c1 = pair("curvatures", curvatures, 1 / LARGEST_NUMBER, LARGEST_NUMBER)
-    w0, w1 = pair("start", start, -LARGEST_NUMBER, LARGEST_NUMBER)
-    m0, m1 = pair("minimum", minimum, -LARGEST_NUMBER, LARGEST_NUMBER)
-    width = number("spread", spread, 0, LARGEST_NUMBER)
-    count = whole_number("batches", batches, 1, 10_000)
-    generator = torch.Generator().manual_seed(whole_number("seed", seed, 0, LARGEST_SEED))
+    c0, c1 = pair("bowl: curvatures", curvatures, 1 / LARGEST_NUMBER, LARGEST_NUMBER)
+    w0, w1 = pair("bowl: start", start, -LARGEST_NUMBER, LARGEST_NUMBER)
+    m0, m1 = pair("bowl: minimum", minimum, -LARGEST_NUMBER, LARGEST_NUMBER)
+    width = number("bowl: spread", spread, 0, LARGEST_NUMBER)
+    count = whole_number("bowl: batches", batches, 1, 10_000)
+    generator = torch.Generator().manual_seed(whole_number("bowl: seed", seed, 0, LARGEST_SEED))
     noise = torch.randn(count, 2, 1, generator=generator)
     noise -= noise.mean(dim=0)  # the mean of the batches' minima is then the minimum that was asked for
 
@@ -66,7 +66,7 @@ def bowl(
         builder=build,
         batches=[(x.clone(), x @ m) for m in minima],
         loss_fn=half_squares,
-        device=checked_device(device),
+        device=checked_device("bowl: device", device),
         title="Two weights roll down a bowl; you choose how steep it is each way",
         # A tenth of the limit 2 / c of the steeper direction: quick, and far from overshooting.
         lr=0.2 / max(c0, c1),

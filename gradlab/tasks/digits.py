@@ -46,8 +46,8 @@ def digits(batch: int = 64, device: str = "auto") -> Task:
 
     Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
-    whole_number("batch", batch, 1, TRAIN)
-    where = checked_device(device)
+    batch = whole_number("digits: batch", batch, 1, TRAIN)
+    where = checked_device("digits: device", device)
     x, y = images()
     order = torch.randperm(len(x), generator=torch.Generator().manual_seed(SPLIT_SEED))
     x, y = x[order], y[order]

@@ -31,7 +31,7 @@ def line(device: str = "auto") -> Task:
         builder=lambda seed: nn.Linear(2, 1, bias=False),
         batches=split(x, y, 1),
         loss_fn=nn.functional.mse_loss,
-        device=checked_device(device),
+        device=checked_device("line: device", device),
         title="Eight receipts of pens and notebooks: find the two prices",
         lr=0.01,
         picture=TwoWeights(PRICES),

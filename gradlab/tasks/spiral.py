@@ -28,11 +28,11 @@ def spiral(
 
     Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
-    whole_number("arms", arms, 2, 3)
-    whole_number("points", points, 10, 1000)
-    whole_number("batch", batch, 1, arms * points)
-    number("noise", noise, 0, 1)
-    generator = torch.Generator().manual_seed(whole_number("seed", seed, 0, LARGEST_SEED))
+    arms = whole_number("spiral: arms", arms, 2, 3)
+    points = whole_number("spiral: points", points, 10, 1000)
+    batch = whole_number("spiral: batch", batch, 1, arms * points)
+    noise = number("spiral: noise", noise, 0, 1)
+    generator = torch.Generator().manual_seed(whole_number("spiral: seed", seed, 0, LARGEST_SEED))
 
     y = torch.arange(arms).repeat_interleave(points)
     radius = torch.linspace(0.1, 1.0, points).repeat(arms)
@@ -50,7 +50,7 @@ def spiral(
         builder=build,
         batches=split(x, y, batch),
         loss_fn=nn.functional.cross_entropy,
-        device=checked_device(device),
+        device=checked_device("spiral: device", device),
         title=f"{arms} spirals of points: a small network learns which point belongs to which",
         lr=0.5,
         picture=ClassRegions(x, y),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,29 +12,30 @@ import torch
 from torch import Tensor, nn
 
 from .. import _checks
+from .._checks import brief
 from .._process import preserving_rng, seed_torch
 
 DEVICES = ("auto", "cpu", "cuda")
 
 
-def checked_device(value: object) -> str:
+def checked_device(name: str, value: object) -> str:
     """Return "cpu" or "cuda" for "auto", "cpu" or "cuda"; "auto" takes the GPU where PyTorch sees one.
 
     Raises TypeError for what is no text, ValueError for another name and for "cuda" where there is no GPU.
     """
-    name, gpu = _checks.one_of("device", value, DEVICES), torch.cuda.is_available()
-    if name == "cuda" and not gpu:
-        raise ValueError("device must be 'auto' or 'cpu', got 'cuda': PyTorch sees no CUDA GPU here")
-    return ("cuda" if gpu else "cpu") if name == "auto" else name
+    device, gpu = _checks.one_of(name, value, DEVICES), torch.cuda.is_available()
+    if device == "cuda" and not gpu:
+        raise ValueError(f"{name} must be 'auto' or 'cpu', got 'cuda': PyTorch sees no CUDA GPU here")
+    return ("cuda" if gpu else "cpu") if device == "auto" else device
 
 
-def _require_tensors(**values: object) -> None:
+def _require_tensors(owner: str, **values: object) -> None:
     """Raise TypeError for the first that is no tensor, ValueError for one without elements."""
     for name, value in values.items():
         if not isinstance(value, Tensor):
-            raise TypeError(f"{name} must be a tensor, got {value!r}")
+            raise TypeError(f"{owner}: {name} must be a tensor, got {brief(value)}")
         if value.numel() == 0:
-            raise ValueError(f"{name} must be a tensor with elements, got {value!r}")
+            raise ValueError(f"{owner}: {name} must be a tensor with elements, got {brief(value)}")
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class TwoWeights:
     minimum: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "minimum", _checks.pair("minimum", self.minimum, -1e12, 1e12))
+        object.__setattr__(self, "minimum", _checks.pair("TwoWeights: minimum", self.minimum, -1e12, 1e12))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +56,10 @@ class ClassRegions:
     labels: Tensor = field(repr=False)
 
     def __post_init__(self) -> None:
-        _require_tensors(points=self.points, labels=self.labels)
+        _require_tensors("ClassRegions", points=self.points, labels=self.labels)
         if self.points.ndim != 2 or self.points.shape[1] != 2 or self.labels.shape != self.points.shape[:1]:
             shapes = f"points of {tuple(self.points.shape)} and labels of {tuple(self.labels.shape)}"
-            raise ValueError(f"points and labels must have the shapes (n, 2) and (n,), got {shapes}")
+            raise ValueError(f"ClassRegions: points and labels must have the shapes (n, 2) and (n,), got {shapes}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,12 +74,13 @@ class HeldOutImages:
     shape: tuple[int, int]
 
     def __post_init__(self) -> None:
-        _require_tensors(x=self.x, y=self.y)
+        _require_tensors("HeldOutImages", x=self.x, y=self.y)
         if not isinstance(self.shape, tuple) or len(self.shape) != 2:
-            raise ValueError(f"shape must be the height and width of an image, got {self.shape!r}")
+            raise ValueError(f"HeldOutImages: shape must be the height and width of an image, got {brief(self.shape)}")
         if len(self.x) != len(self.y) or self.x[0].numel() != self.shape[0] * self.shape[1]:
             got = f"x of {tuple(self.x.shape)} and y of {tuple(self.y.shape)}"
-            raise ValueError(f"x and y must be n images of {self.shape[0]} x {self.shape[1]} and n labels, got {got}")
+            allowed = f"n images of {self.shape[0]} x {self.shape[1]} and n labels"
+            raise ValueError(f"HeldOutImages: x and y must be {allowed}, got {got}")
 
 
 Picture = TwoWeights | ClassRegions | HeldOutImages
@@ -113,24 +117,23 @@ class Task:
     def __post_init__(self) -> None:
         for name in ("name", "title"):
             if not isinstance(getattr(self, name), str):
-                raise TypeError(f"{name} must be a text, got {getattr(self, name)!r}")
+                raise TypeError(f"Task: {name} must be a text, got {brief(getattr(self, name))}")
         if not self.name.strip():
-            raise ValueError(f"name must be a text that is not empty, got {self.name!r}")
-        for name, calls in (("builder", "seed -> nn.Module"), ("loss_fn", "(output, y) -> loss")):
-            if not callable(getattr(self, name)):
-                raise TypeError(f"{name} must be a function {calls}, got {getattr(self, name)!r}")
+            raise ValueError(f"Task: name must be a text that is not empty, got {self.name!r}")
+        _require_function("builder", self.builder, "seed -> nn.Module", 1)
+        _require_function("loss_fn", self.loss_fn, "(output, y) -> loss", 2)
         # A frozen dataclass is written through object: what is kept is checked and is a copy of ours.
         object.__setattr__(self, "batches", _pairs(self.batches))
         if not isinstance(self.device, str):
-            raise TypeError(f"device must be 'cpu' or 'cuda', as text, got {self.device!r}")
+            raise TypeError(f"Task: device must be 'cpu' or 'cuda', as text, got {brief(self.device)}")
         if self.device == "auto":
-            raise ValueError("device must be 'cpu' or 'cuda' (a Task names the device it is on), got 'auto'")
-        checked_device(self.device)
+            raise ValueError("Task: device must be 'cpu' or 'cuda' (a Task names the device it is on), got 'auto'")
+        checked_device("Task: device", self.device)
         given: object = self.picture
         if not isinstance(given, Picture | None):
             kinds = "TwoWeights(...), ClassRegions(...) or HeldOutImages(...) of gradlab.tasks"
-            raise TypeError(f"picture must be None or {kinds}, got {given!r}")
-        object.__setattr__(self, "lr", _checks.number("lr", self.lr, 1e-12, 1e12))
+            raise TypeError(f"Task: picture must be None or {kinds}, got {brief(given)}")
+        object.__setattr__(self, "lr", _checks.number("Task: lr", self.lr, 1e-12, 1e12))
 
     @property
     def held_out(self) -> tuple[Tensor, Tensor] | None:
@@ -140,19 +143,22 @@ class Task:
     def build(self, seed: int = 0) -> nn.Module:
         """Return a fresh model on `self.device`: the same seed gives the same weights.
 
-        torch's global random numbers are left as they were. Raises TypeError if the builder returns no `nn.Module`.
+        torch's global random numbers are left as they were. Raises TypeError if the builder returns no `nn.Module`,
+        ValueError for one without memory, on the meta device.
         """
-        _checks.whole_number("seed", seed, 0, _checks.LARGEST_SEED)
+        seed = _checks.whole_number("Task.build: seed", seed, 0, _checks.LARGEST_SEED)
         # With a GPU in use a builder may draw from its generators too, and torch.manual_seed sets those as well.
         cuda = self.device == "cuda" or torch.cuda.is_initialized()
         with preserving_rng(cuda=cuda):
             seed_torch(seed, cuda=cuda)
             model = self.builder(seed)
         if not isinstance(model, nn.Module):
-            raise TypeError(f"builder must return a torch.nn.Module, got {model!r}")
-        # Asked for only where something moves: on a model of fake tensors `.to` fails even if there is nothing to do.
-        there = all(t.device.type == self.device for t in (*model.parameters(), *model.buffers()))
-        return model if there else model.to(self.device)
+            raise TypeError(f"Task: builder must return a torch.nn.Module, got {brief(model)}")
+        devices = {t.device.type for t in (*model.parameters(), *model.buffers())}
+        if "meta" in devices:
+            raise ValueError("Task: builder must return a model with values, got one with weights on the meta device")
+        # Only where something moves: on a model of fake tensors `.to` fails even if there is nothing to do.
+        return model if devices <= {self.device} else model.to(self.device)
 
 
 def split(x: Tensor, y: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
@@ -164,19 +170,37 @@ def split(x: Tensor, y: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
     return [(a.clone(), b.clone()) for a, b in zip(x.split(size), y.split(size), strict=True)]
 
 
+def _require_function(name: str, value: object, form: str, arguments: int) -> None:
+    """Raise TypeError for what cannot be called with this number of arguments, and for a module to be built."""
+    wrong = ""
+    if not callable(value) or (isinstance(value, nn.Module) and name == "builder"):
+        wrong = brief(value)
+    elif isinstance(value, type) and issubclass(value, nn.Module) and name == "loss_fn":
+        wrong = f"the class {value.__name__}; give an instance: {value.__name__}()"
+    else:
+        with suppress(ValueError):  # some functions written in C have no signature
+            signature = inspect.signature(value)
+            try:
+                signature.bind(*range(arguments))
+            except TypeError:
+                wrong = f"{brief(value)}{signature}"
+    if wrong:
+        raise TypeError(f"Task: {name} must be a function {form}, got {wrong}")
+
+
 def _pairs(batches: object) -> list[tuple[Tensor, Tensor]]:
     """Return a list of (x, y) tensors, or raise for what is none."""
-    allowed = "a list of (x, y) pairs of tensors; list(loader) makes one from a DataLoader"
+    allowed = "Task: batches must be a list of (x, y) pairs of tensors; list(loader) makes one from a DataLoader"
     if not isinstance(batches, list | tuple):
-        raise TypeError(f"batches must be {allowed}, got {batches!r}")
+        raise TypeError(f"{allowed}, got {brief(batches)}")
     if not batches:
-        raise ValueError(f"batches must be {allowed}, got {batches!r}, which is empty")
+        raise ValueError(f"{allowed}, got {batches!r}, which is empty")
     for i, batch in enumerate(batches):
         if not isinstance(batch, tuple | list) or len(batch) != 2:
-            raise TypeError(f"batches must be {allowed}, got {batch!r} as batches[{i}]")
+            raise TypeError(f"{allowed}, got {brief(batch)} as batches[{i}]")
         for part, value in zip("xy", batch, strict=True):
             if not isinstance(value, Tensor):
-                raise TypeError(f"batches must be {allowed}, got {part} = {value!r} in batches[{i}]")
+                raise TypeError(f"{allowed}, got {part} = {brief(value)} in batches[{i}]")
             if value.numel() == 0:
-                raise ValueError(f"batches must be {allowed}, got {part} without elements, {value!r}, in batches[{i}]")
+                raise ValueError(f"{allowed}, got {part} without elements, {brief(value)}, in batches[{i}]")
     return [(x, y) for x, y in batches]

@@ -100,9 +100,9 @@ def text(batch: int = 8, device: str = "auto") -> Task:
 
     Raises TypeError or ValueError that names the field, the value and what is allowed.
     """
-    where = checked_device(device)
+    where = checked_device("text: device", device)
     texts = passages()
-    whole_number("batch", batch, 1, len(texts))
+    batch = whole_number("text: batch", batch, 1, len(texts))
     number = {character: i for i, character in enumerate(characters())}
     order = torch.randperm(len(texts), generator=torch.Generator().manual_seed(ORDER_SEED)).tolist()
     # Every passage starts from an end of line, so that its first character is something to guess as well.

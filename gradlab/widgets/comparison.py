@@ -9,10 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .. import tasks
+from .._checks import whole_number
 from .._process import progress_bar
 from ..drawing import Drawing, draw_comparison, themed_svg, to_png, to_svg
 from ..formatting import html_table, svg_img
-from ..loop import Recipe, Run
+from ..loop import LoopError, Recipe, Run
 from ..scenes import Curve, loss_curve
 
 _MOST = 7  # as many as there are colours and dashes to tell them apart
@@ -86,16 +87,20 @@ def compare(task: Any, recipes: Mapping[str, Recipe], updates: int = 100, seed: 
     when it takes over a second. Raises TypeError or ValueError that names what is wrong; a run that diverges is drawn.
     """
     task = tasks.resolve(task, "compare")
-    _check(recipes, updates)
+    _check(recipes)
+    updates = whole_number("compare: updates", updates, 1, kind=ValueError)
     rows, curves = [], {}
     with progress_bar(updates * len(recipes), "updates") as bar:
         for label, recipe in recipes.items():
-            run = Run(task, recipe, seed)
-            run.advance(updates=1)
-            first = run.record.loss
-            bar.update(1)
-            while run.updates < updates:
-                bar.update(run.advance(updates=min(_AT_ONCE, updates - run.updates)))
+            try:
+                run = Run(task, recipe, seed)
+                run.advance(updates=1)
+                first = run.record.loss
+                bar.update(1)
+                while run.updates < updates:
+                    bar.update(run.advance(updates=min(_AT_ONCE, updates - run.updates)))
+            except LoopError as error:
+                raise LoopError(error.line, error.problem, error.text, owner=f"compare: {label!r}: ") from error
             rows.append(_row(label, first, run))
             curves[label] = loss_curve(run.record)
             run.close()
@@ -118,7 +123,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     return (row.label, *(f"{number:.3g}" for number in numbers), f"{row.bytes:,}", end)
 
 
-def _check(recipes: Any, updates: Any) -> None:
+def _check(recipes: Any) -> None:
     if not isinstance(recipes, Mapping):
         raise TypeError(f"compare: recipes must be a mapping from labels to Recipes, got {recipes!r}")
     if not 1 <= len(recipes) <= _MOST:
@@ -128,5 +133,3 @@ def _check(recipes: Any, updates: Any) -> None:
             raise TypeError(f"compare: recipes must have labels that are texts, got {label!r}")
         if not isinstance(recipe, Recipe):
             raise TypeError(f"compare: recipes[{label!r}] must be a gradlab.Recipe, got {recipe!r}")
-    if not isinstance(updates, int) or isinstance(updates, bool) or updates < 1:
-        raise ValueError(f"compare: updates must be a whole number from 1, got {updates!r}")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from .. import tasks
+from .._checks import one_of
 from .._process import lock, main_thread
 from ..formatting import number_of
 from ..loop import LoopError, Program, Recipe, Run, begin_again_for, go_on_to, run_point
@@ -131,9 +132,9 @@ class RunDriver:
     def new_task(self, name: object) -> None:
         """Go over to another task; RequestError for a name that there is not."""
         try:
-            task = tasks.get(name)  # type: ignore[arg-type]
-        except (TypeError, ValueError) as error:
-            raise RequestError(f"task: {error}") from error
+            task = tasks.get(one_of("task", name, tasks.names(), kind=ValueError))
+        except ValueError as error:
+            raise RequestError(str(error)) from error
         runner = Run(task, self.runner.recipe.replace(lr=task.lr))
         self.runner.close()
         self._shown.left_off = None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import tasks
+from .._checks import did_you_mean, one_of, whole_number
 from .._process import lock, progress_bar
 from ..formatting import number_of
 from ..front import on_interrupt
@@ -71,9 +72,7 @@ class Lab(Live):
     @classmethod
     def preset(cls, name: str) -> Lab:
         """Return a Lab set up to show something by name, such as ``"forgot zero_grad"``."""
-        if not isinstance(name, str) or name not in PRESETS:
-            raise ValueError(f"Lab.preset: name must be one of {', '.join(map(repr, PRESETS))}, got {name!r}")
-        preset = PRESETS[name]
+        preset = PRESETS[one_of("Lab.preset: name", name, PRESETS, kind=ValueError)]
         lab = cls(preset.task, preset.recipe, controls=preset.controls, speed=preset.speed)
         lab.shown.say(preset.say)
         return lab
@@ -101,8 +100,7 @@ class Lab(Live):
 
         Where memory runs out it stops, and the words under the pictures say why.
         """
-        if not isinstance(updates, int) or isinstance(updates, bool) or updates < 0:
-            raise ValueError(f"Lab.run: updates must be a whole number from 0, got {updates!r}")
+        updates = whole_number("Lab.run: updates", updates, 0, kind=ValueError)
         try:
             with progress_bar(updates, "updates") as bar:
                 self.driver.advance_to(self.runner.updates + updates, bar.update)
@@ -116,8 +114,7 @@ class Lab(Live):
 
     def step(self, statements: int = 1) -> Lab:
         """Run one statement, or so many."""
-        if not isinstance(statements, int) or isinstance(statements, bool) or statements < 0:
-            raise ValueError(f"Lab.step: statements must be a whole number from 0, got {statements!r}")
+        statements = whole_number("Lab.step: statements", statements, 0, kind=ValueError)
         try:
             self.driver.step(statements, USUAL_EVERY)
         finally:
@@ -169,7 +166,7 @@ class Lab(Live):
         """
         with lock:
             runner = self.runner
-            every = recording_marks(marks, updates)
+            every, updates = recording_marks(marks, updates), int(updates)
             values, most = recording_values(switches, runner.recipe), recording_turns(turns)
             loops = [(at, loop) for at, loop in runner.loops if at < updates or at == 0]
             shown = self.shown.controls, self.shown.chosen_panels
@@ -238,7 +235,8 @@ def _names(field: str, given: Any, allowed: Sequence[str]) -> tuple[str, ...]:
         raise TypeError(f"Lab: {field} must be a list of names out of {', '.join(allowed)}, got {given!r}")
     for name in given:
         if name not in allowed:
-            raise ValueError(f"Lab: {field} must be names out of {', '.join(allowed)}, got {name!r}")
+            near = did_you_mean(name, allowed)
+            raise ValueError(f"Lab: {field} must be names out of {', '.join(allowed)}, got {name!r}{near}")
     return tuple(dict.fromkeys(given))
 
 

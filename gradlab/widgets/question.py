@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from .._checks import near_names
 
 _FEWEST_OPTIONS, _MOST_OPTIONS = 2, 6
 _FIELDS = {"question", "options", "why"}
@@ -63,8 +64,8 @@ def question_names() -> tuple[str, ...]:
 def _nearest(name: str) -> str:
     """Say which names are like this one, or else where names come from."""
     slugs = {known.partition("/")[2]: known for known in question_names()}
-    near = difflib.get_close_matches(name, question_names(), n=3, cutoff=0.5)
-    near += [slugs[slug] for slug in difflib.get_close_matches(name.rpartition("/")[2], slugs, n=3, cutoff=0.7)]
+    near = near_names(name, question_names(), 0.5)
+    near += [slugs[slug] for slug in near_names(name.rpartition("/")[2], slugs, 0.7)]
     if near:
         return f"near names are {', '.join(map(repr, dict.fromkeys(near)))}"
     notebook = name.partition("/")[0]

@@ -6,12 +6,13 @@ Every number in a recording was computed by PyTorch when it was recorded: each r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from .._checks import did_you_mean, whole_number
 from .._process import main_thread
 from ..loop import SWITCHES, OnOff, Recipe, Run
 from ..scenes import PanelName
@@ -172,7 +173,8 @@ def recording_values(switches: Sequence[str] | Mapping[str, Any], recipe: Recipe
     turnable: dict[str, list[Any]] = {}
     for name in switches:
         if name not in SWITCHES:
-            raise ValueError(f"Lab.record: switches must be among {', '.join(SWITCHES)}, got {name!r}")
+            near = did_you_mean(name, SWITCHES)
+            raise ValueError(f"Lab.record: switches must be among {', '.join(SWITCHES)}, got {name!r}{near}")
         given = switches[name] if isinstance(switches, Mapping) else None
         if given is None and not isinstance(SWITCHES[name], OnOff):
             raise ValueError(f'Lab.record: switches must give {name} its values, as {{"{name}": [...]}}')
@@ -184,19 +186,20 @@ def recording_values(switches: Sequence[str] | Mapping[str, Any], recipe: Recipe
 
 def recording_turns(turns: Any) -> int:
     """Return how many turns one after the other are recorded; ValueError unless it is a small number."""
-    if not isinstance(turns, int) or isinstance(turns, bool) or not 1 <= turns <= _MOST_TURNS:
-        raise ValueError(f"Lab.record: turns must be a whole number, 1 to {_MOST_TURNS}, got {turns!r}")
-    return turns
+    return _whole("turns", turns, 1, _MOST_TURNS)
 
 
-def recording_marks(marks: Sequence[int], updates: Any) -> list[int]:
+def recording_marks(marks: Any, updates: Any) -> list[int]:
     """Return the marks in order; ValueError unless each is an update of the recording."""
-    if not isinstance(updates, int) or isinstance(updates, bool) or not 1 <= updates <= MOST_UPDATES:
-        raise ValueError(f"Lab.record: updates must be a whole number, 1 to {MOST_UPDATES:,}, got {updates!r}")
-    for mark in marks:
-        if not isinstance(mark, int) or isinstance(mark, bool) or not 0 <= mark < updates:
-            raise ValueError(f"Lab.record: marks must be whole numbers, 0 to {updates - 1}, got {mark!r}")
-    return sorted(set(marks))
+    last = _whole("updates", updates, 1, MOST_UPDATES) - 1
+    if isinstance(marks, str) or not isinstance(marks, Iterable):
+        raise TypeError(f"Lab.record: marks must be a list of whole numbers, 0 to {last}, got {marks!r}")
+    return sorted({_whole("marks", mark, 0, last, "whole numbers") for mark in marks})
+
+
+def _whole(name: str, value: Any, low: int, high: int, words: str = "a whole number") -> int:
+    allowed = f"{words}, {low} to {high:,}"
+    return whole_number(f"Lab.record: {name}", value, low, high, allowed=allowed, kind=ValueError)
 
 
 def recording_caption(values: Mapping[str, Sequence[Any]], marks: Sequence[int]) -> str:

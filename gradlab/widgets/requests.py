@@ -98,7 +98,7 @@ def reply_to(message: Mapping[str, Any], actions: Actions, fail: Fail, frame: Ca
     if not (frames and went_well):
         frames.append(frame())
     work = round((time.perf_counter() - began) * 1000, 1)
-    return {"n": message.get("n"), "client": message.get("client"), "work": work, "frames": frames}
+    return {"n": request.get("n"), "client": request.get("client"), "work": work, "frames": frames}
 
 
 def try_to(action: Callable[[], object], fail: Fail) -> bool:

@@ -203,6 +203,24 @@ def test_what_still_needs_the_network_is_told(tmp_path: Path, capsys: pytest.Cap
     assert outside_addresses(f"<img src='data:,a'>{style}") == ["//x.org/a.css", "https://x.org/b.png"]
 
 
+CELL = {"cell_type": "code", "id": "a", "metadata": {}, "source": "1", "outputs": [], "execution_count": None}
+
+
+@pytest.mark.parametrize(
+    "cells", [5, [5], [{}], [{**CELL, "source": 5}], [{**CELL, "outputs": 3}], [{**CELL, "outputs": [{}]}]]
+)
+def test_json_that_is_no_notebook_is_named(
+    cells: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    notebook = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells}
+    for text in (json.dumps(notebook), json.dumps(cells)):
+        (tmp_path / "broken.ipynb").write_text(text, encoding="utf-8")
+        assert main(["page", "broken.ipynb"]) == 2
+        assert capsys.readouterr().err.endswith(": broken.ipynb is not a Jupyter notebook\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["broken.ipynb"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

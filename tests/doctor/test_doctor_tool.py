@@ -135,7 +135,7 @@ def test_settings_of_the_nearest_pyproject(folder: Path, capfd: pytest.CaptureFi
     [
         ('ignored = ["x"]', "no key 'ignored'"),
         ('ignore = "missing-zero-grad"', "must be a list of codes"),
-        ('select = ["missing-zero"]', "did you mean missing-zero-grad?"),
+        ('select = ["missing-zero"]', "did you mean 'missing-zero-grad'?"),
         ('fail-on = "fatal"', "error, warning, hint"),
         ("ignore = [", "pyproject.toml"),
     ],

@@ -192,13 +192,6 @@ def test_a_closure_has_its_whole_update() -> None:
     assert "1 update of " in report.watched
 
 
-@pytest.mark.parametrize("limit", [{"updates": 0}, {"seconds": -1.0}])
-def test_a_limit_must_be_positive(limit: dict[str, float]) -> None:
-    ((name, value),) = limit.items()
-    with pytest.raises(ValueError, match=f"{name} must be positive, got {value}"):
-        watch(**limit)
-
-
 def test_the_report_is_printed_at_once_and_only_once(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (folder / "train.py").write_text(FORGETFUL + "print('after', flush=True)")
     code, out, _ = doctor(capfd, "--updates", "3", "train.py")

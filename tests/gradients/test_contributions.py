@@ -282,3 +282,55 @@ def test_what_is_put_back_is_told_as_before(model: nn.Linear, book: Provenance, 
     add(model, 7, 7)
     assert places(book)[-1] == ((21, 21), [7.0, 7.0])
     assert len(places(book)) == 21
+
+
+class Phases(nn.Module):
+    """A model of complex weights, and a real one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.weights = nn.Parameter(torch.randn(3, dtype=torch.complex64, generator=generator))
+        self.shift = nn.Parameter(torch.randn(1, generator=generator))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the size of a complex sum."""
+        return (x * self.weights).sum(1, keepdim=True).abs() + self.shift
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_complex_gradients_are_measured_by_both_their_parts(kept: bool) -> None:
+    model, x = Phases(), torch.randn(3, 4, 3, generator=torch.Generator().manual_seed(1))
+    expected = []
+    for batch in x:
+        gradients = torch.autograd.grad(model(batch).square().mean(), list(model.parameters()))
+        expected.append(
+            [number for g in gradients for n in g.tolist() for number in (complex(n).real, complex(n).imag)]
+        )
+    parts = torch.tensor(expected, dtype=torch.float64)
+    book = Provenance(model.named_parameters())
+    book.measure, book.keeps_contributions = True, kept
+    for batch in x:
+        model(batch).square().mean().backward()
+    total = parts.sum(0)
+    shares = (parts @ total / total.square().sum()).tolist()
+    found = book.contributions()
+    assert found is not None
+    assert [part.share for part in found.parts] == pytest.approx(shares if kept else [sum(shares[:2]), shares[2]])
+    assert [found.norm, book.contents().norm] == pytest.approx([float(total.norm())] * 2)
+    book.close()
+
+
+def test_a_model_of_one_or_two_complex_weights_has_no_contours() -> None:
+    for count in (1, 2):
+        task = tasks.Task(
+            "complex",
+            lambda seed, count=count: nn.Linear(count, 1, bias=False, dtype=torch.complex64),
+            [(torch.ones(1, count, dtype=torch.complex64), torch.zeros(1, 1))],
+            lambda output, y: (output.abs() - y).square().mean(),
+        )
+        run = Run(task)
+        run.advance(updates=2)
+        assert not run.has_two_weights
+        assert run.record.norm > 0
+        run.close()

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from process_state import nothing_left
+from torch import Tensor, nn
 
 from gradlab import Recipe, Run, tasks
+from gradlab.tasks import Task
 
 TASK = tasks.line(device="cpu")
 HUGE = 10**400
@@ -37,7 +40,8 @@ def is_flag(value: Any) -> bool:
 
 
 def is_positive(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    value = value.tolist() if isinstance(value, Tensor | np.float32) else value
+    if isinstance(value, bool) or not isinstance(value, int | float | Fraction):
         return False
     return 0 < value <= 1.7976931348623157e308  # NaN and 10**400 are neither
 
@@ -94,7 +98,9 @@ def test_a_switch_that_does_not_exist() -> None:
     message = refusal(lambda: Recipe().replace(zero_grads=False))
     assert "'zero_grads'" in message
     assert "'zero_grad'" in message
-    assert "zero_grads" in refusal(lambda: Recipe(zero_grads=False))  # type: ignore[call-arg]
+    assert refusal(lambda: Recipe(zero_grads=False)) == message  # type: ignore[call-arg]
+    assert message.endswith("; did you mean 'zero_grad'?")
+    assert refusal(lambda: Recipe(optimiser="sgd")).endswith("; did you mean 'optimizer'?")  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("field", ALLOWED)
@@ -157,3 +163,86 @@ def test_advance_wants_one_amount(amounts: dict[str, Any]) -> None:
     assert "either updates or seconds" in message
     assert f"updates={amounts.get('updates')!r}" in message
     assert f"seconds={amounts.get('seconds')!r}" in message
+
+
+def frozen(seed: int) -> nn.Module:
+    return nn.Linear(2, 1).requires_grad_(False)
+
+
+def make_task(loss_fn: Callable[[Tensor, Tensor], Any] = nn.functional.mse_loss, **fields: Any) -> Task:
+    parts = {"name": "mine", "builder": lambda seed: nn.Linear(2, 1), "batches": TASK.batches} | fields
+    return Task(**parts, loss_fn=loss_fn)
+
+
+class Sparse(nn.Module):
+    """A model whose gradient is sparse."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(8, 1, sparse=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Look up a row for each item."""
+        return self.table(x.long()).sum(1)
+
+
+def train(task: Task, recipe: Recipe | None = None) -> None:
+    run = Run(task, recipe)
+    try:
+        run.advance(updates=1)
+    finally:
+        run.close()
+
+
+UNTRAINABLE: list[tuple[Callable[[], Task], Recipe, str]] = [
+    (
+        lambda: make_task(lambda output, y: (output.sum(), y)),
+        Recipe(),
+        "loss_fn must return a tensor with one value, got a tuple",
+    ),
+    (lambda: make_task(lambda output, y: 1.5), Recipe(), "loss_fn must return a tensor with one value, got a float"),
+    (
+        lambda: make_task(lambda output, y: output - y.T.expand(2, 1)),
+        Recipe(),
+        r"loss_fn must .*, got a tensor of shape \(2, 1\)",
+    ),
+    (
+        lambda: make_task(builder=frozen),
+        Recipe(),
+        "^Run: mine has no parameter that wants a gradient, so there is nothing to train$",
+    ),
+    (lambda: make_task(builder=lambda seed: nn.ReLU()), Recipe(), "^Run: mine has no parameter that wants a gradient"),
+    (
+        lambda: make_task(builder=lambda seed: nn.LazyLinear(1)),
+        Recipe(),
+        "^Run: weight of mine has no shape before a first batch",
+    ),
+    (
+        lambda: make_task(builder=lambda seed: Sparse()),
+        Recipe(clip=1.0),
+        r"^line \d+: NotImplementedError: Could not run 'aten::\S+' with .* the 'SparseCPU' backend {3}\(torch",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "recipe", "words"), UNTRAINABLE)
+def test_what_cannot_be_trained_is_refused(make: Callable[[], Task], recipe: Recipe, words: str) -> None:
+    task = make()
+    with nothing_left(), pytest.raises((ValueError, TypeError), match=words) as refused:
+        train(task, recipe)
+    assert len(str(refused.value)) < 300
+
+
+def test_a_loop_of_ones_own_may_take_a_loss_apart() -> None:
+    run = Run(make_task(lambda output, y: {"loss": (output - y).square().sum()}, builder=lambda seed: nn.Linear(2, 1)))
+    run.edit(run.source.replace("loss_fn(output, y)", 'loss_fn(output, y)["loss"]'))
+    assert run.advance(updates=2) == 2
+    run.close()
+
+
+def test_numbers_of_other_libraries_are_numbers() -> None:
+    for tenth in (np.float32(0.1), np.float64(0.1), torch.tensor(0.1), torch.tensor([0.1]), Fraction(1, 10)):
+        recipe = Recipe(lr=tenth, clip=tenth)
+        assert type(recipe.lr) is type(recipe.clip) is float
+        assert recipe.lr == pytest.approx(0.1)
+    assert Recipe(accumulate=torch.tensor(3)) == Recipe(accumulate=3)

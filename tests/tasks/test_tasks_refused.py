@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
+from process_state import nothing_left
 from torch import nn
 
 from gradlab import tasks
@@ -33,7 +36,7 @@ def test_bad_options_are_named(name: str, options: dict[str, Any], field: str) -
     with pytest.raises((TypeError, ValueError)) as refused:
         tasks.get(name, **options)
     message = str(refused.value)
-    assert message.startswith(field)
+    assert message.startswith(f"{name}: {field}")
     assert " must be " in message
     value = options[field]
     worst = value if not isinstance(value, tuple | list) else None
@@ -94,18 +97,18 @@ def test_a_task_of_ones_own() -> None:
 def test_bad_fields_of_a_task_are_named(field: str, value: object) -> None:
     with pytest.raises((TypeError, ValueError)) as refused:
         Task(**{**GOOD, field: value})
-    assert str(refused.value).startswith(f"{field} must be ")
+    assert str(refused.value).startswith(f"Task: {field} must be ")
     assert ", got " in str(refused.value)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.0, True, None, "0", 2**32])
 def test_bad_seed_of_build(seed: Any) -> None:
-    with pytest.raises((TypeError, ValueError), match=r"^seed must be a whole number"):
+    with pytest.raises((TypeError, ValueError), match=r"^Task.build: seed must be a whole number"):
         Task(**GOOD).build(seed)
 
 
 def test_a_builder_must_make_a_model() -> None:
-    with pytest.raises(TypeError, match=r"builder must return a torch.nn.Module, got 3"):
+    with pytest.raises(TypeError, match=r"Task: builder must return a torch.nn.Module, got 3"):
         Task(**{**GOOD, "builder": lambda seed: 3}).build()
 
 
@@ -131,3 +134,70 @@ def test_random_numbers_are_restored_when_the_builder_fails() -> None:
 def test_bad_pictures_are_named(make: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         make()
+
+
+class OtherLoss(nn.Module):
+    """A loss as a class, of which an instance is wanted."""
+
+
+MODEL = nn.Linear(4, 2)
+
+
+def raising(seed: int) -> nn.Module:
+    raise TypeError("not the signature's fault")
+
+
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    (
+        lambda: Task(**{**GOOD, "builder": MODEL}),
+        r"Task: builder must be a function .* got Linear\(in_features=4",
+    ),
+    (
+        lambda: Task(**{**GOOD, "builder": lambda: nn.Linear(4, 2)}),
+        r"Task: builder must be a function .* got <lambda>\(\)$",
+    ),
+    (
+        lambda: Task(**{**GOOD, "loss_fn": OtherLoss}),
+        r"Task: loss_fn must .* the class OtherLoss; give an instance: OtherLoss\(\)",
+    ),
+    (lambda: Task(**{**GOOD, "loss_fn": lambda output: output}), r"Task: loss_fn must .* got <lambda>\(output\)$"),
+    (
+        lambda: Task(**{**GOOD, "builder": lambda seed: nn.Linear(2, 1, device="meta")}).build(),
+        "Task: builder must return a model with values, got one with weights on the meta device",
+    ),
+    (lambda: Task(**{**GOOD, "builder": raising}).build(), "^not the signature's fault$"),
+    (
+        lambda: Task(**{**GOOD, "batches": [(X.repeat(99, 99), [1])]}),
+        r"Task: batches must .*, got y = \[1\] in batches\[0\]$",
+    ),
+    (
+        lambda: Task(**{**GOOD, "batches": [(X.repeat(99, 99), Y, Y)]}),
+        r"got \[a tensor of shape \(198, 198\), .* as batches",
+    ),
+    (lambda: tasks.get("digts"), r"tasks.get: name must be one of .* got 'digts'; did you mean 'digits'\?"),
+    (lambda: tasks.get("digits", batc=3), r"tasks.get: options of 'digits' .* got batc=3; did you mean 'batch'\?"),
+    (
+        lambda: tasks.resolve("digit", "Lab"),
+        r"Lab: task must be a Task or one of .* got 'digit'; did you mean 'digits'\?",
+    ),
+    (lambda: tasks.digits(batch=np.int64(0)), r"digits: batch must be a whole number from 1 to 1,500, got .*0"),
+]
+
+
+@pytest.mark.parametrize(("make", "words"), REFUSED)
+def test_a_refusal_is_one_sentence_and_leaves_nothing(make: Callable[[], object], words: str) -> None:
+    with nothing_left(), pytest.raises((TypeError, ValueError), match=words) as refused:
+        make()
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("whole", [np.int64(16), np.uint8(16), torch.tensor(16)])
+def test_whole_numbers_of_other_libraries_are_taken(whole: Any) -> None:
+    assert len(tasks.digits(batch=whole).batches[0][0]) == 16
+    assert len(tasks.spiral(points=whole, batch=whole).batches) == 3
+    assert tasks.text(batch=whole).batches[0][0].shape[0] == 16
+
+
+@pytest.mark.parametrize("builder", [lambda seed=0: nn.Linear(2, 1), lambda *seeds: nn.Linear(2, 1), nn.LazyLinear])
+def test_every_builder_that_takes_a_seed_is_taken(builder: Callable[[int], nn.Module]) -> None:
+    assert isinstance(Task(**{**GOOD, "builder": builder}).build(2), nn.Module)

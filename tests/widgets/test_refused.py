@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
+from process_state import nothing_left
+from torch import Tensor, nn
 
 from gradlab import Lab, Recipe, compare
+from gradlab.tasks import Task
 from gradlab.widgets import ForecastLab
 
 
@@ -18,6 +23,20 @@ def compare_with(**wrong: Any) -> object:
 def record(**wrong: Any) -> Any:
     return Lab("bowl").record(**wrong)
 
+
+class Broken(nn.Linear):
+    """A model whose forward raises."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Raise."""
+        raise ZeroDivisionError("broken")
+
+
+def broken(seed: int) -> nn.Module:
+    return Broken(2, 1)
+
+
+BROKEN = Task("broken", broken, [(torch.zeros(1, 2), torch.zeros(1, 1))], nn.functional.mse_loss)
 
 BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: Lab("digitz"), r"'bowl', 'line', .*'digits', .*got 'digitz'"),
@@ -66,10 +85,40 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: compare_with(updates=0), r"updates must be a whole number from 1, got 0"),
     (lambda: compare_with(seed=-1), r"seed must be a whole number, 0 to .*got -1"),
     (lambda: Lab("line").save("x.gif"), r"path must end in .png, .svg or .html, got 'x.gif'"),
+    (lambda: Lab("digit"), r"^Lab: task must be a Task or one of .*got 'digit'; did you mean 'digits'\?$"),
+    (lambda: Lab("line", controls=["zerograd"]), r"; did you mean 'zero_grad'\?$"),
+    (lambda: Lab("line", panels=["los"]), r"^Lab: panels .*; did you mean 'loss'\?$"),
+    (lambda: Lab.preset("heathy"), r"^Lab.preset: name .*; did you mean 'healthy'\?$"),
+    (lambda: Lab("line").run(np.int64(-1)), r"^Lab.run: updates must be a whole number from 0, got .*-1"),  # type: ignore[arg-type]
+    (lambda: record(marks=5), r"^Lab.record: marks must be a list of whole numbers, 0 to 149, got 5$"),
+    (lambda: record(marks="12"), r"^Lab.record: marks must be a list of whole numbers, 0 to 149, got '12'$"),
+    (lambda: record(switches=["zerograd"]), r"got 'zerograd'; did you mean 'zero_grad'\?$"),
+    (lambda: record(turns=5), r"^Lab.record: turns must be a whole number, 1 to 4, got 5$"),
+    (
+        lambda: compare_with(task=BROKEN, recipes={"fast one": Recipe()}),
+        r"^compare: 'fast one': line \d: ZeroDivisionError: broken",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("call", "words"), BAD)
 def test_bad_input_is_named(call: Callable[[], object], words: str) -> None:
-    with pytest.raises((ValueError, TypeError), match=words):
+    with nothing_left(), pytest.raises((ValueError, TypeError), match=words):
         call()
+
+
+def test_whole_numbers_of_numpy_are_taken() -> None:
+    two: Any = np.int64(2)
+    assert Lab("line").run(two).step(two).runner.updates == 2
+    assert compare_with(updates=two).updates == 2  # type: ignore[attr-defined]
+    assert record(updates=two, switches=["zero_grad"], marks=np.arange(2), turns=np.int64(1)).marks == [0, 1]
+
+
+@pytest.mark.parametrize("message", [None, 5, "hello", [], ["do"]])
+def test_a_message_of_another_kind_is_answered_in_words(message: Any) -> None:
+    lab = Lab("line")
+    with nothing_left():
+        reply = lab.handle(message)
+    assert reply["frames"]
+    assert "do must be one of hello, frames, " in str(reply["frames"][-1])
+    assert lab.runner.updates == 0

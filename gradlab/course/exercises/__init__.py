@@ -5,11 +5,11 @@ The exercises of notebook 03 are ``nb03.md`` and ``nb03.py``, found by being the
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from functools import cache
 from pathlib import Path
 
+from ..._checks import near_names
 from .base import Exercise, ExerciseText, read_texts
 from .definition import Definition, Verdict
 
@@ -42,7 +42,7 @@ def exercise(name: str) -> Exercise:
         raise TypeError(f"exercise: name must be a text such as 'curvature_from', got {name!r}")
     texts = exercise_texts()
     if name not in texts:
-        near = difflib.get_close_matches(name, texts, n=3, cutoff=0.5) or list(texts)
+        near = near_names(name, texts, 0.5) or list(texts)
         raise ValueError(f"exercise: there is none called {name!r}; there is {', '.join(near)}")
     text = texts[name]
     module = importlib.import_module(f".nb{text.notebook[:2]}", __name__)

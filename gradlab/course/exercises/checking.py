@@ -12,9 +12,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..._checks import brief
 from ..._process import lock, preserving_rng, preserving_torch_state
 from .comparing import MismatchError, alike, coerce_like
-from .definition import NOT_ATTEMPTED, NOT_YET, RIGHT, Case, Definition, Verdict, brief
+from .definition import NOT_ATTEMPTED, NOT_YET, RIGHT, Case, Definition, Verdict
 from .guard import TroubleError, guarded
 
 

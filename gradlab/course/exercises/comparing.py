@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .definition import brief
+from ..._checks import brief
 
 
 class MismatchError(Exception):

@@ -13,9 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ..._checks import brief
 from ...doctor import watch
 from .comparing import alike
-from .definition import Case, Definition, brief
+from .definition import Case, Definition
 from .loops import all_weights, sgd_step_by_hand
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ... import tasks
+from ..._checks import near_names
 from .run_loop import LearnerLoop, Limits, LoopOutcome, loop_of
 
 _Names = Mapping[str, Any]
@@ -104,7 +104,7 @@ def patient_names() -> tuple[str, ...]:
 def patient_case(name: str) -> PatientCase:
     """Return the patient of this name; ValueError with the names that come close for another."""
     if name not in _PATHS:
-        near = difflib.get_close_matches(name, _PATHS, n=3, cutoff=0.5) or patient_names()
+        near = near_names(name, _PATHS, 0.5) or patient_names()
         raise ValueError(f"Patient: there is none called {name!r}; there is {', '.join(near)}")
     found = _WHOLE.fullmatch(_PATHS[name].read_text(encoding="utf-8"))
     if found is None:

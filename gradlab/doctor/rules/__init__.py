@@ -6,10 +6,11 @@ Every subclass of Rule that has codes, in a file of this folder, is a rule: ther
 
 from __future__ import annotations
 
-import difflib
+from collections.abc import Iterable
 from importlib import import_module
 from pkgutil import iter_modules
 
+from ..._checks import did_you_mean
 from .base import Rule, RuleContext
 
 RULES: tuple[type[Rule], ...] = tuple(
@@ -28,13 +29,14 @@ def asked_codes() -> set[str]:
     return {code.name for rule in RULES for code in rule.codes if code.asked}
 
 
-def check_code(code: str, where: str) -> None:
-    """Raise ValueError, with the nearest code, if there is no such code."""
-    if code not in KNOWN_CODES:
-        known = sorted(KNOWN_CODES)
-        near = difflib.get_close_matches(code, known, 1)
-        hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
-        raise ValueError(f"{where}: there is no code {code!r}{hint}")
+def check_codes(codes: Iterable[str], where: str) -> None:
+    """Raise ValueError for a code that there is not, with the nearest one; TypeError for what is no list of codes."""
+    if isinstance(codes, str) or not isinstance(codes, Iterable):
+        raise TypeError(f"{where} must be a list of codes such as ['missing-zero-grad'], got {codes!r}")
+    for code in codes:
+        if code not in KNOWN_CODES:
+            hint = did_you_mean(code, sorted(KNOWN_CODES)) or f"; there are {', '.join(sorted(KNOWN_CODES))}"
+            raise ValueError(f"{where}: there is no code {code!r}{hint}")
 
 
-__all__ = ["KNOWN_CODES", "RULES", "Rule", "RuleContext", "asked_codes", "check_code"]
+__all__ = ["KNOWN_CODES", "RULES", "Rule", "RuleContext", "asked_codes", "check_codes"]

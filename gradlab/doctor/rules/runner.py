@@ -9,7 +9,6 @@ from ..events import Event
 from ..finding import SEVERITIES, Finding
 from ..listeners.torch_listener import TorchListener
 from .base import HEARD, RuleContext
-from .step_history import StepHistory
 
 
 class RuleRunner:
@@ -20,11 +19,9 @@ class RuleRunner:
 
         self.listener = TorchListener(self)
         self.context = RuleContext(self.listener.log)
-        self.history = StepHistory()
         self._rules = [rule(self.context) for rule in RULES]
         self._hearers: dict[type, list[Callable[[Any], None]]] = {
-            fact: [getattr(one, name) for one in (*self._rules, self.history) if hasattr(one, name)]
-            for name, fact in HEARD.items()
+            fact: [getattr(one, name) for one in self._rules if hasattr(one, name)] for name, fact in HEARD.items()
         }
 
     def end(self, *, normal: bool) -> None:
@@ -39,7 +36,6 @@ class RuleRunner:
     def repeated(self, events: list[Event], times: int) -> None:
         """Take it in that a cycle of updates came again so often, and was not told."""
         self.context.state.repeated(events, times)
-        self.history.repeated(events, times)
 
     def take(self, events: list[Event]) -> None:
         """Go through events in order."""

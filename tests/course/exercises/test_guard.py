@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from process_state import nothing_left
 from torch import nn
 
 from gradlab._process import preserving_torch_state
@@ -67,6 +68,20 @@ VALUES = {
     "an array in a list": [np.ones(2)] * 6,
     "contains itself": CIRCLE,
 }
+
+
+def unruly(*arguments: object) -> None:
+    torch.nn.modules.module.register_module_forward_pre_hook(print)
+    torch.nn.modules.module.register_module_full_backward_hook(lambda *call: None)
+    torch.nn.modules.module.register_module_parameter_registration_hook(lambda *call: None)
+    sys.modules["torch.optim.optimizer"].register_optimizer_step_pre_hook(lambda *call: None)
+    torch.set_default_dtype(torch.float64)
+    torch.set_default_device("meta")
+
+
+def test_what_an_answer_sets_for_all_of_pytorch_is_put_back() -> None:
+    with nothing_left():
+        assert exercise("gradient_of_each").check(unruly).state == "not yet"
 
 
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
