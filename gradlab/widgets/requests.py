@@ -91,7 +91,7 @@ Fail = Callable[[Exception | KeyboardInterrupt], None]
 def reply_to(message: Mapping[str, Any], actions: Actions, fail: Fail, frame: Callable[[], Frame]) -> Reply:
     """Do what a message asks, and return the reply with a frame at least; ``fail`` says in words what went wrong."""
     began = time.perf_counter()
-    message = message if isinstance(message, Mapping) else {"do": message}
+    message = message if isinstance(message, Mapping) else {}
     request = Request(message.get("do"), message)
     frames: list[Frame] = []
     went_well = try_to(lambda: frames.extend(_act(request, actions)), fail)

@@ -7,7 +7,6 @@ import torch
 from page import Page
 
 from gradlab import Lab, Recipe, Run, tasks
-from gradlab.course import swing
 
 torch.set_num_threads(1)
 SOURCE = Recipe(lr=0.2).source()
@@ -149,10 +148,3 @@ def test_a_model_that_raises_is_told_in_words_and_in_its_picture() -> None:
     page.ask("update")
     assert "no pass today" in page.note
     assert "RuntimeError: no pass today" in str(vars(page.panels["picture"]))
-
-
-@pytest.mark.parametrize("message", [None, 3, [], {"do": ["hello"]}])
-def test_what_is_no_message_is_answered_in_words(message: object) -> None:
-    for shown in (Lab("bowl"), swing()):
-        words = str(shown.handle(message)["frames"][-1])  # type: ignore[arg-type]
-        assert "do must be one of hello" in words
