@@ -192,6 +192,12 @@ PRIVATE_NAMES: dict[str, Name] = {
     "ProfilerConfig": Name("torch._C._profiler.ProfilerConfig", "memory", _SCRATCH),
     "ProfilerState": Name("torch._C._profiler.ProfilerState", "memory", _SCRATCH),
     "ExperimentalConfig": Name("torch._C._profiler._ExperimentalConfig", "memory", _SCRATCH),
+    "generator_address": Name(
+        "torch.Generator._cdata",
+        "loop",
+        "beside threads of your own, what is drawn from torch.default_generator by its name is not a run's own",
+        lambda: property(id),
+    ),
     "FakeTensor": Name("torch._subclasses.fake_tensor.FakeTensor", "memory forecast", _FAKE),
     "FakeTensorMode": Name("torch._subclasses.fake_tensor.FakeTensorMode", "memory forecast", _FAKE),
     "DataDependentOutputException": Name(

@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from .. import _torch
-from .._process import lock, preserving_rng
+from .._process import lock
+from .._random import preserving_rng
 from ..loop import Program, Recipe
 from ..memory import Ledger
 

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .._process import preserving_modes, preserving_rng
+from .._process import preserving_modes
+from .._random import preserving_rng
 from ..loop import History, Run, UnswitchedRun
 from ..tasks import ClassRegions, HeldOutImages, TwoWeights
 from .kinds import Boundary, Contours, Curve, Samples

@@ -12,7 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..._process import lock, preserving_rng, preserving_torch_state
+from ..._process import lock, preserving_torch_state
+from ..._random import preserving_rng
 from .comparing import MismatchError, alike, coerce_like
 from .definition import NOT_ATTEMPTED, NOT_YET, RIGHT, Case, Definition, Verdict, brief
 from .guard import TroubleError, guarded
@@ -31,7 +32,7 @@ def check(definition: Definition, stub_text: str, remarks: Mapping[str, str], an
         return Verdict(NOT_YET, f"A function is wanted: hand over `{name}` itself, not {brief(answer)}.")
     if callable(answer) and not callable(stub):
         return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{brief(answer)}`.")
-    with lock, preserving_rng(cuda=torch.cuda.is_initialized(), python=True), preserving_torch_state():
+    with lock, preserving_rng(python=True), preserving_torch_state():
         return _tried(definition, remarks, answer)
 
 

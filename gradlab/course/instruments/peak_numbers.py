@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..._process import lock, preserving_rng
+from ..._process import lock
+from ..._random import preserving_rng
 from ...formatting import bytes_text
 from ...loop import Program
 from ...memory import Ledger, MemoryPoint

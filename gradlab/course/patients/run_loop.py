@@ -17,7 +17,8 @@ from typing import Any
 import torch
 
 from ..._frames import raised_at
-from ..._process import lock, preserving, preserving_rng, preserving_torch_state
+from ..._process import learner_threads, lock, preserving, preserving_torch_state
+from ..._random import preserving_rng
 from ...doctor import Finding, watch
 from ..exercises.guard import TimeLimit, TooLong, compile_with_ticks, error_text, tick_names
 from .loop_history import LoopHistory
@@ -117,6 +118,11 @@ def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> Loop
     code, trouble, line = _compiled(text, filename)
     if code is None:
         return LoopOutcome(text, LoopHistory(), [], trouble=trouble, line=line)
+    if threads := learner_threads():
+        trouble = (
+            f"Python's random numbers are seeded for it, and a thread of yours, {threads[0]!r}, may draw them: join it."
+        )
+        return LoopOutcome(text, LoopHistory(), [], trouble=trouble)
     limit = TimeLimit((filename,), limits.seconds, ticks=True)
 
     def before_update(number: int) -> None:
@@ -130,8 +136,7 @@ def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> Loop
     report = watch(*(one for one in used if isinstance(one, (torch.nn.Module, torch.optim.Optimizer))))
     report.attach(observer)
     printed = _FewLetters()
-    rng = preserving_rng(cuda=torch.cuda.is_initialized(), python=True)
-    with lock, rng, preserving_torch_state(), warnings.catch_warnings(), preserving(used):
+    with lock, preserving_rng(python=True), preserving_torch_state(), warnings.catch_warnings(), preserving(used):
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
         random.seed(0)

@@ -1,0 +1,242 @@
+"""Random numbers of torch that are kept apart from all others of the process."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache, wraps
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from . import _torch
+from ._process import learner_threads, others_may_draw
+
+
+class RandomStream:
+    """Random numbers of its own: ``with`` it, what torch draws on this thread comes from it. It may be entered again.
+
+    Where no other thread may draw meanwhile, torch's generators get its state for that time; this costs next to
+    nothing. Otherwise they are left alone, and each operation that draws is handed a generator of the same state.
+    """
+
+    def __init__(self, seed: int | None = None, *, cuda: bool = False) -> None:
+        """Begin as after torch.manual_seed, or where torch's numbers are now; ``cuda``: with those of all GPUs."""
+        self._cuda = cuda
+        self._generators = [generator.clone_state() for generator in _generators(cuda=cuda)]
+        if seed is not None:
+            for generator in self._generators:
+                generator.manual_seed(seed)
+        self._depth, self._lock, self._block = 0, threading.RLock(), ExitStack()
+
+    def __enter__(self) -> None:
+        """Raise RuntimeError for the numbers of a GPU beside a thread of the learner's own."""
+        self._lock.acquire()
+        try:
+            if not self._depth:
+                self._block.enter_context(self._kept_apart())
+            self._depth += 1
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(self, *exception: object) -> None:
+        self._depth -= 1
+        try:
+            if not self._depth:
+                self._block.close()
+        finally:
+            self._lock.release()
+
+    def state(self) -> list[Tensor]:
+        """Return where the numbers are, those of the CPU first."""
+        return [generator.get_state() for generator in self._in_use()]
+
+    def set_state(self, state: list[Tensor]) -> None:
+        """Go on from a ``state()``."""
+        for generator, position in zip(self._in_use(), state, strict=True):
+            generator.set_state(position)
+
+    def _in_use(self) -> list[Generator]:
+        return _generators(cuda=self._cuda) if self._depth else self._generators
+
+    @contextmanager
+    def _kept_apart(self) -> Iterator[None]:
+        if self._cuda and (threads := learner_threads()):
+            raise RuntimeError(
+                f"Random numbers of a GPU belong to the whole process, and a thread of yours, {threads[0]!r}, runs "
+                "beside this one: wait for its end with join(), or train on device 'cpu'"
+            )
+        if not (self._cuda or threading.get_ident() in _HANDED_OUT) and others_may_draw():
+            with _handing_out(self._generators[0]):
+                yield
+            return
+        shared = _generators(cuda=self._cuda)
+        before = [generator.get_state() for generator in shared]
+        try:
+            for generator, ours in zip(shared, self._generators, strict=True):
+                generator.set_state(ours.get_state())
+            yield
+        finally:
+            for generator, ours, position in zip(shared, self._generators, before, strict=True):
+                ours.set_state(generator.get_state())
+                generator.set_state(position)
+
+
+@contextmanager
+def preserving_rng(*, cuda: bool = False, python: bool = False) -> Iterator[None]:
+    """Put torch's random numbers back at the end; ``cuda``: those of all GPUs, too.
+
+    ``python``: also those of Python and numpy, and of GPUs in use, unless a thread of the learner's own runs.
+    """
+    python = python and not learner_threads()
+    numpy: Any = sys.modules.get("numpy") if python else None
+    own, theirs = random.getstate(), None if numpy is None else numpy.random.get_state()
+    try:
+        with RandomStream(cuda=cuda or (python and torch.cuda.is_initialized())):
+            yield
+    finally:
+        if python:
+            random.setstate(own)
+        if numpy is not None:
+            numpy.random.set_state(theirs)
+
+
+_HANDED_OUT: dict[int, Generator] = {}
+"""The generator that a thread's operations are handed, by the thread's number."""
+_handing = threading.Lock()
+
+
+def _generators(*, cuda: bool = False) -> list[Generator]:
+    """Return what this thread draws from now."""
+    if cuda:
+        torch.cuda.init()
+    cpu = _HANDED_OUT.get(threading.get_ident(), torch.default_generator)
+    return [cpu, *(torch.cuda.default_generators if cuda else ())]
+
+
+@contextmanager
+def _handing_out(generator: Generator) -> Iterator[None]:
+    """Have operations and torch.manual_seed, get_rng_state and the like use a generator, on this thread."""
+    thread = threading.get_ident()
+    try:
+        with _handing:
+            _HANDED_OUT[thread] = generator
+            for owner, name, _, replacement in _REPLACED:
+                setattr(owner, name, replacement)
+        with _GeneratorMode(generator):
+            yield
+    finally:
+        with _handing:
+            _HANDED_OUT.pop(thread, None)
+            for owner, name, original, _ in () if _HANDED_OUT else _REPLACED:
+                setattr(owner, name, original)
+
+
+class _DefaultGenerator:
+    """Stands for torch's own generator of the CPU in torch.random, and is the one of the thread that asks."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_generators()[0], name)
+
+
+def _on_this_thread(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return torch.manual_seed or torch.seed without its GPUs, on threads that are handed a generator."""
+
+    @wraps(function)
+    def seed(*args: Any, **kwargs: Any) -> Any:
+        generator = _HANDED_OUT.get(threading.get_ident())
+        if generator is None:
+            return function(*args, **kwargs)
+        return getattr(generator, function.__name__)(*(int(value) for value in (*args, *kwargs.values())))
+
+    return seed
+
+
+_REPLACED: list[tuple[Any, str, Any, Any]] = [
+    (torch.random, "default_generator", torch.default_generator, _DefaultGenerator()),
+    *(
+        (owner, function.__name__, function, _on_this_thread(function))
+        for function in (torch.manual_seed, torch.seed)
+        for owner in (torch, torch.random)
+    ),
+]
+"""An owner, a name, what PyTorch has there, and what is there while any thread is handed a generator."""
+
+
+_address: Callable[[Generator], int] = _torch.generator_address.__get__
+"""Where a generator lies: an operation gets another object than its caller has for the same generator."""
+
+
+class _GeneratorMode(_torch.TorchDispatchMode):
+    """Hands its generator to each operation on the CPU that draws."""
+
+    def __init__(self, generator: Generator) -> None:
+        super().__init__()
+        self._generator = generator
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Leave the method below as it is: PyTorch's wrapper around it costs more than all the rest."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        drawing = _drawing_form(func)
+        if drawing is None:
+            return func(*args, **kwargs)
+        tensors = (value for value in (*args, *kwargs.values()) if isinstance(value, Tensor))
+        device = kwargs.get("device") or next((tensor.device for tensor in tensors), "cpu")
+        if torch.device(device).type != "cpu":
+            return func(*args, **kwargs)
+        operation, index = drawing
+        if func is torch.ops.aten.native_dropout.default:
+            return self._drop_out(*args)
+        if operation is None:
+            raise RuntimeError(
+                f"{func} draws random numbers of the whole process, and another thread may draw them, too: "
+                "use nn.Dropout or torch.rand, or wait for the end of your other threads with join()"
+            )
+        if index is not None and len(args) > index:
+            args, kwargs = args[:index], {**kwargs, "generator": args[index]}
+        wanted = kwargs.get("generator")
+        if wanted is None or _address(wanted) == _address(torch.default_generator):
+            kwargs = {**kwargs, "generator": self._generator}
+        return operation(*args, **kwargs)
+
+    def _drop_out(self, values: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+        """Do what native_dropout does on a CPU; TorchScript calls it."""
+        if train is False or not values.numel():
+            return torch.native_dropout(values, p, False)
+        mask = torch.empty_like(values, dtype=torch.bool).bernoulli_(1 - p, generator=self._generator)
+        return values.mul(mask).mul_(0 if p == 1 else 1 / (1 - p)), mask
+
+
+_DRAWING_NOTHING = {
+    "_fused_sdp_choice", "_scaled_dot_product_flash_attention_for_cpu", "_nested_tensor_softmax_with_shape"
+}  # fmt: skip
+"""Operations with the tag of those that draw, because they do on other devices."""
+
+
+@cache
+def _drawing_form(func: Any) -> tuple[Any, int | None] | None:
+    """Return an operation in the form that takes a generator (None: there is no such form), and the generator's index.
+
+    The index is None for a keyword. None for an operation that draws nothing.
+    """
+    packet, wanted = func.overloadpacket, _arguments(func)
+    for operation in (func, *(getattr(packet, name) for name in packet.overloads())):
+        for index, argument in enumerate(operation._schema.arguments):
+            if argument.name == "generator" and _arguments(operation) == wanted:
+                return operation, None if argument.kwarg_only else index
+    draws = torch.Tag.nondeterministic_seeded in func.tags and packet.__name__ not in _DRAWING_NOTHING
+    return (None, None) if draws else None
+
+
+def _arguments(operation: Any) -> list[tuple[str, str]]:
+    """Return names and types of all arguments but the generator."""
+    return [(one.name, str(one.type)) for one in operation._schema.arguments if one.name != "generator"]
