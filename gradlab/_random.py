@@ -184,6 +184,9 @@ class _GeneratorMode(_torch.TorchDispatchMode):
         """Leave the method below as it is: PyTorch's wrapper around it costs more than all the rest."""
         return False
 
+    def __exit__(self, *error: Any) -> None:
+        _torch.leave_mode(self, *error)
+
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         drawing = _drawing_form(func)

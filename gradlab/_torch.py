@@ -315,6 +315,17 @@ def outside_dispatch_modes() -> AbstractContextManager[Any]:
 _NOTHING = nullcontext()
 
 
+def leave_mode(mode: Any, *error: Any) -> None:
+    """Leave a dispatch mode, also where it is no longer the innermost: those within it stay."""
+    kind, stack = __getattr__("TorchDispatchMode"), __getattr__("dispatch_mode_stack")()
+    within = stack[stack.index(mode) + 1 :] if mode in stack else []
+    for inner in reversed(within):  # with PyTorch's own methods: a mode may do more in its own
+        kind.__exit__(inner, None, None, None)
+    kind.__exit__(mode, *error)
+    for inner in within:
+        kind.__enter__(inner)
+
+
 _DYNAMO = "torch._dynamo"
 _DISABLED = "__dynamo_disable"
 """Where torch._disable_dynamo keeps, at a function, what is called in its place."""
