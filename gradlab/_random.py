@@ -24,18 +24,21 @@ class RandomStream:
     nothing. Otherwise they are left alone, and each operation that draws is handed a generator of the same state.
     """
 
-    def __init__(self, seed: int | None = None, *, cuda: bool = False) -> None:
-        """Begin as after torch.manual_seed, or where torch's numbers are now; ``cuda``: with those of all GPUs."""
-        self._cuda = cuda
-        self._generators = [generator.clone_state() for generator in _generators(cuda=cuda)]
+    def __init__(self, seed: int | None = None, *, cuda: bool = False, compiled: bool = False) -> None:
+        """Begin as after torch.manual_seed, or where torch's numbers are now.
+
+        ``cuda``: with those of all GPUs; ``compiled``: what torch.compile has made draws from it, too.
+        """
+        self._cuda, self._compiled = cuda, compiled
+        self._ours = [generator.clone_state() for generator in _generators(cuda=cuda)]
         if seed is not None:
-            for generator in self._generators:
+            for generator in self._ours:
                 generator.manual_seed(seed)
         self._depth, self._lock, self._block = 0, threading.RLock(), ExitStack()
 
     def __enter__(self) -> None:
-        """Raise RuntimeError for the numbers of a GPU beside a thread of the learner's own."""
-        self._lock.acquire()
+        """Raise RuntimeError if a GPU or compiled code would draw beside a thread of the learner's own."""
+        self._lock.acquire()  # for a run that is used on two threads
         try:
             if not self._depth:
                 self._block.enter_context(self._kept_apart())
@@ -52,55 +55,61 @@ class RandomStream:
         finally:
             self._lock.release()
 
+    def copy(self) -> RandomStream:
+        """Return another one at the same place."""
+        other = RandomStream(cuda=self._cuda, compiled=self._compiled)
+        other.set_state(self.state())
+        return other
+
     def state(self) -> list[Tensor]:
         """Return where the numbers are, those of the CPU first."""
-        return [generator.get_state() for generator in self._in_use()]
+        return [generator.get_state() for generator in (_generators(cuda=self._cuda) if self._depth else self._ours)]
 
     def set_state(self, state: list[Tensor]) -> None:
         """Go on from a ``state()``."""
-        for generator, position in zip(self._in_use(), state, strict=True):
+        for generator, position in zip(_generators(cuda=self._cuda) if self._depth else self._ours, state, strict=True):
             generator.set_state(position)
 
-    def _in_use(self) -> list[Generator]:
-        return _generators(cuda=self._cuda) if self._depth else self._generators
+    def _kept_apart(self) -> Any:
+        if self._cuda or self._compiled:  # neither takes a generator
+            if threads := learner_threads():
+                what, instead = ("a GPU", "device 'cpu'") if self._cuda else ("compiled code", "no torch.compile")
+                raise RuntimeError(
+                    f"The random numbers of {what} belong to the whole process, and a thread of yours, {threads[0]!r}, "
+                    f"runs beside this one: wait for its end with join(), or use {instead}"
+                )
+        elif threading.get_ident() not in _HANDED_OUT and others_may_draw():
+            return _handing_out(self._ours[0])
+        return self._swapped()
 
     @contextmanager
-    def _kept_apart(self) -> Iterator[None]:
-        if self._cuda and (threads := learner_threads()):
-            raise RuntimeError(
-                f"Random numbers of a GPU belong to the whole process, and a thread of yours, {threads[0]!r}, runs "
-                "beside this one: wait for its end with join(), or train on device 'cpu'"
-            )
-        if not (self._cuda or threading.get_ident() in _HANDED_OUT) and others_may_draw():
-            with _handing_out(self._generators[0]):
-                yield
-            return
+    def _swapped(self) -> Iterator[None]:
         shared = _generators(cuda=self._cuda)
         before = [generator.get_state() for generator in shared]
         try:
-            for generator, ours in zip(shared, self._generators, strict=True):
+            for generator, ours in zip(shared, self._ours, strict=True):
                 generator.set_state(ours.get_state())
             yield
         finally:
-            for generator, ours, position in zip(shared, self._generators, before, strict=True):
+            for generator, ours, position in zip(shared, self._ours, before, strict=True):
                 ours.set_state(generator.get_state())
                 generator.set_state(position)
 
 
 @contextmanager
-def preserving_rng(*, cuda: bool = False, python: bool = False) -> Iterator[None]:
-    """Put torch's random numbers back at the end; ``cuda``: those of all GPUs, too.
+def preserving_rng() -> Iterator[None]:
+    """Put torch's random numbers back at the end.
 
-    ``python``: also those of Python and numpy, and of GPUs in use, unless a thread of the learner's own runs.
+    Unless a thread of the learner's own runs: also those of GPUs in use, of Python and of numpy.
     """
-    python = python and not learner_threads()
-    numpy: Any = sys.modules.get("numpy") if python else None
+    alone = not learner_threads()
+    numpy: Any = sys.modules.get("numpy") if alone else None
     own, theirs = random.getstate(), None if numpy is None else numpy.random.get_state()
     try:
-        with RandomStream(cuda=cuda or (python and torch.cuda.is_initialized())):
+        with RandomStream(cuda=alone and torch.cuda.is_initialized()):
             yield
     finally:
-        if python:
+        if alone:
             random.setstate(own)
         if numpy is not None:
             numpy.random.set_state(theirs)
@@ -108,10 +117,10 @@ def preserving_rng(*, cuda: bool = False, python: bool = False) -> Iterator[None
 
 _HANDED_OUT: dict[int, Generator] = {}
 """The generator that a thread's operations are handed, by the thread's number."""
-_handing = threading.Lock()
+_replacing = threading.Lock()
 
 
-def _generators(*, cuda: bool = False) -> list[Generator]:
+def _generators(*, cuda: bool) -> list[Generator]:
     """Return what this thread draws from now."""
     if cuda:
         torch.cuda.init()
@@ -121,17 +130,17 @@ def _generators(*, cuda: bool = False) -> list[Generator]:
 
 @contextmanager
 def _handing_out(generator: Generator) -> Iterator[None]:
-    """Have operations and torch.manual_seed, get_rng_state and the like use a generator, on this thread."""
+    """Have operations, torch.manual_seed, torch.get_rng_state and the like on this thread use a generator."""
     thread = threading.get_ident()
     try:
-        with _handing:
+        with _replacing:
             _HANDED_OUT[thread] = generator
             for owner, name, _, replacement in _REPLACED:
                 setattr(owner, name, replacement)
         with _GeneratorMode(generator):
             yield
     finally:
-        with _handing:
+        with _replacing:
             _HANDED_OUT.pop(thread, None)
             for owner, name, original, _ in () if _HANDED_OUT else _REPLACED:
                 setattr(owner, name, original)
@@ -141,18 +150,18 @@ class _DefaultGenerator:
     """Stands for torch's own generator of the CPU in torch.random, and is the one of the thread that asks."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(_generators()[0], name)
+        return getattr(_generators(cuda=False)[0], name)
 
 
-def _on_this_thread(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return torch.manual_seed or torch.seed without its GPUs, on threads that are handed a generator."""
+def _without_gpus(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return torch.manual_seed or torch.seed as it is on threads that are handed a generator."""
 
     @wraps(function)
     def seed(*args: Any, **kwargs: Any) -> Any:
         generator = _HANDED_OUT.get(threading.get_ident())
         if generator is None:
             return function(*args, **kwargs)
-        return getattr(generator, function.__name__)(*(int(value) for value in (*args, *kwargs.values())))
+        return getattr(generator, function.__name__)(*map(int, (*args, *kwargs.values())))
 
     return seed
 
@@ -160,16 +169,18 @@ def _on_this_thread(function: Callable[..., Any]) -> Callable[..., Any]:
 _REPLACED: list[tuple[Any, str, Any, Any]] = [
     (torch.random, "default_generator", torch.default_generator, _DefaultGenerator()),
     *(
-        (owner, function.__name__, function, _on_this_thread(function))
-        for function in (torch.manual_seed, torch.seed)
+        (owner, f.__name__, f, _without_gpus(f))
+        for f in (torch.manual_seed, torch.seed)
         for owner in (torch, torch.random)
     ),
 ]
 """An owner, a name, what PyTorch has there, and what is there while any thread is handed a generator."""
-
-
 _address: Callable[[Generator], int] = _torch.generator_address.__get__
 """Where a generator lies: an operation gets another object than its caller has for the same generator."""
+_DRAWING_NOTHING = (
+    "_fused_sdp_choice", "_scaled_dot_product_flash_attention_for_cpu", "_nested_tensor_softmax_with_shape"
+)  # fmt: skip
+"""Operations with the tag of those that draw, because they do on other devices."""
 
 
 class _GeneratorMode(_torch.TorchDispatchMode):
@@ -189,22 +200,22 @@ class _GeneratorMode(_torch.TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        drawing = _drawing_form(func)
-        if drawing is None:
+        form = _drawing_form(func)
+        if form is None:
             return func(*args, **kwargs)
         tensors = (value for value in (*args, *kwargs.values()) if isinstance(value, Tensor))
         device = kwargs.get("device") or next((tensor.device for tensor in tensors), "cpu")
         if torch.device(device).type != "cpu":
             return func(*args, **kwargs)
-        operation, index = drawing
         if func is torch.ops.aten.native_dropout.default:
             return self._drop_out(*args)
+        operation, index = form
         if operation is None:
             raise RuntimeError(
                 f"{func} draws random numbers of the whole process, and another thread may draw them, too: "
                 "use nn.Dropout or torch.rand, or wait for the end of your other threads with join()"
             )
-        if index is not None and len(args) > index:
+        if len(args) > index:
             args, kwargs = args[:index], {**kwargs, "generator": args[index]}
         wanted = kwargs.get("generator")
         if wanted is None or _address(wanted) == _address(torch.default_generator):
@@ -219,27 +230,22 @@ class _GeneratorMode(_torch.TorchDispatchMode):
         return values.mul(mask).mul_(0 if p == 1 else 1 / (1 - p)), mask
 
 
-_DRAWING_NOTHING = {
-    "_fused_sdp_choice", "_scaled_dot_product_flash_attention_for_cpu", "_nested_tensor_softmax_with_shape"
-}  # fmt: skip
-"""Operations with the tag of those that draw, because they do on other devices."""
-
-
 @cache
-def _drawing_form(func: Any) -> tuple[Any, int | None] | None:
-    """Return an operation in the form that takes a generator (None: there is no such form), and the generator's index.
+def _drawing_form(func: Any) -> tuple[Any, int] | None:
+    """Return an operation in the form that takes a generator, and how many arguments stand before it there.
 
-    The index is None for a keyword. None for an operation that draws nothing.
+    (None, 0) for one that has no such form; None for one that draws nothing.
     """
-    packet, wanted = func.overloadpacket, _arguments(func)
-    for operation in (func, *(getattr(packet, name) for name in packet.overloads())):
-        for index, argument in enumerate(operation._schema.arguments):
-            if argument.name == "generator" and _arguments(operation) == wanted:
-                return operation, None if argument.kwarg_only else index
-    draws = torch.Tag.nondeterministic_seeded in func.tags and packet.__name__ not in _DRAWING_NOTHING
-    return (None, None) if draws else None
+    for operation in (func, *(getattr(func.overloadpacket, name) for name in func.overloadpacket.overloads())):
+        names = [argument.name for argument in operation._schema.arguments]
+        if "generator" in names and _arguments(operation) == _arguments(func):
+            return operation, names.index("generator")
+    draws = torch.Tag.nondeterministic_seeded in func.tags and func.overloadpacket.__name__ not in _DRAWING_NOTHING
+    return (None, 0) if draws else None
 
 
 def _arguments(operation: Any) -> list[tuple[str, str]]:
     """Return names and types of all arguments but the generator."""
-    return [(one.name, str(one.type)) for one in operation._schema.arguments if one.name != "generator"]
+    return [
+        (argument.name, str(argument.type)) for argument in operation._schema.arguments if argument.name != "generator"
+    ]

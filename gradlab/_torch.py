@@ -315,6 +315,11 @@ def outside_dispatch_modes() -> AbstractContextManager[Any]:
 _NOTHING = nullcontext()
 
 
+def is_compiled(module: Any) -> bool:
+    """Tell whether torch.compile was given a module or a part of it."""
+    return any(hasattr(each, "_orig_mod") or each._compiled_call_impl is not None for each in module.modules())
+
+
 def leave_mode(mode: Any, *error: Any) -> None:
     """Leave a dispatch mode, also where it is no longer the innermost: those within it stay."""
     kind, stack = __getattr__("TorchDispatchMode"), __getattr__("dispatch_mode_stack")()

@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader, TensorDataset, random_split
 
 from gradlab import _torch
 from gradlab._process import learner_threads, others_may_draw
-from gradlab._random import RandomStream, preserving_rng
+from gradlab._random import RandomStream
 
 ONES = torch.ones(4, 6)
 IN_PLACE = [
@@ -202,10 +202,10 @@ def test_a_stream_goes_on_as_threads_come_and_go() -> None:
     assert all(torch.equal(numbers, torch.randn(3, generator=generator)) for numbers in drawn)
 
 
-def test_preserving_goes_on_from_the_streams_place() -> None:
+def test_a_stream_without_a_seed_goes_on_from_the_streams_place() -> None:
     def draw() -> list[Tensor]:
         with RandomStream(4):
-            with preserving_rng():
+            with RandomStream():
                 inside = torch.rand(3)
             return [inside, torch.rand(3)]
 
@@ -229,11 +229,17 @@ def test_an_operation_without_a_generator_is_refused() -> None:
         assert torch.ops.gradlab_tests.noise(ONES).shape == ONES.shape
 
 
-def test_a_gpus_numbers_beside_a_thread_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    gpu, over = torch.Generator().manual_seed(1), threading.Event()
+@pytest.mark.parametrize(
+    ("kind", "words"), [("cuda", "a GPU .*'mine'.* 'cpu'"), ("compiled", "compiled code .*'mine'")]
+)
+def test_what_takes_no_generator_is_refused_beside_threads(
+    kind: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gpu, begun, over = torch.Generator().manual_seed(1), threading.Event(), threading.Event()
     monkeypatch.setattr(torch.cuda, "init", lambda: None)
     monkeypatch.setattr(torch.cuda, "default_generators", (gpu,))
-    stream, begun = RandomStream(5, cuda=True), threading.Event()
+    torch.manual_seed(2)
+    stream = RandomStream(5, **{kind: True})
 
     def train() -> None:
         begun.set()
@@ -243,14 +249,15 @@ def test_a_gpus_numbers_beside_a_thread_are_refused(monkeypatch: pytest.MonkeyPa
     thread.start()
     begun.wait()
     try:
-        with pytest.raises(RuntimeError, match="a thread of yours, 'mine', runs beside this one"), stream:
+        with pytest.raises(RuntimeError, match=f"random numbers of {words}"), stream:
             pass
+        assert (gpu.initial_seed(), torch.initial_seed()) == (1, 2)
     finally:
         over.set()
         thread.join()
     with stream:
-        assert gpu.initial_seed() == torch.initial_seed() == 5
-    assert gpu.initial_seed() == 1
+        assert (gpu.initial_seed(), torch.initial_seed()) == (5 if kind == "cuda" else 1, 5)
+    assert (gpu.initial_seed(), torch.initial_seed()) == (1, 2)
 
 
 class Passing(_torch.TorchDispatchMode):

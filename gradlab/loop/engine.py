@@ -11,6 +11,7 @@ from torch import nn
 
 from .._process import copy_state
 from .._random import RandomStream
+from .._torch import is_compiled
 from ..gradients import Provenance
 from ..memory import Ledger
 from .bound_program import BoundProgram
@@ -58,7 +59,7 @@ class Engine:
     ) -> None:
         """Run the program's set-up on a fresh model."""
         self._task, self._model, self._provenance = task, model, provenance
-        self.rng = RandomStream(seed, cuda=task.device.startswith("cuda"))
+        self.rng = RandomStream(seed, cuda=task.device.startswith("cuda"), compiled=is_compiled(model))
         self.on_update: Callable[[BoundProgram], None] | None = None
         self.statements_since_update = 0
         """Statements that have run since the newest update, or since the program was installed after it."""

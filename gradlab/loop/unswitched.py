@@ -46,8 +46,7 @@ class UnswitchedRun:
         self.model = copy.deepcopy(model)
         for param, of_run in zip(self.model.parameters(), model.parameters(), strict=True):
             param.grad = None if of_run.grad is None else of_run.grad.detach().clone()
-        self._rng = RandomStream(cuda=task.device.startswith("cuda"))
-        self._rng.set_state(rng.state())
+        self._rng = rng.copy()
         with self._rng:
             self._loop = BoundProgram(loop.program, task, self.model, at=loop.position())
         states: dict[str, Any] = {**loop.optimizers, **loop.scalers}

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .._process import preserving_modes
-from .._random import preserving_rng
+from .._random import RandomStream
 from ..loop import History, Run, UnswitchedRun
 from ..tasks import ClassRegions, HeldOutImages, TwoWeights
 from .kinds import Boundary, Contours, Curve, Samples
@@ -21,7 +21,7 @@ from .kinds import Boundary, Contours, Curve, Samples
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Put a model in evaluation mode, without gradients and with its random numbers set aside; undo all of it after."""
     on_gpu = any(parameter.is_cuda for parameter in model.parameters())
-    with preserving_modes(model), torch.no_grad(), preserving_rng(cuda=on_gpu):
+    with preserving_modes(model), torch.no_grad(), RandomStream(cuda=on_gpu):
         model.eval()
         yield
 

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from gradlab import Recipe, Run
 from gradlab._process import parse_python
-from gradlab._random import preserving_rng
+from gradlab._random import RandomStream
 from gradlab.loop import LoopError, Program
 from gradlab.tasks import Task
 
@@ -85,8 +85,7 @@ def train_reset_and_switch() -> list[Tensor]:
     run, found = Run(task, Recipe(lr=0.01), 5), []
 
     def evaluate() -> None:
-        with torch.no_grad(), preserving_rng():
-            torch.manual_seed(run.updates)
+        with torch.no_grad(), RandomStream(run.updates):
             found.append(task.loss_fn(run.model(x), y))
 
     def note(updates: int) -> None:
@@ -179,6 +178,24 @@ def test_a_drawing_that_cannot_be_kept_apart_is_named_by_line() -> None:
         pytest.raises(LoopError, match=r"line \d+: .*noise.default draws random numbers"),
     ):
         pool.submit(Run(task).advance, 1).result()
+
+
+def test_a_compiled_model_is_refused_beside_a_thread() -> None:
+    task = with_dropout()
+    run = Run(Task("compiled", lambda seed: torch.compile(task.builder(seed)), task.batches, task.loss_fn))
+    over = threading.Event()
+
+    def wait() -> None:
+        over.wait()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(wait)
+        try:
+            with pytest.raises(RuntimeError, match="random numbers of compiled code belong to the whole process"):
+                run.advance(updates=1)
+        finally:
+            over.set()
+    assert run.updates == 0
 
 
 def test_two_threads_do_not_parse_their_loops_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

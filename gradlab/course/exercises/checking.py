@@ -32,7 +32,7 @@ def check(definition: Definition, stub_text: str, remarks: Mapping[str, str], an
         return Verdict(NOT_YET, f"A function is wanted: hand over `{name}` itself, not {brief(answer)}.")
     if callable(answer) and not callable(stub):
         return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{brief(answer)}`.")
-    with lock, preserving_rng(python=True), preserving_torch_state():
+    with lock, preserving_rng(), preserving_torch_state():
         return _tried(definition, remarks, answer)
 
 

@@ -116,13 +116,13 @@ def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> Loop
     text = loop.text if text is None else text
     filename = f"<loop {next(_numbers)}>"
     code, trouble, line = _compiled(text, filename)
+    if code is not None and (threads := learner_threads()):
+        code, trouble = (
+            None,
+            f"Your thread {threads[0]!r} runs, and the loop would seed its random numbers: join it first.",
+        )
     if code is None:
         return LoopOutcome(text, LoopHistory(), [], trouble=trouble, line=line)
-    if threads := learner_threads():
-        trouble = (
-            f"Python's random numbers are seeded for it, and a thread of yours, {threads[0]!r}, may draw them: join it."
-        )
-        return LoopOutcome(text, LoopHistory(), [], trouble=trouble)
     limit = TimeLimit((filename,), limits.seconds, ticks=True)
 
     def before_update(number: int) -> None:
@@ -136,7 +136,7 @@ def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> Loop
     report = watch(*(one for one in used if isinstance(one, (torch.nn.Module, torch.optim.Optimizer))))
     report.attach(observer)
     printed = _FewLetters()
-    with lock, preserving_rng(python=True), preserving_torch_state(), warnings.catch_warnings(), preserving(used):
+    with lock, preserving_rng(), preserving_torch_state(), warnings.catch_warnings(), preserving(used):
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
         random.seed(0)
