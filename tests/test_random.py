@@ -16,7 +16,7 @@ from torch.distributions import Beta, Binomial, Categorical, Dirichlet, Gamma, M
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset, random_split
 
-from gradlab import _torch
+from gradlab import _process, _torch
 from gradlab._process import learner_threads, others_may_draw
 from gradlab._random import RandomStream
 
@@ -291,6 +291,12 @@ def test_a_thread_that_has_just_begun_counts(target: Callable[..., Any], counts:
         assert others_may_draw()
     thread.join()
     assert (learner_threads(), others_may_draw()) == ([], False)
+
+
+def test_beside_the_main_thread_a_cell_may_begin(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_process, "_learner_threads", lambda: iter(()))
+    assert on_a_thread(others_may_draw)
+    assert not others_may_draw()
 
 
 def test_threads_that_may_be_handed_code_may_draw() -> None:

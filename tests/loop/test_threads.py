@@ -180,6 +180,7 @@ def test_a_drawing_that_cannot_be_kept_apart_is_named_by_line() -> None:
         pool.submit(Run(task).advance, 1).result()
 
 
+@pytest.mark.filterwarnings("ignore:.*jit.script_method")
 def test_a_compiled_model_is_refused_beside_a_thread() -> None:
     task = with_dropout()
     run = Run(Task("compiled", lambda seed: torch.compile(task.builder(seed)), task.batches, task.loss_fn))
