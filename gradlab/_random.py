@@ -153,26 +153,17 @@ class _DefaultGenerator:
         return getattr(_generators(cuda=False)[0], name)
 
 
-def _without_gpus(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return torch.manual_seed or torch.seed as it is on threads that are handed a generator."""
-
-    @wraps(function)
-    def seed(*args: Any, **kwargs: Any) -> Any:
-        generator = _HANDED_OUT.get(threading.get_ident())
-        if generator is None:
-            return function(*args, **kwargs)
-        return getattr(generator, function.__name__)(*map(int, (*args, *kwargs.values())))
-
-    return seed
+@wraps(torch.manual_seed)
+def _manual_seed(seed: int) -> Generator:
+    """Seed what this thread draws from; where that is a generator of its own, no GPU, which other threads may use."""
+    generator = _HANDED_OUT.get(threading.get_ident())
+    return _MANUAL_SEED(seed) if generator is None else generator.manual_seed(int(seed))
 
 
+_MANUAL_SEED = torch.manual_seed
 _REPLACED: list[tuple[Any, str, Any, Any]] = [
     (torch.random, "default_generator", torch.default_generator, _DefaultGenerator()),
-    *(
-        (owner, f.__name__, f, _without_gpus(f))
-        for f in (torch.manual_seed, torch.seed)
-        for owner in (torch, torch.random)
-    ),
+    *((owner, "manual_seed", torch.manual_seed, _manual_seed) for owner in (torch, torch.random)),
 ]
 """An owner, a name, what PyTorch has there, and what is there while any thread is handed a generator."""
 _address: Callable[[Generator], int] = _torch.generator_address.__get__
