@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 from gradlab import Recipe, Run
 from gradlab._process import parse_python
-from gradlab._random import RandomStream
 from gradlab.loop import LoopError, Program
-from gradlab.tasks import Task
+from gradlab.scenes.evaluate import HeldOutLoss
+from gradlab.tasks import HeldOutImages, Task
 
 DRAWS = 60_000
 
@@ -67,11 +67,18 @@ def test_two_runs_in_two_threads_train_as_each_does_alone(by: str) -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
+class Noise(nn.Module):
+    """Draws in evaluation, too."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + 0.1 * torch.randn_like(x)
+
+
 def build_with_numbers(seed: int) -> nn.Module:
     """Build a model as learners do: it seeds torch itself, and draws before and after."""
     start = torch.rand(1)
     torch.manual_seed(seed + 1)
-    model = nn.Sequential(nn.Linear(8, 16), nn.RReLU(), nn.Dropout(0.5), nn.Linear(16, 1))
+    model = nn.Sequential(nn.Linear(8, 16), nn.RReLU(), Noise(), nn.Dropout(0.5), nn.Linear(16, 1))
     with torch.no_grad():
         model[0].bias.add_(start + torch.randn(1))
     return model
@@ -81,17 +88,15 @@ def train_reset_and_switch() -> list[Tensor]:
     """Do all that a run can do with random numbers; return its weights on the way, and losses of an evaluation."""
     task = with_dropout()
     x, y = task.batches[0]
-    task = Task("dropout", build_with_numbers, task.batches, task.loss_fn)
+    picture = HeldOutImages(x, y, (2, 4))
+    task = Task("dropout", build_with_numbers, task.batches, task.loss_fn, picture=picture)
     run, found = Run(task, Recipe(lr=0.01), 5), []
-
-    def evaluate() -> None:
-        with torch.no_grad(), RandomStream(run.updates):
-            found.append(task.loss_fn(run.model(x), y))
+    held_out = HeldOutLoss(run)
 
     def note(updates: int) -> None:
         found.extend(weights_after(run, run.updates + updates, by="updates"))
+        found.append(torch.tensor([float(loss) for loss in held_out.curve().mean]))
 
-    run.after_update = evaluate
     note(20)
     copy = run.unswitched()
     run.switch(Recipe(lr=0.01, optimizer="adam", accumulate=2))
