@@ -200,26 +200,32 @@ def test_a_stream_goes_on_as_threads_come_and_go() -> None:
     assert all(torch.equal(numbers, torch.randn(3, generator=generator)) for numbers in drawn)
 
 
-def test_a_stream_without_a_seed_goes_on_from_the_streams_place() -> None:
+def test_a_stream_without_a_seed_goes_on_from_the_outer_one() -> None:
     def draw() -> list[Tensor]:
         with RandomStream(4):
             with RandomStream():
                 inside = torch.rand(3)
-            return [inside, torch.rand(3)]
+            after = torch.rand(3)
+            torch.manual_seed(4)
+            return [inside, after, torch.rand(3)]
 
+    torch.manual_seed(6)
     expected = torch.rand(3, generator=torch.Generator().manual_seed(4))
     assert all(torch.equal(numbers, expected) for numbers in (*draw(), *on_a_thread(draw)))
+    assert torch.initial_seed() == 6
 
 
 def test_an_operation_without_a_generator_is_refused() -> None:
     library = torch.library.Library("gradlab_tests", "FRAGMENT")
     library.define("noise(Tensor x) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,))
     library.impl("noise", lambda x: x + torch.rand(6), "CPU")
+    library.impl("noise", lambda x: x, "Meta")
 
     def draw() -> list[float]:
         with RandomStream(5):
             with pytest.raises(RuntimeError, match=r"gradlab_tests.noise.default draws random numbers of the whole"):
                 torch.ops.gradlab_tests.noise(ONES)
+            assert torch.ops.gradlab_tests.noise(ONES.to("meta")).is_meta  # other devices have generators of their own
             return torch.rand(3).tolist()
 
     assert on_a_thread(draw) == torch.rand(3, generator=torch.Generator().manual_seed(5)).tolist()
