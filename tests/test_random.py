@@ -168,6 +168,28 @@ def test_seeds_on_other_threads_are_theirs_meanwhile() -> None:
     assert torch.equal(mine, torch.rand(3, generator=torch.Generator().manual_seed(7)))
 
 
+def test_a_stream_that_ends_leaves_those_of_other_threads() -> None:
+    inside, ended = threading.Barrier(2), threading.Barrier(2)
+
+    def draw() -> list[float]:
+        with RandomStream(5):
+            inside.wait()
+            ended.wait()
+            torch.manual_seed(6)
+            return torch.rand(3).tolist()
+
+    torch.manual_seed(7)
+    with ThreadPoolExecutor(1) as pool:
+        drawing = pool.submit(draw)
+        inside.wait()
+        with RandomStream(8):
+            torch.rand(1)
+        ended.wait()
+        drawn = drawing.result()
+    assert torch.initial_seed() == 7
+    assert drawn == torch.rand(3, generator=torch.Generator().manual_seed(6)).tolist()
+
+
 def test_no_gpu_is_seeded_beside_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     seeds: list[int] = []
     monkeypatch.setattr(torch.cuda, "manual_seed_all", seeds.append)
