@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import contextvars
 import copy
-import random
 import sys
 import threading
 import time
@@ -18,10 +17,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from . import _torch
-from ._frames import Owner, code_owner, frames
+from ._frames import Owner, code_owner
 
 if TYPE_CHECKING:
     import torch
@@ -32,35 +33,50 @@ lock = threading.RLock()
 _parser_lock = threading.Lock()
 
 
+_THREADING = threading.Thread.run.__code__.co_filename
+_POOLS = (str(Path("concurrent/futures/thread.py")), str(Path("multiprocessing/pool.py")))
+
+
 def learner_threads() -> list[str]:
-    """Return the names of the other threads that run code of the learner's own now.
+    """Return the names of the other threads that run code of the learner's own now, or have just begun to.
 
     A thread of Jupyter's, of a progress bar or of a pool that waits for work has no frame of theirs.
     """
-    stacks, own = sys._current_frames(), threading.get_ident()
-    return [
-        thread.name
-        for thread in threading.enumerate()
-        if thread.ident != own
-        and any(code_owner(f.f_code.co_filename) is Owner.USER for f in frames(stacks.get(thread.ident or 0)))
-    ]
+    return [name for name, is_running in _learner_threads() if is_running]
 
 
-@contextmanager
-def preserving_rng(*, cuda: bool = False, python: bool = False) -> Iterator[None]:
-    """Put torch's random numbers back at the end; ``cuda``: of all GPUs, ``python``: Python's and numpy's, too."""
-    import torch
+def others_may_draw() -> bool:
+    """Return whether another thread may draw random numbers while this one computes.
 
-    numpy: Any = sys.modules.get("numpy") if python else None
-    own, theirs = random.getstate(), None if numpy is None else numpy.random.get_state()
-    try:
-        with lock, torch.random.fork_rng(devices=range(torch.cuda.device_count()) if cuda else ()):
-            yield
-    finally:
-        if python:
-            random.setstate(own)
-        if numpy is not None:
-            numpy.random.set_state(theirs)
+    Beside the main thread: one with the learner's own code, also one that waits to be handed some. Beside any other:
+    the main thread, where a cell may begin at any moment.
+    """
+    return threading.current_thread() is not threading.main_thread() or any(True for _ in _learner_threads())
+
+
+def _learner_threads() -> Iterator[tuple[str, bool]]:
+    """Yield the name of each other thread for code of the learner's own, and whether it runs some now."""
+    stacks, user = sys._current_frames(), Owner.USER
+    del stacks[threading.get_ident()]
+    threads = {thread.ident: thread for thread in threading.enumerate()} if stacks else {}
+    for ident, innermost in stacks.items():
+        thread, outermost = threads.get(ident), ""
+        name = str(ident) if thread is None else thread.name
+        frame: FrameType | None = innermost
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if code_owner(file) is user:
+                yield name, True
+                break
+            outermost = outermost if file == _THREADING else file
+            frame = frame.f_back
+        else:
+            if not outermost:  # it has just begun, or is a timer
+                function = getattr(thread, "_target", None) or getattr(thread, "run", None)
+                code = getattr(function, "__code__", None)
+                yield name, code is None or code_owner(code.co_filename) is user
+            elif outermost.endswith(_POOLS):
+                yield name, False
 
 
 @contextmanager
@@ -274,14 +290,6 @@ def progress_bar(total: int, words: str, **options: Any) -> Any:
         monitor_interval = 0
 
     return Bar(total=total, desc=words, delay=1, leave=False, **options)
-
-
-def seed_torch(seed: int, *, cuda: bool = False) -> None:
-    """Seed torch's generator on the CPU, and with ``cuda`` those of all GPUs."""
-    import torch
-
-    # Not torch.manual_seed for the CPU alone: it also seeds the GPUs, now or when CUDA starts.
-    torch.manual_seed(seed) if cuda else torch.default_generator.manual_seed(seed)
 
 
 _SERVED_LATELY = 0.5  # seconds: a call of ours that serves looks more often, unless an update takes longer

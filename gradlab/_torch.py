@@ -193,6 +193,12 @@ PRIVATE_NAMES: dict[str, Name] = {
     "ProfilerConfig": Name("torch._C._profiler.ProfilerConfig", "memory", _SCRATCH),
     "ProfilerState": Name("torch._C._profiler.ProfilerState", "memory", _SCRATCH),
     "ExperimentalConfig": Name("torch._C._profiler._ExperimentalConfig", "memory", _SCRATCH),
+    "generator_address": Name(
+        "torch.Generator._cdata",
+        "loop",
+        "beside threads of your own, what is drawn from torch.default_generator by its name is not a run's own",
+        lambda: property(id),
+    ),
     "FakeTensor": Name("torch._subclasses.fake_tensor.FakeTensor", "memory forecast", _FAKE),
     "FakeTensorMode": Name("torch._subclasses.fake_tensor.FakeTensorMode", "memory forecast", _FAKE),
     "DataDependentOutputException": Name(
@@ -319,6 +325,22 @@ def global_hooks() -> list[dict[int, Any]]:
     owners = [place(name)[0] for name in ("module_hooks", "optimizer_hooks")]
     names = [(name, value) for owner in owners if owner is not None for name, value in vars(owner).items()]
     return [value for name, value in names if name.startswith("_global_") and isinstance(value, dict)]
+
+
+def is_compiled(module: Any) -> bool:
+    """Tell whether torch.compile was given a module or a part of it."""
+    return any(hasattr(each, "_orig_mod") or each._compiled_call_impl is not None for each in module.modules())
+
+
+def leave_mode(mode: Any, *error: Any) -> None:
+    """Leave a dispatch mode, also where it is no longer the innermost: those within it stay."""
+    kind, stack = __getattr__("TorchDispatchMode"), __getattr__("dispatch_mode_stack")()
+    within = stack[stack.index(mode) + 1 :] if mode in stack else []
+    for inner in reversed(within):  # with PyTorch's own methods: a mode may do more in its own
+        kind.__exit__(inner, None, None, None)
+    kind.__exit__(mode, *error)
+    for inner in within:
+        kind.__enter__(inner)
 
 
 _DYNAMO = "torch._dynamo"

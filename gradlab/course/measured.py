@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from .. import _torch
-from .._process import lock, preserving_rng
+from .._process import lock
+from .._random import RandomStream
 from ..loop import Program, Recipe
 from ..memory import Ledger
 
@@ -160,7 +161,7 @@ def real_peak(
     device = str(next(model.parameters()).device.type)
     names: dict[str, Any] = {"torch": torch, "model": model, "loss_fn": loss_fn, "batches": batches}
     names |= {"device": device, "epochs": 2}
-    with lock, preserving_rng(cuda=device == "cuda"), torch.enable_grad():
+    with lock, RandomStream(cuda=device == "cuda"), torch.enable_grad():
         for _ in program.setup(names):
             pass
         with Ledger(model, [names["optimizer"]], batches, kernels=kernels) as ledger:

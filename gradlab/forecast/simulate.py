@@ -21,7 +21,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from .. import _torch
 from .._frames import Owner, code_owner, raised_at
-from .._process import preserving_rng
+from .._random import RandomStream
 from ..loop import Program
 from ..memory import Ledger, LineTracker, MemoryPoint
 from .checkpointing import checkpointing, repeated_blocks
@@ -130,7 +130,7 @@ def simulate(
     skip_first_update = known if skip_first_update is None else skip_first_update
     on_cuda = training.device == "cuda"
     with ExitStack() as stack:
-        stack.enter_context(preserving_rng())
+        stack.enter_context(RandomStream())
         stack.enter_context(torch.enable_grad())
         stack.enter_context(quiet_fake_tensor_log())
         stack.enter_context(cuda_rules() if on_cuda else nullcontext())

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .. import tasks
+from .. import _torch, tasks
 from .._checks import one_of, require_trainable, whole_number
 from .fake_mode import FakeTensors
 from .sizes import ModelSize, model_size, model_sizes, size_from_config
@@ -231,15 +231,10 @@ def _module(module: nn.Module, batch: Any, loss_fn: Any) -> Workload:
     if loss_fn is not None and not callable(loss_fn):
         raise TypeError(f"forecast: loss_fn must be a function (output, y) -> loss, got {loss_fn!r}")
     require_trainable("forecast", name, [module], _RUN_ONCE)
-    compiled, eager = is_compiled(module), getattr(module, "_orig_mod", module)
+    compiled, eager = _torch.is_compiled(module), getattr(module, "_orig_mod", module)
     name = type(eager).__name__
     loss_fn = loss_fn or default_loss
     return Workload(name, lambda mode: mode.copy(eager), [pair], loss_fn, "cuda", own=module, compiled=compiled)
-
-
-def is_compiled(module: nn.Module) -> bool:
-    """Tell whether torch.compile was given a module or a part of it."""
-    return any(hasattr(each, "_orig_mod") or each._compiled_call_impl is not None for each in module.modules())
 
 
 def _pair(batch: Any) -> tuple[Any, Any] | None:
@@ -266,7 +261,7 @@ def _update(update: Any, model: Any, setup: Any, batch: Any, loss_fn: Any) -> Wo
         raise TypeError(f"forecast: {name}() needs a sample batch with at least one tensor, got batch={batch!r}")
     require_trainable("forecast", name, modules, _RUN_ONCE)
     whole = model if isinstance(model, nn.Module) else _Several(model)
-    own: dict[str, Any] = {"update": update, "setup": setup, "own": whole, "compiled": is_compiled(whole)}
+    own: dict[str, Any] = {"update": update, "setup": setup, "own": whole, "compiled": _torch.is_compiled(whole)}
     return Workload(name, lambda mode: mode.copy(whole), [batch], None, "cuda", **own)
 
 

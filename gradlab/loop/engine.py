@@ -9,67 +9,21 @@ from collections.abc import Callable, Generator
 from contextlib import nullcontext
 from typing import Any
 
-import torch
 from torch import nn
 
-from .._process import copy_state, lock, preserving_rng, seed_torch
+from .._process import copy_state
+from .._random import RandomStream
+from .._torch import is_compiled
 from ..gradients import Provenance
 from ..memory import Ledger
 from .bound_program import BoundProgram
 from .program import LoopError, Program
 
 
-class RunRNG:
-    """Keeps a run's random numbers apart from everybody else's: ``with`` it, torch's generators are the run's.
-
-    It may be entered again inside; then nothing more happens. Only one thread of the process is inside any of them.
-    """
-
-    def __init__(self, seed: int, device: str) -> None:
-        """Seed the run's generators without touching the global ones."""
-        self._cuda = device.startswith("cuda")
-        with preserving_rng(cuda=self._cuda):
-            seed_torch(seed, cuda=self._cuda)
-            self._own = self._read()
-        self._depth = 0
-
-    def __enter__(self) -> None:
-        lock.acquire()
-        self._depth += 1
-        if self._depth == 1:
-            self._global = self._read()
-            self._write(self._own)
-
-    def __exit__(self, *exception: object) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            self._own = self._read()
-            self._write(self._global)
-        lock.release()
-
-    def state(self) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return where the run's random numbers are."""
-        return self._read() if self._depth else self._own
-
-    def set_state(self, state: tuple[torch.Tensor, torch.Tensor | None]) -> None:
-        """Go on from a ``state()``."""
-        self._own = state
-        if self._depth:
-            self._write(state)
-
-    def _read(self) -> tuple[torch.Tensor, torch.Tensor | None]:
-        return torch.get_rng_state(), torch.cuda.get_rng_state() if self._cuda else None
-
-    def _write(self, state: tuple[torch.Tensor, torch.Tensor | None]) -> None:
-        torch.set_rng_state(state[0])
-        if state[1] is not None:
-            torch.cuda.set_rng_state(state[1])
-
-
 class Snapshot:
     """Weights, buffers, gradients, optimizer and scaler state, random numbers and provenance at one boundary."""
 
-    def __init__(self, model: nn.Module, loop: BoundProgram, provenance: Provenance, rng: RunRNG) -> None:
+    def __init__(self, model: nn.Module, loop: BoundProgram, provenance: Provenance, rng: RandomStream) -> None:
         """Copy everything; the loop goes on untouched."""
         self._provenance, self._rng = provenance, rng
         self._put_back = copy_state([model, *loop.optimizers.values(), *loop.scalers.values()])
@@ -107,7 +61,7 @@ class Engine:
     ) -> None:
         """Run the program's set-up on a fresh model."""
         self._task, self._model, self._provenance = task, model, provenance
-        self.rng = RunRNG(seed, task.device)
+        self.rng = RandomStream(seed, cuda=task.device.startswith("cuda"), compiled=is_compiled(model))
         self.on_update: Callable[[BoundProgram], None] | None = None
         self.statements_since_update = 0
         """Statements that have run since the newest update, or since the program was installed after it."""

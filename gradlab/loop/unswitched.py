@@ -10,8 +10,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from .._random import RandomStream
 from .bound_program import BoundProgram
-from .engine import RunRNG
 from .history import History
 from .recipe import Recipe
 
@@ -26,7 +26,9 @@ class UnswitchedRun:
     never the run.
     """
 
-    def __init__(self, task: Any, recipe: Recipe, model: nn.Module, loop: BoundProgram, rng: RunRNG, at: int) -> None:
+    def __init__(
+        self, task: Any, recipe: Recipe, model: nn.Module, loop: BoundProgram, rng: RandomStream, at: int
+    ) -> None:
         """Copy a run at a boundary, ``at`` updates after its start; raises what a model raises that has no copy."""
         self.task = task
         self.recipe = recipe
@@ -44,8 +46,7 @@ class UnswitchedRun:
         self.model = copy.deepcopy(model)
         for param, of_run in zip(self.model.parameters(), model.parameters(), strict=True):
             param.grad = None if of_run.grad is None else of_run.grad.detach().clone()
-        self._rng = RunRNG(0, task.device)
-        self._rng.set_state(rng.state())
+        self._rng = rng.copy()
         with self._rng:
             self._loop = BoundProgram(loop.program, task, self.model, at=loop.position())
         states: dict[str, Any] = {**loop.optimizers, **loop.scalers}

@@ -65,13 +65,7 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
 
     def __exit__(self, *error: Any) -> None:
         """Stop, also where it is no longer the innermost mode: those within it stay."""
-        stack = _torch.dispatch_mode_stack()
-        within = stack[stack.index(self) + 1 :] if self in stack else []
-        for mode in reversed(within):  # with PyTorch's own methods: a mode may do more in its own
-            _torch.TorchDispatchMode.__exit__(mode, None, None, None)
-        super().__exit__(*error)
-        for mode in within:
-            _torch.TorchDispatchMode.__enter__(mode)
+        _torch.leave_mode(self, *error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run the operation, and look at what it is given and what it returns."""

@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .._process import preserving_modes, preserving_rng
+from .._process import preserving_modes
+from .._random import RandomStream
 from ..loop import History, Run, UnswitchedRun
 from ..tasks import ClassRegions, HeldOutImages, TwoWeights
 from .kinds import Boundary, Contours, Curve, Samples
@@ -18,9 +19,9 @@ from .kinds import Boundary, Contours, Curve, Samples
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put a model in evaluation mode, without gradients and with its random numbers set aside; undo all of it after."""
+    """Put a model in evaluation mode, without gradients, its random numbers those of seed 0; undo all of it after."""
     on_gpu = any(parameter.is_cuda for parameter in model.parameters())
-    with preserving_modes(model), torch.no_grad(), preserving_rng(cuda=on_gpu):
+    with preserving_modes(model), torch.no_grad(), RandomStream(0, cuda=on_gpu):
         model.eval()
         yield
 

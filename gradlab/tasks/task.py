@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from .. import _checks
 from .._checks import brief
-from .._process import preserving_rng, seed_torch
+from .._process import learner_threads
+from .._random import RandomStream
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -147,10 +148,9 @@ class Task:
         ValueError for one without memory, on the meta device.
         """
         seed = _checks.whole_number("Task.build: seed", seed, 0, _checks.LARGEST_SEED)
-        # With a GPU in use a builder may draw from its generators too, and torch.manual_seed sets those as well.
-        cuda = self.device == "cuda" or torch.cuda.is_initialized()
-        with preserving_rng(cuda=cuda):
-            seed_torch(seed, cuda=cuda)
+        # With a GPU in use a builder may draw from its generators too; but they are not taken from other threads.
+        cuda = self.device == "cuda" or (torch.cuda.is_initialized() and not learner_threads())
+        with RandomStream(seed, cuda=cuda):
             model = self.builder(seed)
         if not isinstance(model, nn.Module):
             raise TypeError(f"Task: builder must return a torch.nn.Module, got {brief(model)}")

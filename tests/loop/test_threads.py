@@ -1,10 +1,11 @@
-"""Runs in threads of one process: each trains as if it were alone, and the caller's random numbers stay."""
+"""Runs beside other threads: each trains as if it were alone, and so does what the other threads draw."""
 
 from __future__ import annotations
 
 import ast
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -13,8 +14,11 @@ from torch import Tensor, nn
 
 from gradlab import Recipe, Run
 from gradlab._process import parse_python
-from gradlab.loop import Program
-from gradlab.tasks import Task
+from gradlab.loop import LoopError, Program
+from gradlab.scenes.evaluate import HeldOutLoss
+from gradlab.tasks import HeldOutImages, Task
+
+DRAWS = 60_000
 
 
 def with_dropout() -> Task:
@@ -61,6 +65,143 @@ def test_two_runs_in_two_threads_train_as_each_does_alone(by: str) -> None:
         for mine, theirs in zip(expected, together[seed], strict=True):
             assert torch.equal(mine, theirs), f"run {seed} depends on the other thread"
     assert torch.equal(torch.get_rng_state(), before)
+
+
+class Noise(nn.Module):
+    """Draws in evaluation, too."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + 0.1 * torch.randn_like(x)
+
+
+def build_with_numbers(seed: int) -> nn.Module:
+    """Build a model as learners do: it seeds torch itself, and draws before and after."""
+    start = torch.rand(1)
+    torch.manual_seed(seed + 1)
+    model = nn.Sequential(nn.Linear(8, 16), nn.RReLU(), Noise(), nn.Dropout(0.5), nn.Linear(16, 1))
+    with torch.no_grad():
+        model[0].bias.add_(start + torch.randn(1))
+    return model
+
+
+def train_reset_and_switch() -> list[Tensor]:
+    """Do all that a run can do with random numbers; return its weights on the way, and losses of an evaluation."""
+    task = with_dropout()
+    x, y = task.batches[0]
+    picture = HeldOutImages(x, y, (2, 4))
+    task = Task("dropout", build_with_numbers, task.batches, task.loss_fn, picture=picture)
+    run, found = Run(task, Recipe(lr=0.01), 5), []
+    held_out = HeldOutLoss(run)
+
+    def note(updates: int) -> None:
+        found.extend(weights_after(run, run.updates + updates, by="updates"))
+        found.append(torch.tensor([float(loss) for loss in held_out.curve().mean]))
+
+    note(20)
+    copy = run.unswitched()
+    run.switch(Recipe(lr=0.01, optimizer="adam", accumulate=2))
+    for _ in range(60):
+        run.step()
+    note(10)
+    copy.follow(run.updates, 1e6)
+    found += [parameter.detach().clone() for parameter in copy.model.parameters()]
+    run.edit(run.source.replace("loss.backward()", "(loss * torch.rand(1)).backward()"))
+    note(10)
+    run.reset()
+    note(10)
+    run.close()
+    return found
+
+
+def draw_until(over: threading.Event) -> list[float]:
+    """Seed torch and draw, DRAWS numbers at least."""
+    torch.manual_seed(3)
+    drawn = []
+    while len(drawn) < DRAWS or not over.is_set():
+        drawn += [torch.rand(1).item(), torch.randn(1).item()]
+    return drawn
+
+
+@pytest.mark.parametrize("where", ["draws on a thread", "run on a thread"])
+def test_draws_and_run_beside_each_other_are_as_alone(where: str) -> None:
+    alone = train_reset_and_switch()
+    over = threading.Event()
+
+    def train() -> list[Tensor]:
+        try:
+            return train_reset_and_switch()
+        finally:
+            over.set()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()  # from here on there is a thread that waits
+        if where == "run on a thread":
+            training = pool.submit(train)
+            drawn, trained = draw_until(over), training.result()
+        else:
+            drawing = pool.submit(draw_until, over)
+            trained, drawn = train(), drawing.result()
+    assert len(trained) == len(alone)
+    assert all(map(torch.equal, trained, alone))
+    torch.manual_seed(3)
+    assert drawn == [value for _ in range(len(drawn) // 2) for value in (torch.rand(1).item(), torch.randn(1).item())]
+
+
+def test_a_run_does_not_wait_for_one_on_another_thread() -> None:
+    inside, go_on = threading.Event(), threading.Event()
+    waiting = with_dropout()
+
+    def loss(output: Tensor, y: Tensor) -> Tensor:
+        inside.set()
+        assert go_on.wait(60)
+        return nn.functional.mse_loss(output, y)
+
+    def train() -> None:
+        Run(Task("waiting", waiting.builder, waiting.batches, loss)).advance(updates=1)
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(train)
+        assert inside.wait(60)
+        try:
+            second = pool.submit(lambda: Run(with_dropout()).advance(updates=3))
+            assert second.result(30) == 3
+        finally:
+            go_on.set()
+        assert first.result() is None
+
+
+def test_a_drawing_that_cannot_be_kept_apart_is_named_by_line() -> None:
+    library = torch.library.Library("gradlab_loop_tests", "FRAGMENT")
+    library.define("noise(Tensor x) -> Tensor", tags=(torch.Tag.nondeterministic_seeded,))
+    library.impl("noise", lambda x: x + torch.rand(1), "CPU")
+    task = with_dropout()
+    task = Task(
+        "noise", task.builder, task.batches, lambda out, y: torch.ops.gradlab_loop_tests.noise((out - y).mean())
+    )
+    with (
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(LoopError, match=r"line \d+: .*noise.default draws random numbers"),
+    ):
+        pool.submit(Run(task).advance, 1).result()
+
+
+@pytest.mark.filterwarnings("ignore:.*jit.script_method")
+def test_a_compiled_model_is_refused_beside_a_thread() -> None:
+    task = with_dropout()
+    run = Run(Task("compiled", lambda seed: torch.compile(task.builder(seed)), task.batches, task.loss_fn))
+    over = threading.Event()
+
+    def wait() -> None:
+        over.wait()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(wait)
+        try:
+            with pytest.raises(RuntimeError, match="random numbers of compiled code belong to the whole process"):
+                run.advance(updates=1)
+        finally:
+            over.set()
+    assert run.updates == 0
 
 
 def test_two_threads_do_not_parse_their_loops_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,8 @@ import torch
 from torch import nn
 
 from ..._checks import brief
-from ..._process import lock, preserving_rng, preserving_torch_state
+from ..._process import main_thread, preserving_torch_state
+from ..._random import preserving_rng
 from .comparing import MismatchError, alike, coerce_like
 from .definition import NOT_ATTEMPTED, NOT_YET, RIGHT, Case, Definition, Verdict
 from .guard import TroubleError, guarded
@@ -32,7 +33,7 @@ def check(definition: Definition, stub_text: str, remarks: Mapping[str, str], an
         return Verdict(NOT_YET, f"A function is wanted: hand over `{name}` itself, not {brief(answer)}.")
     if callable(answer) and not callable(stub):
         return Verdict(NOT_YET, f"A value is wanted, not a function: you hand over `{brief(answer)}`.")
-    with lock, preserving_rng(cuda=torch.cuda.is_initialized(), python=True), preserving_torch_state():
+    with main_thread.hold(), preserving_rng(), preserving_torch_state():
         return _tried(definition, remarks, answer)
 
 

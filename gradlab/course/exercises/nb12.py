@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam
 
+from ..._random import RandomStream
 from .definition import Case, Definition
 
 Facts = dict[str, bool | None]
@@ -132,8 +133,7 @@ def same_effect_case(rng: random.Random) -> Case:
     pause = rng.random() < 0.5
 
     def build() -> nn.Module:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
+        with RandomStream(seed):
             return Heads()
 
     asked = [(0, 1), *[(0,) if pause else (0, 1)] * 3, (0, 1)]

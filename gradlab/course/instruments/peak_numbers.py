@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..._process import lock, preserving_rng
+from ..._process import lock
+from ..._random import RandomStream
 from ...formatting import bytes_text
 from ...loop import Program
 from ...memory import Ledger, MemoryPoint
@@ -187,8 +188,7 @@ def measure_peak(settings: PeakSettings) -> UpdateMemory:
     """Run the loop of these settings and return the memory of its second update, when the optimizer has its state."""
     program = Program(peak_source(settings))
     names: dict[str, Any] = {}
-    with lock, preserving_rng(), _one_thread(), torch.enable_grad():
-        torch.manual_seed(0)
+    with lock, RandomStream(0), _one_thread(), torch.enable_grad():
         for _ in program.setup(names):
             pass
         updates = program.loop(names)

@@ -17,7 +17,8 @@ from typing import Any
 import torch
 
 from ..._frames import raised_at
-from ..._process import main_thread, preserving, preserving_rng, preserving_torch_state
+from ..._process import learner_threads, main_thread, preserving, preserving_torch_state
+from ..._random import preserving_rng
 from ...doctor import Finding, watch
 from ..exercises.guard import TimeLimit, TooLong, compile_with_ticks, error_text, tick_names
 from .loop_history import LoopHistory
@@ -115,6 +116,11 @@ def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> Loop
     text = loop.text if text is None else text
     filename = f"<loop {next(_numbers)}>"
     code, trouble, line = _compiled(text, filename)
+    if code is not None and (threads := learner_threads()):
+        code, trouble = (
+            None,
+            f"Your thread {threads[0]!r} runs, and the loop would seed its random numbers: join it first.",
+        )
     if code is None:
         return LoopOutcome(text, LoopHistory(), [], trouble=trouble, line=line)
     limit = TimeLimit((filename,), limits.seconds, ticks=True)
@@ -130,8 +136,8 @@ def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> Loop
     report = watch(*(one for one in used if isinstance(one, (torch.nn.Module, torch.optim.Optimizer))))
     report.attach(observer)
     printed = _FewLetters()
-    rng = preserving_rng(cuda=torch.cuda.is_initialized(), python=True)
-    with main_thread.hold(), rng, preserving_torch_state(), warnings.catch_warnings(), preserving(used):
+    hold = main_thread.hold()
+    with hold, preserving_rng(), preserving_torch_state(), warnings.catch_warnings(), preserving(used):
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
         random.seed(0)

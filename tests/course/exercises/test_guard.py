@@ -267,17 +267,49 @@ def test_the_kernel_is_as_before(rude: Callable[..., None]) -> None:
     assert nn.Linear(1, 1)(torch.ones(1)).dtype is torch.float32
 
 
-def test_a_right_answer_is_right_in_two_threads_at_once() -> None:
-    def answer(model: nn.Module, loss_fn: Any, batches: Any, lr: float) -> None:
-        optimizer = torch.optim.SGD(model.parameters(), lr=lr)
-        for x, y in batches:
-            optimizer.zero_grad()
-            loss_fn(model(x), y).backward()
-            optimizer.step()
+def train(model: nn.Module, loss_fn: Any, batches: Any, lr: float) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), lr=lr)
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss_fn(model(x), y).backward()
+        optimizer.step()
 
+
+def seeds_torch(*args: Any) -> None:
+    torch.manual_seed(1)
+
+
+def test_a_right_answer_is_right_in_two_threads_at_once() -> None:
     with ThreadPoolExecutor(2) as threads:
-        found = list(threads.map(lambda _: exercise("train_one_epoch").check(answer), range(8)))
+        found = list(threads.map(lambda _: exercise("train_one_epoch").check(train), range(8)))
     assert all(found), found
+
+
+def test_a_check_leaves_the_random_numbers_of_other_threads() -> None:
+    over = threading.Event()
+
+    def draw() -> list[Any]:
+        torch.manual_seed(3)
+        random.seed(3)
+        drawn = []
+        while len(drawn) < 30_000 or not over.is_set():
+            drawn.append((torch.rand(1).item(), random.random()))
+        return drawn
+
+    with ThreadPoolExecutor(1) as pool:
+        drawing = pool.submit(draw)
+        states = []
+        try:
+            for _ in range(3):
+                states.append(exercise("train_one_epoch").check(train).state)
+                states.append(exercise("curvature_from").check(seeds_torch).state)
+        finally:
+            over.set()
+        drawn = drawing.result()
+    assert states == ["right", "not yet"] * 3
+    torch.manual_seed(3)
+    random.seed(3)
+    assert drawn == [(torch.rand(1).item(), random.random()) for _ in drawn]
 
 
 @pytest.mark.slow

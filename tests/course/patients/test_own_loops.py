@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import random
+import threading
 from typing import Any
 
 import pytest
@@ -244,3 +246,22 @@ def test_a_long_loop_ends_at_the_limit_and_what_it_did_is_shown() -> None:
 def test_what_is_no_loop_is_refused_in_words(given: Any, names: dict[str, Any], kind: type, words: str) -> None:
     with pytest.raises(kind, match=words):
         Patient(given, **names)
+
+
+def test_a_loop_beside_a_thread_of_ones_own_is_refused() -> None:
+    over = threading.Event()
+
+    def wait() -> None:
+        over.wait()
+
+    thread = threading.Thread(target=wait, name="mine")
+    thread.start()
+    random.seed(5)
+    before = random.getstate()
+    try:
+        outcome = run_loop(loop_of("random.random()", {"random": random}), Limits())
+    finally:
+        over.set()
+        thread.join()
+    assert outcome.trouble.startswith("Your thread 'mine' runs")
+    assert random.getstate() == before

@@ -1,0 +1,242 @@
+"""Random numbers of torch that are kept apart from all others of the process."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import cache, wraps
+from typing import Any
+
+import torch
+from torch import Generator, Tensor
+
+from . import _torch
+from ._process import learner_threads, others_may_draw
+
+
+class RandomStream:
+    """Random numbers of its own: ``with`` it, what torch draws on this thread comes from it. It may be entered again.
+
+    Where no other thread may draw meanwhile, torch's generators get its state for that time; this costs next to
+    nothing. Otherwise they are left alone, and each operation that draws is handed a generator of the same state.
+    """
+
+    def __init__(self, seed: int | None = None, *, cuda: bool = False, compiled: bool = False) -> None:
+        """Begin as after torch.manual_seed, or where torch's numbers are now.
+
+        ``cuda``: with those of all GPUs; ``compiled``: what torch.compile has made draws from it, too.
+        """
+        self._cuda, self._compiled = cuda, compiled
+        self._ours = [generator.clone_state() for generator in _generators(cuda=cuda)]
+        if seed is not None:
+            for generator in self._ours:
+                generator.manual_seed(seed)
+        self._depth, self._lock, self._block = 0, threading.RLock(), ExitStack()
+
+    def __enter__(self) -> None:
+        """Raise RuntimeError if a GPU or compiled code would draw beside a thread of the learner's own."""
+        self._lock.acquire()  # for a run that is used on two threads
+        try:
+            if not self._depth:
+                self._block.enter_context(self._kept_apart())
+            self._depth += 1
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(self, *exception: object) -> None:
+        self._depth -= 1
+        try:
+            if not self._depth:
+                self._block.close()
+        finally:
+            self._lock.release()
+
+    def copy(self) -> RandomStream:
+        """Return another one at the same place."""
+        other = RandomStream(cuda=self._cuda, compiled=self._compiled)
+        other.set_state(self.state())
+        return other
+
+    def state(self) -> list[Tensor]:
+        """Return where the numbers are, those of the CPU first."""
+        return [generator.get_state() for generator in (_generators(cuda=self._cuda) if self._depth else self._ours)]
+
+    def set_state(self, state: list[Tensor]) -> None:
+        """Go on from a ``state()``."""
+        for generator, position in zip(_generators(cuda=self._cuda) if self._depth else self._ours, state, strict=True):
+            generator.set_state(position)
+
+    def _kept_apart(self) -> Any:
+        if self._cuda or self._compiled:  # neither takes a generator
+            if threads := learner_threads():
+                what, instead = ("a GPU", "device 'cpu'") if self._cuda else ("compiled code", "no torch.compile")
+                raise RuntimeError(
+                    f"The random numbers of {what} belong to the whole process, and a thread of yours, {threads[0]!r}, "
+                    f"runs beside this one: wait for its end with join(), or use {instead}"
+                )
+        elif threading.get_ident() not in _HANDED_OUT and others_may_draw():
+            return _handing_out(self._ours[0])
+        return self._swapped()
+
+    @contextmanager
+    def _swapped(self) -> Iterator[None]:
+        shared = _generators(cuda=self._cuda)
+        before = [generator.get_state() for generator in shared]
+        try:
+            for generator, ours in zip(shared, self._ours, strict=True):
+                generator.set_state(ours.get_state())
+            yield
+        finally:
+            for generator, ours, position in zip(shared, self._ours, before, strict=True):
+                ours.set_state(generator.get_state())
+                generator.set_state(position)
+
+
+@contextmanager
+def preserving_rng() -> Iterator[None]:
+    """Put torch's random numbers back at the end.
+
+    Unless a thread of the learner's own runs: also those of GPUs in use, of Python and of numpy.
+    """
+    alone = not learner_threads()
+    numpy: Any = sys.modules.get("numpy") if alone else None
+    own, theirs = random.getstate(), None if numpy is None else numpy.random.get_state()
+    try:
+        with RandomStream(cuda=alone and torch.cuda.is_initialized()):
+            yield
+    finally:
+        if alone:
+            random.setstate(own)
+        if numpy is not None:
+            numpy.random.set_state(theirs)
+
+
+_HANDED_OUT: dict[int, Generator] = {}
+"""The generator that a thread's operations are handed, by the thread's number."""
+_replacing = threading.Lock()
+
+
+def _generators(*, cuda: bool) -> list[Generator]:
+    """Return what this thread draws from now."""
+    if cuda:
+        torch.cuda.init()
+    cpu = _HANDED_OUT.get(threading.get_ident(), torch.default_generator)
+    return [cpu, *(torch.cuda.default_generators if cuda else ())]
+
+
+@contextmanager
+def _handing_out(generator: Generator) -> Iterator[None]:
+    """Have operations, torch.manual_seed, torch.get_rng_state and the like on this thread use a generator."""
+    thread = threading.get_ident()
+    try:
+        with _replacing:
+            _HANDED_OUT[thread] = generator
+            for owner, name, _, replacement in _REPLACED:
+                setattr(owner, name, replacement)
+        with _GeneratorMode(generator):
+            yield
+    finally:
+        with _replacing:
+            _HANDED_OUT.pop(thread, None)
+            for owner, name, original, _ in () if _HANDED_OUT else _REPLACED:
+                setattr(owner, name, original)
+
+
+class _DefaultGenerator:
+    """Stands for torch's own generator of the CPU in torch.random, and is the one of the thread that asks."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(_generators(cuda=False)[0], name)
+
+
+@wraps(torch.manual_seed)
+def _manual_seed(seed: int) -> Generator:
+    """Seed what this thread draws from; where that is a generator of its own, no GPU, which other threads may use."""
+    generator = _HANDED_OUT.get(threading.get_ident())
+    return _MANUAL_SEED(seed) if generator is None else generator.manual_seed(int(seed))
+
+
+_MANUAL_SEED = torch.manual_seed
+_REPLACED: list[tuple[Any, str, Any, Any]] = [
+    (torch.random, "default_generator", torch.default_generator, _DefaultGenerator()),
+    *((owner, "manual_seed", torch.manual_seed, _manual_seed) for owner in (torch, torch.random)),
+]
+"""An owner, a name, what PyTorch has there, and what is there while any thread is handed a generator."""
+_address: Callable[[Generator], int] = _torch.generator_address.__get__
+"""Where a generator lies: an operation gets another object than its caller has for the same generator."""
+_DRAWING_NOTHING = (
+    "_fused_sdp_choice", "_scaled_dot_product_flash_attention_for_cpu", "_nested_tensor_softmax_with_shape"
+)  # fmt: skip
+"""Operations with the tag of those that draw, because they do on other devices."""
+
+
+class _GeneratorMode(_torch.TorchDispatchMode):
+    """Hands its generator to each operation on the CPU that draws."""
+
+    def __init__(self, generator: Generator) -> None:
+        super().__init__()
+        self._generator = generator
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Leave the method below as it is: PyTorch's wrapper around it costs more than all the rest."""
+        return False
+
+    def __exit__(self, *error: Any) -> None:
+        _torch.leave_mode(self, *error)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        form = _drawing_form(func)
+        if form is None:
+            return func(*args, **kwargs)
+        tensors = (value for value in (*args, *kwargs.values()) if isinstance(value, Tensor))
+        device = kwargs.get("device") or next((tensor.device for tensor in tensors), "cpu")
+        if torch.device(device).type != "cpu":
+            return func(*args, **kwargs)
+        if func is torch.ops.aten.native_dropout.default:
+            return self._drop_out(*args)
+        operation, index = form
+        if operation is None:
+            raise RuntimeError(
+                f"{func} draws random numbers of the whole process, and another thread may draw them, too: "
+                "use nn.Dropout or torch.rand, or wait for the end of your other threads with join()"
+            )
+        if len(args) > index:
+            args, kwargs = args[:index], {**kwargs, "generator": args[index]}
+        wanted = kwargs.get("generator")
+        if wanted is None or _address(wanted) == _address(torch.default_generator):
+            kwargs = {**kwargs, "generator": self._generator}
+        return operation(*args, **kwargs)
+
+    def _drop_out(self, values: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+        """Do what native_dropout does on a CPU; TorchScript calls it."""
+        if train is False or not values.numel():
+            return torch.native_dropout(values, p, False)
+        mask = torch.empty_like(values, dtype=torch.bool).bernoulli_(1 - p, generator=self._generator)
+        return values.mul(mask).mul_(0 if p == 1 else 1 / (1 - p)), mask
+
+
+@cache
+def _drawing_form(func: Any) -> tuple[Any, int] | None:
+    """Return an operation in the form that takes a generator, and how many arguments stand before it there.
+
+    (None, 0) for one that has no such form; None for one that draws nothing.
+    """
+    for operation in (func, *(getattr(func.overloadpacket, name) for name in func.overloadpacket.overloads())):
+        names = [argument.name for argument in operation._schema.arguments]
+        if "generator" in names and _arguments(operation) == _arguments(func):
+            return operation, names.index("generator")
+    draws = torch.Tag.nondeterministic_seeded in func.tags and func.overloadpacket.__name__ not in _DRAWING_NOTHING
+    return (None, 0) if draws else None
+
+
+def _arguments(operation: Any) -> list[tuple[str, str]]:
+    """Return names and types of all arguments but the generator."""
+    return [
+        (argument.name, str(argument.type)) for argument in operation._schema.arguments if argument.name != "generator"
+    ]
