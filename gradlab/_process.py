@@ -1,4 +1,4 @@
-"""What belongs to the whole process (one lock, torch's random numbers and modes, Python's parser), and how to put back.
+"""What belongs to the whole process (a lock, torch's random numbers, modes and hooks, the parser), and how to put back.
 
 PyTorch's random generators, the hooks on all modules and the functions that a Ledger or a doctor replaces exist once,
 however many Runs and widgets there are. Whoever changes them holds the lock, so that a Lab that plays on one thread and
@@ -12,10 +12,13 @@ import copy
 import random
 import sys
 import threading
+from collections import UserDict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from . import _torch
 from ._frames import Owner, code_owner, frames
 
 if TYPE_CHECKING:
@@ -32,13 +35,14 @@ def learner_threads() -> list[str]:
 
     A thread of Jupyter's, of a progress bar or of a pool that waits for work has no frame of theirs.
     """
-    stacks, own = sys._current_frames(), threading.get_ident()
-    return [
-        thread.name
-        for thread in threading.enumerate()
-        if thread.ident != own
-        and any(code_owner(f.f_code.co_filename) is Owner.USER for f in frames(stacks.get(thread.ident or 0)))
-    ]
+    names, own = dict[str, None](), threading.get_ident()
+    for _ in range(2):  # a thread that runs on while its frames are followed may hide the outer ones, but not twice
+        stacks = sys._current_frames()
+        for thread in threading.enumerate():
+            stack = frames(stacks.get(thread.ident or 0))
+            if thread.ident != own and any(code_owner(f.f_code.co_filename) is Owner.USER for f in stack):
+                names[thread.name] = None
+    return [*names]
 
 
 @contextmanager
@@ -212,3 +216,76 @@ def seed_torch(seed: int, *, cuda: bool = False) -> None:
 
     # Not torch.manual_seed for the CPU alone: it also seeds the GPUs, now or when CUDA starts.
     torch.manual_seed(seed) if cuda else torch.default_generator.manual_seed(seed)
+
+
+_hooks_lock = threading.RLock()
+
+
+class ThreadHook:
+    """A hook on all modules or optimizers, called for what this thread does; ``remove()`` takes it away.
+
+    It is not put into PyTorch's own dictionary: another thread may be iterating over that, and would fail.
+    """
+
+    def __init__(self, hook: Callable[..., Any], *kinds: str, every_thread: bool = False) -> None:
+        """``kinds`` are names in ``_torch`` of such dictionaries; ``every_thread``: call it in all threads."""
+        self._thread = None if every_thread else threading.get_ident()
+        self._tables = [table for kind in kinds if (table := _table(kind)).owner is not None]
+        with _hooks_lock:
+            for table in self._tables:
+                table.change(self._thread, lambda hooks: (*hooks, (self, hook)))
+
+    def remove(self) -> None:
+        """Have it called no more."""
+        with _hooks_lock:
+            for table in self._tables:
+                table.change(self._thread, lambda hooks: tuple(item for item in hooks if item[0] is not self))
+
+
+class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # fromkeys, which nothing uses
+    """Stands in the place of one of PyTorch's dictionaries of hooks, and adds those that belong to a thread.
+
+    Everything else goes to PyTorch's own dictionary. That includes hooks of others that come or go meanwhile: their
+    handles refer to this object, so it is kept when it has been taken out. It is a dict because PyTorch asks for one.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.owner, self._name = _torch.place(name)
+        self._by_thread: dict[int | None, tuple[tuple[Any, Any], ...]] = {}  # None: of all threads
+
+    def change(self, thread: int | None, change: Callable[[Any], tuple[tuple[Any, Any], ...]]) -> None:
+        """Change the hooks of a thread; be in the place of PyTorch's own dictionary only while there are any."""
+        idle = not self._by_thread
+        if hooks := change(self._by_thread.get(thread, ())):
+            self._by_thread[thread] = hooks
+        else:
+            self._by_thread.pop(thread, None)
+        if idle and hooks:
+            self.data = getattr(self.owner, self._name)
+            setattr(self.owner, self._name, self)
+        elif not idle and not self._by_thread and getattr(self.owner, self._name) is self:
+            setattr(self.owner, self._name, self.data)
+
+    def _added(self) -> tuple[tuple[Any, Any], ...]:
+        hooks, common = self._by_thread.get(threading.get_ident(), ()), self._by_thread.get(None, ())
+        return hooks + common if common else hooks
+
+    def __bool__(self) -> bool:
+        return bool(self.data or self._added())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.data or any(key is own for own, _ in self._added())
+
+    def items(self) -> Any:
+        """Return PyTorch's own hooks and those added, as they are now: nothing changes under an iteration."""
+        return (*self.data.items(), *self._added())
+
+    def values(self) -> Any:
+        """Return the hooks alone."""
+        return (*self.data.values(), *(hook for _, hook in self._added()))
+
+
+@cache
+def _table(name: str) -> _HookTable:
+    return _HookTable(name)
