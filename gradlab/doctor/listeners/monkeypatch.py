@@ -44,20 +44,19 @@ class MonkeyPatches:
 
     def undo(self) -> None:
         """Put everything back, the newest first; under somebody else's patch a replacement stays, and does nothing."""
-        while self._done:
-            with _lock:
-                self._undo(*self._done.pop())
-
-    def _undo(self, owner: Any, name: str, replacement: Any) -> None:
-        original = replacement.gradlab_below.call
-        above = vars(owner).get(name)
-        if above is replacement:
-            setattr(owner, name, original)
-        else:  # two watches that end in another order than they began in: let the newer one call what is below us
-            while (below := getattr(above, "gradlab_below", None)) is not None and below.call is not replacement:
-                above = below.call
-            if below is not None:
-                below.call = original
+        with _lock:
+            while self._done:
+                owner, name, replacement = self._done[-1]
+                original = replacement.gradlab_below.call
+                above = vars(owner).get(name)
+                if above is replacement:
+                    setattr(owner, name, original)
+                else:  # two watches that end in another order than they began in: the newer one calls what is below us
+                    while (below := getattr(above, "gradlab_below", None)) and below.call is not replacement:
+                        above = below.call
+                    if below is not None:
+                        below.call = original
+                self._done.pop()
 
 
 def never_raises(look: Callable[..., Any]) -> Callable[..., Any]:
