@@ -227,8 +227,23 @@ class ThreadHook:
     It is not put into PyTorch's own dictionary: another thread may be iterating over that, and would fail.
     """
 
-    def __init__(self, hook: Callable[..., Any], *kinds: str, every_thread: bool = False) -> None:
-        """``kinds`` are names in ``_torch`` of such dictionaries; ``every_thread``: call it in all threads."""
+    def __init__(
+        self,
+        hook: Callable[..., Any],
+        *kinds: str,
+        every_thread: bool = False,
+        in_backward: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Have it called.
+
+        Args:
+            hook: As PyTorch's own function for such a hook takes it.
+            kinds: Names in ``_torch`` of PyTorch's dictionaries of hooks.
+            every_thread: Call it in all threads.
+            in_backward: Called inside a backward pass on another thread, which may be one of autograd's own; it returns
+                whether that works for this thread.
+        """
+        self.in_backward = in_backward
         self._thread = None if every_thread else threading.get_ident()
         self._tables = [table for kind in kinds if (table := _table(kind)).owner is not None]
         with _hooks_lock:
@@ -269,6 +284,9 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
 
     def _added(self) -> tuple[tuple[Any, Any], ...]:
         hooks, common = self._by_thread.get(threading.get_ident(), ()), self._by_thread.get(None, ())
+        if not hooks and self._by_thread and _torch.current_graph_task() >= 0:
+            others = [*self._by_thread.values()]
+            hooks = tuple(item for items in others for item in items if item[0].in_backward())
         return hooks + common if common else hooks
 
     def __bool__(self) -> bool:

@@ -128,7 +128,7 @@ PRIVATE_NAMES: dict[str, Name] = {
     "update_lr": Name("torch.optim.lr_scheduler.LRScheduler._update_lr", "doctor"),
     "current_graph_task": Name(
         "torch._C._current_graph_task_id",
-        "doctor gradients",
+        "doctor gradients memory",
         "backward passes are not told apart, nor what happens on autograd's own threads",
         lambda: lambda: -1,
     ),

@@ -58,10 +58,13 @@ class ModuleTracker:
         self._started: list[str] = []
         self._last = ""
 
-    def hooks(self) -> list[ThreadHook]:
+    def hooks(self, in_backward: Callable[[], bool]) -> list[ThreadHook]:
         """Watch the modules that this thread calls from now on; return the hooks, to be removed."""
         after = "forward_hooks", "forward_hooks_always_called"
-        return [ThreadHook(self._enter, "forward_pre_hooks"), ThreadHook(self._leave, *after)]
+        return [
+            ThreadHook(self._enter, "forward_pre_hooks", in_backward=in_backward),
+            ThreadHook(self._leave, *after, in_backward=in_backward),
+        ]
 
     def forget(self) -> None:
         """Leave every module: an error may have ended the one that was at work."""

@@ -63,6 +63,10 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
             self._pending = node.variable  # only this kind of node has it
         return result
 
+    def is_on(self) -> bool:
+        """Return whether operations come here now, as on a thread of autograd's own that works for this one."""
+        return self in _torch.dispatch_mode_stack()
+
     def flush_pending_grad(self) -> None:
         """See what AccumulateGrad has put into ``.grad``: it does so after its last operation."""
         if self._pending is not None:

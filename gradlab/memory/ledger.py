@@ -80,7 +80,7 @@ class Ledger:
         self._storages.pause(paused=False)
         with ExitStack() as stack:
             stack.enter_context(tracking_saved_tensors(self._storages))
-            for handle in (*self._modules.hooks(), *self._hooks()):
+            for handle in (*self._modules.hooks(self._counting.is_on), *self._hooks()):
                 stack.callback(handle.remove)
             stack.enter_context(self._counting)
             self._open = stack.pop_all()
@@ -226,5 +226,5 @@ class Ledger:
 
         return [
             ThreadHook(registered, "parameter_registration_hooks", "buffer_registration_hooks"),
-            ThreadHook(stepped, "optimizer_pre_hooks", "optimizer_post_hooks"),
+            ThreadHook(stepped, "optimizer_pre_hooks", "optimizer_post_hooks", in_backward=self._counting.is_on),
         ]

@@ -249,6 +249,46 @@ def test_a_ledger_begins_and_ends_inside_a_hook(kind: str) -> None:
     assert runs == calls != []
 
 
+class Nested(torch.autograd.Function):
+    """Runs a backward pass inside a backward pass, and so on; the innermost one does an update."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, depth: int, update: Callable[[], None]) -> Tensor:
+        ctx.inner = depth - 1, update
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        depth, update = ctx.inner
+        with torch.enable_grad():
+            nested(depth, update) if depth else update()
+        return grad, None, None
+
+
+def nested(depth: int, update: Callable[[], None]) -> None:
+    Nested.apply(torch.ones(1, requires_grad=True), depth, update).sum().backward()
+
+
+def test_a_thread_of_autograds_works_for_the_ledger() -> None:
+    """Beyond 60 passes inside one another PyTorch takes a thread of its own, as it does for a GPU."""
+    threads, results = list[int](), list[Any]()
+    for depth in (2, 70):
+        loop = Loop()
+
+        def update(loop: Loop = loop) -> None:
+            threads.append(threading.get_ident())
+            loop.update()
+
+        with loop.ledger() as ledger, beside(Loop(64).update):
+            nested(depth, update)
+        results.append((ledger.by_category, {point.module for point in ledger.timeline}))
+    assert threads[0] == threading.get_ident() != threads[1]
+    assert results[0] == results[1]
+    state = sum(momentum["momentum_buffer"].nbytes for momentum in loop.optimizer.state.values())
+    assert results[0][0]["optimizer"] == state
+    assert results[0][1] >= {"0", "1", "2"}
+
+
 class Owner:
     """Has a function, and lets another thread run in the moment when that is put back."""
 
