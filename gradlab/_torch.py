@@ -101,8 +101,11 @@ def _slow_norms(tensors: list[Any], order: float) -> list[Any]:
 
 _LEDGER = "Ledger, the memory panel and forecasts do not work"
 _FAKE = "Ledger and forecasts do not work"
-_SCRATCH = "Ledger(kernels=True) does not work"
 _CUDA = "forecasts for a CUDA card do not work"
+_MODULES, _OPTIMIZERS = "torch.nn.modules.module._global_", "torch.optim.optimizer._global_optimizer_"
+_NO_MODULES = "memory is not told by module, and a compiled model is not refused"
+_NEW = "parameters that are made in the block are not known at once"
+_STEPS = "steps of optimizers are not seen"
 _WORDS = "a model whose shapes depend on its data is refused with PyTorch's words"
 _HOOKS = "hooks on all modules or optimizers that a loop or an answer of your own registers stay after it"
 
@@ -126,7 +129,7 @@ PRIVATE_NAMES: dict[str, Name] = {
     "update_lr": Name("torch.optim.lr_scheduler.LRScheduler._update_lr", "doctor"),
     "current_graph_task": Name(
         "torch._C._current_graph_task_id",
-        "doctor gradients",
+        "doctor gradients memory",
         "backward passes are not told apart, nor what happens on autograd's own threads",
         lambda: lambda: -1,
     ),
@@ -182,17 +185,19 @@ PRIVATE_NAMES: dict[str, Name] = {
         "what a graph saved before a Ledger began is not told from batches",
         lambda: None,
     ),
+    "forward_pre_hooks": Name(f"{_MODULES}forward_pre_hooks", "memory", _NO_MODULES),
+    "forward_hooks": Name(f"{_MODULES}forward_hooks", "memory", _NO_MODULES),
+    "forward_hooks_always_called": Name(f"{_MODULES}forward_hooks_always_called", "memory", _NO_MODULES),
+    "parameter_registration_hooks": Name(f"{_MODULES}parameter_registration_hooks", "memory doctor", _NEW),
+    "buffer_registration_hooks": Name(f"{_MODULES}buffer_registration_hooks", "memory", _NEW),
+    "module_registration_hooks": Name(f"{_MODULES}module_registration_hooks", "doctor", _NEW),
+    "optimizer_pre_hooks": Name(f"{_OPTIMIZERS}pre_hooks", "memory doctor", _STEPS),
+    "optimizer_post_hooks": Name(f"{_OPTIMIZERS}post_hooks", "memory doctor", _STEPS),
     "compiled_call_impl": Name(
         "torch.nn.Module._compiled_call_impl",
         "memory",
-        "a Ledger does not say that a model compiled by its own method is counted as it runs eagerly",
+        "a Ledger does not refuse a model that was compiled by its own method, and counts only part of it",
     ),
-    "profiler_enabled": Name("torch._C._autograd._profiler_enabled", "memory", _SCRATCH),
-    "enable_profiler": Name("torch._C._autograd._enable_profiler_legacy", "memory", _SCRATCH),
-    "disable_profiler": Name("torch._C._autograd._disable_profiler_legacy", "memory", _SCRATCH),
-    "ProfilerConfig": Name("torch._C._profiler.ProfilerConfig", "memory", _SCRATCH),
-    "ProfilerState": Name("torch._C._profiler.ProfilerState", "memory", _SCRATCH),
-    "ExperimentalConfig": Name("torch._C._profiler._ExperimentalConfig", "memory", _SCRATCH),
     "generator_address": Name(
         "torch.Generator._cdata",
         "loop",

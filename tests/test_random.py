@@ -17,8 +17,7 @@ from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset, random_split
 
 from gradlab import _process, _torch
-from gradlab._process import learner_threads, others_may_draw
-from gradlab._random import RandomStream
+from gradlab._process import RandomStream, learner_threads, others_may_draw
 
 ONES = torch.ones(4, 6)
 IN_PLACE = [

@@ -10,9 +10,12 @@ import pytest
 import torch
 from torch import nn
 
-from gradlab import _torch
+from gradlab import _process, _torch
 from gradlab.doctor import Report, watch
 
+NEEDED_BY_TORCH = {
+    "engine_run_backward", "make_grads", "clip_grads_with_norm", "group_tensors", "module_registration_hooks",
+}  # fmt: skip
 NAMES = [name for name, entry in _torch.PRIVATE_NAMES.items() if entry.used_by == "doctor"]
 
 
@@ -41,6 +44,7 @@ def clipped_while_scaled(clips: bool = True) -> None:
 def delete(name: str, patch: pytest.MonkeyPatch) -> str:
     """Take a name out of PyTorch, as another version of it would, and return its path."""
     path = _torch.PRIVATE_NAMES[name].path
+    _process._table.cache_clear()
     patch.delitem(vars(_torch), name, raising=False)  # as in a process that has not used it yet
     owner, _, attribute = path.rpartition(".")
     if owner == "Node":
@@ -70,7 +74,7 @@ def watched(name: str) -> Report:
         assert there == ([path] if _torch.PRIVATE_NAMES[name].without else [])
         with watch() as report:
             # PyTorch itself needs some of what it has lost.
-            if name in ("engine_run_backward", "make_grads", "clip_grads_with_norm", "group_tensors"):
+            if name in NEEDED_BY_TORCH:
                 with torch.no_grad():
                     nn.Linear(2, 1)(torch.ones(1, 2))
             else:

@@ -14,8 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import _torch
-from .._process import lock
-from .._random import RandomStream
+from .._process import RandomStream, lock
 from ..loop import Program, Recipe
 from ..memory import Ledger
 
@@ -145,13 +144,10 @@ def real_peak(
     recipe: Recipe,
     batches: list[tuple[Tensor, Tensor]],
     loss_fn: Callable[[Any, Any], Tensor],
-    *,
-    kernels: bool = False,
 ) -> int:
     """Train ``model`` by the text of a recipe for two epochs of ``batches``; return the most bytes alive at one moment.
 
-    ``kernels=True`` also counts what CPU kernels take for themselves, as the allocator sees it; see ``Ledger``. Raises
-    TypeError if ``recipe`` is no Recipe, ValueError if there are no batches.
+    Raises TypeError if ``recipe`` is no Recipe, ValueError if there are no batches.
     """
     if not isinstance(recipe, Recipe):
         raise TypeError(f"real_peak: recipe must be a gradlab.Recipe, got {recipe!r}")
@@ -164,7 +160,7 @@ def real_peak(
     with lock, RandomStream(cuda=device == "cuda"), torch.enable_grad():
         for _ in program.setup(names):
             pass
-        with Ledger(model, [names["optimizer"]], batches, kernels=kernels) as ledger:
+        with Ledger(model, [names["optimizer"]], batches) as ledger:
             for _ in program.loop(names):
                 pass
     return ledger.peak

@@ -13,11 +13,11 @@ from weakref import WeakSet
 import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
-from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
+from torch.optim.optimizer import Optimizer
 
 from .. import _torch
 from .._checks import SMALLEST_FLOAT, number, whole_number
-from .._process import main_thread
+from .._process import ThreadHook, main_thread
 from ..formatting import number_of
 from .events import MANUAL_UPDATE
 from .finding import Report
@@ -242,7 +242,7 @@ class RankGradients:
         """Number of an update -> norm."""
         self._wrapped: WeakSet[DistributedDataParallel] = WeakSet()
         self._patches = MonkeyPatches()
-        self._handle: Any = None
+        self._handle: ThreadHook | None = None
         self._steps = 0
 
     def start(self) -> None:
@@ -260,7 +260,7 @@ class RankGradients:
             below.call(wrapper, *args, **kwargs)
             self._wrapped.add(wrapper)
             if self._handle is None:
-                self._handle = register_optimizer_step_pre_hook(self._before_step)
+                self._handle = ThreadHook(self._before_step, "optimizer_pre_hooks")
 
         return init
 

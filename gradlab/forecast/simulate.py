@@ -21,7 +21,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook, register_op
 
 from .. import _torch
 from .._frames import Owner, code_owner, raised_at
-from .._random import RandomStream
+from .._process import RandomStream
 from ..loop import Program
 from ..memory import Ledger, LineTracker, MemoryPoint
 from .checkpointing import checkpointing, repeated_blocks

@@ -11,8 +11,7 @@ from typing import Any
 
 from torch import nn
 
-from .._process import copy_state
-from .._random import RandomStream
+from .._process import RandomStream, copy_state
 from .._torch import is_compiled
 from ..gradients import Provenance
 from ..memory import Ledger

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from .._random import RandomStream
+from .._process import RandomStream
 from .bound_program import BoundProgram
 from .history import History
 from .recipe import Recipe

@@ -11,11 +11,11 @@ from types import FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import torch
 from torch import nn
 
 from .. import _torch
 from .._frames import calling_frame
+from .._process import ThreadHook
 
 _MOST_MARKS = 50_000
 
@@ -26,6 +26,15 @@ _COMPILED = "_orig_mod"
 
 def _plain(name: str) -> str:
     return ".".join(part for part in name.split(".") if part != _COMPILED) if _COMPILED in name else name
+
+
+def refuse_compiled(module: nn.Module) -> None:
+    """Raise RuntimeError if a module was compiled: what compiled code allocates goes past the dispatch mode."""
+    if getattr(module, "_compiled_call_impl", None) is not None or _COMPILED in module._modules:
+        raise RuntimeError(
+            f"Ledger: {type(module._modules.get(_COMPILED, module)).__name__} is compiled, and what compiled code "
+            "allocates cannot be counted; count the same model without torch.compile() and .compile()"
+        )
 
 
 def _no_number() -> int:
@@ -48,15 +57,13 @@ class ModuleTracker:
         self._starts: list[int] = []
         self._started: list[str] = []
         self._last = ""
-        self.compiled = False
-        """Whether one of the modules was compiled."""
 
-    def hooks(self) -> list[Any]:
-        """Watch every module from now on; return the handles that end it."""
-        module = torch.nn.modules.module
+    def hooks(self, in_backward: Callable[[], bool]) -> list[ThreadHook]:
+        """Watch the modules that this thread calls from now on; return the hooks, to be removed."""
+        after = "forward_hooks", "forward_hooks_always_called"
         return [
-            module.register_module_forward_pre_hook(self._enter),
-            module.register_module_forward_hook(self._leave, always_call=True),
+            ThreadHook(self._enter, "forward_pre_hooks", in_backward=in_backward),
+            ThreadHook(self._leave, *after, in_backward=in_backward),
         ]
 
     def forget(self) -> None:
@@ -77,8 +84,7 @@ class ModuleTracker:
         return self._last
 
     def _enter(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
-        if getattr(module, "_compiled_call_impl", None) is not None or _COMPILED in module._modules:
-            self.compiled = True
+        refuse_compiled(module)
         if not self._stack:
             self._current_names = self._named(module)
             self._on_call(module, inputs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -11,37 +10,8 @@ from torch import Tensor
 
 from .. import _torch
 from .attribution import ModuleTracker
-from .replacing import Replacement
 from .storages import Storages, is_wrapping
 from .timeline import ACTIVATIONS, INPUTS, OTHER, WEIGHTS
-
-
-def call_with_peak(function: Callable[..., Any], args: Any, kwargs: Any) -> tuple[Any, int]:
-    """Call a function; return its result and the most bytes that it had allocated at one moment.
-
-    The allocator tells of every allocation while a profile is taken. Within somebody else's profile there can be no
-    second one: then the bytes are 0.
-    """
-    if _torch.profiler_enabled():
-        return function(*args, **kwargs), 0
-    _torch.enable_profiler(_config())
-    try:
-        result = function(*args, **kwargs)
-    finally:
-        threads = _torch.disable_profiler()
-    now = most = 0
-    for event in (event for events in threads for event in events):
-        if event.kind() == "memory_alloc":
-            now += event.cpu_memory_usage()
-            most = max(most, now)
-    return result, most
-
-
-def _config() -> Any:
-    state, extra = _torch.ProfilerState.CPU, _torch.ExperimentalConfig()
-    shapes, memory, stack, flops, modules = False, True, False, False, False
-    return _torch.ProfilerConfig(state, shapes, memory, stack, flops, modules, extra)
-
 
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 
@@ -49,12 +19,9 @@ _ACCUMULATE = "torch::autograd::AccumulateGrad"
 class StorageDispatchMode(_torch.TorchDispatchMode):
     """Hands what every operation reads and makes to ``storages``, with the place at which it happens."""
 
-    def __init__(
-        self, storages: Storages, modules: ModuleTracker, statement: Callable[[], str], *, kernels: bool = False
-    ) -> None:
-        """``statement()`` tells the statement at work; ``kernels`` has a look inside each operation, too."""
+    def __init__(self, storages: Storages, modules: ModuleTracker, statement: Callable[[], str]) -> None:
+        """``statement()`` tells the statement at work."""
         super().__init__()
-        self._kernels = kernels
         self._storages, self._modules, self._statement = storages, modules, statement
         self._pending: Tensor | None = None  # a leaf whose .grad is just being set
 
@@ -82,17 +49,17 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
         given = [*_in(args), *_in(kwargs.values())]
         for tensor in given:
             self._read(tensor, func, node)
-        if self._kernels:
-            result, most = call_with_peak(func, args, kwargs)
-            storages.add_transient("cpu", most)
-        else:
-            result = func(*args, **kwargs)
+        result = func(*args, **kwargs)
         moved = func is torch.ops.aten._to_copy.default and self._is_batch(given)
         for tensor in _in((result,)):
             storages.track(tensor, INPUTS if moved and tensor.device != given[0].device else OTHER)
         if node is not None and node.name() == _ACCUMULATE:
             self._pending = node.variable  # only this kind of node has it
         return result
+
+    def is_on(self) -> bool:
+        """Return whether operations come here now, as on a thread of autograd's own that works for this one."""
+        return self in _torch.dispatch_mode_stack()
 
     def flush_pending_grad(self) -> None:
         """See what AccumulateGrad has put into ``.grad``: it does so after its last operation."""
@@ -121,33 +88,6 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
 
     def _is_batch(self, given: list[Tensor]) -> bool:
         return not given[0].requires_grad and all(e.base == INPUTS for e in self._storages.track(given[0]))
-
-
-_RNG_WATCHING: list[Storages] = []
-
-
-def _counting(get_rng_state: Callable[[], Tensor]) -> Callable[[], Tensor]:
-    def watched() -> Tensor:
-        state = get_rng_state()
-        for storages in _RNG_WATCHING:
-            storages.track(state)
-        return state
-
-    return watched
-
-
-_GET_RNG_STATE = Replacement((torch, "get_rng_state", _counting))
-
-
-@contextmanager
-def counting_rng_states(storages: Storages) -> Iterator[None]:
-    """Count the states of the random numbers (5 kB each, checkpointing keeps some): no operation makes them."""
-    with _GET_RNG_STATE:
-        _RNG_WATCHING.append(storages)
-        try:
-            yield
-        finally:
-            _RNG_WATCHING.remove(storages)
 
 
 def _in(values: Any) -> Iterator[Tensor]:

@@ -10,12 +10,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from .. import _torch
-from .attribution import LineTracker, ModuleTracker
-from .dispatch import StorageDispatchMode, counting_rng_states
-from .eager import running_eagerly
+from .._process import ThreadHook, learner_threads
+from .attribution import LineTracker, ModuleTracker, refuse_compiled
+from .dispatch import StorageDispatchMode
 from .found_graphs import find_saved
 from .saved_tensors import tracking_saved_tensors
 from .storages import Storages, iter_tensors
@@ -30,10 +29,9 @@ class Ledger:
     too, unless ``model``, ``optimizers`` and ``inputs`` say what there is. Entering it again goes on with the same
     counts.
 
-    Sizes are what storages ask for: on CUDA the allocator rounds up and keeps more, see ``allocator`` and ``outside``.
-    A compiled model runs eagerly in the block, and is counted as such.
-    ``kernels=True`` also counts, as "other", what a CPU kernel takes for itself while it works; that is slower. Code on
-    other threads is not seen, except autograd's own. Raises TypeError for arguments of the wrong kind.
+    Sizes are what storages ask for: on CUDA the allocator rounds up and keeps more, and what a kernel takes for itself
+    while it works is not counted. Code on other threads is not seen, except autograd's own. Raises TypeError for
+    arguments of the wrong kind, and RuntimeError for a compiled model and for a search beside other threads.
     """
 
     def __init__(
@@ -41,14 +39,14 @@ class Ledger:
         model: nn.Module | None = None,
         optimizers: Iterable[torch.optim.Optimizer] = (),
         inputs: Any = (),
-        *,
-        kernels: bool = False,
     ) -> None:
         """Be ready to count."""
         optimizers = [optimizers] if isinstance(optimizers, torch.optim.Optimizer) else optimizers
         optimizers = list(optimizers) if isinstance(optimizers, Iterable) else [optimizers]
         if model is not None and not isinstance(model, nn.Module):
             raise TypeError(f"Ledger: model must be a torch.nn.Module, got {model!r}")
+        for module in model.modules() if model is not None else ():
+            refuse_compiled(module)
         for optimizer in optimizers:
             if not isinstance(optimizer, torch.optim.Optimizer):
                 raise TypeError(f"Ledger: optimizers must be torch.optim.Optimizer, got {optimizer!r}")
@@ -59,7 +57,7 @@ class Ledger:
         self._storages = Storages()
         self._modules = ModuleTracker(self._called)
         self._lines = LineTracker()
-        self._counting = StorageDispatchMode(self._storages, self._modules, lambda: self.place(), kernels=kernels)
+        self._counting = StorageDispatchMode(self._storages, self._modules, lambda: self.place())
         self._depth = 0
         self._open = ExitStack()
         self._began = False
@@ -73,13 +71,16 @@ class Ledger:
             return self
         self._lines.set_root_frame(sys._getframe(1))
         if not self._began:
+            if self._search and (others := learner_threads()):
+                raise RuntimeError(
+                    f"Ledger: the thread {others[0]!r} runs code of yours, so searching this process for models and "
+                    "tensors is not safe; name what to count, as in Ledger(model, optimizers, inputs)"
+                )
             self._begin()
         self._storages.pause(paused=False)
         with ExitStack() as stack:
             stack.enter_context(tracking_saved_tensors(self._storages))
-            stack.enter_context(counting_rng_states(self._storages))
-            stack.enter_context(running_eagerly)
-            for handle in (*self._modules.hooks(), *self._hooks()):
+            for handle in (*self._modules.hooks(self._counting.is_on), *self._hooks()):
                 stack.callback(handle.remove)
             stack.enter_context(self._counting)
             self._open = stack.pop_all()
@@ -137,23 +138,6 @@ class Ledger:
         self._storages.refresh_gradients()
         return self._totals.points()
 
-    @property
-    def allocator(self) -> dict[str, int] | None:
-        """CUDA's own bytes "allocated", "reserved" and "peak" (since its last reset), None without CUDA."""
-        if self.device != "cuda" or not torch.cuda.is_available():
-            return None
-        return {
-            "allocated": torch.cuda.memory_allocated(),
-            "reserved": torch.cuda.memory_reserved(),
-            "peak": torch.cuda.max_memory_allocated(),
-        }
-
-    @property
-    def outside(self) -> int | None:
-        """Bytes that CUDA's allocator has handed out and no category holds: rounding, workspaces, the unseen."""
-        allocator = self.allocator
-        return None if allocator is None else allocator["allocated"] - self.current
-
     def mark(self, statement: str) -> None:
         """Say what statement has run since the last mark, for a loop that is run statement by statement."""
         self._counting.flush_pending_grad()
@@ -172,8 +156,6 @@ class Ledger:
         at = self.peak_at
         where = " in ".join(part for part in (at.statement, at.module) if part)
         text = f"Ledger ({self.device}): {self.current:,} bytes now, {self.peak:,} at the peak ({where}){rows}"
-        if self._modules.compiled:
-            text += "\n  a compiled model is counted as it runs eagerly"
         return "\n".join([text, *(f"  without: {gap}" for gap in _torch.missing("memory"))])
 
     @property
@@ -234,9 +216,7 @@ class Ledger:
             if not tensor.requires_grad:
                 self._storages.mark_input(tensor)
 
-    def _hooks(self) -> list[Any]:
-        module = torch.nn.modules.module
-
+    def _hooks(self) -> list[ThreadHook]:
         def registered(_: nn.Module, name: str, tensor: Tensor | None) -> None:
             if tensor is not None:
                 self._storages.set_category(tensor, WEIGHTS)
@@ -245,8 +225,6 @@ class Ledger:
             self._storages.mark_optimizer_state(optimizer)
 
         return [
-            module.register_module_parameter_registration_hook(registered),
-            module.register_module_buffer_registration_hook(registered),
-            register_optimizer_step_pre_hook(stepped),
-            register_optimizer_step_post_hook(stepped),
+            ThreadHook(registered, "parameter_registration_hooks", "buffer_registration_hooks"),
+            ThreadHook(stepped, "optimizer_pre_hooks", "optimizer_post_hooks", in_backward=self._counting.is_on),
         ]

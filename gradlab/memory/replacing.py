@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -18,18 +19,21 @@ class Replacement:
         self._attributes = attributes
         self._users = 0
         self._originals: list[Any] = []
+        self._lock = threading.RLock()  # a collection of garbage inside may end a block in the same thread
 
     def __enter__(self) -> None:
         """Replace them, unless they are replaced already."""
-        self._users += 1
-        if self._users == 1:
-            self._originals = [getattr(owner, name) for owner, name, _ in self._attributes]
-            for (owner, name, make), original in zip(self._attributes, self._originals, strict=True):
-                setattr(owner, name, make(original))
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._originals = [getattr(owner, name) for owner, name, _ in self._attributes]
+                for (owner, name, make), original in zip(self._attributes, self._originals, strict=True):
+                    setattr(owner, name, make(original))
 
     def __exit__(self, *error: object) -> None:
         """Put the originals back, if nobody else needs them replaced."""
-        self._users -= 1
-        if self._users == 0:
-            for (owner, name, _), original in zip(self._attributes, self._originals, strict=True):
-                setattr(owner, name, original)
+        with self._lock:
+            self._users -= 1
+            if self._users == 0:
+                for (owner, name, _), original in zip(self._attributes, self._originals, strict=True):
+                    setattr(owner, name, original)

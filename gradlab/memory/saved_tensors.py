@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.autograd.graph import saved_tensors_hooks
 
@@ -162,6 +163,18 @@ def _own() -> _Hooks | None:
     return _BY_THREAD.get(threading.get_ident())
 
 
+def _counting(get_rng_state: Callable[[], Tensor]) -> Callable[[], Tensor]:
+    """Count the states of the random numbers (5 kB each, checkpointing keeps some): no operation makes them."""
+
+    def counted() -> Tensor:
+        state, own = get_rng_state(), _own()
+        for storages in own.watching if own else ():
+            storages.track(state)
+        return state
+
+    return counted
+
+
 def _entering(enter: Callable[[saved_tensors_hooks], None]) -> Callable[[saved_tensors_hooks], None]:
     def entered(hooks: saved_tensors_hooks) -> None:
         own, pack = _own(), hooks.pack_hook
@@ -219,4 +232,5 @@ _WATCHING_HOOKS = Replacement(
     (saved_tensors_hooks, "__exit__", _leaving),
     (_AUTOGRAD, "_saved_tensors_hooks_disable", _disabling),
     (_AUTOGRAD, "_saved_tensors_hooks_enable", _enabling),
+    (torch, "get_rng_state", _counting),
 )

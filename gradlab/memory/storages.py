@@ -143,12 +143,6 @@ class Storages:
                 entry.become(OTHER)
         self._grads = now
 
-    def add_transient(self, device: str, size: int) -> None:
-        """Count bytes that came and went within one operation."""
-        totals = self._totals(device)
-        totals.change(OTHER, size)
-        totals.change(OTHER, -size)
-
     def pause(self, *, paused: bool) -> None:
         """Leave the timeline as it is for a while, or go on with it."""
         for totals in self.totals_by_device.values():

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .._process import preserving_modes
-from .._random import RandomStream
+from .._process import RandomStream, preserving_modes
 from ..loop import History, Run, UnswitchedRun
 from ..tasks import ClassRegions, HeldOutImages, TwoWeights
 from .kinds import Boundary, Contours, Curve, Samples

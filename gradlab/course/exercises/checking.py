@@ -13,8 +13,7 @@ import torch
 from torch import nn
 
 from ..._checks import brief
-from ..._process import main_thread, preserving_torch_state
-from ..._random import preserving_rng
+from ..._process import main_thread, preserving_rng, preserving_torch_state
 from .comparing import MismatchError, alike, coerce_like
 from .definition import NOT_ATTEMPTED, NOT_YET, RIGHT, Case, Definition, Verdict
 from .guard import TroubleError, guarded

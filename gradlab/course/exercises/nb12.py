@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam
 
-from ..._random import RandomStream
+from ..._process import RandomStream
 from .definition import Case, Definition
 
 Facts = dict[str, bool | None]

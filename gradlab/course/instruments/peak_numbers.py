@@ -13,8 +13,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from ..._process import lock
-from ..._random import RandomStream
+from ..._process import RandomStream, lock
 from ...formatting import bytes_text
 from ...loop import Program
 from ...memory import Ledger, MemoryPoint

@@ -17,8 +17,7 @@ from typing import Any
 import torch
 
 from ..._frames import raised_at
-from ..._process import learner_threads, main_thread, preserving, preserving_torch_state
-from ..._random import preserving_rng
+from ..._process import learner_threads, main_thread, preserving, preserving_rng, preserving_torch_state
 from ...doctor import Finding, watch
 from ..exercises.guard import TimeLimit, TooLong, compile_with_ticks, error_text, tick_names
 from .loop_history import LoopHistory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections import defaultdict
 from typing import Any
 
@@ -44,7 +45,7 @@ class BackwardListener(Listener):
         self._losses = autograd_graph.Roots()
         self._watcher = LossWatcher()
         self._retained = 0
-        self._given = False
+        self._grads = threading.local()  # .given: did the call that this thread makes give gradients?
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
         self._call_paths: defaultdict[int, _CallPath] = defaultdict(_CallPath)
 
@@ -59,7 +60,7 @@ class BackwardListener(Listener):
 
     def _make_grads(self, below: Below) -> Any:
         def make_grads(outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
-            self._given = grads[0] is not None or (len(grads) > 1 and any(grad is not None for grad in grads))
+            self._grads.given = grads[0] is not None or (len(grads) > 1 and any(grad is not None for grad in grads))
             return below.call(outputs, grads, *args, **kwargs)
 
         return make_grads
@@ -68,9 +69,10 @@ class BackwardListener(Listener):
         log, passes = self.log, self.log.passes
 
         def run_backward(outputs: Any, *args: Any, **kwargs: Any) -> Any:
-            passes.unused_graphs.settle()
+            if log.thread.is_here() or log.thread.may_go_over():
+                passes.unused_graphs.settle()
+                passes.grad_calls += not kwargs.get("accumulate_grad")
             if not kwargs.get("accumulate_grad"):
-                passes.grad_calls += 1
                 return below.call(outputs, *args, **kwargs)
             if log.steady.active and log.thread.is_here() and self._same(outputs, args):
                 return self._run_same(below, outputs, args, kwargs)
@@ -87,12 +89,15 @@ class BackwardListener(Listener):
 
         return run_backward
 
+    def _was_given(self) -> bool:
+        return getattr(self._grads, "given", False)
+
     @never_raises
     def _same(self, outputs: Any, args: Any) -> bool:
         """Is this the pass that comes next in a loop that repeats itself?"""
         loss = loss_number(outputs[0]) if len(outputs) == 1 else None
         kind = type(getattr(outputs[0], "grad_fn", None))  # an edge of the graph has none
-        return self.log.steady.same_loss(loss, args[1], args[2], self._given or bool(args[3]), kind)
+        return self.log.steady.same_loss(loss, args[1], args[2], self._was_given() or bool(args[3]), kind)
 
     def _run_same(self, below: Below, outputs: Any, args: Any, kwargs: Any) -> Any:
         log = self.log
@@ -157,7 +162,7 @@ class BackwardListener(Listener):
             self._moved_by_hand(present, site)
         backward = Backward(passes.count, site, path, present)
         retain, backward.create, inputs = args[1], args[2], args[3]
-        backward.retain, backward.given = bool(retain) and not backward.create, self._given or bool(inputs)
+        backward.retain, backward.given = bool(retain) and not backward.create, self._was_given() or bool(inputs)
         if log.stepping:
             log.stepping[-1].closure = True
             backward.inside = log.stepping[-1].optimizer

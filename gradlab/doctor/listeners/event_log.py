@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import FrameType
@@ -105,7 +106,12 @@ class EventLog:
 
     def is_watched_thread(self) -> bool:
         """Is this the watching thread, or one of autograd's that works for it?"""
-        return self.thread.is_here() or (self.passes.current is not None and _torch.current_graph_task() >= 0)
+        return self.thread.is_here() or (
+            self.passes.current is not None
+            and _torch.current_graph_task() >= 0
+            # one that Python did not start; a thread of the learner's may be inside a backward pass, too
+            and isinstance(threading.current_thread(), threading._DummyThread)
+        )
 
     def emit(self, event: Event) -> None:
         """Add an event; hand all on when there are many, and nothing is half done."""

@@ -9,13 +9,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import (
-    register_module_module_registration_hook,
-    register_module_parameter_registration_hook,
-)
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ..._frames import Owner, code_owner, user_frame
+from ..._process import ThreadHook
 from ..events import NO_SITE, Forward, Mode
 from ..frames import call_lines, call_site, outside_constructors, outside_doctor
 from .event_log import EventLog
@@ -42,8 +39,8 @@ class ModuleListener(Listener):
 
     def hooks(self) -> list[Any]:
         """Hear of new parameters."""
-        kinds = register_module_parameter_registration_hook, register_module_module_registration_hook
-        return [register(self._registered) for register in kinds]
+        kinds = "parameter_registration_hooks", "module_registration_hooks"
+        return [ThreadHook(self._registered, *kinds, every_thread=True)]
 
     def _call(self, below: Below) -> Any:
         compiling = torch.compiler.is_compiling
@@ -136,9 +133,9 @@ class ModuleListener(Listener):
     @never_raises
     def _registered(self, module: nn.Module, name: str, part: Any) -> None:
         again = isinstance(part, nn.Module)  # a part of a model is exchanged, perhaps
-        if self.log.optimizers or not again:
+        if (self.log.optimizers or not again) and self.log.is_watched_thread():
             for param in part.parameters() if again else [part]:
-                if isinstance(param, Tensor) and self.log.is_watched_thread():
+                if isinstance(param, Tensor):
                     site = outside_constructors(sys._getframe(2))
                     self.log.models.register(param, site, len(self.log.optimizers), again=again)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
@@ -9,6 +10,9 @@ from typing import Any
 
 from ..events import Event
 from .event_log import EventLog
+
+_lock = threading.RLock()
+"""Held while what stands in a place is read and replaced: two threads may begin or end a watch at once."""
 
 
 @dataclass(slots=True)
@@ -29,28 +33,30 @@ class MonkeyPatches:
 
         What ``make`` returns is a function that does its work by ``below.call(...)``.
         """
-        original = vars(owner).get(name) if owner is not None else None
-        if original is None:
-            return
-        replacement = make(below := Below(original))
-        replacement.gradlab_below = below
-        self._done.append((owner, name, replacement))
-        setattr(owner, name, replacement)
+        with _lock:
+            original = vars(owner).get(name) if owner is not None else None
+            if original is None:
+                return
+            replacement = make(below := Below(original))
+            replacement.gradlab_below = below
+            self._done.append((owner, name, replacement))
+            setattr(owner, name, replacement)
 
     def undo(self) -> None:
         """Put everything back, the newest first; under somebody else's patch a replacement stays, and does nothing."""
-        while self._done:
-            owner, name, replacement = self._done[-1]
-            original = replacement.gradlab_below.call
-            above = vars(owner).get(name)
-            if above is replacement:
-                setattr(owner, name, original)
-            else:  # two watches that end in another order than they began in: let the newer one call what is below us
-                while (below := getattr(above, "gradlab_below", None)) is not None and below.call is not replacement:
-                    above = below.call
-                if below is not None:
-                    below.call = original
-            self._done.pop()
+        with _lock:
+            while self._done:
+                owner, name, replacement = self._done[-1]
+                original = replacement.gradlab_below.call
+                above = vars(owner).get(name)
+                if above is replacement:
+                    setattr(owner, name, original)
+                else:  # two watches that end in another order than they began in: the newer one calls what is below us
+                    while (below := getattr(above, "gradlab_below", None)) and below.call is not replacement:
+                        above = below.call
+                    if below is not None:
+                        below.call = original
+                self._done.pop()
 
 
 def never_raises(look: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,9 +10,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim.optimizer import Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook
+from torch.optim.optimizer import Optimizer
 
 from ... import _torch
+from ..._process import ThreadHook
 from ..events import Added, Clear, GradEdited, Site, Step
 from ..frames import call_lines, call_site
 from ..frames.names import wrapped_optimizer
@@ -37,8 +38,8 @@ class OptimizerListener(Listener):
     def hooks(self) -> list[Any]:
         """Hear of steps."""
         return [
-            register_optimizer_step_pre_hook(self._before_step),
-            register_optimizer_step_post_hook(self._after_step),
+            ThreadHook(self._before_step, "optimizer_pre_hooks", every_thread=True),
+            ThreadHook(self._after_step, "optimizer_post_hooks", every_thread=True),
         ]
 
     @never_raises

@@ -36,8 +36,12 @@ class WatchedThread:
         return self.is_here()
 
     def may_go_over(self) -> bool:
-        """Could another thread than this one be watched?"""
-        return bool(self.ident and self.others)
+        """Could the thread that calls this be watched instead?"""
+        return bool(self.ident and self.others and not self.others.is_older())
+
+    def trains_on(self) -> bool:
+        """Return whether the watched thread is another one that still runs."""
+        return bool(self.others and self.others.runs_elsewhere())
 
     def steps_elsewhere(self) -> None:
         """Note a step on a thread that is not watched."""
@@ -60,13 +64,21 @@ class OtherThreads:
         """The name of the thread that is watched, "" if it is the one that began the watch."""
         return "" if self._watched is self._first else self._watched.name
 
+    def is_older(self) -> bool:
+        """Return whether the thread that calls this ran before the watch began."""
+        return threading.current_thread() in self._older
+
+    def runs_elsewhere(self) -> bool:
+        """Return whether another thread is watched, and has not ended."""
+        return self._watched is not threading.current_thread() and self._watched.is_alive()
+
     def follow(self, *, trained: bool) -> bool:
         """Return whether to watch the thread that calls this, which is about to train.
 
         One that is watched and has ``trained`` is left only when it has ended: threads may take turns.
         """
         thread = threading.current_thread()
-        if thread in self._older:
+        if self.is_older():
             return False
         if not trained or not self._watched.is_alive():
             self._watched = thread
@@ -77,5 +89,5 @@ class OtherThreads:
     def note(self) -> None:
         """Note that the thread that calls this trains and is not watched."""
         thread = threading.current_thread()
-        if thread not in self._older:
+        if not self.is_older():
             self.beside[threading.get_ident()] = thread.name

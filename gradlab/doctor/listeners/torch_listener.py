@@ -50,5 +50,6 @@ class TorchListener:
     @never_raises
     def _finish(self) -> None:
         self.log.steady.leave()
-        self.log.detect_changes()
+        if not self.log.thread.trains_on():  # it may be writing to a .grad just now
+            self.log.detect_changes()
         self.log.flush()

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from . import _torch
-from ._process import learner_threads, others_may_draw
+from .. import _torch
+from .threads import learner_threads, others_may_draw
 
 
 class RandomStream:

@@ -1,0 +1,25 @@
+"""What belongs to the whole process: threads, hooks, random numbers, PyTorch's state, Python's parser."""
+
+from typing import TYPE_CHECKING
+
+from .._lazy import load_lazily
+
+if TYPE_CHECKING:
+    from .hooks import ThreadHook as ThreadHook
+    from .parsing import parse_python as parse_python
+    from .progress import progress_bar as progress_bar
+    from .random_stream import RandomStream as RandomStream
+    from .random_stream import preserving_rng as preserving_rng
+    from .state import KernelSettings as KernelSettings
+    from .state import copy_state as copy_state
+    from .state import plain_torch_state as plain_torch_state
+    from .state import preserving as preserving
+    from .state import preserving_modes as preserving_modes
+    from .state import preserving_torch_state as preserving_torch_state
+    from .threads import MainThread as MainThread
+    from .threads import learner_threads as learner_threads
+    from .threads import lock as lock
+    from .threads import main_thread as main_thread
+    from .threads import others_may_draw as others_may_draw
+
+load_lazily(__name__, needs_torch=False)

@@ -1,0 +1,101 @@
+"""Hooks on all modules or optimizers that act on one thread, and disturb no other."""
+
+from __future__ import annotations
+
+import threading
+from collections import UserDict
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from .. import _torch
+
+_hooks_lock = threading.RLock()
+
+
+class ThreadHook:
+    """A hook on all modules or optimizers, called for what this thread does; ``remove()`` takes it away.
+
+    It is not put into PyTorch's own dictionary: another thread may be iterating over that, and would fail.
+    """
+
+    def __init__(
+        self,
+        hook: Callable[..., Any],
+        *kinds: str,
+        every_thread: bool = False,
+        in_backward: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Have it called.
+
+        Args:
+            hook: As PyTorch's own function for such a hook takes it.
+            kinds: Names in ``_torch`` of PyTorch's dictionaries of hooks.
+            every_thread: Call it in all threads.
+            in_backward: Called inside a backward pass on another thread, which may be one of autograd's own; it returns
+                whether that works for this thread.
+        """
+        self.in_backward = in_backward
+        self._thread = None if every_thread else threading.get_ident()
+        self._tables = [table for kind in kinds if (table := _table(kind)).owner is not None]
+        with _hooks_lock:
+            for table in self._tables:
+                table.change(self._thread, lambda hooks: (*hooks, (self, hook)))
+
+    def remove(self) -> None:
+        """Have it called no more."""
+        with _hooks_lock:
+            for table in self._tables:
+                table.change(self._thread, lambda hooks: tuple(item for item in hooks if item[0] is not self))
+
+
+class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # fromkeys, which nothing uses
+    """Stands in the place of one of PyTorch's dictionaries of hooks, and adds those that belong to a thread.
+
+    Everything else goes to PyTorch's own dictionary. That includes hooks of others that come or go meanwhile: their
+    handles refer to this object, so it is kept when it has been taken out. It is a dict because PyTorch asks for one.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.owner, self._name = _torch.place(name)
+        self._by_thread: dict[int | None, tuple[tuple[Any, Any], ...]] = {}  # None: of all threads
+
+    def change(self, thread: int | None, change: Callable[[Any], tuple[tuple[Any, Any], ...]]) -> None:
+        """Change the hooks of a thread; be in the place of PyTorch's own dictionary only while there are any."""
+        idle = not self._by_thread
+        if hooks := change(self._by_thread.get(thread, ())):
+            self._by_thread[thread] = hooks
+        else:
+            self._by_thread.pop(thread, None)
+        if idle and hooks:
+            self.data = getattr(self.owner, self._name)
+            setattr(self.owner, self._name, self)
+        elif not idle and not self._by_thread and getattr(self.owner, self._name) is self:
+            setattr(self.owner, self._name, self.data)
+
+    def _added(self) -> tuple[tuple[Any, Any], ...]:
+        hooks, common = self._by_thread.get(threading.get_ident(), ()), self._by_thread.get(None, ())
+        if not hooks and self._by_thread and _torch.current_graph_task() >= 0:
+            others = [*self._by_thread.values()]
+            hooks = tuple(item for items in others for item in items if item[0].in_backward())
+        return hooks + common if common else hooks
+
+    def __bool__(self) -> bool:
+        return bool(self.data or self._added())
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.data or any(key is own for own, _ in self._added())
+
+    def items(self) -> Any:
+        """Return PyTorch's own hooks and those added, as they are now: nothing changes under an iteration."""
+        return (*self.data.items(), *self._added())
+
+    def values(self) -> Any:
+        """Return the hooks alone."""
+        return (*self.data.values(), *(hook for _, hook in self._added()))
+
+
+@cache
+def _table(name: str) -> _HookTable:
+    return _HookTable(name)

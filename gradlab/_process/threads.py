@@ -1,0 +1,161 @@
+"""The threads of the process: which run code of the learner's own, and what other threads hand to the main one."""
+
+from __future__ import annotations
+
+import contextvars
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import FrameType
+
+from .._frames import Owner, code_owner, frames
+
+lock = threading.RLock()
+"""Held by a call that drives or shows a widget, which a thread of the learner's own may make; it may be taken again."""
+
+_THREADING = threading.Thread.run.__code__.co_filename
+_POOLS = (str(Path("concurrent/futures/thread.py")), str(Path("multiprocessing/pool.py")))
+
+
+def learner_threads() -> list[str]:
+    """Return the names of the other threads that run code of the learner's own now, or have just begun to.
+
+    A thread of Jupyter's, of a progress bar or of a pool that waits for work has no frame of theirs.
+    """
+    return [name for name, is_running in _learner_threads() if is_running]
+
+
+def others_may_draw() -> bool:
+    """Return whether another thread may draw random numbers while this one computes.
+
+    Beside the main thread: one with the learner's own code, also one that waits to be handed some. Beside any other:
+    the main thread, where a cell may begin at any moment.
+    """
+    return threading.current_thread() is not threading.main_thread() or any(True for _ in _learner_threads())
+
+
+def _learner_threads() -> Iterator[tuple[str, bool]]:
+    """Yield the name of each other thread for code of the learner's own, and whether it runs some now."""
+    stacks = sys._current_frames()
+    del stacks[threading.get_ident()]
+    threads = {thread.ident: thread for thread in threading.enumerate()} if stacks else {}
+    for ident, innermost in stacks.items():
+        thread = threads.get(ident)
+        name, files = str(ident) if thread is None else thread.name, _files(innermost)
+        if (
+            thread is not None and files[-1] != _THREADING
+        ):  # it may have run on meanwhile, so that outer frames are lost
+            files = _files(sys._current_frames().get(ident, innermost))
+        outermost = next((file for file in reversed(files) if file != _THREADING), "")
+        if any(code_owner(file) is Owner.USER for file in files):
+            yield name, True
+        elif not outermost:  # it has just begun, or is a timer
+            function = getattr(thread, "_target", None) or getattr(thread, "run", None)
+            code = getattr(function, "__code__", None)
+            yield name, code is None or code_owner(code.co_filename) is Owner.USER
+        elif outermost.endswith(_POOLS):
+            yield name, False
+
+
+def _files(frame: FrameType) -> list[str]:
+    return [each.f_code.co_filename for each in frames(frame)]
+
+
+_SERVED_LATELY = 0.5  # seconds: a call of ours that serves looks more often, unless an update takes longer
+
+
+class MainThread:
+    """The main thread: where all that trains, draws or forecasts for a widget runs, between two cells.
+
+    JupyterLab hands a widget's request to another thread while a cell runs. PyTorch's tables of hooks, its random
+    numbers and ``.grad`` belong to the process, so work done there would reach into the cell. It waits for the end of
+    the cell, or until a long call of ours that the cell has made comes to ``serve``.
+    """
+
+    def __init__(self) -> None:
+        self.interrupted = False
+        """Whether work done by ``serve`` was interrupted: the cell that has called it is to end, too."""
+        self._waiting: deque[Callable[[], object]] = deque()
+        self._cell_runs = self._working = False
+        self._holds = 0
+        self._served = 0.0
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether work that is handed over now waits for the end of a cell."""
+        return self._cell_runs and time.monotonic() - self._served > _SERVED_LATELY
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether ``serve`` would find something to do; cheap enough to ask after each update."""
+        here = threading.current_thread() is threading.main_thread()
+        return bool(self._waiting) and here and not (self._holds or self._working)
+
+    @property
+    def is_working(self) -> bool:
+        """Whether the main thread does what was handed over; an interrupt ends that."""
+        return self._working
+
+    def begin_cell(self) -> None:
+        """Note that the kernel runs a cell from now on."""
+        self._cell_runs, self._served = True, 0.0
+
+    def end_cell(self) -> None:
+        """Note that the cell has ended."""
+        self._cell_runs = False
+
+    def hand_over(self, work: Callable[[], object], call_soon: Callable[[Callable[[], None]], object]) -> None:
+        """Have work done on the main thread, in the caller's context; ``call_soon`` is that of its event loop."""
+        self._waiting.append(partial(contextvars.copy_context().run, work))
+        call_soon(self._work)
+
+    def do(self, work: Callable[[], object]) -> None:
+        """Do something for a widget now; this is the main thread, and what waits is done first."""
+        self._waiting.append(work)
+        for _ in range(len(self._waiting)):
+            self._work()
+
+    def serve(self) -> None:
+        """Do what waits, between two updates of a long call; nothing while ``hold`` is in force or on other threads.
+
+        Raises KeyboardInterrupt where that was interrupted.
+        """
+        if self._holds or self._working or threading.current_thread() is not threading.main_thread():
+            return
+        self._served, self.interrupted = time.monotonic(), False
+        for _ in range(len(self._waiting)):
+            self._work()
+        if self.interrupted:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Leave in a ``with`` block what waits where it is: an instrument listens to all that this thread does."""
+        here = threading.current_thread() is threading.main_thread()
+        self._holds += here
+        try:
+            yield
+        finally:
+            self._holds -= here
+
+    def _work(self) -> None:
+        """Do what has waited longest, if anything still does."""
+        if self._working or not self._waiting:
+            return
+        try:
+            self._working = True
+            self._waiting.popleft()()
+            self._working = False  # within the block, so that an interrupt at this very moment ends nothing else
+        except KeyboardInterrupt:
+            self.interrupted = True
+        finally:
+            self._working = False
+
+
+main_thread = MainThread()
+"""The main thread of this process."""

@@ -1,0 +1,238 @@
+"""A watch beside other threads: it follows its own thread alone, and what the others run is as it was."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.modules import module
+from torch.optim import optimizer
+
+from gradlab.doctor import watch
+from gradlab.doctor.events import Backward, Event
+from gradlab.doctor.listeners.event_log import EventLog
+from gradlab.doctor.listeners.monkeypatch import Below, Listener, MonkeyPatches
+
+
+class OlderThread:
+    """A thread that runs before a watch begins, and does one thing when it is asked to."""
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._work, self._asked = work, threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        if self._asked.wait(60):
+            self._work()
+
+    def do(self) -> None:
+        self._asked.set()
+        self._thread.join()
+
+
+class Loop:
+    """A small model that trains in the right way."""
+
+    def __init__(self) -> None:
+        self.model = nn.Linear(3, 1)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.x = torch.ones(4, 3)
+
+    def update(self) -> None:
+        self.optimizer.zero_grad()
+        self.model(self.x).square().mean().backward()
+        self.optimizer.step()
+        nn.Sequential(nn.Linear(1, 1))
+
+
+REGISTER = [
+    module.register_module_parameter_registration_hook,
+    module.register_module_module_registration_hook,
+    optimizer.register_optimizer_step_pre_hook,
+    optimizer.register_optimizer_step_post_hook,
+]
+
+
+@pytest.mark.parametrize("register", REGISTER)
+def test_a_watch_begins_and_ends_inside_a_hook(register: Callable[..., Any]) -> None:
+    """PyTorch is just going through its hooks, and finds the same ones after this one has run."""
+    loop, runs, calls = Loop(), list[int](), list[int]()
+
+    def open_watch() -> None:
+        with watch():
+            runs.append(1)
+
+    def first(*_: object) -> None:
+        thread = threading.Thread(target=open_watch)
+        thread.start()
+        thread.join()
+
+    with register(first), register(lambda *_: calls.append(1)):
+        loop.update()
+    assert runs == calls != []
+
+
+@pytest.fixture
+def often() -> Iterator[None]:
+    """Threads take turns 500 times as often."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(interval)
+
+
+@pytest.mark.usefixtures("often")
+def test_training_beside_watches_that_come_and_go() -> None:
+    weights, errors, stop = list[list[Tensor]](), list[BaseException](), threading.Event()
+    calls = list[int]()
+
+    def open_watches() -> None:
+        try:
+            while not stop.is_set():
+                with watch(other.model, other.optimizer) as report:
+                    other.update()
+                assert report.watched.startswith("Watched 1 backward pass, 1 update of ")
+        except BaseException as error:
+            errors.append(error)
+
+    for beside in (False, True):
+        torch.manual_seed(0)
+        loop, other = Loop(), Loop()
+        stop.clear()
+        thread = threading.Thread(target=open_watches)
+        if beside:
+            thread.start()
+        with ExitStack() as hooks:
+            hooks.callback(stop.set)
+            for register in REGISTER * 2:
+                hooks.enter_context(register(lambda *_: calls.append(threading.get_ident())))
+            for _ in range(1000):
+                loop.update()
+        weights.append([parameter.detach().clone() for parameter in loop.model.parameters()])
+    thread.join()
+    assert errors == []
+    assert calls.count(threading.get_ident()) == 2 * 1000 * (2 * 2 + 2 * 1 + 4)  # two parameters, a module, a step
+    assert all(map(torch.equal, *weights))
+
+
+def test_what_an_older_thread_differentiates_is_not_counted() -> None:
+    weight = nn.Parameter(torch.ones(2))
+    thread = OlderThread(lambda: torch.autograd.grad(weight.sum(), weight))
+    with watch() as report:
+        thread.do()
+    assert not report.trained
+    assert "torch.autograd.grad" not in report.watched
+
+
+def test_a_step_inside_another_threads_backward_is_not_counted() -> None:
+    loop, other = Loop(), Loop()
+
+    def step_in_backward() -> None:
+        other.model.bias.register_post_accumulate_grad_hook(lambda _: other.optimizer.step())
+        other.model(other.x).sum().backward()
+
+    thread = OlderThread(step_in_backward)
+    before = other.model.bias.item()
+    loop.model.bias.register_hook(lambda _: thread.do())
+    with watch(loop.model, loop.optimizer) as report:
+        loop.update()
+    assert other.model.bias.item() != before
+    assert report.watched == "Watched 1 backward pass, 1 update of self.optimizer (SGD)."
+
+
+class Passes(Listener):
+    """Hears of backward passes."""
+
+    def __init__(self) -> None:
+        super().__init__(EventLog(SimpleNamespace()))
+        self.given: list[bool] = []
+
+    def heard(self, event: Event) -> None:
+        if isinstance(event, Backward):
+            self.given.append(event.given)
+
+
+def test_gradients_that_another_thread_gives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are given while this thread is between the two functions of PyTorch's that the doctor listens to."""
+    loop, other, make_grads = Loop(), Loop(), torch.autograd._make_grads
+    thread = OlderThread(lambda: other.model(other.x).backward(torch.ones(4, 1)))
+    here = threading.current_thread()
+
+    def meanwhile(*args: Any, **kwargs: Any) -> Any:
+        if threading.current_thread() is here:
+            thread.do()
+        return make_grads(*args, **kwargs)
+
+    monkeypatch.setattr(torch.autograd, "_make_grads", meanwhile)
+    passes, report = Passes(), watch()
+    report.attach(passes)
+    with report:
+        loop.update()
+    assert passes.given == [False]
+
+
+class Spied(nn.Parameter):
+    """Notes which threads read its gradient."""
+
+    readers: set[threading.Thread]
+
+    @property
+    def grad(self) -> Tensor | None:
+        self.readers.add(threading.current_thread())
+        return torch.Tensor.grad.__get__(self)
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        torch.Tensor.grad.__set__(self, value)
+
+
+def test_a_thread_that_still_trains_when_the_watch_ends() -> None:
+    """Its gradients are not read at the end: it may be writing to them, and PyTorch crashes then."""
+    loop, trained, over = Loop(), threading.Event(), threading.Event()
+    weight = loop.model.weight = Spied(torch.ones(1, 3))
+    weight.readers = set()
+    loop.optimizer = torch.optim.SGD(loop.model.parameters(), lr=0.1)
+
+    def train() -> None:
+        loop.update()
+        trained.set()
+        over.wait(60)
+
+    thread = threading.Thread(target=train)
+    with watch(loop.model, loop.optimizer) as report:
+        weight.readers.clear()
+        thread.start()
+        assert trained.wait(60)
+    over.set()
+    thread.join()
+    assert weight.readers == {thread}
+    assert "1 backward pass" in report.watched
+
+
+def test_patches_that_begin_while_others_end() -> None:
+    owner, here, there = SimpleNamespace(function=abs), MonkeyPatches(), MonkeyPatches()
+    began, ended = threading.Event(), threading.Event()
+
+    def make(below: Below) -> Any:
+        began.set()
+        ended.wait(0.3)  # where the other thread has to wait for this one, it never comes
+        return lambda x: below.call(x)
+
+    here.replace(owner, "function", lambda below: lambda x: below.call(x))
+    thread = threading.Thread(target=there.replace, args=[owner, "function", make])
+    thread.start()
+    began.wait()
+    here.undo()
+    ended.set()
+    thread.join()
+    assert owner.function(-1) == 1
+    there.undo()
+    assert owner.function is abs
