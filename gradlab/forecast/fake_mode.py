@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import copy
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from .. import _torch
+from ..memory.replacing import Replacement
 
 _aten = torch.ops.aten
+_enter_record = _torch.enter_record.default
+_STEP = _torch.profile_hook_step(lambda: None).__code__
+"""What PyTorch puts around the ``step()`` of each class of optimizers."""
+_FOUND_INF = "_gradlab_found_inf"
+"""An attribute of the fake that would say whether a gradient was infinite."""
 _CPU = torch.device("cpu")
 
 
@@ -81,8 +88,8 @@ class FakeTensors(_torch.FakeTensorMode):
         self.calls = 0
         self.on_calls: Callable[[int], None] | None = None
         """Called now and then with the number of operations that have run."""
-        self.in_step = False
-        """While an optimizer is at work ``.item()`` is 1.0: what it asks for are step sizes, which take no memory."""
+        self.on_step: Callable[[torch.optim.Optimizer], None] | None = None
+        """Called with each optimizer that begins a step."""
         self._fakes: dict[int, tuple[Tensor, Tensor]] = {}
 
     @classmethod
@@ -94,8 +101,16 @@ class FakeTensors(_torch.FakeTensorMode):
         """Return what an operation would return."""
         if func is torch.ops.prim.device.default:  # a question, not an operation, and a third of all calls
             return args[0].fake_device
-        if func is _aten._local_scalar_dense.default and self.in_step:
-            return 1.0
+        if func is _aten._local_scalar_dense.default:
+            if hasattr(args[0], _FOUND_INF):  # a GradScaler asks, and steps
+                return 0.0
+            if _stepping() is not None:  # an optimizer asks for its step sizes, which take no memory
+                return 1.0
+        elif func is _aten._amp_foreach_non_finite_check_and_unscale_.default:
+            setattr(args[1], _FOUND_INF, True)
+        elif func is _enter_record and self.on_step is not None and args[0].startswith("Optimizer.step#"):
+            if (optimizer := _stepping()) is not None:
+                self.on_step(optimizer)
         self.calls += 1
         if self.on_calls is not None and not self.calls % 500:
             self.on_calls(self.calls)
@@ -143,6 +158,32 @@ class FakeTensors(_torch.FakeTensorMode):
             _carry_hooks(tensor, memo[id(tensor)])
         with _CopyAsFake(self):
             return copy.deepcopy(model, memo)
+
+
+def _stepping() -> torch.optim.Optimizer | None:
+    """Return the optimizer whose ``step()`` runs on this thread, if any.
+
+    A hook on all optimizers would be called on all threads, and one that steps while it is taken away fails.
+    """
+    frame = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code is _STEP:
+            return cast(torch.optim.Optimizer, frame.f_locals["self"])
+        frame = frame.f_back
+    return None
+
+
+def _unless_fake(seed: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(seed)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        fake = any(isinstance(mode, FakeTensors) for mode in _torch.dispatch_mode_stack())
+        return torch.default_generator if fake else seed(*args, **kwargs)
+
+    return checked
+
+
+not_seeding = Replacement((torch, "manual_seed", _unless_fake), (torch, "set_rng_state", _unless_fake))
+"""Fakes draw nothing, so that checkpointing need not turn back the random numbers, which other threads draw, too."""
 
 
 def _carry_hooks(tensor: Tensor, fake: Tensor) -> None:
@@ -218,5 +259,5 @@ def left_as_it_was(model: nn.Module) -> Iterator[None]:
                 table.clear()
                 table.update(before)
         for parameter, grad in grads:
-            if parameter.grad is not grad:
+            if isinstance(parameter.grad, _torch.FakeTensor):  # a real one is of another thread, which trains the model
                 parameter.grad = grad
