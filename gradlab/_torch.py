@@ -208,6 +208,7 @@ PRIVATE_NAMES: dict[str, Name] = {
     "key_included": Name("torch._C._dispatch_tls_is_dispatch_key_included", "forecast", _CUDA),
     "keyset_full_after": Name("torch._C._dispatch_keyset_full_after", "forecast", _CUDA),
     "spare_key": Name("torch._C.DispatchKey.AutocastIPU", "forecast", _CUDA),
+    "spare_autograd_key": Name("torch._C.DispatchKey.AutogradIPU", "forecast", _CUDA),
     "registrations_for_key": Name("torch._C._dispatch_get_registrations_for_dispatch_key", "forecast", _CUDA),
     "enter_record": Name("torch.ops.profiler._record_function_enter_new", "forecast", _FAKE),
     "profile_hook_step": Name("torch.optim.Optimizer.profile_hook_step", "forecast", _FAKE),

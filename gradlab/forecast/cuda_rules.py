@@ -2,8 +2,8 @@
 
 A forecast runs on tensors without memory, and a PyTorch that was built without CUDA cannot train on fake CUDA tensors:
 autograd asks the device for its streams. So the fakes are on the CPU, and what a GPU does otherwise is put before what
-the CPU does, at the dispatcher, where operations that C++ calls pass, too. It has a dispatch key of its own there, which
-only the thread of a forecast includes; other threads never come to it:
+the CPU does, at the dispatcher, where operations that C++ calls pass, too. It stands there at a key of its own, which
+only the thread of a forecast includes, so that no other thread comes to it:
 
 - Autocast. The lists of CUDA are read from PyTorch's own header, which every wheel carries, of the version installed.
 - Dropout keeps a mask of one byte an element (``native_dropout``), and on the CPU one as wide as the elements.
@@ -25,16 +25,14 @@ import torch
 from torch import Tensor
 
 from .. import _torch
-from ..memory.replacing import Replacement
+from ..memory import Replacement
 
 _aten = torch.ops.aten
 _HEADER = Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h"
 _MACRO = re.compile(r"#define AT_FORALL_(\w+)\(_\)((?:.*\\\n)*.*)")
 _ENTRY = re.compile(r"_\((?:ADD_NS\(\w+\),\s*\\\s*\"([\w.]+)\"|(\w+)(?:, (\w+))?)")
 _KEY = "AutocastIPU"
-"""No tensor and no other thread has it, it comes before AutocastCPU, and PyTorch keeps it for each thread apart."""
-_BACKEND = "IPU"
-"""A device that no tensor is on."""
+"""It comes before AutocastCPU, and PyTorch keeps for each thread apart whether it counts; no tensor has it."""
 _lock = threading.Lock()
 
 
@@ -131,20 +129,6 @@ def _dropout(x: Tensor, p: float, train: bool) -> Tensor:
     return _aten.native_dropout.default(x, p, train)[0]
 
 
-def _rms_norm(x: Tensor, shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    if isinstance(x, _torch.FakeTensor):
-        return _aten._fused_rms_norm.default(x, shape, weight, eps)[0]
-    return _plain_rms_norm(x, shape, weight, eps)[0]
-
-
-def _plain_rms_norm(x: Tensor, shape: Any, weight: Tensor | None, eps: float | None) -> tuple[Tensor, Tensor]:
-    """Stand where CUDA has a kernel and the CPU has none: so autograd keeps what it keeps for that kernel."""
-    eps = torch.finfo(x.dtype).eps if eps is None else eps
-    scale = torch.rsqrt(x.float().pow(2).mean(tuple(range(-len(shape), 0)), keepdim=True) + eps)
-    normed = (x * scale).to(x.dtype)
-    return normed if weight is None else normed * weight, scale
-
-
 def _softmax(kernel: Any, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
     """CUDA's kernels read float16 and write float32; of other types a copy is made first."""
     if x.dtype == torch.float16 and dtype == torch.float32:
@@ -211,7 +195,6 @@ def _as_float(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 COMPOSITES: dict[str, Callable[..., Any]] = {
     "dropout": _dropout,
-    "rms_norm": _rms_norm,
     "lstm_cell": _lstm_cell,
     "scaled_dot_product_attention": _attention,
     "softmax.int": functools.partial(_softmax, _aten._softmax.default),
@@ -246,18 +229,18 @@ def _kernel(name: str, policy: Callable[[Any, Any, Any], Any] | None) -> Callabl
     return run
 
 
-def _fused_rms_norm(keys: Any, *args: Any, **kwargs: Any) -> Any:
-    """Let autograd keep what it keeps for CUDA's kernel, as it does for a device that has a kernel of its own."""
+def _fused_rms_norm(keys: Any, x: Tensor, *args: Any) -> Any:
+    """Let autograd keep what it keeps where this is one operation, as on CUDA; an IPU has a kernel in name only."""
     key = _torch.DispatchKey
     keys = keys & _torch.keyset_full_after(key.AutocastCPU)
-    if keys.has(key.AutogradCPU):
-        keys = keys | _torch.DispatchKeySet(key.AutogradIPU)
-    return _aten._fused_rms_norm.default.redispatch(keys, *args, **kwargs)
+    if keys.has(key.AutogradCPU) and isinstance(x, _torch.FakeTensor):
+        keys = keys | _torch.DispatchKeySet(_torch.spare_autograd_key)
+    return _aten._fused_rms_norm.default.redispatch(keys, x, *args)
 
 
 @functools.cache
 def _register_kernels() -> tuple[torch.library.Library, ...]:
-    """Register the rules at their key, once for the process: what nobody's key leads to need not be taken away."""
+    """Register the rules, once for the process: where no other thread comes, nothing need be taken away again."""
     everything, library = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
     everything.fallback(torch.library.fallthrough_kernel, _KEY)
     lists, on_cuda = autocast_lists(), _registered("AutocastCUDA")
@@ -266,13 +249,12 @@ def _register_kernels() -> tuple[torch.library.Library, ...]:
     only_on_cpu = _registered("AutocastCPU").difference(lists) if lists else ()
     for name in {*only_on_cpu, *policies, *COMPOSITES}:
         library.impl(name, _kernel(name, policies.get(name)), _KEY, with_keyset=True)
-    library.impl("_fused_rms_norm", _fused_rms_norm, _KEY, with_keyset=True)
-    library.impl("_fused_rms_norm", _plain_rms_norm, _BACKEND)
+    for key in (_KEY, "IPU"):
+        library.impl("_fused_rms_norm", _fused_rms_norm, key, with_keyset=True)
     return everything, library
 
 
 def _in_forecast() -> bool:
-    """Tell whether the rules hold on this thread."""
     return bool(_torch.key_included(_KEY))
 
 
@@ -284,41 +266,30 @@ def _clearing(clear: Callable[[], None]) -> Callable[[], None]:
     return clear_autocast_cache
 
 
-def _beginning(begin: Callable[..., None]) -> Callable[..., None]:
-    """Let ``torch.autocast("cuda")`` be one for the fakes, which are on the CPU."""
-
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        if not _in_forecast():
-            return begin(self, *args, **kwargs)
-        return on_fakes(self, *args, **kwargs)
-
-    def on_fakes(self: Any, device_type: str, dtype: torch.dtype | None = None, *args: Any, **kwargs: Any) -> None:
-        if str(device_type).startswith("cuda"):
+def _on_fakes(begin: Callable[..., None]) -> Callable[..., None]:
+    def init(self: Any, device_type: str, dtype: torch.dtype | None = None, *args: Any, **kwargs: Any) -> None:
+        if _in_forecast() and str(device_type).startswith("cuda"):
             device_type, dtype = "cpu", torch.get_autocast_dtype("cuda") if dtype is None else dtype
         begin(self, device_type, dtype, *args, **kwargs)
 
-    return __init__
-
-
-def _answering(unavailable: Callable[[], bool]) -> Callable[[], bool]:
-    """``GradScaler("cuda")`` asks."""
-    return lambda: not _in_forecast() and unavailable()
+    return init
 
 
 _REPLACED = Replacement(
     (torch, "clear_autocast_cache", _clearing),
-    (torch.autocast, "__init__", _beginning),
-    (torch.cuda.amp.common, "amp_definitely_not_available", _answering),
+    (torch.autocast, "__init__", _on_fakes),
+    # GradScaler("cuda") asks
+    (torch.cuda.amp.common, "amp_definitely_not_available", lambda no: lambda: not _in_forecast() and no()),
 )
-"""Python's functions exist once for all threads: these ask whose thread it is."""
+"""Functions of PyTorch's, which are those of all threads."""
 
 
 @contextmanager
 def cuda_rules() -> Iterator[None]:
-    """Let fake tensors on the CPU obey CUDA's rules in a ``with`` block, on this thread; ``torch.autocast("cuda")``, too."""
+    """Let fake tensors on the CPU obey CUDA's rules, and ``torch.autocast("cuda")``, on this thread in the block."""
     with _lock:
         _register_kernels()
-    key = getattr(_torch.DispatchKey, _KEY)
+    key = _torch.spare_key
     with _torch.IncludeDispatchKeyGuard(key), _torch.SetExcludeDispatchKeyGuard(key, False), _REPLACED:
         try:
             yield

@@ -7,17 +7,17 @@ import functools
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from .. import _torch
-from ..memory.replacing import Replacement
+from .._frames import frames
 
 _aten = torch.ops.aten
-_enter_record = _torch.enter_record.default
+_ENTER_RECORD = _torch.enter_record.default
 _STEP = _torch.profile_hook_step(lambda: None).__code__
 """What PyTorch puts around the ``step()`` of each class of optimizers."""
 _FOUND_INF = "_gradlab_found_inf"
@@ -88,7 +88,7 @@ class FakeTensors(_torch.FakeTensorMode):
         self.calls = 0
         self.on_calls: Callable[[int], None] | None = None
         """Called now and then with the number of operations that have run."""
-        self.on_step: Callable[[torch.optim.Optimizer], None] | None = None
+        self.on_step: Callable[[torch.optim.Optimizer], None] = lambda optimizer: None
         """Called with each optimizer that begins a step."""
         self._fakes: dict[int, tuple[Tensor, Tensor]] = {}
 
@@ -108,9 +108,8 @@ class FakeTensors(_torch.FakeTensorMode):
                 return 1.0
         elif func is _aten._amp_foreach_non_finite_check_and_unscale_.default:
             setattr(args[1], _FOUND_INF, True)
-        elif func is _enter_record and self.on_step is not None and args[0].startswith("Optimizer.step#"):
-            if (optimizer := _stepping()) is not None:
-                self.on_step(optimizer)
+        elif func is _ENTER_RECORD and args[0].startswith("Optimizer.step#") and (optimizer := _stepping()) is not None:
+            self.on_step(optimizer)
         self.calls += 1
         if self.on_calls is not None and not self.calls % 500:
             self.on_calls(self.calls)
@@ -165,25 +164,8 @@ def _stepping() -> torch.optim.Optimizer | None:
 
     A hook on all optimizers would be called on all threads, and one that steps while it is taken away fails.
     """
-    frame = sys._getframe(2)
-    while frame is not None:
-        if frame.f_code is _STEP:
-            return cast(torch.optim.Optimizer, frame.f_locals["self"])
-        frame = frame.f_back
-    return None
-
-
-def _unless_fake(seed: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(seed)
-    def checked(*args: Any, **kwargs: Any) -> Any:
-        fake = any(isinstance(mode, FakeTensors) for mode in _torch.dispatch_mode_stack())
-        return torch.default_generator if fake else seed(*args, **kwargs)
-
-    return checked
-
-
-not_seeding = Replacement((torch, "manual_seed", _unless_fake), (torch, "set_rng_state", _unless_fake))
-"""Fakes draw nothing, so that checkpointing need not turn back the random numbers, which other threads draw, too."""
+    stepping: Iterator[Any] = (frame.f_locals["self"] for frame in frames(sys._getframe(2)) if frame.f_code is _STEP)
+    return next(stepping, None)
 
 
 def _carry_hooks(tensor: Tensor, fake: Tensor) -> None:
@@ -247,10 +229,9 @@ def _is_cuda(device: Any) -> bool:
 
 @contextmanager
 def left_as_it_was(model: nn.Module) -> Iterator[None]:
-    """Put back what the block changes in a model's modules: attributes, parameters, buffers, hooks and ``.grad``."""
+    """Put back what the block changes in a model's modules: attributes, parameters, buffers and hooks."""
     modules = [(module, vars(module).copy()) for module in model.modules()]
     tables = [(table, table.copy()) for _, own in modules for table in own.values() if isinstance(table, dict)]
-    grads = [(p, p.grad) for p in model.parameters()]
     try:
         yield
     finally:
@@ -258,6 +239,3 @@ def left_as_it_was(model: nn.Module) -> Iterator[None]:
             if table.keys() != before.keys() or any(table[key] is not before[key] for key in before):
                 table.clear()
                 table.update(before)
-        for parameter, grad in grads:
-            if isinstance(parameter.grad, _torch.FakeTensor):  # a real one is of another thread, which trains the model
-                parameter.grad = grad

@@ -27,7 +27,7 @@ from ..loop import Program
 from ..memory import Ledger, LineTracker, MemoryPoint
 from .checkpointing import checkpointing, repeated_blocks
 from .cuda_rules import cuda_rules
-from .fake_mode import FakeTensors, StandIns, left_as_it_was, not_seeding
+from .fake_mode import FakeTensors, StandIns, left_as_it_was
 from .optimizers import factory_of
 from .training import WEIGHT_TYPES, Training
 from .workload import Spread, SpreadModel, Workload, map_tensors, models_of, tensors_in
@@ -41,15 +41,11 @@ class ForecastError(ValueError):
 def quiet_fake_tensor_log() -> Iterator[None]:
     """Keep PyTorch from logging, on this thread, what the ForecastError is about to say."""
     logger, thread = logging.getLogger("torch._subclasses.fake_tensor"), threading.get_ident()
-
-    def is_of_another(record: logging.LogRecord) -> bool:
-        return record.thread != thread
-
-    logger.addFilter(is_of_another)
+    logger.addFilter(of_others := lambda record: record.thread != thread)
     try:
         yield
     finally:
-        logger.removeFilter(is_of_another)
+        logger.removeFilter(of_others)
 
 
 @contextmanager
@@ -142,7 +138,6 @@ def simulate(
         )
     with ExitStack() as stack:
         stack.enter_context(preserving_rng())
-        stack.enter_context(not_seeding)
         stack.enter_context(torch.enable_grad())
         stack.enter_context(quiet_fake_tensor_log())
         stack.enter_context(cuda_rules() if on_cuda else nullcontext())

@@ -1,4 +1,4 @@
-"""A forecast changes nothing for other threads: their kernels, autocast, scalers, steps and random numbers."""
+"""A forecast changes nothing for other threads: their kernels, autocast, scalers and steps."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.optim import optimizer as torch_optimizer
-from torch.utils.checkpoint import checkpoint
 
 from gradlab import Recipe
 from gradlab.forecast import ForecastError, forecast
 from gradlab.forecast.cuda_rules import cuda_rules
 from gradlab.forecast.fake_mode import FakeTensors
-from gradlab.tasks import Task
 
 F = nn.functional
 
@@ -187,45 +185,6 @@ def test_two_threads_forecast_what_each_does_alone() -> None:
         assert list(pool.map(ask, models)) == alone
 
 
-def draw_in_checkpoints(draw: Callable[[], Any]) -> None:
-    block = Interrupted(draw)
-    model = nn.Sequential(nn.Linear(8, 8), Called(lambda x: checkpoint(block, x, use_reentrant=False)))
-    forecast(model, batch=pair())
-
-
-def draw_in_blocks(draw: Callable[[], Any]) -> None:
-    forecast(nn.Sequential(*[Interrupted(draw) for _ in range(3)]), batch=pair(), checkpoint=True)
-
-
-def draw_after_a_seed(draw: Callable[[], Any]) -> None:
-    forecast(Interrupted(lambda: (torch.manual_seed(0), draw())), batch=pair())
-
-
-def draw_in_a_task(draw: Callable[[], Any]) -> None:
-    first = Interrupted(draw)
-    forecast(Task("own", lambda seed: (draw(), nn.Linear(8, 8))[1], [pair()], lambda y, z: F.mse_loss(first(y), z)))
-
-
-class Called(nn.Module):
-    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
-        super().__init__()
-        self.forward = function
-
-
-@pytest.mark.parametrize("ask", [draw_in_checkpoints, draw_in_blocks, draw_after_a_seed, draw_in_a_task])
-def test_no_random_number_is_drawn_twice(ask: Callable[[Any], None], elsewhere: Any) -> None:
-    numbers: list[float] = []
-
-    def draw() -> None:
-        if not numbers:
-            torch.default_generator.manual_seed(3)
-        numbers.append(torch.rand(1).item())
-
-    ask(lambda: elsewhere(draw))
-    assert numbers == torch.rand(len(numbers), generator=torch.Generator().manual_seed(3)).tolist()
-    assert numbers
-
-
 def test_gradients_of_a_training_meanwhile_stay(elsewhere: Any) -> None:
     model = Interrupted(lambda: elsewhere(train))
     real, x = dict(model.named_parameters()), torch.ones(4, 8)
@@ -267,8 +226,7 @@ def test_what_another_thread_logs_is_not_lost(elsewhere: Any, caplog: pytest.Log
 
 
 def test_nothing_is_left_behind() -> None:
-    places = [(torch, "clear_autocast_cache"), (torch.autocast, "__init__"), (torch, "manual_seed")]
-    places += [(torch, "set_rng_state"), (torch.amp.GradScaler, "_maybe_opt_step")]
+    places = (torch, "clear_autocast_cache"), (torch.autocast, "__init__"), (torch.amp.GradScaler, "_maybe_opt_step")
     before = [getattr(*place) for place in places]
 
     def fail() -> None:
