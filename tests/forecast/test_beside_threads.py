@@ -91,6 +91,7 @@ def pair() -> tuple[Tensor, Tensor]:
 def elsewhere() -> Iterator[Callable[[Callable[[], Any]], Any]]:
     """Run a function on another thread, always the same one, and wait for it."""
     with ThreadPoolExecutor(1) as pool:
+        pool.submit(int).result()  # from now on there is another thread
         yield lambda function: pool.submit(function).result()
 
 
