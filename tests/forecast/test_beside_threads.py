@@ -27,7 +27,7 @@ class Training:
 
     def __init__(self) -> None:
         self.generator = torch.Generator().manual_seed(0)
-        self.model = nn.Sequential(nn.Linear(8, 8), nn.RMSNorm(8), nn.Linear(8, 8))
+        self.model = nn.Sequential(nn.Linear(8, 8), nn.RMSNorm(8, elementwise_affine=False), nn.Linear(8, 8))
         with torch.no_grad():
             for parameter in self.model.parameters():
                 parameter.copy_(torch.randn(parameter.shape, generator=self.generator))
