@@ -215,10 +215,15 @@ PRIVATE_NAMES: dict[str, Name] = {
     "DispatchKey": Name("torch._C.DispatchKey", "forecast", _CUDA),
     "DispatchKeySet": Name("torch._C.DispatchKeySet", "forecast", _CUDA),
     "ExcludeDispatchKeyGuard": Name("torch._C._ExcludeDispatchKeyGuard", "forecast", _CUDA),
+    "IncludeDispatchKeyGuard": Name("torch._C._IncludeDispatchKeyGuard", "forecast", _CUDA),
+    "SetExcludeDispatchKeyGuard": Name("torch._C._SetExcludeDispatchKeyGuard", "forecast", _CUDA),
+    "key_included": Name("torch._C._dispatch_tls_is_dispatch_key_included", "forecast", _CUDA),
+    "keyset_full_after": Name("torch._C._dispatch_keyset_full_after", "forecast", _CUDA),
+    "spare_key": Name("torch._C.DispatchKey.AutocastIPU", "forecast", _CUDA),
+    "spare_autograd_key": Name("torch._C.DispatchKey.AutogradIPU", "forecast", _CUDA),
     "registrations_for_key": Name("torch._C._dispatch_get_registrations_for_dispatch_key", "forecast", _CUDA),
-    "maybe_opt_step": Name(
-        "torch.amp.GradScaler._maybe_opt_step", "forecast", "a forecast with fp16 is that of a skipped step"
-    ),
+    "enter_record": Name("torch.ops.profiler._record_function_enter_new", "forecast", _FAKE),
+    "profile_hook_step": Name("torch.optim.Optimizer.profile_hook_step", "forecast", _FAKE),
     "per_optimizer_states": Name(
         "GradScaler._per_optimizer_states", "loop", "an fp16 loop that failed in mid-update must be reset"
     ),

@@ -47,9 +47,8 @@ def _learner_threads() -> Iterator[tuple[str, bool]]:
     for ident, innermost in stacks.items():
         thread = threads.get(ident)
         name, files = str(ident) if thread is None else thread.name, _files(innermost)
-        if (
-            thread is not None and files[-1] != _THREADING
-        ):  # it may have run on meanwhile, so that outer frames are lost
+        # Where it has run on while its frames were followed, the outer ones are lost.
+        if thread is not None and files[-1] != _THREADING:
             files = _files(sys._current_frames().get(ident, innermost))
         outermost = next((file for file in reversed(files) if file != _THREADING), "")
         if any(code_owner(file) is Owner.USER for file in files):

@@ -1,8 +1,9 @@
 """CUDA's rules for fake tensors on the CPU: what autocast casts, and which kernels keep what for backward.
 
 A forecast runs on tensors without memory, and a PyTorch that was built without CUDA cannot train on fake CUDA tensors:
-autograd asks the device for its streams. So the fakes are on the CPU, and what a GPU does otherwise is put in the place
-of what the CPU does, at the dispatcher, where operations that C++ calls pass, too:
+autograd asks the device for its streams. So the fakes are on the CPU, and what a GPU does otherwise is put before what
+the CPU does, at the dispatcher, where operations that C++ calls pass, too. It stands there at a key of its own, which
+only the thread of a forecast includes, so that no other thread comes to it:
 
 - Autocast. The lists of CUDA are read from PyTorch's own header, which every wheel carries, of the version installed.
 - Dropout keeps a mask of one byte an element (``native_dropout``), and on the CPU one as wide as the elements.
@@ -14,9 +15,9 @@ from __future__ import annotations
 
 import functools
 import re
-import warnings
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,25 @@ import torch
 from torch import Tensor
 
 from .. import _torch
+from ..memory import Replacement
 
 _aten = torch.ops.aten
 _HEADER = Path(torch.__file__).parent / "include" / "ATen" / "autocast_mode.h"
 _MACRO = re.compile(r"#define AT_FORALL_(\w+)\(_\)((?:.*\\\n)*.*)")
 _ENTRY = re.compile(r"_\((?:ADD_NS\(\w+\),\s*\\\s*\"([\w.]+)\"|(\w+)(?:, (\w+))?)")
-_KEY = "AutocastCPU"
+_KEY = "AutocastIPU"
+"""It comes before AutocastCPU, and PyTorch keeps for each thread apart whether it counts; no tensor has it."""
+_lock = threading.Lock()
+
+
+class _Casts(threading.local):
+    """The weights that autocast has cast, by id, each with what it was cast to; for each thread its own."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[int, tuple[Tensor, Tensor]] = {}
+
+
+_CASTS = _Casts()
 
 
 @functools.cache
@@ -48,63 +62,37 @@ def autocast_lists() -> dict[str, str]:
     return found
 
 
-class _Autocast:
-    """What ``torch.autocast("cuda")`` would do with fake tensors that are on the CPU."""
+def _cast(op: Any, dtype: torch.dtype, args: Any, kwargs: Any) -> Any:
+    return op(*[_as(dtype, a) for a in args], **{name: _as(dtype, a) for name, a in kwargs.items()})
 
-    def __init__(self) -> None:
-        self._cached: dict[int, tuple[Tensor, Tensor]] = {}
-        self._excluded = _torch.DispatchKeySet(getattr(_torch.DispatchKey, _KEY))
-        self.policies: dict[str, Callable[[Any, Any, Any], Any]] = {
-            "LOWER_PRECISION_FP": lambda op, args, kwargs: self._cast(op, _lower(), args, kwargs),
-            "FP32": lambda op, args, kwargs: self._cast(op, torch.float32, args, kwargs),
-            "FP32_SET_OPT_DTYPE": self._set_dtype,
-            "DIFFERENT_REDISPATCH_SIGNATURE": self._append_dtype,
-            "PROMOTE": lambda op, args, kwargs: self._cast(op, _widest(args), args, kwargs),
-        }
 
-    def kernel(self, name: str, policy: str) -> Callable[..., Any]:
-        """Return what runs in the place of an operation while autocast is on."""
-        packet, _, overload = name.partition(".")
-        op, apply = getattr(getattr(_aten, packet), overload or "default"), self.policies[policy]
+def _as(dtype: torch.dtype, value: Any) -> Any:
+    if isinstance(value, (list, tuple)) and any(isinstance(each, Tensor) for each in value):
+        return [_as(dtype, each) for each in value]
+    if not _eligible(value) or value.dtype == dtype:
+        return value
+    cached = _CASTS.by_id.get(id(value))
+    if cached is not None:
+        return cached[1]
+    cast = value.to(dtype)
+    weight = value.requires_grad and value.is_leaf and not value._is_view() and value.dtype == torch.float32
+    if weight and dtype == _lower() and torch.is_autocast_cache_enabled():
+        _CASTS.by_id[id(value)] = value, cast
+    return cast
 
-        def cast_and_run(*args: Any, **kwargs: Any) -> Any:
-            with _torch.ExcludeDispatchKeyGuard(self._excluded):
-                return apply(op, args, kwargs)
 
-        return cast_and_run
+def _set_dtype(op: Any, args: Any, kwargs: Any) -> Any:
+    """Take the result's type for float32 where the caller has not named one."""
+    given = _named(op, args, kwargs)
+    if _eligible(args[0]) and given.get("dtype") is None:
+        given["dtype"] = torch.float32
+    return op(**given)
 
-    def forget(self) -> None:
-        """Let go of the weights that were cast: the outermost autocast has ended."""
-        self._cached.clear()
 
-    def _cast(self, op: Any, dtype: torch.dtype, args: Any, kwargs: Any) -> Any:
-        return op(*[self._as(dtype, a) for a in args], **{name: self._as(dtype, a) for name, a in kwargs.items()})
-
-    def _as(self, dtype: torch.dtype, value: Any) -> Any:
-        if isinstance(value, (list, tuple)) and any(isinstance(each, Tensor) for each in value):
-            return [self._as(dtype, each) for each in value]
-        if not _eligible(value) or value.dtype == dtype:
-            return value
-        cached = self._cached.get(id(value))
-        if cached is not None:
-            return cached[1]
-        made = value.to(dtype)
-        weight = value.requires_grad and value.is_leaf and not value._is_view() and value.dtype == torch.float32
-        if weight and dtype == _lower() and torch.is_autocast_cache_enabled():
-            self._cached[id(value)] = value, made
-        return made
-
-    def _set_dtype(self, op: Any, args: Any, kwargs: Any) -> Any:
-        """Take the result's type for float32 where the caller has not named one."""
-        given = _named(op, args, kwargs)
-        if _eligible(args[0]) and given.get("dtype") is None:
-            given["dtype"] = torch.float32
-        return op(**given)
-
-    def _append_dtype(self, op: Any, args: Any, kwargs: Any) -> Any:
-        """Norms: the same with the type of the result."""
-        dtype = torch.float32 if _eligible(args[0]) else args[0].dtype
-        return op.overloadpacket(*_named(op, args, kwargs).values(), dtype=dtype)
+def _append_dtype(op: Any, args: Any, kwargs: Any) -> Any:
+    """Norms: the same with the type of the result."""
+    dtype = torch.float32 if _eligible(args[0]) else args[0].dtype
+    return op.overloadpacket(*_named(op, args, kwargs).values(), dtype=dtype)
 
 
 def _named(op: Any, args: Any, kwargs: Any) -> dict[str, Any]:
@@ -127,7 +115,7 @@ def _eligible(value: Any) -> bool:
     return isinstance(value, Tensor) and value.is_floating_point() and value.dtype != torch.float64
 
 
-def _banned(*args: Any, **kwargs: Any) -> Any:
+def _banned(op: Any, args: Any, kwargs: Any) -> Any:
     raise RuntimeError(
         "binary_cross_entropy is refused by autocast on CUDA: use binary_cross_entropy_with_logits (BCEWithLogitsLoss)"
     )
@@ -139,20 +127,6 @@ def _dropout(x: Tensor, p: float, train: bool) -> Tensor:
     if p == 1:
         return x.mul(torch.zeros((), dtype=x.dtype))
     return _aten.native_dropout.default(x, p, train)[0]
-
-
-def _rms_norm(x: Tensor, shape: Any, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    if isinstance(x, _torch.FakeTensor):
-        return _aten._fused_rms_norm.default(x, shape, weight, eps)[0]
-    return _plain_rms_norm(x, shape, weight, eps)[0]
-
-
-def _plain_rms_norm(x: Tensor, shape: Any, weight: Tensor | None, eps: float | None) -> tuple[Tensor, Tensor]:
-    """Stand where CUDA has a kernel and the CPU has none: so autograd keeps what it keeps for that kernel."""
-    eps = torch.finfo(x.dtype).eps if eps is None else eps
-    scale = torch.rsqrt(x.float().pow(2).mean(tuple(range(-len(shape), 0)), keepdim=True) + eps)
-    normed = (x * scale).to(x.dtype)
-    return normed if weight is None else normed * weight, scale
 
 
 def _softmax(kernel: Any, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
@@ -221,55 +195,106 @@ def _as_float(mask: Tensor, dtype: torch.dtype) -> Tensor:
 
 COMPOSITES: dict[str, Callable[..., Any]] = {
     "dropout": _dropout,
-    "rms_norm": _rms_norm,
     "lstm_cell": _lstm_cell,
     "scaled_dot_product_attention": _attention,
     "softmax.int": functools.partial(_softmax, _aten._softmax.default),
     "log_softmax.int": functools.partial(_softmax, _aten._log_softmax.default),
 }
 """Operations that choose their kernel by the device."""
+_POLICIES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "LOWER_PRECISION_FP": lambda op, args, kwargs: _cast(op, _lower(), args, kwargs),
+    "FP32": lambda op, args, kwargs: _cast(op, torch.float32, args, kwargs),
+    "FP32_SET_OPT_DTYPE": _set_dtype,
+    "DIFFERENT_REDISPATCH_SIGNATURE": _append_dtype,
+    "PROMOTE": lambda op, args, kwargs: _cast(op, _widest(args), args, kwargs),
+}
+"""What autocast does with an operation, given its arguments, by the list that it is in."""
+
+
+def _kernel(name: str, policy: Callable[[Any, Any, Any], Any] | None) -> Callable[..., Any]:
+    """Return what runs before an operation's kernels for the CPU; without a policy autocast leaves it alone."""
+    packet, _, overload = name.partition(".")
+    op, composite = getattr(getattr(_aten, packet), overload or "default"), COMPOSITES.get(name)
+    cpu, autocast = _torch.DispatchKey.CPU, _torch.DispatchKey.AutocastCPU
+    excluded, below = _torch.DispatchKeySet(autocast), _torch.keyset_full_after(autocast)
+
+    def run(keys: Any, *args: Any, **kwargs: Any) -> Any:
+        if policy is not None and torch.is_autocast_enabled("cpu") and keys.has(cpu):
+            with _torch.ExcludeDispatchKeyGuard(excluded):
+                return policy(op, args, kwargs)
+        if composite is not None:
+            return composite(*args, **kwargs)
+        return op.redispatch(keys & below, *args, **kwargs)
+
+    return run
+
+
+def _fused_rms_norm(keys: Any, x: Tensor, *args: Any) -> Any:
+    """Let autograd keep what it keeps where this is one operation, as on CUDA; an IPU has a kernel in name only."""
+    key = _torch.DispatchKey
+    keys = keys & _torch.keyset_full_after(key.AutocastCPU)
+    if keys.has(key.AutogradCPU) and isinstance(x, _torch.FakeTensor):
+        keys = keys | _torch.DispatchKeySet(_torch.spare_autograd_key)
+    return _aten._fused_rms_norm.default.redispatch(keys, x, *args)
+
+
+@functools.cache
+def _register_kernels() -> tuple[torch.library.Library, ...]:
+    """Register the rules, once for the process: where no other thread comes, nothing need be taken away again."""
+    everything, library = torch.library.Library("_", "IMPL"), torch.library.Library("aten", "IMPL")
+    everything.fallback(torch.library.fallthrough_kernel, _KEY)
+    lists, on_cuda = autocast_lists(), _registered("AutocastCUDA")
+    policies = {name: _POLICIES[policy] for name, policy in lists.items() if policy in _POLICIES and name in on_cuda}
+    policies["binary_cross_entropy"] = _banned
+    only_on_cpu = _registered("AutocastCPU").difference(lists) if lists else ()
+    for name in {*only_on_cpu, *policies, *COMPOSITES}:
+        library.impl(name, _kernel(name, policies.get(name)), _KEY, with_keyset=True)
+    for key in (_KEY, "IPU"):
+        library.impl("_fused_rms_norm", _fused_rms_norm, key, with_keyset=True)
+    return everything, library
+
+
+def _in_forecast() -> bool:
+    return bool(_torch.key_included(_KEY))
+
+
+def _clearing(clear: Callable[[], None]) -> Callable[[], None]:
+    def clear_autocast_cache() -> None:
+        _CASTS.by_id.clear()
+        clear()
+
+    return clear_autocast_cache
+
+
+def _on_fakes(begin: Callable[..., None]) -> Callable[..., None]:
+    def init(self: Any, device_type: str, dtype: torch.dtype | None = None, *args: Any, **kwargs: Any) -> None:
+        if _in_forecast() and str(device_type).startswith("cuda"):
+            device_type, dtype = "cpu", torch.get_autocast_dtype("cuda") if dtype is None else dtype
+        begin(self, device_type, dtype, *args, **kwargs)
+
+    return init
+
+
+_REPLACED = Replacement(
+    (torch, "clear_autocast_cache", _clearing),
+    (torch.autocast, "__init__", _on_fakes),
+    # GradScaler("cuda") asks
+    (torch.cuda.amp.common, "amp_definitely_not_available", lambda no: lambda: not _in_forecast() and no()),
+)
+"""Functions of PyTorch's, which are those of all threads."""
 
 
 @contextmanager
 def cuda_rules() -> Iterator[None]:
-    """Let fake tensors on the CPU obey the rules of CUDA inside a ``with`` block, ``torch.autocast("cuda")``, too."""
-    autocast, lists = _Autocast(), autocast_lists()
-    with ExitStack() as stack:
-        library = torch.library.Library("aten", "IMPL")
-        stack.callback(library._destroy)
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Warning only once for all operators", UserWarning)
-            for name in _registered(_KEY) if lists else ():
-                if name not in lists:
-                    library.impl(name, torch.library.fallthrough_kernel, _KEY)
-            for name, policy in lists.items():
-                if policy in autocast.policies and name in _registered("AutocastCUDA"):
-                    library.impl(name, autocast.kernel(name, policy), _KEY)
-            library.impl("binary_cross_entropy", _banned, _KEY)
-            for name, kernel in COMPOSITES.items():
-                library.impl(name, kernel, "CompositeImplicitAutograd")
-            library.impl("_fused_rms_norm", _plain_rms_norm, "CPU")
-        forget_weights, begin = torch.clear_autocast_cache, torch.autocast.__init__
-
-        def forget() -> None:
-            autocast.forget()
-            forget_weights()
-
-        def on_fakes(self: Any, device_type: str, dtype: torch.dtype | None = None, *args: Any, **kwargs: Any) -> None:
-            if str(device_type).startswith("cuda"):
-                device_type, dtype = "cpu", torch.get_autocast_dtype("cuda") if dtype is None else dtype
-            begin(self, device_type, dtype, *args, **kwargs)
-
-        _replace(stack, torch, "clear_autocast_cache", forget)
-        _replace(stack, torch.autocast, "__init__", on_fakes)
-        _replace(stack, torch.cuda.amp.common, "amp_definitely_not_available", lambda: False)  # GradScaler("cuda") asks
-        yield
-
-
-def _replace(stack: ExitStack, owner: Any, name: str, value: Any) -> None:
-    """Give an attribute another value until the stack is left."""
-    stack.callback(setattr, owner, name, getattr(owner, name))
-    setattr(owner, name, value)
+    """Let fake tensors on the CPU obey CUDA's rules, and ``torch.autocast("cuda")``, on this thread in the block."""
+    with _lock:
+        _register_kernels()
+    key = _torch.spare_key
+    with _torch.IncludeDispatchKeyGuard(key), _torch.SetExcludeDispatchKeyGuard(key, False), _REPLACED:
+        try:
+            yield
+        finally:
+            _CASTS.by_id.clear()
 
 
 @functools.cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,8 +14,14 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from .. import _torch
+from .._frames import frames
 
 _aten = torch.ops.aten
+_ENTER_RECORD = _torch.enter_record.default
+_STEP = _torch.profile_hook_step(lambda: None).__code__
+"""What PyTorch puts around the ``step()`` of each class of optimizers."""
+_FOUND_INF = "_gradlab_found_inf"
+"""An attribute of the fake that would say whether a gradient was infinite."""
 _CPU = torch.device("cpu")
 
 
@@ -81,8 +88,8 @@ class FakeTensors(_torch.FakeTensorMode):
         self.calls = 0
         self.on_calls: Callable[[int], None] | None = None
         """Called now and then with the number of operations that have run."""
-        self.in_step = False
-        """While an optimizer is at work ``.item()`` is 1.0: what it asks for are step sizes, which take no memory."""
+        self.on_step: Callable[[torch.optim.Optimizer], None] = lambda optimizer: None
+        """Called with each optimizer that begins a step."""
         self._fakes: dict[int, tuple[Tensor, Tensor]] = {}
 
     @classmethod
@@ -94,8 +101,15 @@ class FakeTensors(_torch.FakeTensorMode):
         """Return what an operation would return."""
         if func is torch.ops.prim.device.default:  # a question, not an operation, and a third of all calls
             return args[0].fake_device
-        if func is _aten._local_scalar_dense.default and self.in_step:
-            return 1.0
+        if func is _aten._local_scalar_dense.default:
+            if hasattr(args[0], _FOUND_INF):  # a GradScaler asks, and steps
+                return 0.0
+            if _stepping() is not None:  # an optimizer asks for its step sizes, which take no memory
+                return 1.0
+        elif func is _aten._amp_foreach_non_finite_check_and_unscale_.default:
+            setattr(args[1], _FOUND_INF, True)
+        elif func is _ENTER_RECORD and args[0].startswith("Optimizer.step#") and (optimizer := _stepping()) is not None:
+            self.on_step(optimizer)
         self.calls += 1
         if self.on_calls is not None and not self.calls % 500:
             self.on_calls(self.calls)
@@ -143,6 +157,15 @@ class FakeTensors(_torch.FakeTensorMode):
             _carry_hooks(tensor, memo[id(tensor)])
         with _CopyAsFake(self):
             return copy.deepcopy(model, memo)
+
+
+def _stepping() -> torch.optim.Optimizer | None:
+    """Return the optimizer whose ``step()`` runs on this thread, if any.
+
+    A hook on all optimizers would be called on all threads, and one that steps while it is taken away fails.
+    """
+    stepping: Iterator[Any] = (frame.f_locals["self"] for frame in frames(sys._getframe(2)) if frame.f_code is _STEP)
+    return next(stepping, None)
 
 
 def _carry_hooks(tensor: Tensor, fake: Tensor) -> None:
@@ -206,10 +229,9 @@ def _is_cuda(device: Any) -> bool:
 
 @contextmanager
 def left_as_it_was(model: nn.Module) -> Iterator[None]:
-    """Put back what the block changes in a model's modules: attributes, parameters, buffers, hooks and ``.grad``."""
+    """Put back what the block changes in a model's modules: attributes, parameters, buffers and hooks."""
     modules = [(module, vars(module).copy()) for module in model.modules()]
     tables = [(table, table.copy()) for _, own in modules for table in own.values() if isinstance(table, dict)]
-    grads = [(p, p.grad) for p in model.parameters()]
     try:
         yield
     finally:
@@ -217,6 +239,3 @@ def left_as_it_was(model: nn.Module) -> Iterator[None]:
             if table.keys() != before.keys() or any(table[key] is not before[key] for key in before):
                 table.clear()
                 table.update(before)
-        for parameter, grad in grads:
-            if parameter.grad is not grad:
-                parameter.grad = grad

@@ -8,20 +8,21 @@ refused in one sentence that names the line and says what to do.
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import GeneratorType
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 
 from .. import _torch
 from .._frames import Owner, code_owner, raised_at
-from .._process import RandomStream
+from .._process import RandomStream, learner_threads
 from ..loop import Program
 from ..memory import Ledger, LineTracker, MemoryPoint
 from .checkpointing import checkpointing, repeated_blocks
@@ -38,13 +39,13 @@ class ForecastError(ValueError):
 
 @contextmanager
 def quiet_fake_tensor_log() -> Iterator[None]:
-    """Keep PyTorch from logging what the ForecastError is about to say."""
-    logger = logging.getLogger("torch._subclasses.fake_tensor")
-    before, logger.disabled = logger.disabled, True
+    """Keep PyTorch from logging, on this thread, what the ForecastError is about to say."""
+    logger, thread = logging.getLogger("torch._subclasses.fake_tensor"), threading.get_ident()
+    logger.addFilter(of_others := lambda record: record.thread != thread)
     try:
         yield
     finally:
-        logger.disabled = before
+        logger.removeFilter(of_others)
 
 
 @contextmanager
@@ -129,6 +130,12 @@ def simulate(
     known = workload.size is not None and factory_of(training.optimizer) is None and training.optimizer != "fused"
     skip_first_update = known if skip_first_update is None else skip_first_update
     on_cuda = training.device == "cuda"
+    if workload.compiled and (threads := learner_threads()):  # its stance counts for all threads
+        raise ForecastError(
+            f"forecast: {workload.name} went through torch.compile, which can be switched off only for all threads at "
+            f"once, and {', '.join(map(repr, threads))} runs code of yours. Forecast the model before torch.compile, "
+            "or when the thread has ended"
+        )
     with ExitStack() as stack:
         stack.enter_context(RandomStream())
         stack.enter_context(torch.enable_grad())
@@ -143,7 +150,8 @@ def simulate(
                 _to_dtype(model, WEIGHT_TYPES[training.dtype], mode)
         stack.enter_context(checkpointing(model) if training.checkpoint else nullcontext())
         stack.enter_context(nullcontext() if workload.size is not None else StandIns(mode))
-        with as_forecast_error(workload.name, program), _watching_steps(workload.name, mode):
+        mode.on_step = partial(_check_step, workload.name)
+        with as_forecast_error(workload.name, program):
             simulation = _Simulation(workload, training, program, mode, model)
             if on_calls is not None:
                 expected = simulation.expected(skip_first_update=skip_first_update)
@@ -177,29 +185,14 @@ def _to_dtype(model: nn.Module, dtype: torch.dtype, mode: FakeTensors) -> None:
                     table[name] = converted(tensor)
 
 
-@contextmanager
-def _watching_steps(name: str, mode: FakeTensors) -> Iterator[None]:
-    """Let optimizers ask for values while they step, and refuse one of the reader's that lies outside of the copy."""
-
-    def begin(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
-        for group in optimizer.param_groups:
-            if not all(isinstance(parameter, _torch.FakeTensor) for parameter in group["params"]):
-                raise ForecastError(
-                    f"forecast: {name} steps an optimizer of yours ({type(optimizer).__name__}), made outside of the "
-                    "forecast from your own parameters, which it must not touch. Make it in setup, a function (model) "
-                    "-> what the update needs: forecast(update, model=model, setup=setup, batch=batch)"
-                )
-        mode.in_step = True
-
-    def end(optimizer: torch.optim.Optimizer, args: object, kwargs: object) -> None:
-        mode.in_step = False
-
-    handles = [register_optimizer_step_pre_hook(begin), register_optimizer_step_post_hook(end)]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()
+def _check_step(name: str, optimizer: torch.optim.Optimizer) -> None:
+    """Refuse an optimizer of the reader's that lies outside of the copy."""
+    if not all(isinstance(p, _torch.FakeTensor) for group in optimizer.param_groups for p in group["params"]):
+        raise ForecastError(
+            f"forecast: {name} steps an optimizer of yours ({type(optimizer).__name__}), made outside of the forecast "
+            "from your own parameters, which it must not touch. Make it in setup, a function (model) -> what the "
+            "update needs: forecast(update, model=model, setup=setup, batch=batch)"
+        )
 
 
 class _Simulation:
@@ -254,7 +247,7 @@ class _Simulation:
 
     def measured(self, *, skip_first_update: bool) -> SimulatedUpdate:
         """Run the loop's own set-up and updates, and return what the ledger saw of the last one."""
-        with self.mode, _every_step_is_taken():
+        with self.mode:
             for _ in self.program.setup(self.namespace):
                 pass
             optimizer, scaler = self.namespace.get("optimizer"), self.namespace.get("scaler")
@@ -329,18 +322,3 @@ class _Simulation:
 
 def _bytes(module: nn.Module) -> int:
     return sum(p.numel() * p.element_size() for p in module.parameters())
-
-
-@contextmanager
-def _every_step_is_taken() -> Iterator[None]:
-    """Let a scaler step whatever the gradients are: whether one is infinite cannot be asked here."""
-    owner, name = _torch.place("maybe_opt_step")
-    if owner is None:
-        yield
-        return
-    before = getattr(owner, name)
-    setattr(owner, name, lambda scaler, optimizer, state, *args, **kwargs: optimizer.step(*args, **kwargs))
-    try:
-        yield
-    finally:
-        setattr(owner, name, before)
