@@ -142,13 +142,23 @@ def record_all(
     from concurrent.futures import ProcessPoolExecutor, as_completed
 
     context = multiprocessing.get_context("spawn")  # a fork of a process that has used threads may hang
-    with ProcessPoolExecutor(workers, context, initializer=_one_thread) as pool:
+    pool = ProcessPoolExecutor(workers, context, initializer=_begin_worker)
+    try:
         asked: dict[Any, Path | None] = {pool.submit(record_home, settings): None}
         asked |= {pool.submit(record_notebook, path, settings): path for path in notebooks}
         for done in as_completed(asked):
             path, result = asked[done], done.result()
             yield path, result if isinstance(result, list) else [(0, result)]
+    except BaseException:  # also Ctrl-C: the pool would wait until every notebook is recorded
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-def _one_thread() -> None:
+def _begin_worker() -> None:
+    from gradlab._process import end_with_parent
+
     os.environ["OMP_NUM_THREADS"] = "1"
+    end_with_parent()
