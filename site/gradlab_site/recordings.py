@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import json
 import linecache
 import os
 import tempfile
@@ -61,7 +62,7 @@ def live_cells(notebook: Any) -> list[int]:
     """Return the indices of the cells whose stored output is the still picture of something live."""
     return [
         at
-        for at, cell in enumerate(notebook.cells)
+        for at, cell in enumerate(notebook["cells"])
         if any(each.get("metadata", {}).get("image/png", {}).get("live") for each in cell.get("outputs", ()))
     ]
 
@@ -72,13 +73,11 @@ def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> li
     Raises ValueError that names the notebook and the cell where one fails. It is made for a process of its own: it
     changes the working directory, and the threads and the random numbers of PyTorch.
     """
-    import nbformat
-
     os.environ["GRADLAB_RECORD"] = "off"
-    notebook = nbformat.read(path, as_version=4)
+    notebook = json.loads(path.read_text(encoding="utf-8"))  # to import nbformat takes as long as to import torch
     number = path.name.partition("_")[0]
     live = live_cells(notebook)
-    code = [cell.source if cell.cell_type == "code" else "" for cell in notebook.cells]
+    code = ["".join(cell["source"]) if cell["cell_type"] == "code" else "" for cell in notebook["cells"]]
     names = {at: f"{number}-{order}" for order, at in enumerate(live, 1)}
     found: list[tuple[int, Replay]] = []
     space: dict[str, Any] = {"__name__": "__main__"}
@@ -89,7 +88,7 @@ def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> li
                 if at in names:
                     replay = _recorded(names[at], shown, settings.get(names[at], {}))
                     found += [(at, replay)] if replay else []
-                    for line in notebook.cells[at].metadata.get("gradlab", {}).get("stored_after", ()):
+                    for line in notebook["cells"][at]["metadata"].get("gradlab", {}).get("stored_after", ()):
                         exec(line, space)
             except Exception as error:
                 raise ValueError(f"{path.name}, cell {at}: {type(error).__name__}: {error}") from error
@@ -158,7 +157,9 @@ def record_all(
 
 
 def _begin_worker() -> None:
-    from gradlab._process import end_with_parent
-
     os.environ["OMP_NUM_THREADS"] = "1"
+    from gradlab._process import end_with_parent
+    from gradlab._torch import delay_dynamo
+
     end_with_parent()
+    delay_dynamo()  # an instrument's optimizer would import it, which a Lab's does not
