@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import gc
 import io
 import json
 import linecache
@@ -38,6 +39,7 @@ class Replay:
     words: str
     """What is seen, in words, when it opens."""
     png: bytes
+    """The picture when it opens, of the first page's only: the others are stored in their notebooks."""
     script: str
     """The text of its file."""
 
@@ -130,7 +132,8 @@ def _recorded(name: str, shown: Any, chosen: Mapping[str, Any]) -> Replay | None
         except (AttributeError, NotImplementedError):
             return None
     script = f'gradlabRecording("{name}", "{packed.packed}");\n'
-    return Replay(name, packed.kind, packed.title, packed.caption, packed.words, packed.png, script)
+    png = packed.still.png() if name == HOME else b""
+    return Replay(name, packed.kind, packed.title, packed.caption, packed.words, png, script)
 
 
 def record_all(
@@ -139,6 +142,7 @@ def record_all(
     """Record all notebooks, in so many processes; yield each as it is done, the first page's with None for a path."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("spawn")  # a fork of a process that has used threads may hang
     pool = ProcessPoolExecutor(workers, context, initializer=_begin_worker)
@@ -148,6 +152,8 @@ def record_all(
         for done in as_completed(asked):
             path, result = asked[done], done.result()
             yield path, result if isinstance(result, list) else [(0, result)]
+    except BrokenProcessPool as error:  # it has ended the others
+        raise ValueError("a process that records was killed, as the system does when memory runs out") from error
     except BaseException:  # also Ctrl-C: the pool would wait until every notebook is recorded
         for process in multiprocessing.active_children():
             process.terminate()
@@ -162,4 +168,5 @@ def _begin_worker() -> None:
     from gradlab._torch import delay_dynamo
 
     end_with_parent()
+    gc.set_threshold(50_000)  # a recording is millions of small parts that stay; looking through them took 5 %
     delay_dynamo()  # an instrument's optimizer would import it, which a Lab's does not

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import multiprocessing
 import re
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from gradlab_site.check import problems_of
 from gradlab_site.documents import DOCUMENTS, document_html, github_anchor, public_names, verdict_table
 from gradlab_site.lessons import Cell, Lesson, read_lesson
 from gradlab_site.pages import PageWriter, html_soup
-from gradlab_site.recordings import live_cells, record_notebook, replay_settings
+from gradlab_site.recordings import live_cells, record_all, record_notebook, replay_settings
 from gradlab_site.slices import needed_cells
 from gradlab_site.slides import slide_cells
 
@@ -89,6 +90,16 @@ def test_a_notebook_whose_processes_do_not_start_is_named(tmp_path: Path, monkey
             record_notebook(path, {})
     finally:
         two_ranks_numbers._results.cache_clear()
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_while_it_records_is_told(tmp_path: Path) -> None:
+    live = {"data": {}, "metadata": {"image/png": {"live": True}}, "output_type": "display_data"}
+    cell = {"cell_type": "code", "source": "import os\nos.kill(os.getpid(), 9)", "outputs": [live], "metadata": {}}
+    (path := tmp_path / "00_killed.ipynb").write_text(json.dumps({"cells": [cell]}))
+    with pytest.raises(ValueError, match="a process that records was killed, as the system does when memory runs out"):
+        list(record_all([path], replay_settings(SITE), 2))
+    assert multiprocessing.active_children() == []
 
 
 def test_a_build_that_makes_no_step_is_ended_with_all_of_it(tmp_path: Path) -> None:
