@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import os
+import shutil
 import tempfile
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """With ``--all`` and no path, look for tests in the notebooks, too; keep all temporary files in one folder."""
     if "PYTEST_XDIST_WORKER" not in os.environ:  # a worker has it from who starts it
         # nbval kills its kernels, and tests kill processes: what these leave goes with the folder.
-        folder = tempfile.TemporaryDirectory(prefix="gradlab-", ignore_cleanup_errors=True)
-        os.environ["TMPDIR"] = tempfile.tempdir = folder.name
-        atexit.register(folder.cleanup)  # after multiprocessing, which has a folder of its own in it
+        os.environ["TMPDIR"] = tempfile.tempdir = folder = tempfile.mkdtemp(prefix="gradlab-")
+        # After multiprocessing's own folder in it, which has -100; a TemporaryDirectory would go before that.
+        Finalize(None, shutil.rmtree, [folder], {"ignore_errors": True}, exitpriority=-200)
     if config.getoption("--all") and config.args_source is pytest.Config.ArgsSource.TESTPATHS:
         config.args.append("notebooks")
 

@@ -1,10 +1,12 @@
-"""What belongs to the whole process: threads, hooks, random numbers, PyTorch's state, Python's parser."""
+"""What belongs to the whole process: threads, child processes, hooks, random numbers, PyTorch's state, the parser."""
 
 from typing import TYPE_CHECKING
 
 from .._lazy import load_lazily
 
 if TYPE_CHECKING:
+    from .children import end_with_parent as end_with_parent
+    from .children import running_module as running_module
     from .hooks import ThreadHook as ThreadHook
     from .parsing import parse_python as parse_python
     from .progress import progress_bar as progress_bar

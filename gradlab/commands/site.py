@@ -43,7 +43,7 @@ def _run(options: argparse.Namespace) -> int:
         raise ValueError(f"--workers must be 1 or more, got {options.workers}")
     sys.path.insert(0, str(_ROOT / "site"))
     try:
-        site = importlib.import_module("gradlab_site")
+        site = importlib.import_module("gradlab_site.build")
     except ModuleNotFoundError as error:
         raise ValueError(f'{error.name} is missing: pip install "torch-gradlab[site]"') from None
     address = site.SiteAddress(options.address, options.tag)

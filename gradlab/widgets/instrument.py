@@ -251,12 +251,12 @@ class Instrument(Live):
             size = PanelSize(*self.size, self.size[0])
             frames.append(self._write(writer, look(at), at, size, "", turned))
         seen = look(settings[0])
-        png = Still(*self._still(seen)).png()
+        still = Still(*self._still(seen))
         recording = {"title": self.title, "settings": settings, "frames": frames}
         caption = (
             f"A recording of {len(settings)} settings, each computed by PyTorch. It needs no kernel: turn a control."
         )
-        return Packed("instrument", self.title, caption, seen.state, png, packed_text(recording))
+        return Packed("instrument", self.title, caption, seen.state, still, packed_text(recording))
 
     def __repr__(self) -> str:
         # JupyterLab shows the first line of a folded picture's text, which must not give the outcome away.

@@ -174,7 +174,7 @@ class Lab(Live):
             tracks = recorder.record(loops, updates, values, every, most)
             title = f"{runner.task.name}, {number_of(updates, 'update')}"
             about = title, recording_caption(values, every), every if values else []
-            return Recording(*about, tracks, self.text, self.shown.still().png())
+            return Recording(*about, tracks, self.text, self.shown.still())
 
     # How it is shown -------------------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from ..formatting import html_page, png_img
 from ..front import joined_module, style_sheet
+from .live import Still
 
 _ENTRIES = {"replay": ("replay", "startReplay"), "instrument": ("instrument_page", "startInstrument")}
 """The module that plays each kind, and its function that starts."""
@@ -33,7 +34,7 @@ class Packed:
     """What a reader can do with it."""
     words: str
     """What the picture shows."""
-    png: bytes = field(repr=False)
+    still: Still = field(repr=False)
     packed: str = field(repr=False)
     """The recording as JSON, compressed by gzip, as base64."""
 
@@ -44,7 +45,7 @@ class Packed:
         icon = '<link rel="icon" href="data:,">\n'  # or browsers ask for one
         content = f"""<header><h1>{html.escape(self.title)}</h1><p>{html.escape(self.caption)}</p></header>
 <main id="lab"></main>
-<noscript>{png_img(self.png, self.words, 800)}<p>{html.escape(self.words)}</p></noscript>
+<noscript>{png_img(self.still.png(), self.words, 800)}<p>{html.escape(self.words)}</p></noscript>
 <script type="text/plain" id="recording">{self.packed}</script>
 <script type="module">
 {module}

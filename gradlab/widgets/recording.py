@@ -20,7 +20,7 @@ from .controller import LabController
 from .controls import UNSWITCHED, USUAL_SPEED
 from .driver import USUAL_EVERY, RunDriver
 from .frames import RECORDED
-from .live import checked_path
+from .live import Still, checked_path
 from .packed import Packed, packed_text
 from .requests import Frame
 from .shown_run import ShownRun
@@ -55,12 +55,12 @@ class Recording:
     """Updates at which switches can be turned. The page opens at the first; without any, at the end."""
     tracks: list[Track]
     words: str
-    png: bytes = field(repr=False)
+    still: Still = field(repr=False)
 
     def packed(self) -> Packed:
         """Return it packed, for a page without a kernel."""
         told = {"title": self.title, "marks": self.marks, "tracks": [vars(track) for track in self.tracks]}
-        return Packed("replay", self.title, self.caption, self.words, self.png, packed_text(told))
+        return Packed("replay", self.title, self.caption, self.words, self.still, packed_text(told))
 
     def page(self) -> str:
         """Return one HTML document that plays everywhere, without a kernel and without a network."""

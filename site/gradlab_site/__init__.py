@@ -1,5 +1,1 @@
-"""What makes the web pages of gradlab: the command ``gradlab site`` calls ``build_site``."""
-
-from .build import SiteAddress, build_site
-
-__all__ = ["SiteAddress", "build_site"]
+"""What makes the web pages of gradlab: the command ``gradlab site`` calls ``build.build_site``."""

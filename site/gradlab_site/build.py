@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -67,8 +69,12 @@ def build_site(root: Path, out: Path, address: SiteAddress, workers: int | None 
     _check_target(out)
     if find_spec("pagefind") is None:
         raise ValueError('pagefind is missing, for the search: pip install "torch-gradlab[site]"')
-    out.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as folder:
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        beside = tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-")
+    except OSError as error:
+        raise ValueError(f"OUT cannot be written: {error.strerror}: {str(out.parent)!r}") from None
+    with _sigterm_raises(), beside as folder:
         made = Path(folder) / "site"
         made.mkdir()
         _Site(root, made, address).build(workers or os.cpu_count() or 1)
@@ -77,6 +83,16 @@ def build_site(root: Path, out: Path, address: SiteAddress, workers: int | None 
             shutil.rmtree(out)
         made.rename(out)
     return problems
+
+
+@contextmanager
+def _sigterm_raises() -> Iterator[None]:
+    """Raise SystemExit at SIGTERM, so that what is beside OUT is removed."""
+    before = signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _check_target(out: Path) -> None:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import gc
 import io
+import json
 import linecache
 import os
 import tempfile
@@ -37,6 +39,7 @@ class Replay:
     words: str
     """What is seen, in words, when it opens."""
     png: bytes
+    """The picture when it opens, of the first page's only: the others are stored in their notebooks."""
     script: str
     """The text of its file."""
 
@@ -61,7 +64,7 @@ def live_cells(notebook: Any) -> list[int]:
     """Return the indices of the cells whose stored output is the still picture of something live."""
     return [
         at
-        for at, cell in enumerate(notebook.cells)
+        for at, cell in enumerate(notebook["cells"])
         if any(each.get("metadata", {}).get("image/png", {}).get("live") for each in cell.get("outputs", ()))
     ]
 
@@ -72,13 +75,11 @@ def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> li
     Raises ValueError that names the notebook and the cell where one fails. It is made for a process of its own: it
     changes the working directory, and the threads and the random numbers of PyTorch.
     """
-    import nbformat
-
     os.environ["GRADLAB_RECORD"] = "off"
-    notebook = nbformat.read(path, as_version=4)
+    notebook = json.loads(path.read_text(encoding="utf-8"))  # to import nbformat takes as long as to import torch
     number = path.name.partition("_")[0]
     live = live_cells(notebook)
-    code = [cell.source if cell.cell_type == "code" else "" for cell in notebook.cells]
+    code = ["".join(cell["source"]) if cell["cell_type"] == "code" else "" for cell in notebook["cells"]]
     names = {at: f"{number}-{order}" for order, at in enumerate(live, 1)}
     found: list[tuple[int, Replay]] = []
     space: dict[str, Any] = {"__name__": "__main__"}
@@ -89,7 +90,7 @@ def record_notebook(path: Path, settings: Mapping[str, Mapping[str, Any]]) -> li
                 if at in names:
                     replay = _recorded(names[at], shown, settings.get(names[at], {}))
                     found += [(at, replay)] if replay else []
-                    for line in notebook.cells[at].metadata.get("gradlab", {}).get("stored_after", ()):
+                    for line in notebook["cells"][at]["metadata"].get("gradlab", {}).get("stored_after", ()):
                         exec(line, space)
             except Exception as error:
                 raise ValueError(f"{path.name}, cell {at}: {type(error).__name__}: {error}") from error
@@ -131,7 +132,8 @@ def _recorded(name: str, shown: Any, chosen: Mapping[str, Any]) -> Replay | None
         except (AttributeError, NotImplementedError):
             return None
     script = f'gradlabRecording("{name}", "{packed.packed}");\n'
-    return Replay(name, packed.kind, packed.title, packed.caption, packed.words, packed.png, script)
+    png = packed.still.png() if name == HOME else b""
+    return Replay(name, packed.kind, packed.title, packed.caption, packed.words, png, script)
 
 
 def record_all(
@@ -140,15 +142,31 @@ def record_all(
     """Record all notebooks, in so many processes; yield each as it is done, the first page's with None for a path."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("spawn")  # a fork of a process that has used threads may hang
-    with ProcessPoolExecutor(workers, context, initializer=_one_thread) as pool:
+    pool = ProcessPoolExecutor(workers, context, initializer=_begin_worker)
+    try:
         asked: dict[Any, Path | None] = {pool.submit(record_home, settings): None}
         asked |= {pool.submit(record_notebook, path, settings): path for path in notebooks}
         for done in as_completed(asked):
             path, result = asked[done], done.result()
             yield path, result if isinstance(result, list) else [(0, result)]
+    except BrokenProcessPool as error:  # it has ended the others
+        raise ValueError("a process that records was killed, as the system does when memory runs out") from error
+    except BaseException:  # also Ctrl-C: the pool would wait until every notebook is recorded
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
-def _one_thread() -> None:
+def _begin_worker() -> None:
     os.environ["OMP_NUM_THREADS"] = "1"
+    from gradlab._process import end_with_parent
+    from gradlab._torch import delay_dynamo
+
+    end_with_parent()
+    gc.set_threshold(50_000)  # a recording is millions of small parts that stay; looking through them took 5 %
+    delay_dynamo()  # an instrument's optimizer would import it, which a Lab's does not

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 import psutil
 import pytest
-from rank_scripts import gone, hanging, interrupt_when_begun, pids_in, script
+from rank_scripts import gone, hanging, interrupt_when_begun, script
 
-import gradlab
 from gradlab.course.processes import launch, prepare, torchrun, workers
 from gradlab.course.processes.report import RankError, RankExit, describe_failure
 
@@ -138,28 +133,6 @@ def test_what_a_process_starts_ends_with_it(tmp_path: Path) -> None:
 def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
     path = hanging(tmp_path)
     interrupt_when_begun(lambda: launch(path), tmp_path)
-
-
-@pytest.mark.slow
-def test_when_the_starter_is_killed_the_processes_end(tmp_path: Path) -> None:
-    path, program = hanging(tmp_path), tmp_path / "starter.py"
-    start = f"launch({str(path)!r}, seconds=600)"
-    program.write_text(f"from gradlab.course.processes import launch\nif __name__ == '__main__':\n    {start}\n")
-    temporary = Path(tempfile.mkdtemp(prefix="t"))  # in tmp_path the name of a socket would become too long
-    environment = {**os.environ, "TMPDIR": str(temporary)}
-    starter = subprocess.Popen([sys.executable, str(program)], cwd=Path(gradlab.__file__).parents[1], env=environment)
-    try:
-        until = time.monotonic() + 120
-        while len(pids_in(tmp_path)) < 2:
-            assert time.monotonic() < until
-            time.sleep(0.05)
-        family = [child.pid for child in psutil.Process(starter.pid).children(recursive=True)]
-        assert set(pids_in(tmp_path)) <= set(family)
-    finally:
-        starter.send_signal(signal.SIGKILL)
-        starter.wait()
-    assert gone(family, 10)  # the process that they were forked from, too
-    assert list(temporary.glob("gradlab-*")) == []
 
 
 def test_nothing_listens_but_on_this_machines_own_address(tmp_path: Path) -> None:

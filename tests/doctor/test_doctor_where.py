@@ -30,7 +30,7 @@ from gradlab.doctor.programs.children import (
 )
 from gradlab.doctor.programs.entry_point import NotRunnableError
 from gradlab.doctor.programs.script import ProgramWatch
-from gradlab.doctor.programs.torchrun import watched_command
+from gradlab.doctor.programs.torchrun import watched_arguments
 from gradlab.doctor.watching import RankGradients
 
 LOOP = """
@@ -357,19 +357,28 @@ def test_torchrun_gets_the_doctor_in_the_place_of_the_script(module: bool, folde
     """torchrun's own parser says what it would run, and with which options."""
     program = ["-m", "pack.train"] if module else ["train.py"]
     options, arguments = ["--nnodes=1", "--nproc-per-node", "2", "--standalone"], ["--lr", "1", "-m", "x"]
-    made = watched_command([*options, *program, *arguments], WatchLimits(folder, updates=5))
-    assert made[:3] == [sys.executable, "-m", "torch.distributed.run"]
+    made = watched_arguments([*options, *program, *arguments], WatchLimits(folder, updates=5))
     before = vars(get_args_parser().parse_args([*options, *program, *arguments]))
-    after = vars(get_args_parser().parse_args(made[3:]))
+    after = vars(get_args_parser().parse_args(made))
     assert (after.pop("module"), after.pop("training_script")) == (True, "gradlab")
+    assert after.pop("log_dir") == str(folder / "logs")  # which goes with the reports
     given = after.pop("training_script_args")
     assert given == ["doctor", "--report-to", str(folder), "--updates", "5", *program, *arguments]
     assert after == {name: value for name, value in before.items() if name in after}
 
 
+@pytest.mark.parametrize("option", [["--log-dir", "logs"], ["--redirects", "3"], ["--tee", "1"]])
+def test_torchrun_keeps_the_logs_that_are_asked_for(option: list[str], folder: Path) -> None:
+    before = vars(get_args_parser().parse_args([*option, "train.py"]))
+    after = vars(get_args_parser().parse_args(watched_arguments([*option, "train.py"], WatchLimits(folder))))
+    assert [before[name] for name in ("log_dir", "redirects", "tee")] == [
+        after[name] for name in ("log_dir", "redirects", "tee")
+    ]
+
+
 def test_torchrun_without_a_script_is_told(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(NotRunnableError, match="torchrun"):
-        watched_command(["--nproc-per-node", "2"], WatchLimits(folder))
+        watched_arguments(["--nproc-per-node", "2"], WatchLimits(folder))
     assert "torchrun: error: " in capfd.readouterr().err
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import multiprocessing
 import re
 import subprocess
 import sys
@@ -12,18 +13,22 @@ from typing import Any
 
 import pytest
 import torch
+from built_site import run_while_it_steps
+from course.rank_scripts import gone
 from gradlab_site.build import SiteAddress, build_site
 from gradlab_site.check import problems_of
 from gradlab_site.documents import DOCUMENTS, document_html, github_anchor, public_names, verdict_table
 from gradlab_site.lessons import Cell, Lesson, read_lesson
 from gradlab_site.pages import PageWriter, html_soup
-from gradlab_site.recordings import live_cells, record_notebook, replay_settings
+from gradlab_site.recordings import live_cells, record_all, record_notebook, replay_settings
 from gradlab_site.slices import needed_cells
 from gradlab_site.slides import slide_cells
 
 import gradlab
 from gradlab.__main__ import main
 from gradlab.commands.page import read_notebook
+from gradlab.course.instruments import two_ranks_numbers
+from gradlab.course.processes import LaunchResult
 
 ROOT = Path(__file__).resolve().parents[2]
 SITE = ROOT / "site"
@@ -70,6 +75,40 @@ def test_a_recording_says_what_the_stored_notebook_says() -> None:
         (output,) = [each for each in stored.cells[at].outputs if "image/png" in each.get("data", {})]
         assert output.data["text/plain"].startswith(replay.words)
         assert re.fullmatch(rf'gradlabRecording\("{replay.name}", "[\w+/=]+"\);\n', replay.script)
+
+
+def test_a_notebook_whose_processes_do_not_start_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page would show the failure in the place of the picture."""
+    live = {"data": {}, "metadata": {"image/png": {"live": True}}, "output_type": "display_data"}
+    cells = [("from gradlab.course import two_ranks", []), ("two_ranks()", [live])]
+    made = [{"cell_type": "code", "source": [text], "outputs": shown, "metadata": {}} for text, shown in cells]
+    (path := tmp_path / "11_ranks.ipynb").write_text(json.dumps({"cells": made}))
+    monkeypatch.setattr(two_ranks_numbers, "launch", lambda *_, **__: LaunchResult((), "Not done after 60 seconds."))
+    two_ranks_numbers._results.cache_clear()
+    try:
+        with pytest.raises(ValueError, match=r"11_ranks.ipynb, cell 1: CannotStartError: Not done after 60 seconds"):
+            record_notebook(path, {})
+    finally:
+        two_ranks_numbers._results.cache_clear()
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_while_it_records_is_told(tmp_path: Path) -> None:
+    live = {"data": {}, "metadata": {"image/png": {"live": True}}, "output_type": "display_data"}
+    cell = {"cell_type": "code", "source": "import os\nos.kill(os.getpid(), 9)", "outputs": [live], "metadata": {}}
+    (path := tmp_path / "00_killed.ipynb").write_text(json.dumps({"cells": [cell]}))
+    with pytest.raises(ValueError, match="a process that records was killed, as the system does when memory runs out"):
+        list(record_all([path], replay_settings(SITE), 2))
+    assert multiprocessing.active_children() == []
+
+
+def test_a_build_that_makes_no_step_is_ended_with_all_of_it(tmp_path: Path) -> None:
+    steps = "import subprocess, time\nfor step in range(4): print(step, flush=True); time.sleep(0.5)\n"
+    stuck = f"{steps}print(subprocess.Popen(['sleep', '3600']).pid, flush=True); time.sleep(3600)"
+    code, log = run_while_it_steps([sys.executable, "-c", stuck], tmp_path / "log", 1.5)
+    assert code < 0
+    assert log.split()[:4] == ["0", "1", "2", "3"]
+    assert gone([int(log.split()[4])])
 
 
 def test_settings_are_of_labs_that_there_are() -> None:
@@ -203,6 +242,7 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.Ca
     for arguments, said in (
         ([str(tmp_path)], "holds other files"),
         ([str(tmp_path / "mine.txt")], "OUT must be a folder"),
+        ([str(tmp_path / "mine.txt" / "site")], "OUT cannot be written: "),
         ([str(tmp_path / "x"), "--address", "https://example.org/a"], "--address must be https://github.com/YOU/NAME"),
         ([str(tmp_path / "x"), "--workers", "0"], "--workers must be 1 or more, got 0"),
     ):

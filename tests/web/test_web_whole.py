@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from browser.driving import chromium, violations
+from built_site import built_site
 from gradlab_site.check import MOST_REPLAY, wire_size
 from playwright.sync_api import sync_playwright
 
@@ -28,6 +29,7 @@ SHOWN = NUMBERS if ALL else NUMBERS[::3]
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.slow,
+    pytest.mark.timeout(0),  # the first test waits for the site, which may take as long as it makes steps
     pytest.mark.skipif(
         chromium() is None and not os.environ.get("GRADLAB_REQUIRE_BROWSER"),
         reason="needs Chromium (Debian: apt-get install chromium)",
@@ -42,15 +44,11 @@ SEEN = """place => [place.querySelector('.gradlab').innerText,
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(request: pytest.FixtureRequest) -> Path:
     """The site, written by the command of the README; it finds nothing wrong with it."""
     if given := os.environ.get("GRADLAB_SITE"):  # to try tests quickly, one that was written before
         return Path(given)
-    out = tmp_path_factory.mktemp("web") / "site"
-    command = [sys.executable, "-m", "gradlab", "site", str(out), "--address", "https://github.com/YOU/NAME"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=out.parent)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return out
+    return built_site(request.config.cache.mkdir("site"))
 
 
 @pytest.fixture(scope="module")

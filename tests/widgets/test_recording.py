@@ -118,7 +118,7 @@ def test_what_is_packed_is_what_the_page_holds() -> None:
     assert (packed.kind, packed.title, packed.words) == ("replay", recording.title, recording.words)
     assert json.loads(gzip.decompress(base64.b64decode(packed.packed)))["title"] == recording.title
     assert f'id="recording">{packed.packed}<' in recording.page()
-    assert packed.png == recording.png
+    assert packed.still is recording.still
 
 
 def test_an_instrument_is_packed() -> None:
@@ -127,7 +127,7 @@ def test_an_instrument_is_packed() -> None:
     assert (packed.kind, packed.title) == ("instrument", instrument.title)
     told = json.loads(gzip.decompress(base64.b64decode(packed.packed)))
     assert len(told["settings"]) == len(told["frames"]) > 1
-    assert packed.png.startswith(b"\x89PNG")
+    assert packed.still.png().startswith(b"\x89PNG")
 
 
 def test_a_forecast_lab_is_packed_at_some_settings_and_stays_as_it_was() -> None:

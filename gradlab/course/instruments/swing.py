@@ -40,8 +40,8 @@ class Swing(Instrument):
 
     def look(self, at: Settings) -> View:
         """Run the loop, and say what becomes of it."""
-        path = numbers.run_swing(**at)
-        reach = numbers.axis_reach(**{name: value for name, value in at.items() if name != "start"})
+        loop = at["lr"], at["curvature"], at["momentum"], at["zero_grad"]
+        path, reach = numbers.run_swing(*loop, at["start"]), numbers.axis_reach(*loop)
         return View(
             panels={
                 "weight": partial(draw_weight, path, at["zero_grad"], reach),

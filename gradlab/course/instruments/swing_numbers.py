@@ -94,7 +94,7 @@ def run_swing(lr: float, curvature: float, momentum: float, zero_grad: bool, sta
 
 def axis_reach(lr: float, curvature: float, momentum: float, zero_grad: bool) -> float:
     """Return how far the axis of the weight goes: the same for every start, so that it rests while one is dragged."""
-    path = run_swing(lr, curvature, momentum, zero_grad)
+    path = run_swing(lr, curvature, momentum, zero_grad, 1.0)
     most = max(abs(weight) for weight in path.weights)
     return FARTHEST * 1.04 * max(1.0, min(_RUNS_TO, most) if path.stability == "runs away" else most)
 

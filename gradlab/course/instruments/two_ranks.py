@@ -19,6 +19,7 @@ from .two_ranks_numbers import (
     CannotStartError,
     LoopSettings,
     Moment,
+    clear_failure,
     moments_of,
     run_ranks,
 )
@@ -78,7 +79,8 @@ class TwoRanks(Instrument):
         )
 
     def recorded(self) -> Iterable[Settings]:
-        """Return every moment of the loops that differ from the first in one idea."""
+        """Return every moment of the loops that differ from the first in one idea; CannotStartError without any."""
+        run_ranks()
         loops: list[dict[str, Any]] = [{}]
         loops += [{"forgets": forgets} for forgets in FORGETS[1:]]
         loops += [{"batches": batches} for batches in BATCHES[1:]]
@@ -89,7 +91,7 @@ class TwoRanks(Instrument):
 def two_ranks(**start: Any) -> TwoRanks:
     """Return two ranks; ``moment``, ``accumulate``, ``no_sync``, ``forgets`` and ``batches`` set where they start."""
     instrument = TwoRanks(**start)
-    if not run_ranks.cache_info().currsize:
+    if clear_failure():
         print("Two processes now run each of the loops once: a few seconds.", flush=True)
     return instrument
 

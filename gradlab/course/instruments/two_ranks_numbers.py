@@ -132,11 +132,29 @@ def make_data() -> tuple[torch.Tensor, torch.Tensor]:
     return inputs, ((inputs * wanted).sum(-1) + noise).unsqueeze(-1)
 
 
-@cache
 def run_ranks() -> dict[LoopSettings, list[Any]]:
-    """Run all loops in two processes, once, and return what each of both has seen, as ``two_ranks_script.py`` says.
+    """Return what both processes have seen of each loop, as ``two_ranks_script.py`` says; they run once.
 
-    Raises CannotStartError with words for a learner where that fails.
+    Raises CannotStartError with words for a learner if they could not; ``clear_failure`` has them tried again.
+    """
+    result = _results()
+    if isinstance(result, str):
+        raise CannotStartError(result)
+    return result
+
+
+def clear_failure() -> bool:
+    """Have the processes tried again if they could not run; return whether they are still to run."""
+    if _results.cache_info().currsize and isinstance(_results(), str):
+        _results.cache_clear()
+    return not _results.cache_info().currsize
+
+
+@cache
+def _results() -> dict[LoopSettings, list[Any]] | str:
+    """Run all loops in two processes; return what both have seen, or words for a learner if that failed.
+
+    A failure is cached, too: each start may take minutes, and an instrument asks at every turn of a slider.
     """
     settings = list(all_settings())
     inputs, targets = make_data()
@@ -144,19 +162,19 @@ def run_ranks() -> dict[LoopSettings, list[Any]]:
         {"source": each.source, "updates": each.updates, "accumulate": each.accumulate, "split": each.split}
         for each in settings
     ]
-    with tempfile.TemporaryDirectory(prefix="gradlab-ranks-", ignore_cleanup_errors=True) as folder:
-        place = Path(folder)
-        text = files(__package__).joinpath("two_ranks_script.py").read_text(encoding="utf-8")
-        (place / "rank.py").write_text(text, encoding="utf-8")
-        given = {"inputs": inputs.tolist(), "targets": targets.tolist(), "loops": loops}
-        (place / "loops.json").write_text(json.dumps(given), encoding="utf-8")
-        try:
+    try:
+        with tempfile.TemporaryDirectory(prefix="gradlab-ranks-", ignore_cleanup_errors=True) as folder:
+            place = Path(folder)
+            text = files(__package__).joinpath("two_ranks_script.py").read_text(encoding="utf-8")
+            (place / "rank.py").write_text(text, encoding="utf-8")
+            given = {"inputs": inputs.tolist(), "targets": targets.tolist(), "loops": loops}
+            (place / "loops.json").write_text(json.dumps(given), encoding="utf-8")
             result = launch(place / "rank.py", processes=2, seconds=_SECONDS)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise CannotStartError(f"Two processes could not be started here: {error}") from error
-        if not result:
-            raise CannotStartError(result.error)
-        seen = [json.loads((place / f"seen-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
+            if not result:
+                return result.error
+            seen = [json.loads((place / f"seen-{rank}.json").read_text(encoding="utf-8")) for rank in (0, 1)]
+    except (OSError, RuntimeError, ValueError) as error:
+        return f"Two processes could not be started here: {error}"
     return {each: [loops[at] for loops in seen] for at, each in enumerate(settings)}
 
 

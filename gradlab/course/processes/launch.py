@@ -23,9 +23,10 @@ from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .report import NO_NETWORK, NO_PROCESSES, LaunchResult, describe_failure
+from ..._process import running_module
+from .report import NO_FOLDER, NO_NETWORK, NO_PROCESSES, LaunchResult, describe_failure
 from .workers import Worker, stop_all, wait_all
 
 if TYPE_CHECKING:
@@ -55,18 +56,21 @@ def launch(
         reason = (str(failure).splitlines() or [type(failure).__name__])[0].rstrip(".")
         return LaunchResult((), NO_NETWORK.format(reason))
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory(prefix="gradlab-", ignore_cleanup_errors=True) as folder:
-        workers: list[Worker] = []
-        try:
-            for rank in range(processes):
-                place = _environment(rank, processes, port) | dict(settings or {})
-                workers.append(Worker(path, Path(folder, str(rank)), place))
-            late = wait_all(workers, seconds)
-        finally:  # also when the learner interrupts
-            stop_all(workers)
-        del store
-        error = describe_failure([worker.exit() for worker in workers], path, seconds if late else None)
-        printed = tuple(worker.read("printed") for worker in workers)
+    workers: list[Worker] = []
+    try:
+        with tempfile.TemporaryDirectory(prefix="gradlab-", ignore_cleanup_errors=True) as folder:
+            try:
+                for rank in range(processes):
+                    place = _environment(rank, processes, port) | dict(settings or {})
+                    workers.append(Worker(path, Path(folder, str(rank)), place))
+                late = wait_all(workers, seconds)
+            finally:  # also when the learner interrupts
+                stop_all(workers)
+            del store
+            error = describe_failure([worker.exit() for worker in workers], path, seconds if late else None)
+            printed = tuple(worker.read("printed") for worker in workers)
+    except FileNotFoundError:
+        return LaunchResult((), NO_FOLDER.format(tempfile.gettempdir()))
     return LaunchResult(printed, error, time.perf_counter() - began, tuple(w.process.pid or 0 for w in workers))
 
 
@@ -152,10 +156,6 @@ _CAUSE = re.compile(r"rank +: (\d+).*\s+exitcode +: (-?\d+) \(pid: \d+\)")
 # gloo, which lives on after the script, freed what a backward() had left with it while Python was ending already: then
 # C++ says the second of these (github.com/pytorch/pytorch/pull/179291). On a busy machine one start in a hundred.
 _PASSING = ("EADDRINUSE", "terminate called without an active exception")
-_GRACE = 45.0  # seconds for torchrun to end its workers: it gives them 30, then kills them
-# Windows ends a process that is told to terminate at once, and its workers would stay; a break reaches all of a group.
-_GROUP = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)
-_STOP = getattr(signal, "CTRL_BREAK_EVENT", signal.SIGTERM)
 
 
 def torchrun(script: str | Path, processes: int = 2, seconds: float = 90.0) -> LaunchResult:
@@ -168,10 +168,11 @@ def torchrun(script: str | Path, processes: int = 2, seconds: float = 90.0) -> L
     path = _checked_script("torchrun", script, processes, seconds)
     if missing := _what_is_missing():
         return LaunchResult((), NO_PROCESSES.format(missing))
-    result, passing = _torchrun_once(path, processes, seconds)
-    if passing:
-        result, _ = _torchrun_once(path, processes, seconds)
-    return result
+    try:
+        result, passing = _torchrun_once(path, processes, seconds)
+        return _torchrun_once(path, processes, seconds)[0] if passing else result
+    except FileNotFoundError:
+        return LaunchResult((), NO_FOLDER.format(tempfile.gettempdir()))
 
 
 def _torchrun_once(path: Path, processes: int, seconds: float) -> tuple[LaunchResult, bool]:
@@ -188,41 +189,28 @@ def _torchrun_once(path: Path, processes: int, seconds: float) -> tuple[LaunchRe
 
 def _output(path: Path, processes: int, seconds: float, folder: str) -> tuple[int | None, str, str]:
     """Return its exit code, or None if it was late, and what it wrote to its two outputs; its logs go to the folder."""
-    starter = subprocess.Popen(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}", path.name],
-        cwd=path.parent,
-        env={
+    options: dict[str, Any] = {
+        "cwd": path.parent,
+        "env": {
             **os.environ,
             "OMP_NUM_THREADS": "1",
             "PYTHONIOENCODING": "utf-8",
             **_network_settings(),
             **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), folder),  # torchrun leaves a folder at every start
         },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        encoding="utf-8",
-        errors="replace",
-        start_new_session=True,
-        creationflags=_GROUP,
-    )
-    try:
-        printed, errors = starter.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return None, "", ""
-    finally:  # also when the learner interrupts
-        if starter.poll() is None:
-            starter.send_signal(_STOP)  # it ends its workers, and kills those that do not listen
-            _end(starter)
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "encoding": "utf-8",
+        "errors": "replace",
+        "start_new_session": True,
+    }
+    arguments = ["--standalone", f"--nproc-per-node={processes}", path.name]
+    with running_module("torch.distributed.run", arguments, **options) as starter:
+        try:
+            printed, errors = starter.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return None, "", ""
     return starter.returncode, printed, errors
-
-
-def _end(starter: subprocess.Popen[str]) -> None:
-    try:
-        starter.communicate(timeout=_GRACE)
-    except subprocess.TimeoutExpired:
-        starter.kill()
-        with suppress(subprocess.TimeoutExpired):  # a worker that lives on holds the other ends of the pipes
-            starter.communicate(timeout=5)
 
 
 def _why(code: int, errors: str) -> str:
@@ -243,7 +231,8 @@ def work_in_temporary_folder() -> None:
     folder, before = tempfile.TemporaryDirectory(prefix="gradlab-", ignore_cleanup_errors=True), Path.cwd()
 
     def leave() -> None:
-        os.chdir(before)  # Windows keeps a folder that somebody works in
+        with suppress(OSError):  # it may have been removed
+            os.chdir(before)  # Windows keeps a folder that somebody works in
         folder.cleanup()
 
     os.chdir(folder.name)

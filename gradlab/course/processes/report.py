@@ -15,6 +15,10 @@ NO_PROCESSES = (
     "Processes cannot be started here: {}. What follows needs them; read on with the stored pictures, or run this "
     "notebook with Python on a computer."
 )
+NO_FOLDER = (
+    "Processes cannot be started: what this Python keeps among the temporary files, in {}, was removed; restart the "
+    "kernel."
+)
 NO_NETWORK = (
     "The processes could not meet. They talk over this machine's own network (127.0.0.1), and this place does not "
     "allow it: {}. What follows needs it; read on with the stored pictures."
@@ -23,6 +27,7 @@ _NO_GLOO = (
     "The processes could not meet: gloo in this version of PyTorch does not work on Windows (pytorch/pytorch, "
     "issue 150381). A newer version may. What follows needs it; read on with the stored pictures."
 )
+_MOST_WORDS = 200  # characters of an error
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,8 @@ class RankExit(NamedTuple):
     """Whether ``launch`` had to end it."""
     line: int | None = None
     """Of the script, where it stood then."""
+    errors: str = ""
+    """What it wrote to stderr."""
 
 
 def describe_failure(ranks: list[RankExit], script: Path, seconds: float | None) -> str:
@@ -120,6 +127,7 @@ def describe_failure(ranks: list[RankExit], script: Path, seconds: float | None)
     for place, number in enumerate(sorted(bad, key=lambda number: _order(ranks[number]))):
         said.append(f"rank {number} {_what(ranks[number], caused=place == 0 and seconds is None)}")
         said += [f"    at {where[number]}"] if where[number] else []
+        said += _last_words(ranks[number])
     return "\n".join([*said, "No process is left."])
 
 
@@ -139,11 +147,19 @@ def _what(rank: RankExit, caused: bool) -> str:
             return f"lost its partner: {kind}"
         if kind == "SystemExit":
             return f"left with exit code {words}"
-        return f"failed: {kind}: {words if len(words) < 200 else words[:197] + '...'}"
+        return f"failed: {kind}: {words if len(words) < _MOST_WORDS else words[: _MOST_WORDS - 3] + '...'}"
     if rank.code is not None and rank.code < 0:
         name = next((known.name for known in signal.Signals if known == -rank.code), f"signal {-rank.code}")
         return f"was killed: {name}" + (", as the system does when memory runs out" if name == "SIGKILL" else "")
     return f"left with exit code {rank.code}"
+
+
+def _last_words(rank: RankExit) -> list[str]:
+    """Return a line with the end of stderr, or of what C++ or Python wrote when it aborted, if no error was raised."""
+    begin = max(rank.errors.rfind(mark) for mark in ("terminate called", "Fatal Python error"))
+    tail = rank.errors[begin:][:_MOST_WORDS] if begin >= 0 else rank.errors[-_MOST_WORDS:]
+    words = " ".join(tail.split())
+    return [f"    its last words on stderr: {words}"] if words and not rank.raised and not rank.killed else []
 
 
 def _line(rank: RankExit, script: Path) -> str:

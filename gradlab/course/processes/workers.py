@@ -1,9 +1,11 @@
-"""The ranks of a run, each a process that runs the script: started, asked where they stand, and ended."""
+"""The ranks of a run, each a process that runs the script: started, asked where they stand, and ended.
+
+A rank reports through a pipe, which needs no room on the disk: the script may have filled it.
+"""
 
 from __future__ import annotations
 
 import atexit
-import json
 import multiprocessing
 import os
 import runpy
@@ -14,9 +16,11 @@ import tempfile
 import threading
 import time
 import traceback
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from ..._frames import frame_in, raised_at
 from .report import RankError, RankExit
@@ -34,6 +38,7 @@ _PRELOAD = ["torch", "torch.distributed", "torch.nn.parallel", "torch.utils.data
 _STARTUP = 120.0  # seconds until the scripts begin: where nothing is forked each imports torch, on a busy machine
 GRACE = 8.0  # seconds for the others to notice a failure by themselves
 _REPLY = 3.0  # seconds at most for the processes to say where they stand
+_MOST_SENT = 4000  # characters of an error; a report of less than 16 KiB is one write, whatever thread makes it
 
 
 def prepare() -> None:
@@ -46,23 +51,31 @@ def prepare() -> None:
 
 
 class Worker:
-    """One rank: its process, the folder in which it leaves what it prints and raises, and a line to ask it."""
+    """One rank: its process, the folder that takes what it writes, and a pipe for questions and reports."""
 
     def __init__(self, script: Path, folder: Path, settings: dict[str, str]) -> None:
         prepare()
         folder.mkdir()
         self.folder, self.killed, self._asked = folder, False, False
-        self._line: int | None = None
+        self._reports: dict[str, Any] = {}
         context = multiprocessing.get_context(START_METHOD)
-        self._questions, theirs = context.Pipe()
+        self._pipe, theirs = context.Pipe()
         self.process = context.Process(target=_work, args=(script, folder, settings, theirs), daemon=True)  # type: ignore[attr-defined]
-        self.process.start()
+        with _without_main():
+            self.process.start()
         theirs.close()
+
+    def _receive(self) -> dict[str, Any]:
+        """Return what the rank has reported: "started", "raised" (a RankError), "line" (of the script)."""
+        with suppress(OSError, EOFError):
+            while self._pipe.poll():
+                self._reports.update([self._pipe.recv()])
+        return self._reports
 
     @property
     def started(self) -> bool:
         """Whether the script has begun."""
-        return (self.folder / "started").exists()
+        return "started" in self._receive()
 
     @property
     def done(self) -> bool:
@@ -74,15 +87,12 @@ class Worker:
         self.killed, self._asked = True, self.started
         if self._asked:
             with suppress(OSError):
-                self._questions.send("where?")
+                self._pipe.send("where?")
 
     @property
     def replied(self) -> bool:
         """Whether it has said where it stands, or never will."""
-        with suppress(OSError, EOFError):
-            if self._asked and self._questions.poll():
-                self._asked, self._line = False, self._questions.recv()
-        return not self._asked or self.done
+        return not self._asked or "line" in self._receive() or self.done
 
     def kill(self) -> None:
         """End it, and where the system has process groups whatever it has started."""
@@ -92,18 +102,18 @@ class Worker:
         if not self.done:
             self.process.kill()  # not in a session of its own
         self.process.join()
-        self._questions.close()
 
     def read(self, name: str) -> str:
-        """Return what it has left under this name."""
+        """Return what it has written to its "printed" or "errors"."""
         path = self.folder / name
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
     def exit(self) -> RankExit:
-        """Return how it ended."""
-        raised = self.read("raised")
-        error = RankError(**json.loads(raised)) if raised else None
-        return RankExit(self.process.exitcode, error, self.killed, self._line)
+        """Return how it ended, when it has."""
+        reports = self._receive()
+        self._pipe.close()
+        code, errors = self.process.exitcode, self.read("errors")
+        return RankExit(code, reports.get("raised"), self.killed, reports.get("line"), errors)
 
 
 def wait_all(workers: list[Worker], seconds: float) -> bool:
@@ -125,56 +135,70 @@ def wait_all(workers: list[Worker], seconds: float) -> bool:
 def stop_all(workers: list[Worker]) -> None:
     """End all that still run: first each says where it stands, because the end of one is an error for the next."""
     waiting = [worker for worker in workers if not worker.done]
-    for worker in waiting:
-        worker.ask_where()
-    deadline = time.monotonic() + _REPLY
-    while waiting and time.monotonic() < deadline:
-        waiting = [worker for worker in waiting if not worker.replied]
-        time.sleep(0.02)
-    for worker in workers:
-        worker.kill()
+    try:
+        for worker in waiting:
+            worker.ask_where()
+        deadline = time.monotonic() + _REPLY
+        while waiting and time.monotonic() < deadline:
+            waiting = [worker for worker in waiting if not worker.replied]
+            time.sleep(0.02)
+    finally:  # also when the learner interrupts once more
+        for worker in workers:
+            worker.kill()
 
 
-def _work(script: Path, folder: Path, settings: dict[str, str], questions: Connection[int | None, str]) -> None:
+@contextmanager
+def _without_main() -> Iterator[None]:
+    """Hide the module ``__main__``: a rank would import it, and a script without a guard would launch itself again."""
+    main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connection[Any, Any]) -> None:
     """Run a script as ``python script.py`` would, in a session of its own that ends when the starter is gone."""
     if hasattr(os, "setsid"):
         os.setsid()
-    threading.Thread(target=_answer, args=(questions, str(script), folder), daemon=True).start()
-    sys.stdout = (folder / "printed").open("w", encoding="utf-8", buffering=1)
-    os.dup2(sys.stdout.fileno(), 1)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    # What the script or torch leave among the temporary files goes with our folder, however this process ends.
-    os.environ.update(settings | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder)))
-    tempfile.tempdir = None
-    os.chdir(script.parent)
-    sys.argv, sys.path[:0] = [str(script)], [str(script.parent)]
-    import torch
-
-    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # where torch was there before the variable
-    (folder / "started").touch()
+    threading.Thread(target=_answer, args=(starter, str(script), folder), daemon=True).start()
     try:
+        os.dup2(os.open(folder / "errors", os.O_WRONLY | os.O_CREAT), 2)
+        sys.stdout = (folder / "printed").open("w", encoding="utf-8", buffering=1)
+        os.dup2(sys.stdout.fileno(), 1)
+        # What the script or torch leave among the temporary files goes with our folder, however this process ends.
+        os.environ.update(settings | dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(folder)))
+        tempfile.tempdir = None
+        os.chdir(script.parent)
+        sys.argv, sys.path[:0] = [str(script)], [str(script.parent)]
+        import torch
+
+        torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # where torch was there before the variable
+        starter.send(("started", True))
         try:
             runpy.run_path(str(script), run_name="__main__")
         except SystemExit as left:
             if left.code not in (None, 0):
                 raise
         atexit._run_exitfuncs()  # multiprocessing ends without them
-    except BaseException as error:
-        (folder / "raised").write_text(json.dumps(_raised(error, str(script))._asdict()), encoding="utf-8")
         sys.stdout.flush()
+    except BaseException as error:
+        starter.send(("raised", _raised(error, str(script))))
+        with suppress(OSError):  # there may be no room for it
+            sys.stdout.flush()
         os._exit(1)  # at once: after an error a process group may wait for others in its clean-up
 
 
-def _answer(questions: Connection[int | None, str], script: str, folder: Path) -> None:
+def _answer(starter: Connection[Any, Any], script: str, folder: Path) -> None:
     """Tell the starter the line of the script where the main thread stands, as often as it asks; end with it.
 
     A thread and not a signal, which Windows lacks. Code in C that never lets another thread run is not found.
     """
     with suppress(OSError, EOFError):  # the starter is gone
-        while questions.recv():
+        while starter.recv():
             frame = sys._current_frames().get(threading.main_thread().ident or 0)
             inner = frame_in(frame, (script,))
-            questions.send(None if inner is None else inner.f_lineno)
+            starter.send(("line", None if inner is None else inner.f_lineno))
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):  # there are others yet
         folder.parent.rmdir()
@@ -187,6 +211,5 @@ def _raised(error: BaseException, script: str) -> RankError:
     """Return what was raised, where in the script, when, and whether it was while the processes were to meet."""
     place = raised_at(error, script.__eq__)
     meeting = any(frame.f_code.co_name == "init_process_group" for frame, _ in traceback.walk_tb(error.__traceback__))
-    return RankError(
-        type(error).__name__, " ".join(str(error).split()), None if place is None else place[1], time.time(), meeting
-    )
+    words = " ".join(str(error).split())[:_MOST_SENT]
+    return RankError(type(error).__name__, words, None if place is None else place[1], time.time(), meeting)

@@ -23,6 +23,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from ..._process import end_with_parent
 from ...formatting import join_words
 from ..finding import SEVERITIES, Cause, Finding, Report
 
@@ -205,6 +206,7 @@ class _WatchedRun:
 
     def __call__(self) -> None:
         vars(self.process).pop("run", None)
+        end_with_parent()
         if self.leave is not None:
             self.leave()
         if "torch" not in sys.modules:

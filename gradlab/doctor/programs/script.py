@@ -31,7 +31,7 @@ from .children import (
 )
 from .entry_point import EntryPoint, NotRunnableError, find_entry_point
 from .report_printer import ReportPrinter, write_stdout
-from .torchrun import LocalRanks, is_launcher, local_ranks, run_torchrun, watched_command
+from .torchrun import LocalRanks, is_launcher, local_ranks, run_torchrun, watched_arguments
 
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
 """Exit codes. A program that ends with an error, and no finding to explain it, could not be run."""
@@ -71,7 +71,7 @@ def run_script(
             return _run_for_others(find_entry_point(name, module=module), arguments, limits)
         own_folder = folder
         if ranks is None and is_launcher(name, module=module):
-            code = _run_launcher(watched_command(arguments, limits), limits, printer)
+            code = _run_launcher(watched_arguments(arguments, limits), limits, printer)
         else:
             code = _run_and_print(find_entry_point(name, module=module), arguments, limits, printer, ranks)
     except NotRunnableError as error:
@@ -96,11 +96,11 @@ def _run_for_others(program: EntryPoint, arguments: Sequence[str], limits: Watch
     return 0
 
 
-def _run_launcher(command: Sequence[str], limits: WatchLimits, printer: ReportPrinter) -> int:
+def _run_launcher(arguments: Sequence[str], limits: WatchLimits, printer: ReportPrinter) -> int:
     """Run torchrun and print what its ranks report."""
     code: int | None = None
     with printer.keeping_stdout(), sigterm_raises(), suppress(KeyboardInterrupt, TerminatedError):
-        code = run_torchrun(command)
+        code = run_torchrun(arguments)
     children, lost = read_reports(limits.folder)
     nothing = Report([], "No process of torchrun got as far as training.", judged=False)
     return _print_last(printer, merge_reports(children, lost) if children else nothing, code)
@@ -116,9 +116,13 @@ def _run_and_print(
         report = ProgramWatch(limits, on_enough=printer.write if ranks is None else None)
         with sigterm_raises():
             code = _run(program, arguments, report)
-        if os.getpid() != process:  # a child that the program has forked, and that has come to its end
-            raise SystemExit(code)
-        report.processes.finish(patient=code is not None)
+            if os.getpid() != process:  # a child that the program has forked, and that has come to its end
+                raise SystemExit(code)
+            try:
+                report.processes.finish(patient=code is not None)
+            except (KeyboardInterrupt, TerminatedError):  # the program itself has ended, and they have not
+                code = None
+                report.processes.finish(patient=False)
         if ranks is not None:
             ranks.wait(patient=code is not None)
     name = ITSELF if ranks is None else f"rank {ranks.rank}"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..._process import running_module
 from .children import WatchLimits
 from .entry_point import NotRunnableError
 
@@ -26,8 +25,8 @@ def is_launcher(name: str, *, module: bool) -> bool:
     return name == LAUNCHER if module else Path(name).name == "torchrun"
 
 
-def watched_command(arguments: Sequence[str], limits: WatchLimits) -> list[str]:
-    """Return the command of torchrun in which each rank runs under the doctor.
+def watched_arguments(arguments: Sequence[str], limits: WatchLimits) -> list[str]:
+    """Return the arguments of torchrun with which each rank runs under the doctor.
 
     Raises NotRunnableError for arguments that torchrun does not take, or that leave no room for the doctor.
     """
@@ -46,18 +45,16 @@ def watched_command(arguments: Sequence[str], limits: WatchLimits) -> list[str]:
     for option, limit in (("--updates", limits.updates), ("--seconds", limits.seconds)):
         doctor += [option, str(limit)] if limit is not None else []
     program = [*(["-m"] if given.module else []), given.training_script, *given.training_script_args]
-    return [sys.executable, "-m", LAUNCHER, *own, *doctor, *program]
+    # Without a place for logs torchrun leaves a folder among the temporary files, even if nothing is to be logged.
+    logged = given.log_dir or {given.redirects, given.tee} != {"0"}
+    logs = [] if logged else ["--log-dir", str(limits.folder / "logs")]
+    return [*logs, *own, *doctor, *program]
 
 
-def run_torchrun(command: Sequence[str]) -> int:
-    """Run it and return its exit code; when this process is to end, it is told to end, too, and waited for."""
-    running = subprocess.Popen(command)
-    try:
+def run_torchrun(arguments: Sequence[str]) -> int:
+    """Run it and return its exit code; when this process ends, it ends, too, and is waited for if possible."""
+    with running_module(LAUNCHER, arguments) as running:
         return running.wait()
-    except BaseException:
-        running.terminate()
-        running.wait()  # it gives its workers 30 seconds, and then it kills them
-        raise
 
 
 @dataclass

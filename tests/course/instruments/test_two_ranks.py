@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from gradlab.course import two_ranks
 from gradlab.course.instruments import two_ranks as shown
 from gradlab.course.instruments import two_ranks_numbers as numbers
 from gradlab.course.instruments.two_ranks_numbers import (
+    CannotStartError,
     LoopSettings,
     Moment,
     all_settings,
@@ -195,15 +197,37 @@ def test_the_shown_loop_is_lit_where_it_is() -> None:
     assert lit == ["", "optimizer.zero_grad()", *["loss.backward()"] * 4, "optimizer.step()"]
 
 
-def test_where_processes_cannot_run_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> LaunchResult:
+@pytest.fixture
+def refusals(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+    """Each start of processes, which the system refuses."""
+    starts: list[object] = []
+
+    def refuse(*arguments: object, **options: object) -> LaunchResult:
+        starts.append(arguments)
         raise PermissionError("Operation not permitted")
 
-    run_ranks.cache_clear()
+    numbers._results.cache_clear()
     shown._loop.cache_clear()
     monkeypatch.setattr(numbers, "launch", refuse)
+    yield starts
+    numbers._results.cache_clear()
+
+
+def test_where_processes_cannot_run_it_says_so(refusals: list[object]) -> None:
     instrument = two_ranks()
     assert "could not be started here: Operation not" in instrument.text
     (drawing,) = instrument.drawings()
     assert "Operation not" in drawing.words
     assert "Traceback" not in repr(instrument)
+
+
+def test_a_failed_start_is_tried_again_only_when_asked(refusals: list[object]) -> None:
+    instrument = two_ranks()
+    for moment in range(25):
+        instrument.turn("moment", moment)
+        assert "Operation not permitted" in instrument.text
+    with pytest.raises(CannotStartError, match="Operation not permitted"):
+        instrument.packed()  # a page would show the failure for ever
+    assert len(refusals) == 1
+    assert "Operation not permitted" in two_ranks().text
+    assert len(refusals) == 2

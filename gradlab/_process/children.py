@@ -1,0 +1,73 @@
+"""Processes that end with the one that has started them, however that ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any
+
+
+def end_with_parent() -> None:
+    """End this process of multiprocessing at once when the one that has started it ends, however that ends."""
+    import multiprocessing
+    from multiprocessing.connection import wait
+
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        wait([parent.sentinel])  # one end of a pipe: the system closes the other end with the parent
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+
+
+_FOLLOWING_MODULE = """import os, runpy, signal, threading
+def follow():
+    os.read({0}, 1)  # until the other end of the pipe is closed
+    os.kill(os.getpid(), signal.SIGTERM)
+threading.Thread(target=follow, daemon=True).start()
+runpy.run_module({1!r}, run_name="__main__", alter_sys=True)
+"""
+_GRACE = 45.0  # seconds for a program to end after SIGTERM: torchrun gives its workers 30, then kills them
+
+
+@contextmanager
+def running_module(module: str, arguments: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """Run ``python -m module`` for the time of a block; it gets SIGTERM when the block or this process ends.
+
+    options: those of subprocess.Popen. Windows hands no pipe over: there it ends with the block only, by a break, which
+    reaches all of its group; SIGTERM would end it at once, and what it has started would stay.
+    """
+    if sys.platform == "win32":
+        group = subprocess.CREATE_NEW_PROCESS_GROUP
+        process = subprocess.Popen([sys.executable, "-m", module, *arguments], creationflags=group, **options)
+        end = partial(process.send_signal, signal.CTRL_BREAK_EVENT)
+    else:
+        theirs, ours = os.pipe()
+        end = partial(os.close, ours)
+        code = _FOLLOWING_MODULE.format(theirs, module)
+        try:
+            process = subprocess.Popen([sys.executable, "-c", code, *arguments], pass_fds=(theirs,), **options)
+        except BaseException:
+            end()
+            raise
+        finally:
+            os.close(theirs)
+    try:
+        yield process
+    finally:  # also when the learner interrupts
+        end()
+        if process.poll() is None:
+            try:
+                process.communicate(timeout=_GRACE)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                with suppress(subprocess.TimeoutExpired):  # a worker that lives on holds the other ends of its pipes
+                    process.communicate(timeout=5)

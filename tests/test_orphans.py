@@ -1,0 +1,135 @@
+"""Whatever starts processes, and however it ends: none of them is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+import gradlab
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="sends the signals of Linux and macOS")
+ROOT = Path(gradlab.__file__).parents[1]
+HANGS = "import os, time\nopen(f'begun-{os.getpid()}', 'w').close()\ntime.sleep(3600)\n"
+IN_PROCESSES = """
+import multiprocessing, runpy
+if __name__ == "__main__":
+    context = multiprocessing.get_context("{}")
+    for _ in range(2):
+        context.Process(target=runpy.run_path, args=("hangs.py",)).start()
+"""
+COURSE = "import gradlab.course.processes as p; p.{}('hangs.py', seconds=600)"
+# Two ranks in the instrument's place of its own: each marks that it has begun, where the test looks for it.
+INSTRUMENT = """
+import importlib.resources, os, pathlib
+from gradlab.course.instruments import two_ranks_numbers as numbers
+here = pathlib.Path.cwd()
+(here / "two_ranks_script.py").write_text(f"import os\\nos.chdir({str(here)!r})\\n" + (here / "hangs.py").read_text())
+numbers.files = lambda package: here
+numbers.run_ranks()
+"""
+PROGRAMS = {
+    "launch": ["-c", COURSE.format("launch")],
+    "torchrun": ["-c", COURSE.format("torchrun")],
+    "two_ranks": ["-c", INSTRUMENT],
+    "site": ["-m", "gradlab", "site", "out", "--workers", "2"],
+    "doctor, fork": ["-m", "gradlab", "doctor", "fork.py"],
+    "doctor, spawn": ["-m", "gradlab", "doctor", "spawn.py"],
+    "doctor torchrun": ["-m", "gradlab", "doctor", "torchrun", "--standalone", "--nproc-per-node=2", "hangs.py"],
+}
+ENDS = {
+    "Ctrl-C": [signal.SIGINT],
+    "Ctrl-C twice": [signal.SIGINT, signal.SIGINT],
+    "SIGTERM": [signal.SIGTERM],
+    "SIGKILL": [signal.SIGKILL],
+}
+FAST = [("launch", "Ctrl-C twice"), ("torchrun", "SIGKILL"), ("doctor, fork", "SIGKILL"), ("site", "SIGTERM")]
+CASES = [
+    pytest.param(name, end, id=f"{name}, {end}", marks=[pytest.mark.slow] * ((name, end) not in FAST))
+    for name in PROGRAMS
+    for end in ENDS
+]
+SECONDS = 5.0
+"""As long may a process live on that was started by one that has ended."""
+MARK = "GRADLAB_TEST_FAMILY"
+
+
+class Family:
+    """A program and all processes that it leads to, which are known by a variable of their environment."""
+
+    def __init__(self, arguments: list[str], folder: Path) -> None:
+        self.mark, self.folder = uuid.uuid4().hex, folder
+        self.temporary = Path(tempfile.mkdtemp(prefix="t"))  # in tmp_path the name of a socket would become too long
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(self.temporary), MARK: self.mark}
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where tests run in the background
+        try:
+            command, quiet = [sys.executable, *arguments], subprocess.DEVNULL
+            self.program = subprocess.Popen(command, cwd=folder, env=environment, stdout=quiet, stderr=quiet)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def running(self) -> list[psutil.Process]:
+        return [process for process in psutil.process_iter() if self._belongs(process)]
+
+    def _belongs(self, process: psutil.Process) -> bool:
+        try:
+            ended = process.status() == psutil.STATUS_ZOMBIE
+            return not ended and process.environ().get(MARK) == self.mark
+        except (psutil.NoSuchProcess, psutil.AccessDenied):
+            return False
+
+    def has_begun(self, name: str) -> bool:
+        if name == "site":  # itself, its two workers and multiprocessing's tracker
+            return len(self.running()) >= 4
+        return len(list(self.folder.glob("begun-*"))) == 2
+
+    def end(self) -> None:
+        for process in self.running():
+            process.kill()
+        self.program.wait()
+
+
+@pytest.fixture
+def families() -> Iterator[list[Family]]:
+    started: list[Family] = []
+    yield started
+    for family in started:
+        family.end()
+
+
+@pytest.mark.parametrize(("name", "end"), CASES)
+def test_no_process_is_left(name: str, end: str, families: list[Family], tmp_path: Path) -> None:
+    if name == "site" and not (ROOT / "site").is_dir():
+        pytest.skip("needs a clone of the repository")
+    (tmp_path / "hangs.py").write_text(HANGS)
+    for method in ("fork", "spawn"):
+        (tmp_path / f"{method}.py").write_text(IN_PROCESSES.format(method))
+    family = Family(PROGRAMS[name], tmp_path)
+    families.append(family)
+    until = time.monotonic() + 120
+    while not family.has_begun(name):
+        assert family.program.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    assert len(family.running()) >= 3
+    for number in ENDS[end]:
+        family.program.send_signal(number)
+        time.sleep(0.3)
+    family.program.wait(60)
+    ended = time.monotonic()
+    while (left := family.running()) and time.monotonic() < ended + SECONDS:
+        time.sleep(0.1)
+    assert left == []
+    if name == "launch":
+        assert list(family.temporary.glob("gradlab-*")) == []
+    if name == "site" and end != "SIGKILL":
+        assert list(tmp_path.glob(".out-*")) == []
