@@ -100,9 +100,10 @@ def test_an_interrupt_ends_the_cell_that_shows_a_loop() -> None:
 
 def test_a_card_can_be_shown_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
     card = patient_card("the-flat-loss")
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(Patient, "_run", Mock(side_effect=KeyboardInterrupt))
-        repr(card)
+        with pytest.raises(KeyboardInterrupt):
+            repr(card)
     assert repr(card).startswith("The flat loss")
 
 
