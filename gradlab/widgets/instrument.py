@@ -195,7 +195,9 @@ class Instrument(Live):
         return kept(self._views, tuple(at[name] for name in self._controls), lambda: self.look(dict(at)))
 
     def _fail(self, error: Exception | KeyboardInterrupt) -> None:
-        """Say in words what went wrong."""
+        """Say in words what went wrong; an interrupt of the cell's own call ends the cell."""
+        if isinstance(error, KeyboardInterrupt) and not self._replying:
+            raise error
         known = isinstance(error, ValueError)
         words = str(error).removeprefix("Recipe: ") if known else f"{type(error).__name__}: {error}"
         self._alarm = "Interrupted." if isinstance(error, KeyboardInterrupt) else cut_words(words)

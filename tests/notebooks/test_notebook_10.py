@@ -39,10 +39,10 @@ def test_each_patient_is_read_before_it_is_guessed_and_run() -> None:
 def test_numbers_that_the_words_name() -> None:
     """The norm at the step of patient 5, and the nodes that patient 7 adds at each update."""
     half = patient_case("flat-in-half-precision")
-    rows = run_loop(half.loop(half.sick), half.definition.limits).history.rows
+    rows = run_loop(half.loop(half.sick)).history.rows
     assert {short(row.norm) for row in rows} == {"1.5e\u22125"}
     leak = patient_case("killed-at-night")
-    nodes = [row.nodes for row in run_loop(leak.loop(leak.sick), leak.definition.limits).history.rows]
+    nodes = [row.nodes for row in run_loop(leak.loop(leak.sick)).history.rows]
     assert {later - before for before, later in pairwise(nodes[1:])} == {11}
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import linecache
 import math
 import random
 from collections.abc import Callable, Mapping
-from functools import partial
+from traceback import walk_tb
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -13,14 +14,16 @@ import torch
 from torch import nn
 
 from ..._checks import brief
+from ..._frames import Owner, code_owner, raised_at
 from ..._process import main_thread, preserving_rng, preserving_torch_state
 from .comparing import MismatchError, alike, coerce_like
-from .definition import NOT_ATTEMPTED, NOT_YET, RIGHT, Case, Definition, Verdict
-from .guard import TroubleError, guarded
+from .definition import NOT_ATTEMPTED, NOT_YET, RIGHT, Case, Definition, TroubleError, Verdict
+
+_MOST_LETTERS = 200  # of an exception's message
 
 
 def check(definition: Definition, stub_text: str, remarks: Mapping[str, str], answer: object) -> Verdict:
-    """Try an answer on ``definition.rounds`` random cases; whatever happens is a Verdict.
+    """Try an answer on ``definition.rounds`` random cases; whatever happens but an interrupt is a Verdict.
 
     ``remarks`` say what fits a typical mistake, by its name.
     """
@@ -63,8 +66,6 @@ def _parts(code: CodeType) -> tuple[Any, ...]:
 
 
 def _tried(definition: Definition, remarks: Mapping[str, str], answer: object) -> Verdict:
-    # The first optimizer of a process imports for seconds; that is not the answer's time.
-    torch.optim.SGD([torch.zeros(1)], lr=0.1)
     rng = random.Random()  # not the learner's own, which may be seeded
     seeds = [rng.randrange(2**31) for _ in range(definition.rounds)]
     observed: list[object] = []
@@ -95,10 +96,37 @@ def _case(definition: Definition, seed: int) -> Case:
 
 
 def _observed(definition: Definition, answer: object, seed: int) -> object:
-    """Return what is seen of an answer in one case; what it has switched is switched back."""
+    """Return what is seen of an answer in one case; what it has switched is switched back.
+
+    Raises TroubleError for whatever it raises, but KeyboardInterrupt as it is: an interrupt ends the cell.
+    """
     arguments = _case(definition, seed).arguments
     with preserving_torch_state():
-        return guarded(partial(definition.observe, answer, *arguments), answer, definition.seconds)
+        try:
+            return definition.observe(answer, *arguments)
+        except (TroubleError, KeyboardInterrupt):
+            raise
+        except BaseException as error:
+            message = error_text(error) or "without a message"
+            raise TroubleError(f"It raises {type(error).__name__}: {message}{_line(error)}") from None
+
+
+def error_text(error: BaseException) -> str:
+    """Return the message of an exception in one line, shortened; "" if it has none."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # an exception of the learner's own may fail to be written
+        text = ""
+    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
+
+
+def _line(error: BaseException) -> str:
+    """Name the line of the answer's cell that raised an error or made the call that did; "" outside any cell."""
+    files = (frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__))
+    cell = next((file for file in files if code_owner(file) is Owner.USER), "")
+    raised = raised_at(error, cell.__eq__)
+    text = linecache.getline(cell, raised[1]).strip() if raised is not None else ""
+    return f", in line {raised[1]} of the cell: `{text}`" if raised is not None and text else ""
 
 
 def _compared(definition: Definition, mine: object, right: object) -> tuple[object, str]:

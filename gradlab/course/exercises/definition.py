@@ -20,6 +20,10 @@ _LOOK = {  # a sign beside each colour, for those who do not see it
 _BY_REFERENCE = object()
 
 
+class TroubleError(Exception):
+    """Why an answer cannot be compared, in a sentence without its full stop."""
+
+
 class Case:
     """One random case: what an answer is called with, how the verdict names it, and what is expected.
 
@@ -66,8 +70,6 @@ class Definition:
     """What the axes of the picture show, with units."""
     rounds: int = 10
     """How many random cases a check tries."""
-    seconds: float = 5.0
-    """How long the answer may work on one case."""
     relative: float = 1e-4
     """Two numbers are alike when they differ by no more than this part of the larger one ..."""
     absolute: float = 1e-6

@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 from torch.nn.utils import clip_grad_norm_
 
-from .definition import Case, Definition
-from .guard import TroubleError
+from .definition import Case, Definition, TroubleError
 from .loops import all_weights, gradient
 
 LIMIT, LR = 0.1, 0.1

@@ -135,7 +135,6 @@ evaluate = Definition(
     },
     plot_values=lambda value: None,
     rounds=2,
-    seconds=10.0,  # it is run under a ledger, which is slow where many run at once
 )
 
 
@@ -214,5 +213,4 @@ largest_batch = Definition(
         "not-whole": exact,
     },
     rounds=3,
-    seconds=20.0,  # a measurement takes its time where many run at once
 )

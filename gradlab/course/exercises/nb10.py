@@ -188,7 +188,6 @@ mended_head = Definition(
         "last-divided": loop(result=lambda losses: losses[-1] / len(losses)),
     },
     rounds=2,
-    seconds=20.0,  # the doctor watches
 )
 
 

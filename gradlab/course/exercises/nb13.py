@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import mse_loss
 
-from .definition import Case, Definition
-from .guard import TroubleError
+from .definition import Case, Definition, TroubleError
 from .loops import all_weights, sgd, trained, trained_by_hand
 
 CALLS = ("zero_grad", "forward", "backward", "unscale_", "clip", "scaler.step", "scaler.update", "scheduler.step")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ... import tasks
 from ..._checks import near_names
-from .run_loop import LearnerLoop, Limits, LoopOutcome, loop_of
+from .run_loop import LearnerLoop, LoopOutcome, loop_of
 
 _Names = Mapping[str, Any]
 _PATHS = {
@@ -75,7 +75,6 @@ class CaseDefinition:
 
     Of "curve", "loss", "norm", "nodes", "gradient" and "cured gradient".
     """
-    limits: Limits = field(default_factory=lambda: Limits(updates=1_000, seconds=30.0))
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from .case import PatientCase, patient_case
 from .cures import CureVerdict, judge
 from .patient_drawings import PatientCurve, draw_card, draw_curves, draw_gradient, lay_out_still
 from .patient_words import finding_head, finding_seen, fix_words, gradient_words, line_to_edit, run_words
-from .run_loop import LearnerLoop, Limits, LoopOutcome, loop_of, run_loop
+from .run_loop import LearnerLoop, LoopOutcome, loop_of, run_loop
 
 CAME, YOURS, CURED = "as it came", "yours", "cured"
-_OWN_LIMITS = Limits(updates=300, seconds=20.0)
+_MAX_OWN_UPDATES = 300  # of a loop of the reader's own
 _MOST_FINDINGS = 3
 _GROWS = 2.0  # graph nodes held at the end, times those at the start, from which they are drawn
 _FIRST_SHOWN = 10  # the update whose gradient is shown first, or one near it
@@ -41,8 +41,8 @@ class Patient(Instrument):
 
     ``Patient("the-flat-loss")`` is one of the patients in ``patient_names()``; ``Patient(train)`` is a function of your
     own, and ``Patient(text, model=model, batches=batches)`` a text with the names that it uses. Arguments of a function
-    are given by name. A loop of your own runs for at most 300 updates and 20 s, and your model, your optimizer and the
-    random numbers are afterwards as they were.
+    are given by name. A loop of your own runs for at most 300 updates, and your model, your optimizer and the random
+    numbers are afterwards as they were. There is no time limit: the kernel's Interrupt ends a loop.
     """
 
     title = "A training loop under the doctor"
@@ -158,11 +158,12 @@ class Patient(Instrument):
 
     def _edit(self, text: str) -> None:
         self._writer.tell_again("draft", "wrong", "loop")
+        self._draft, self._draft_line = text, 0  # the field stays open if an interrupt ends the run ...
         tried = self._run(text)
-        if tried.trouble and not tried.watched:  # it is no Python: the field stays open
-            self._draft, self._draft_line, self._alarm = text, tried.line, tried.trouble
+        if tried.trouble and not tried.watched:  # ... or if this is no Python
+            self._draft_line, self._alarm = tried.line, tried.trouble
             return
-        self._draft, self._draft_line = "", 0
+        self._draft = ""
         self._texts[YOURS] = text
         self._outcomes[YOURS] = tried
         self._views.clear()
@@ -183,9 +184,9 @@ class Patient(Instrument):
         self.tell_progress(0.0)
         try:
             if self._case is not None:
-                return run_loop(self._case.loop(text), self._case.definition.limits)
+                return run_loop(self._case.loop(text))
             assert self._loop is not None
-            return run_loop(self._loop, _OWN_LIMITS, text)
+            return run_loop(self._loop, text, max_updates=_MAX_OWN_UPDATES)
         finally:
             self.tell_progress(None)
 
@@ -312,9 +313,11 @@ class PatientCard:
     @cached_property
     def _seen(self) -> tuple[bytes, str]:
         """The picture and its words; the runs behind them are not kept, because a notebook keeps each card."""
-        patient, self._patient = self._patient, None
+        patient = self._patient
         assert patient is not None
-        return patient.png(), patient.words
+        picture = patient.png(), patient.words
+        self._patient = None
+        return picture
 
 
 def patient_card(name: str) -> PatientCard:

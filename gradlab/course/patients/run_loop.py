@@ -6,6 +6,7 @@ import contextlib
 import inspect
 import io
 import itertools
+import linecache
 import random
 import textwrap
 import types
@@ -17,9 +18,9 @@ from typing import Any
 import torch
 
 from ..._frames import raised_at
-from ..._process import learner_threads, main_thread, preserving, preserving_rng, preserving_torch_state
+from ..._process import learner_threads, main_thread, parse_python, preserving, preserving_rng, preserving_torch_state
 from ...doctor import Finding, watch
-from ..exercises.guard import TimeLimit, TooLong, compile_with_ticks, error_text, tick_names
+from ..exercises.checking import error_text
 from .loop_history import LoopHistory
 from .observer import LoopObserver
 
@@ -68,12 +69,8 @@ def loop_of(given: object, names: Mapping[str, Any]) -> LearnerLoop:
     return LearnerLoop(text, {**given.__globals__, **closure}, name, dict(names))
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How long a loop may run."""
-
-    updates: int = 1_000
-    seconds: float = 10.0
+class _TooManyUpdates(BaseException):
+    """Ends a loop at its limit of updates; no ``except Exception`` of its own catches it."""
 
 
 @dataclass(frozen=True)
@@ -90,8 +87,6 @@ class LoopOutcome:
     """Why the loop did not come to its end, in a sentence; "" if it did."""
     line: int = 0
     """The line of the trouble, 0 where there is none."""
-    stopped: bool = False
-    """Whether a limit has ended it."""
     names: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The names that the loop has made, and what it was given and has replaced: the rest would only hold memory."""
     printed: str = ""
@@ -107,8 +102,8 @@ class LoopOutcome:
         return not (self.trouble or self.wrong)
 
 
-def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> LoopOutcome:
-    """Run a loop, or another text in its place; nothing that it does is raised but KeyboardInterrupt.
+def run_loop(loop: LearnerLoop, text: str | None = None, *, max_updates: int = 1_000) -> LoopOutcome:
+    """Run a loop, or another text in its place; it raises nothing but KeyboardInterrupt.
 
     Random numbers, torch's settings, and the models and optimizers that the loop was given are afterwards as before.
     """
@@ -122,14 +117,15 @@ def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> Loop
         )
     if code is None:
         return LoopOutcome(text, LoopHistory(), [], trouble=trouble, line=line)
-    limit = TimeLimit((filename,), limits.seconds, ticks=True)
+    stopped = False
 
     def before_update(number: int) -> None:
-        if number > limits.updates:
-            limit.end(f"It was stopped after {limits.updates:,} updates.")
-        limit.tick()
+        nonlocal stopped
+        if number > max_updates:
+            stopped = True
+            raise _TooManyUpdates
 
-    names = {**loop.names, **tick_names(limit.tick), "__name__": "__main__", "input": _no_input}
+    names = {**loop.names, "__name__": "__main__", "input": _no_input}
     used = [loop.names[name] for name in _names_in(code) if name in loop.names] + list(loop.arguments.values())
     observer = LoopObserver(filename, before_update)
     report = watch(*(one for one in used if isinstance(one, (torch.nn.Module, torch.optim.Optimizer))))
@@ -140,21 +136,19 @@ def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> Loop
         warnings.simplefilter("ignore")
         torch.manual_seed(0)
         random.seed(0)
-        torch.optim.SGD([torch.zeros(1)], lr=0.1)  # the first one of a process imports for seconds
         try:
-            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), report, limit:
+            with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed), report:
                 exec(code, names)
                 if loop.function:
                     names[loop.function](**loop.arguments)
-            trouble = limit.words  # it may have caught what ended it
         except KeyboardInterrupt:
             raise
-        except TooLong:
-            trouble = limit.words
         except SystemExit:
             trouble = "It calls exit: a loop ends by itself."
         except BaseException as error:
             trouble, line = _told(error, filename)
+        if stopped:  # the loop may have caught what ended it
+            trouble, line = f"It was stopped after {max_updates:,} updates.", 0
         return LoopOutcome(
             text=text,
             history=observer.history,
@@ -162,7 +156,6 @@ def run_loop(loop: LearnerLoop, limits: Limits, text: str | None = None) -> Loop
             watched=report.watched,
             trouble=trouble,
             line=line,
-            stopped=bool(limit.words),
             names={name: value for name, value in names.items() if value is not loop.names.get(name)},
             printed=printed.getvalue().rstrip(),
         )
@@ -173,12 +166,14 @@ def _compiled(text: str, filename: str) -> tuple[types.CodeType | None, str, int
     if len(text) > _MOST_LETTERS:
         return None, f"The text has {len(text):,} letters; {_MOST_LETTERS:,} are allowed.", 0
     try:
-        return compile_with_ticks(text, filename), "", 0
+        code: types.CodeType = compile(parse_python(text, filename), filename, "exec", dont_inherit=True)
     except SyntaxError as error:
         line = min(error.lineno or 0, len(text.splitlines()))
         return None, f"Line {line} is not valid Python: {error.msg}.", line
     except (ValueError, RecursionError, MemoryError, OverflowError) as error:
         return None, f"This is not valid Python: {error or type(error).__name__}.", 0
+    linecache.cache[filename] = len(text), None, text.splitlines(keepends=True), filename
+    return code, "", 0
 
 
 def _told(error: BaseException, filename: str) -> tuple[str, int]:

@@ -26,7 +26,7 @@ def one_thread() -> None:
 @cache
 def run(name: str, text: str) -> LoopOutcome:
     case = patient_case(name)
-    return run_loop(case.loop(text), case.definition.limits)
+    return run_loop(case.loop(text))
 
 
 def verdict(name: str, text: str) -> CureVerdict:

@@ -13,11 +13,11 @@ from torch import nn
 
 from gradlab import Run, tasks
 from gradlab.course import Patient
-from gradlab.course.patients.run_loop import Limits, LoopOutcome, loop_of, run_loop
+from gradlab.course.patients.run_loop import LoopOutcome, loop_of, run_loop
 from gradlab.scenes import RunScenes
 from gradlab.tasks import Task
 
-LIMITS = Limits(updates=400, seconds=60.0)
+MAX_UPDATES = 400
 DIGITS, TEXT = tasks.digits(), tasks.text()
 
 
@@ -96,7 +96,7 @@ def outcome_of(name: str) -> LoopOutcome:
         "batches": task.batches,
         "epochs": 3,
     }
-    outcome = run_loop(loop_of(text, names), LIMITS)
+    outcome = run_loop(loop_of(text, names), max_updates=MAX_UPDATES)
     assert outcome.trouble == ""
     return outcome
 
@@ -221,7 +221,9 @@ thread = threading.Thread(target=train)
 thread.start()
 thread.join()
 """
-    outcome = run_loop(loop_of(text, {}), LIMITS)  # it holds the process's lock while the doctor reads the source
+    outcome = run_loop(
+        loop_of(text, {}), max_updates=MAX_UPDATES
+    )  # it holds the process's lock while the doctor reads the source
     assert outcome.trouble == ""
     assert [row.stale for row in outcome.history.rows] == list(range(6))
 
@@ -259,7 +261,7 @@ def test_a_loop_beside_a_thread_of_ones_own_is_refused() -> None:
     random.seed(5)
     before = random.getstate()
     try:
-        outcome = run_loop(loop_of("random.random()", {"random": random}), Limits())
+        outcome = run_loop(loop_of("random.random()", {"random": random}))
     finally:
         over.set()
         thread.join()

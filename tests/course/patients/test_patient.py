@@ -9,6 +9,7 @@ import json
 import re
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -76,6 +77,34 @@ def test_what_is_no_python_keeps_the_field_open_with_its_line() -> None:
     assert patient.values["loop"] == "as it came"
     (frame,) = patient.handle({"do": "edit", "text": "x = 1\n", "n": 2, "client": "a"})["frames"]
     assert frame["draft"] == ""
+
+
+def test_an_interrupt_keeps_the_text_in_its_field() -> None:
+    patient = Patient("the-flat-loss")
+    patient.outcome()
+    text = "raise KeyboardInterrupt\n"
+    (frame,) = patient.handle({"do": "edit", "text": text, "n": 1, "client": "a"})["frames"]
+    assert (frame["alarm"], frame["draft"], frame["wrong"]) == ("Interrupted.", text, 0)
+    assert patient.values["loop"] == "as it came"
+    (frame,) = patient.handle({"do": "edit", "text": "x = 1\n", "n": 2, "client": "a"})["frames"]
+    assert (frame["alarm"], frame["draft"]) == ("", "")
+
+
+def test_an_interrupt_ends_the_cell_that_shows_a_loop() -> None:
+    runs: list[int] = []
+    patient = Patient("runs.append(1)\nraise KeyboardInterrupt\n", runs=runs)
+    with pytest.raises(KeyboardInterrupt):
+        patient._repr_mimebundle_()
+    assert runs == [1]
+
+
+def test_a_card_can_be_shown_after_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    card = patient_card("the-flat-loss")
+    with monkeypatch.context() as patch:
+        patch.setattr(Patient, "_run", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            repr(card)
+    assert repr(card).startswith("The flat loss")
 
 
 def test_an_error_in_the_loop_marks_its_line_and_the_cure_is_shown_on_request() -> None:

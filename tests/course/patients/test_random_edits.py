@@ -5,21 +5,19 @@ from __future__ import annotations
 import os
 import random
 import re
-import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 from torch.optim.optimizer import _global_optimizer_post_hooks
 
 from gradlab.course.patients.case import patient_case, patient_names
-from gradlab.course.patients.run_loop import Limits, loop_of, run_loop
+from gradlab.course.patients.run_loop import loop_of, run_loop
 
 PIECES = [
-    "(", ")", ":", "\n", "    ", "0", "1e9", "None", "loss", "model", "optimizer", "for x in y:", "while True:",
-    "while True: pass", "try:", "except BaseException: pass", "return", "yield", "lambda:", "del model", "loss = 3",
+    "(", ")", ":", "\n", "    ", "0", "1e9", "None", "loss", "model", "optimizer", "for x in y:", "try:",
+    "except BaseException: pass", "return", "yield", "lambda:", "del model", "loss = 3", "import os", "[]", "@", "\t",
     "optimizer.zero_grad()", "optimizer.step()", "loss.backward()", "model.eval()", "x = x.double()", "y = y[:1]",
-    "torch.set_grad_enabled(False)", "print(loss)", "exit()", "import os", "[]", "@", "\t", "'", "#", "\0", "async",
+    "torch.set_grad_enabled(False)", "print(loss)", "exit()", "'", "#", "\0", "async",
     "1/0", "assert False", "with torch.no_grad():", "model = None", "batches.clear()", "optimizer.param_groups.clear()",
     "raise KeyError", "input()", "torch.manual_seed(3)", "raise SystemExit", "torch.set_default_dtype(torch.float64)",
 ]  # fmt: skip
@@ -72,38 +70,22 @@ def test_random_edits_end_in_words(block: int) -> None:
     for _ in range(10):
         case = patient_case(rng.choice(patient_names()))
         text = random_edit(rng, case.sick)
-        outcome = run_loop(case.loop(text), Limits(updates=12, seconds=0.5))
+        outcome = run_loop(case.loop(text), max_updates=12)
         assert "Traceback" not in outcome.trouble
         assert "failed" not in outcome.watched
         assert 0 <= outcome.line <= max(1, len(text.splitlines()))
         assert state() == before, text
 
 
-ENDLESS = [
-    "while True: pass",
-    "while True:\n    try:\n        1 / 0\n    except BaseException:\n        pass",
-    "try:\n    while True: pass\nexcept BaseException:\n    pass",
-    "[x for x in iter(int, 1)]",
-    "sum(x for x in iter(int, 1))",
-    "def f():\n    try: f()\n    finally: f()\nf()",
-]
-LATE = "stopped after 0.2 seconds"
-
-
-@pytest.mark.parametrize("text", ENDLESS[1::2])
-def test_a_text_without_an_end_is_stopped_on_another_thread_too(text: str) -> None:
-    with ThreadPoolExecutor(1) as other:  # where JupyterLab answers widgets
-        outcome = other.submit(run_loop, loop_of(text + "\n", {}), Limits(seconds=0.2)).result()
-    assert outcome.stopped
-    assert LATE in outcome.trouble
+SETUP = "w = nn.Parameter(torch.ones(1))\noptimizer = torch.optim.SGD([w], 0.1)\n"
+UPDATE = "w.sum().backward(); optimizer.step()"
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        *((text, LATE) for text in ENDLESS),
-        ("import time\ntime.sleep(60)", LATE),
-        ("import re\nre.match(r'(a+)+$', 'a' * 60 + 'b')", LATE),
+        (f"{SETUP}while True: {UPDATE}", "It was stopped after 12 updates."),
+        (f"{SETUP}try:\n    while True: {UPDATE}\nexcept BaseException: pass", "It was stopped after 12 updates."),
         ("for x in y", "Line 1 is not valid Python"),
         ("def f():\n    return f()\nf()", "RecursionError"),
         ("foo()", "line 1 with NameError: name 'foo' is not defined"),
@@ -118,22 +100,14 @@ def test_a_text_without_an_end_is_stopped_on_another_thread_too(text: str) -> No
     ],
 )
 def test_the_worst_ends_in_words(text: str, words: str) -> None:
-    assert words in run_loop(loop_of("pass\n", {}), Limits(seconds=0.2), text).trouble
-
-
-def test_a_model_that_a_text_has_made_works_when_the_time_of_the_text_is_over() -> None:
-    text = "class Own(nn.Module):\n    def forward(self, x):\n        return x\nmodel = Own()"
-    outcome = run_loop(loop_of(text, {}), Limits(seconds=0.2))
-    assert outcome.trouble == ""
-    time.sleep(0.25)
-    assert outcome.names["model"](torch.ones(1)).item() == 1.0
+    assert words in run_loop(loop_of("pass\n", {}), text, max_updates=12).trouble
 
 
 def test_ctrl_c_stays_what_it_is_and_prints_are_kept_and_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
     loop = loop_of("for i in range(10**5): print(i)", {})
-    outcome = run_loop(loop, Limits(seconds=5.0))
+    outcome = run_loop(loop)
     assert outcome.printed.startswith("0\n1\n2\n")
     assert len(outcome.printed) <= 4_000
     with pytest.raises(KeyboardInterrupt):
-        run_loop(loop, Limits(seconds=5.0), "raise KeyboardInterrupt")
+        run_loop(loop, "raise KeyboardInterrupt")
     assert capsys.readouterr().out == ""

@@ -1,0 +1,53 @@
+"""The kernel's Interrupt ends a learner's endless loop: in a cell that checks an answer, and in a patient's text."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kernels import LONG, Kernel, started_kernel
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[Kernel]:
+    with started_kernel() as kernel:
+        kernel.cell("import torch\nfrom pathlib import Path\nfrom gradlab.course import Patient, exercise")
+        yield kernel
+
+
+def interrupt_once_there(kernel: Kernel, started: Path) -> None:
+    end = time.monotonic() + LONG
+    while not started.exists():
+        assert time.monotonic() < end, "the endless loop has not begun"
+        time.sleep(0.01)
+    kernel.manager.interrupt_kernel()
+
+
+def test_an_endless_answer_is_ended(kernel: Kernel, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    kernel.cell(
+        "def endless(*args):\n    torch.set_grad_enabled(False)\n    torch.manual_seed(1)\n"
+        f"    Path({str(started)!r}).touch()\n    while True:\n        pass\n"
+        "torch.manual_seed(7)"
+    )
+    cell = kernel.begin("exercise('train_one_epoch').check(endless)")
+    interrupt_once_there(kernel, started)
+    assert kernel.wait(cell)["ename"] == "KeyboardInterrupt"
+    state = "(torch.is_grad_enabled(), torch.equal(torch.rand(3), torch.manual_seed(7) and torch.rand(3)))"
+    assert kernel.value(state) == "(True, True)"
+    assert kernel.value("exercise('train_one_epoch').check(None).state") == "'not attempted'"
+
+
+def test_an_endless_patient_is_ended(kernel: Kernel, tmp_path: Path) -> None:
+    started = tmp_path / "started"
+    widget = kernel.widget("patient = Patient('the-flat-loss'); display(patient)")
+    text = f"import pathlib\npathlib.Path({str(started)!r}).touch()\nwhile True:\n    pass\n"
+    number = kernel.send(widget, "edit", text=text)
+    interrupt_once_there(kernel, started)
+    frame = kernel.answer(number)["frames"][-1]
+    assert (frame["alarm"], frame["draft"]) == ("Interrupted.", text)
+    assert kernel.ask(widget, "edit", text="x = 1\n")["frames"][-1]["draft"] == ""
+    assert kernel.value("1 + 1") == "2"
