@@ -6,6 +6,7 @@ import linecache
 import sys
 from bisect import bisect_right
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -60,11 +61,8 @@ class ModuleTracker:
 
     def hooks(self, in_backward: Callable[[], bool]) -> list[ThreadHook]:
         """Watch the modules that this thread calls from now on; return the hooks, to be removed."""
-        after = "forward_hooks", "forward_hooks_always_called"
-        return [
-            ThreadHook(self._enter, "forward_pre_hooks", in_backward=in_backward),
-            ThreadHook(self._leave, *after, in_backward=in_backward),
-        ]
+        add = partial(ThreadHook, in_backward=in_backward)
+        return [add(self._enter, "forward_pre_hooks"), add(self._leave, "forward_hooks", "forward_hooks_always_called")]
 
     def forget(self) -> None:
         """Leave every module: an error may have ended the one that was at work."""

@@ -37,6 +37,10 @@ class _CallPath:
         """Autograd's number when its last pass began."""
 
 
+class _Grads(threading.local):
+    given = False  # does the call under way in this thread give gradients?
+
+
 class BackwardListener(Listener):
     """Listens to ``backward()``, however it is called."""
 
@@ -45,7 +49,7 @@ class BackwardListener(Listener):
         self._losses = autograd_graph.Roots()
         self._watcher = LossWatcher()
         self._retained = 0
-        self._grads = threading.local()  # .given: did the call that this thread makes give gradients?
+        self._grads = _Grads()
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
         self._call_paths: defaultdict[int, _CallPath] = defaultdict(_CallPath)
 
@@ -89,15 +93,12 @@ class BackwardListener(Listener):
 
         return run_backward
 
-    def _was_given(self) -> bool:
-        return getattr(self._grads, "given", False)
-
     @never_raises
     def _same(self, outputs: Any, args: Any) -> bool:
         """Is this the pass that comes next in a loop that repeats itself?"""
         loss = loss_number(outputs[0]) if len(outputs) == 1 else None
         kind = type(getattr(outputs[0], "grad_fn", None))  # an edge of the graph has none
-        return self.log.steady.same_loss(loss, args[1], args[2], self._was_given() or bool(args[3]), kind)
+        return self.log.steady.same_loss(loss, args[1], args[2], self._grads.given or bool(args[3]), kind)
 
     def _run_same(self, below: Below, outputs: Any, args: Any, kwargs: Any) -> Any:
         log = self.log
@@ -162,7 +163,7 @@ class BackwardListener(Listener):
             self._moved_by_hand(present, site)
         backward = Backward(passes.count, site, path, present)
         retain, backward.create, inputs = args[1], args[2], args[3]
-        backward.retain, backward.given = bool(retain) and not backward.create, self._was_given() or bool(inputs)
+        backward.retain, backward.given = bool(retain) and not backward.create, self._grads.given or bool(inputs)
         if log.stepping:
             log.stepping[-1].closure = True
             backward.inside = log.stepping[-1].optimizer

@@ -11,8 +11,7 @@ from typing import Any
 from ..events import Event
 from .event_log import EventLog
 
-_lock = threading.RLock()
-"""Held while what stands in a place is read and replaced: two threads may begin or end a watch at once."""
+_lock = threading.RLock()  # two threads may begin or end a watch at once
 
 
 @dataclass(slots=True)

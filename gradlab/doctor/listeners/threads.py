@@ -39,10 +39,6 @@ class WatchedThread:
         """Could the thread that calls this be watched instead?"""
         return bool(self.ident and self.others and not self.others.is_older())
 
-    def trains_on(self) -> bool:
-        """Return whether the watched thread is another one that still runs."""
-        return bool(self.others and self.others.runs_elsewhere())
-
     def steps_elsewhere(self) -> None:
         """Note a step on a thread that is not watched."""
         if self.others and self.ident and _torch.current_graph_task() < 0:

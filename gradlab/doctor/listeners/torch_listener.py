@@ -50,6 +50,7 @@ class TorchListener:
     @never_raises
     def _finish(self) -> None:
         self.log.steady.leave()
-        if not self.log.thread.trains_on():  # it may be writing to a .grad just now
+        others = self.log.thread.others
+        if not (others and others.runs_elsewhere()):  # it may be writing to a .grad just now
             self.log.detect_changes()
         self.log.flush()
