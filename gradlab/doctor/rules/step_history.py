@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 
 from ...scenes import BatchHistory
-from ..events import Event, Step
 from ..state.grad_groups import StepFacts
 
 _MOST_COLUMNS = 200
-_RECENT = 8  # steps; no cycle that is skipped is longer
 
 
 class _Columns:
@@ -20,7 +17,6 @@ class _Columns:
         self.width = 1
         self.steps = 0
         self.sums: list[tuple[int, int, int]] = []
-        self.recent: deque[tuple[int, int, int]] = deque(maxlen=_RECENT)
 
     def add(self, counts: tuple[int, int, int]) -> None:
         if self.steps % self.width:
@@ -31,7 +27,6 @@ class _Columns:
                 self.sums = [_plus(one, two) for one, two in zip(self.sums[::2], self.sums[1::2], strict=True)]
             self.sums.append(counts)
         self.steps += 1
-        self.recent.append(counts)
 
     def means(self, which: int) -> tuple[float, ...]:
         last = self.steps - self.width * (len(self.sums) - 1)
@@ -53,14 +48,6 @@ class StepHistory:
         lost = {one.number for cleared in facts.since.clearings for one in cleared.lost if not one.used} - fresh
         columns = self._columns.setdefault(facts.step.optimizer, _Columns())
         columns.add((len(fresh), len(stale) + forgotten, len(lost)))
-
-    def repeated(self, events: list[Event], times: int) -> None:
-        """A cycle of updates was as the cycle before, so often."""
-        steps = [event.optimizer for event in events if isinstance(event, Step)]
-        for optimizer in dict.fromkeys(steps):
-            if (columns := self._columns.get(optimizer)) is not None:
-                for counts in [*columns.recent][-steps.count(optimizer) :] * times:
-                    columns.add(counts)
 
     def read(self, name: Callable[[int], str]) -> list[BatchHistory]:
         """Return what is known of each optimizer, called by its name."""
