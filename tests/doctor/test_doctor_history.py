@@ -62,7 +62,7 @@ def forgotten_late(loop: Counted) -> None:
         loop.step()
 
 
-def settled_then_windows(loop: Counted) -> None:
+def windows_late(loop: Counted) -> None:
     healthy(loop)
     for _ in range(40):
         loop.clear()
@@ -71,7 +71,7 @@ def settled_then_windows(loop: Counted) -> None:
         loop.step()
 
 
-LOOPS = [healthy, forgotten, dropped_windows, forgotten_late, settled_then_windows]
+LOOPS = [healthy, forgotten, dropped_windows, forgotten_late, windows_late]
 
 
 @pytest.mark.parametrize("train", LOOPS)
@@ -114,6 +114,57 @@ def test_a_mistake_after_a_thousand_good_updates_is_found_with_its_numbers():
     assert "update 1003" in finding.evidence
     assert "batches 1,000 to 1,002 again" in finding.evidence
     assert "1,003 updates of self.optimizer" in report.watched
+
+
+def clips_late(loop: Counted) -> None:
+    loop.clear()
+    loop.backward()
+    loop.step()
+    nn.utils.clip_grad_norm_(loop.model.parameters(), 1.0)
+
+
+def steps_twice(loop: Counted) -> None:
+    loop.clear()
+    loop.backward()
+    loop.step()
+    loop.step()
+
+
+def stays_in_eval(loop: Counted) -> None:
+    loop.model.eval()
+    loop.clear()
+    loop.backward()
+    loop.step()
+
+
+def is_nan(loop: Counted) -> None:
+    loop.clear()
+    (loop.model(torch.ones(2, 3)).sum() * torch.nan).backward()
+    loop.step()
+
+
+@pytest.mark.parametrize("mistake", [clips_late, steps_twice, stays_in_eval, is_nan])
+def test_a_late_mistake_is_found_like_an_early_one(mistake):
+    def train(loop: Counted, good: int) -> None:
+        torch.manual_seed(0)
+        loop.model = nn.Sequential(nn.Linear(3, 2), nn.Dropout(0.5), nn.Linear(2, 1))
+        loop.optimizer = torch.optim.SGD(loop.model.parameters(), lr=1e-5)
+        for _ in range(good):
+            loop.clear()
+            loop.backward()
+            loop.step()
+        for _ in range(6):
+            mistake(loop)
+
+    bare, loop = Counted(), Counted()
+    with watch() as early:
+        train(Counted(), 4)
+    with watch() as late:
+        train(loop, 120)
+    train(bare, 120)
+    places = [[(one.code, one.severity, one.file, one.line) for one in report.findings] for report in (early, late)]
+    assert places[0] == places[1] != []
+    torch.testing.assert_close(loop.model.state_dict(), bare.model.state_dict(), rtol=0, atol=0, equal_nan=True)
 
 
 def test_two_optimizers_that_take_turns_are_counted_each():

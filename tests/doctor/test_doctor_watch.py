@@ -483,6 +483,20 @@ def test_tensors_of_all_kinds(device):
     assert "failed" not in report.watched
 
 
+def test_a_pass_may_begin_at_an_edge_of_the_graph():
+    model = build()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watch() as report:
+        for _ in range(12):
+            optimizer.zero_grad()
+            edge = torch.autograd.graph.get_gradient_edge(model(batch()[0]).mean())
+            torch.autograd.backward([edge], [torch.ones(())])
+            optimizer.step()
+    assert report.findings == []
+    assert report.judged
+    assert report.watched.startswith("Watched 12 backward passes, 12 updates of ")
+
+
 def test_an_integer_parameter_moved_by_hand_is_no_failure():
     weight, count = nn.Parameter(torch.ones(3)), nn.Parameter(torch.tensor([0]), requires_grad=False)
     module = nn.Module()
