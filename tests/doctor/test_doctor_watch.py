@@ -28,7 +28,6 @@ from watched_loops import LOOPS, batch, build
 
 from gradlab.doctor import watch
 from gradlab.doctor.listeners.torch_listener import TorchListener
-from gradlab.doctor.rules.runner import RuleRunner
 
 
 def kinds(*roots: type) -> set[type]:
@@ -201,10 +200,8 @@ def test_a_patch_of_somebody_else_on_top_is_left_alone():
 
 def test_a_function_that_was_kept_does_what_it_did_before():
     model = build()
-    runner = RuleRunner()
     events: list[object] = []
-    runner.take = events.extend
-    listener = TorchListener(runner)
+    listener = TorchListener(events.extend)
     listener.start()
     kept = model.zero_grad
     train(3, model)
@@ -481,6 +478,20 @@ def test_tensors_of_all_kinds(device):
             optimizer.step()
     assert report.findings == []
     assert "failed" not in report.watched
+
+
+def test_a_pass_may_begin_at_an_edge_of_the_graph():
+    model = build()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with watch() as report:
+        for _ in range(12):
+            optimizer.zero_grad()
+            edge = torch.autograd.graph.get_gradient_edge(model(batch()[0]).mean())
+            torch.autograd.backward([edge], [torch.ones(())])
+            optimizer.step()
+    assert report.findings == []
+    assert report.judged
+    assert report.watched.startswith("Watched 12 backward passes, 12 updates of ")
 
 
 def test_an_integer_parameter_moved_by_hand_is_no_failure():

@@ -121,7 +121,7 @@ def test_copies_that_the_loop_moves_by_hand_are_not_called_stale() -> None:
     assert not {"optimizer-holds-stale-params", "params-missing-from-optimizer"} & set(report.codes), report.text
 
 
-def test_the_steps_of_a_long_loop_are_all_counted_although_it_is_not_written_down() -> None:
+def test_the_steps_of_a_long_loop_are_all_counted() -> None:
     body, head = nn.Linear(3, 4).requires_grad_(False), nn.Linear(4, 1)
     optimizer = torch.optim.SGD([{"params": body.parameters()}, {"params": head.parameters()}], lr=0.01)
     with watch() as report:

@@ -6,7 +6,6 @@ import sys
 from itertools import islice
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
 
 from torch import nn
 
@@ -43,16 +42,6 @@ def site_and_path(frame: FrameType | None) -> tuple[Site, int]:
     found = [*found, *libraries][:_MOST_CALLS]
     path = hash(tuple([(id(one.f_code), one.f_lasti) for one in found])) if found else 0  # finding a line takes long
     return _site(found[0] if found else None), path
-
-
-def call_stack(frame: FrameType | None, most: int) -> list[Any]:
-    """Return the places in the code of a frame and of those that have called it, to compare with others."""
-    found: list[Any] = []
-    while frame is not None and most:
-        found += (frame.f_code, frame.f_lasti)
-        frame = frame.f_back
-        most -= 1
-    return found
 
 
 def call_chain(frame: FrameType | None) -> list[FrameType]:

@@ -43,7 +43,7 @@ class LossWatcher:
             self._traced.clear()
             self._spoilt.clear()
         count = self._passes[path] = self._passes.get(path, 0) + 1
-        backward.loss = loss = loss_number(root)
+        backward.loss = loss = _loss_number(root)
         if count in _LOOKS or traced:
             flaws = find_flaws(node, frame)
             if flaws and traced:
@@ -78,7 +78,7 @@ class LossWatcher:
         backward.flaws = (*backward.flaws, LossFlaw(f"nan-{origin.kind}", origin.words, edit=edit))
 
 
-def loss_number(loss: Tensor) -> Any:
+def _loss_number(loss: Tensor) -> Any:
     """Return the number that a loss is; on a GPU a copy that is read later, since nothing is to wait for it."""
     if type(loss) is not Tensor or loss.numel() != 1 or not loss.is_floating_point():
         return None

@@ -15,7 +15,7 @@ from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Sit
 from ..frames import site_and_path
 from ..graphs import autograd_graph
 from ..graphs.graph_leaks import find_graph_holder
-from ..graphs.loss_watcher import LossWatcher, loss_number
+from ..graphs.loss_watcher import LossWatcher
 from ..source.grad_lines import updates_by_hand
 from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
@@ -78,8 +78,6 @@ class BackwardListener(Listener):
                 passes.grad_calls += not kwargs.get("accumulate_grad")
             if not kwargs.get("accumulate_grad"):
                 return below.call(outputs, *args, **kwargs)
-            if log.steady.active and log.thread.is_here() and self._same(outputs, args):
-                return self._run_same(below, outputs, args, kwargs)
             if not self._begins():
                 return below.call(outputs, *args, **kwargs)
             backward = self._begin(outputs, args)
@@ -93,29 +91,6 @@ class BackwardListener(Listener):
 
         return run_backward
 
-    @never_raises
-    def _same(self, outputs: Any, args: Any) -> bool:
-        """Is this the pass that comes next in a loop that repeats itself?"""
-        loss = loss_number(outputs[0]) if len(outputs) == 1 else None
-        kind = type(getattr(outputs[0], "grad_fn", None))  # an edge of the graph has none
-        return self.log.steady.same_loss(loss, args[1], args[2], self._grads.given or bool(args[3]), kind)
-
-    def _run_same(self, below: Below, outputs: Any, args: Any, kwargs: Any) -> Any:
-        log = self.log
-        try:
-            result = below.call(outputs, *args, **kwargs)
-        except BaseException as error:
-            log.steady.leave()  # tells of this pass, too
-            if (backward := log.passes.newest) is not None:
-                if isinstance(error, RuntimeError):
-                    self._failed(backward, outputs)
-                self._ended(backward)
-            raise
-        steady = log.steady
-        if not (steady.active and steady.same("added", depth=0)) and (backward := log.passes.current) is not None:
-            self._ended(backward)  # something else has happened inside of it
-        return result
-
     def _begins(self) -> bool:
         """Return whether the backward pass that is about to run is to be watched."""
         log = self.log
@@ -123,7 +98,6 @@ class BackwardListener(Listener):
             if not log.thread.goes_over(trained=log.passes.count > 0):
                 return False
             log.index.thread_changed()
-            log.steady.leave()
         others = log.thread.others
         if log.steps - len(log.stepping) >= log.passes.most_updates and not (others and others.beside):
             log.forget_unfinished()
@@ -140,8 +114,6 @@ class BackwardListener(Listener):
     @never_raises
     def _ended(self, backward: Backward) -> None:
         index, passes = self.log.index, self.log.passes
-        if self.log.steady.active:
-            self.log.steady.same("added", depth=0)
         _, _, changed = index.changes()
         index.with_new_grad |= changed
         norms = None
@@ -163,7 +135,8 @@ class BackwardListener(Listener):
             self._moved_by_hand(present, site)
         backward = Backward(passes.count, site, path, present)
         retain, backward.create, inputs = args[1], args[2], args[3]
-        backward.retain, backward.given = bool(retain) and not backward.create, self._grads.given or bool(inputs)
+        backward.retain = bool(retain) and not backward.create
+        backward.given = self._grads.given or bool(inputs)
         if log.stepping:
             log.stepping[-1].closure = True
             backward.inside = log.stepping[-1].optimizer

@@ -28,7 +28,7 @@ class ClipListener(Listener):
         def clip(parameters: Any, max_norm: float, *args: Any, **kwargs: Any) -> None:
             tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
             measures = max_norm == math.inf
-            if (log.steady.active and log.steady.same("clip", measures)) or not log.is_watched_thread():
+            if not log.is_watched_thread():
                 return below.call(tensors, max_norm, *args, **kwargs)
             self._before_norm(tensors, measures=measures)
             result = below.call(tensors, max_norm, *args, **kwargs)

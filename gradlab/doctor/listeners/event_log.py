@@ -23,7 +23,6 @@ from ..state.module_index import ModuleIndex
 from ..state.optimizer_index import OptimizerIndex, WatchedOptimizer
 from ..state.param_index import ParamIndex, fetch_norms
 from ..state.weight_marks import WeightMarks
-from .steady import MOST_EVENTS, EventReader, SteadyLoop
 from .threads import WatchedThread
 
 _FIRST_FLUSH, _FLUSH = 24, 512
@@ -74,7 +73,7 @@ class ScalingState:
 class EventLog:
     """Keeps the watched parameters, models and optimizers, and hands events on in batches."""
 
-    def __init__(self, judge: EventReader) -> None:
+    def __init__(self, judge: Callable[[list[Event]], None]) -> None:
         """``judge`` takes the events, in order, some hundred at a time."""
         self._judge, self._flush_at = judge, _FIRST_FLUSH
         self.events: list[Event] = []
@@ -89,7 +88,6 @@ class EventLog:
         self.callers: dict[Site, tuple[Site, ...]] = {}
         """Line from which something happened -> the lines that led there when it happened first, itself included."""
         self.thread = WatchedThread()
-        self.steady = SteadyLoop(self, judge)
         self.passes, self.scaling = Passes(), ScalingState()
         self.stepping: list[Step] = []
         """The steps that run, the innermost last."""
@@ -99,7 +97,6 @@ class EventLog:
 
     def give_up(self, error: Exception) -> None:
         """Look no further, after a failure of our own; the learner's loop goes on."""
-        self.steady.active = self.steady.on = False
         self.failure = f"{type(error).__name__}: {error}"
         self.thread.ignore()
         self.events, self.passes.current, self.passes.replaced, self.passes.roots = [], None, [], ()
@@ -115,13 +112,9 @@ class EventLog:
 
     def emit(self, event: Event) -> None:
         """Add an event; hand all on when there are many, and nothing is half done."""
-        if self.steady.on:
-            self.steady.leave()
         for hear in self.hearers:
             hear(event)
         self.events.append(event)
-        if len(update := self.steady.update) < MOST_EVENTS:
-            update.append(event)
         waiting = len(self.events)
         if waiting >= self._flush_at:
             half_done = self.passes.current is not None or self.stepping or self.scaling.inside
@@ -133,7 +126,7 @@ class EventLog:
         """Hand on all events."""
         events, self.events = self.events, []
         fetch_norms(events)
-        self._judge.take(events)
+        self._judge(events)
 
     def forget_unfinished(self) -> None:
         """Forget a step whose closure is at work: without its passes it would look like one that has none."""

@@ -17,7 +17,6 @@ from ..._process import ThreadHook
 from ..events import Added, Clear, GradEdited, Site, Step
 from ..frames import call_lines, call_site
 from ..frames.names import wrapped_optimizer
-from ..state.optimizer_index import WatchedOptimizer
 from ..state.weight_marks import first_values
 from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
@@ -54,9 +53,6 @@ class OptimizerListener(Listener):
     @never_raises
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         log, index = self.log, self.log.index
-        mark = id(optimizer), len(optimizer.param_groups), log.scaling.inside
-        if log.steady.active and log.thread.is_here() and log.steady.same_step(*mark):
-            return
         if not log.is_watched_thread():
             log.thread.steps_elsewhere()
             return
@@ -99,24 +95,15 @@ class OptimizerListener(Listener):
     @never_raises
     def _after_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
         log = self.log
-        if log.steady.active and log.steady.stepped():
-            self._wrote(log.optimizer(optimizer), optimizer)
-            return
         if log.stepping and log.is_watched_thread():
             step = log.stepping[-1]
             if (args[1] if len(args) > 1 else None) is not None or kwargs.get("closure") is not None:
                 self._after_closure(step)
             log.stepping.pop()
-            self._wrote(log.optimizer(optimizer), optimizer)
+            one = log.optimizer(optimizer)
+            one.written = _written(optimizer)
+            self._resumed.stepped(one.number, optimizer, one.written)
             log.weight_marks.settle(step.params)
-            if not log.stepping:
-                log.steady.ended()
-
-    def _wrote(self, one: WatchedOptimizer, optimizer: Optimizer) -> None:
-        """Note how often weights have been written to after a step."""
-        one.written = _written(optimizer)
-        self._resumed.stepped(one.number, optimizer, one.written)
-        self.log.steady.allowed = not self._resumed.keeps_values
 
     def _after_closure(self, step: Step) -> None:
         """Note whether a closure that ran no backward pass has cleared or filled gradients by itself."""
@@ -125,13 +112,9 @@ class OptimizerListener(Listener):
         step.closure = step.closure or any(isinstance(event, (Clear, GradEdited)) for event in since)
 
     def _zero_grad(self, below: Below) -> Any:
-        log = self.log
-
         def zero_grad(optimizer: Optimizer, *args: Any, **kwargs: Any) -> None:
             below.call(optimizer, *args, **kwargs)
-            if log.steady.active and log.steady.same("clear", id(optimizer)):
-                return
-            if log.is_watched_thread():
+            if self.log.is_watched_thread():
                 self._cleared(optimizer)
 
         return zero_grad
@@ -170,8 +153,6 @@ class ResumedOptimizers:
     """Follows which optimizers go on where another one, made by the same line, has stopped."""
 
     def __init__(self) -> None:
-        self.keeps_values = False
-        """Does it look at weights after each step?"""
         self._newest: dict[tuple[Site, int], _MadeOptimizer] = {}
         self._made: dict[int, _MadeOptimizer] = {}
 
@@ -202,7 +183,6 @@ class ResumedOptimizers:
             same = len(values) == len(parent.values) and all(map(torch.equal, values, parent.values))
         one.before = parent.before + 1 if same else 0
         one.values = []  # from now on they are kept, also if they were somebody else's this time
-        self.keeps_values = True
         return one.before if parent.lasting else 0
 
     def stepped(self, number: int, optimizer: Optimizer, written: int) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from ..events import Event
 from .backward import BackwardListener
 from .clipping import ClipListener
 from .event_log import EventLog
@@ -11,13 +13,12 @@ from .modules import ModuleListener
 from .monkeypatch import Listener, MonkeyPatches, never_raises
 from .optimizers import OptimizerListener
 from .scaling import ScalerListener, SchedulerListener
-from .steady import EventReader
 
 
 class TorchListener:
     """All listeners on one log; ``start()`` and ``stop()`` replace PyTorch's names and put them back."""
 
-    def __init__(self, judge: EventReader) -> None:
+    def __init__(self, judge: Callable[[list[Event]], None]) -> None:
         log = self.log = EventLog(judge)
         kinds = BackwardListener, ModuleListener, OptimizerListener, ClipListener, ScalerListener, SchedulerListener
         self._listeners: list[Listener] = [kind(log) for kind in kinds]
@@ -49,7 +50,6 @@ class TorchListener:
 
     @never_raises
     def _finish(self) -> None:
-        self.log.steady.leave()
         others = self.log.thread.others
         if not (others and others.runs_elsewhere()):  # it may be writing to a .grad just now
             self.log.detect_changes()

@@ -17,7 +17,7 @@ class RuleRunner:
     def __init__(self) -> None:
         from . import RULES  # which imports this module, too
 
-        self.listener = TorchListener(self)
+        self.listener = TorchListener(self.take)
         self.context = RuleContext(self.listener.log)
         self._rules = [rule(self.context) for rule in RULES]
         self._hearers: dict[type, list[Callable[[Any], None]]] = {
@@ -28,14 +28,6 @@ class RuleRunner:
         """The watch is over; ``normal`` is False if an exception ended it."""
         for rule in self._rules:
             rule.end(normal=normal)
-
-    def size(self) -> int:
-        """Return how much is inside the gradients; -1 once something was found, since rules count how often."""
-        return -1 if self.context.findings else self.context.state.size()
-
-    def repeated(self, events: list[Event], times: int) -> None:
-        """Take it in that a cycle of updates came again so often, and was not told."""
-        self.context.state.repeated(events, times)
 
     def take(self, events: list[Event]) -> None:
         """Go through events in order."""

@@ -223,19 +223,6 @@ class GradState:
             group.edited = False
         self.since[optimizer] = SinceLastStep()
 
-    def repeated(self, cycle: list[events.Event], times: int) -> None:
-        """Updates are not told, since they repeat those before: keep the counts right."""
-        for event in cycle:
-            if isinstance(event, events.Step):
-                self.steps[event.optimizer] += times
-                self.step_calls[event.optimizer] += 0 if event.scaler else times
-            elif isinstance(event, events.Backward):
-                self.newest += times
-
-    def size(self) -> int:
-        """Return how many passes are inside the groups, each group counted for itself."""
-        return sum(len(group.held) + group.forgotten for group in self._groups)
-
     def _scaler_step(self, event: events.ScalerStep) -> None:
         """A scaler has taken a step, or skipped it."""
         self.step_calls[event.optimizer] = self.step_calls.get(event.optimizer, 0) + 1

@@ -148,13 +148,6 @@ class ParamIndex:
             self._chosen.clear()
         return present, lost, changed
 
-    def grad_versions(self) -> int:
-        """Return the sum of the versions of all gradients, -1 for each that is none."""
-        references = self._living.values()
-        return sum(
-            [-1 if (one := ref()) is None or (grad := one.grad) is None else grad._version for _, ref in references]
-        )
-
     def _choose(self, params: int) -> list[tuple[int, int, weakref.ref[Tensor]]]:
         """Return some parameters with their numbers and bits; kept, since the same sets are asked for again."""
         if len(self._chosen) >= _MOST_CHOSEN:
