@@ -180,13 +180,14 @@ class FollowedProcesses:
         If the program was ended from outside, the others that were not are ended, too.
         """
         waiting = [process for process in multiprocessing.active_children() if process in self._started]
-        if not patient:
+        try:
             end = time.monotonic() + _GRACE
-            for process in waiting:
+            for process in [] if patient else waiting:
                 process.join(max(0.0, end - time.monotonic()))
-        for process in waiting:
-            if process.daemon or not patient:
-                process.terminate()
+        finally:  # also at a second Ctrl-C
+            for process in waiting:
+                if process.daemon or not patient:
+                    process.terminate()
         for process in waiting:
             process.join(None if patient and not process.daemon else _PATIENCE)
 
