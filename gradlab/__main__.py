@@ -33,7 +33,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     called = "python -m gradlab" if Path(sys.argv[0]).parts[-2:] == ("gradlab", "__main__.py") else "gradlab"
     parser = _Parser(prog=called, description="What happens to .grad, and to memory, in a training loop.")
     parser.add_argument("--version", action="version", version=_versions())
-    parser.set_defaults(version=__version__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="command", parser_class=_Parser)
     add_all(commands)
     for command in commands.choices.values():

@@ -53,7 +53,6 @@ def load_lazily(package: str, needs_torch: bool = True) -> None:
     is False: some rooms have names that do without torch.
     """
     module = sys.modules[package]
-    # Not the loader's get_source: pytest's has none, and pytest imports us with it where our plugin is installed.
     tree = ast.parse(pkgutil.get_data(package, "__init__.py") or b"")
     homes = {
         alias.name: "." * line.level + (line.module or "")

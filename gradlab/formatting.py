@@ -21,7 +21,7 @@ EN_DASH = "\u2013"
 
 
 def project_address() -> str:
-    """Return the address of the project, for what names the tool that wrote it; "" as long as there is none."""
+    """Return the address of the project; "" as long as there is none."""
     return REPOSITORY
 
 

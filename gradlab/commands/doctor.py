@@ -26,12 +26,8 @@ torchrun there is one report of all ranks, whichever comes first:
   torchrun --nproc-per-node 2 -m gradlab doctor train.py
 
 A finding is ignored by a comment at the end of its line:  # gradlab: ignore[code] reason
-select, ignore, fail-on and baseline can be set under [tool.gradlab.doctor] in pyproject.toml; an option wins over it.
-
-To begin with a program that has findings: write them down once, and only new ones are reported from then on.
-  gradlab doctor --write-baseline baseline.json train.py
-  gradlab doctor --baseline baseline.json train.py
-A finding is known again by its code, its file and the text of its line. Ignored and known findings are counted.
+Ignored findings are counted.
+select, ignore and fail-on can be set under [tool.gradlab.doctor] in pyproject.toml; an option wins over it.
 """
 
 
@@ -46,15 +42,13 @@ def add_doctor(parsers: Parsers[argparse.ArgumentParser]) -> None:
     )
     parser.set_defaults(run=_run)
     parser.add_argument("-m", dest="module", action="store_true", help="run a module, as python -m does")
-    forms = ("text", "json", "sarif", "github")
+    forms = ("text", "json", "github")
     parser.add_argument("--format", choices=forms, default="text", help="how the report is written; text by default")
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="the same as --format json")
     parser.add_argument("--output", metavar="FILE", help="write the report to this file")
     parser.add_argument("--select", type=_codes, metavar="CODES", help="report these codes only (a,b,c)")
     parser.add_argument("--ignore", type=_codes, metavar="CODES", help="do not report these codes (a,b,c)")
     parser.add_argument("--fail-on", metavar="SEVERITY", help="error, warning or hint; warning by default")
-    parser.add_argument("--baseline", metavar="FILE", help="do not report the known findings in this file")
-    parser.add_argument("--write-baseline", metavar="FILE", help="write what is found to this file, as known findings")
     parser.add_argument("--exit-zero", action="store_true", help="exit with 0 even if there are findings")
     limit = "stop watching after {}, print the report at once, and let the program go on at full speed"
     parser.add_argument("--updates", type=int, metavar="N", help=limit.format("N calls of step()"))
@@ -78,14 +72,8 @@ def _run(options: argparse.Namespace) -> int:
     from ..doctor import FindingFilter, read_settings, run_script  # torch, at last
 
     settings = read_settings(Path.cwd() / "." if options.module else Path(options.script))
-    asked = {name: getattr(options, name) for name in ("select", "ignore", "fail_on", "baseline")}
+    asked = {name: getattr(options, name) for name in ("select", "ignore", "fail_on")}
     settings |= {name: value for name, value in asked.items() if value is not None}
-    if options.write_baseline is not None:
-        if options.baseline is not None:
-            raise ValueError("--write-baseline writes the file that --baseline reads: give one of them")
-        if not Path(options.write_baseline).absolute().parent.is_dir():
-            raise ValueError(f"--write-baseline {options.write_baseline}: there is no such folder")
-        settings["baseline"] = ""
     return run_script(
         options.script,
         options.arguments,
@@ -93,9 +81,7 @@ def _run(options: argparse.Namespace) -> int:
         form=options.format,
         output=options.output,
         wanted=FindingFilter(**settings),
-        write_baseline=options.write_baseline,
         exit_zero=options.exit_zero,
-        version=options.version,
         updates=_positive("--updates", options.updates),
         seconds=_positive("--seconds", options.seconds),
         report_to=options.report_to,

@@ -120,10 +120,6 @@ class Report:
     """False if nothing was trained, or not where the doctor could follow; ``watched`` says why."""
     ignored: int = 0
     """How many more there are that a comment ignores."""
-    known: int = 0
-    """How many more there are that stand in the baseline file."""
-    baseline: str = ""
-    """The name of that file."""
 
     def __iter__(self) -> Iterator[Finding]:
         return iter(self.findings)
@@ -147,7 +143,6 @@ class Report:
         count = len(self.findings)
         counts = [number_of(count, "finding") if count else "No findings"] if count or self.judged else []
         counts += [f"{self.ignored:,} ignored by comment"] if self.ignored else []
-        counts += [f"{self.known:,} known, in {self.baseline}"] if self.known else []
         return f"{', '.join(counts)}. {self.watched}".strip() if counts else self.watched
 
     @property
@@ -160,7 +155,7 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """The report as plain data, for ``--json``."""
-        names = ("watched", "judged", "missing", "ignored", "known")
+        names = ("watched", "judged", "missing", "ignored")
         return {name: getattr(self, name) for name in names} | {"findings": [asdict(one) for one in self.findings]}
 
     def __repr__(self) -> str:

@@ -117,7 +117,6 @@ def test_what_comments_ignore_is_counted_in_every_form(folder: Path, capfd: pyte
     assert told["text"].startswith("\nNo findings, 1 ignored by comment. Watched 6 backward passes")
     assert told["github"].startswith("::notice::No findings, 1 ignored by comment. Watched")
     assert json.loads(told["json"])["ignored"] == 1
-    assert json.loads(told["sarif"])["runs"][0]["properties"]["ignored"] == 1
     assert json.loads(doctor(capfd, "--json", "--ignore", FORGETS, "train.py")[1])["ignored"] == 0  # by an option
 
 
@@ -168,104 +167,6 @@ def test_a_code_that_has_to_be_asked_for(folder: Path, capfd: pytest.CaptureFixt
         assert report.codes == expected
     with pytest.raises(ValueError, match="watch: also: there is no code 'missing-zero'; did you mean "):
         watch(also=["missing-zero"])
-
-
-# A baseline of known findings.
-
-
-def test_known_findings_are_left_out_wherever_their_lines_go(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (folder / "train.py").write_text(FORGETFUL)
-    (folder / "known").mkdir()
-    code, out, _ = doctor(capfd, "--write-baseline", "known/base.json", "train.py")
-    assert code == CLEAN  # they are known now
-    assert FORGETS in out
-    assert "1 finding written to base.json." in out
-    assert json.loads((folder / "known" / "base.json").read_text()) == {
-        "findings": [{"file": "../train.py", "code": FORGETS, "text": "optimizer.step()", "count": 1}]
-    }
-    (folder / "train.py").write_text("# above\n\nif True:" + FORGETFUL.replace("\n", "\n    "))  # and indented
-    code, out, err = doctor(capfd, "--baseline", "known/base.json", "train.py")
-    assert (code, err) == (CLEAN, "")
-    assert out.startswith("\nNo findings, 1 known, in base.json. Watched 6 backward passes")
-    assert "not found any more" not in out
-    report = json.loads(doctor(capfd, "--json", "--baseline", "known/base.json", "train.py")[1])
-    assert (report["known"], report["findings"]) == (1, [])
-    assert (
-        "1 known, in base.json" in doctor(capfd, "--format", "github", "--baseline", "known/base.json", "train.py")[1]
-    )
-
-
-def test_new_findings_beside_known_ones_count(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (folder / "train.py").write_text(FORGETFUL)
-    doctor(capfd, "--write-baseline", "base.json", "train.py")
-    (folder / "train.py").write_text(FORGETFUL + FORGETFUL)  # the same mistake in the same words, once more
-    code, out, _ = doctor(capfd, "--baseline", "base.json", "train.py")
-    assert code == FINDINGS
-    assert out.startswith("\n1 finding, 1 known, in base.json. ")
-    doctor(capfd, "--write-baseline", "base.json", "train.py")
-    assert [one["count"] for one in json.loads((folder / "base.json").read_text())["findings"]] == [2]
-    assert doctor(capfd, "--baseline", "base.json", "train.py")[0] == CLEAN
-    (folder / "train.py").write_text(HEALTHY)
-    code, out, _ = doctor(capfd, "--baseline", "base.json", "train.py")
-    assert code == CLEAN
-    assert "1 entry of base.json was not found any more." in out
-
-
-def test_a_baseline_in_the_settings_lies_beside_them(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (folder / "inner").mkdir()
-    (folder / "inner" / "train.py").write_text(FORGETFUL)
-    (folder / "pyproject.toml").write_text('[tool.gradlab.doctor]\nbaseline = "base.json"\n')
-    code, _, err = doctor(capfd, "inner/train.py")
-    assert code == NOT_RUN
-    assert "base.json: No such file" in err
-    assert doctor(capfd, "--write-baseline", "base.json", "inner/train.py")[0] == CLEAN  # it need not be there yet
-    assert doctor(capfd, "inner/train.py")[0] == CLEAN
-    with watch() as report:
-        exec(compile(FORGETFUL, str(folder / "inner" / "train.py"), "exec"), {})
-    FindingFilter(**read_settings(folder / "inner" / "train.py")).apply(report)
-    assert (report.findings, report.known) == ([], 1)
-    assert doctor(capfd, "--baseline", os.devnull, "inner/train.py")[0] == NOT_RUN  # an option wins
-
-
-def test_a_baseline_knows_the_cells_of_a_notebook(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (folder / "inner").mkdir()
-    notebook(folder / "inner" / "lesson.ipynb", "import torch", FORGETFUL)
-    assert doctor(capfd, "--write-baseline", "base.json", "inner/lesson.ipynb")[0] == CLEAN
-    (entry,) = json.loads((folder / "base.json").read_text())["findings"]
-    assert (entry["file"], entry["text"]) == ("inner/lesson.ipynb, cell 2", "optimizer.step()")
-    assert doctor(capfd, "--baseline", "base.json", "inner/lesson.ipynb")[0] == CLEAN
-
-
-def test_nothing_is_written_down_without_a_verdict(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (folder / "train.py").write_text("import torch")
-    (folder / "base.json").write_text("kept")
-    code, out, _ = doctor(capfd, "--write-baseline", "base.json", "train.py")
-    assert code == NOT_RUN
-    assert "base.json was not written." in out
-    assert (folder / "base.json").read_text() == "kept"
-
-
-@pytest.mark.parametrize(
-    ("written", "options", "said"),
-    [
-        (None, "--baseline base.json", ["base.json", "No such file"]),
-        ("{", "--baseline base.json", ["base.json", "line 1 column 2"]),
-        ("[]", "--baseline base.json", ["base.json", "--write-baseline"]),
-        ('{"findings": [{"code": "x"}]}', "--baseline base.json", ["base.json", "KeyError: 'file'"]),
-        ("", "--baseline base.json --write-baseline base.json", ["give one of them"]),
-        (None, "--write-baseline none/base.json", ["none/base.json", "no such folder"]),
-    ],
-)
-def test_a_bad_baseline_is_told_before_anything_runs(
-    written, options: str, said: list[str], folder: Path, capfd
-) -> None:
-    (folder / "train.py").write_text("print('ran')")
-    if written is not None:
-        (folder / "base.json").write_text(written)
-    code, out, err = doctor(capfd, *options.split(), "train.py")
-    assert (code, out) == (NOT_RUN, "")
-    assert len(err.splitlines()) == 1
-    assert all(words in err for words in said), err
 
 
 # A pipe whose reader has gone, as after | head.

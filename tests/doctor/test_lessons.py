@@ -13,6 +13,7 @@ from gradlab import formatting
 from gradlab.course.cheat_sheet import cheat_sheet
 from gradlab.doctor.finding import Cause, Code, Finding, Report
 from gradlab.doctor.reports import format_report
+from gradlab.doctor.source.syntax import edited
 from gradlab.formatting import lesson_address
 
 SCHOOL = "https://github.com/YOU/grad-course"
@@ -65,21 +66,6 @@ def test_a_lesson_is_told_to_other_tools(filled: bool) -> None:
     wanted = ADDRESS if filled else NAMED
     assert json.loads(format_report(report(), "json"))["findings"][0]["lesson"] == wanted
     assert format_report(report(), "github").endswith(f"%0ALesson: {wanted.replace('%', '%25')}")
-    driver = json.loads(format_report(report(), "sarif"))["runs"][0]["tool"]["driver"]
-    (rule,) = driver["rules"]
-    # SARIF 2.1.0: both are URIs, so words must not stand there; help is a message.
-    assert driver.get("informationUri") == (SCHOOL if filled else None)
-    assert rule.get("helpUri") == (ADDRESS if filled else None)
-    assert rule["help"] == {"text": f"Lesson: {wanted}"}
-
-
-def test_the_place_to_edit_is_told_as_sarif_counts_from_one() -> None:
-    """Columns of ``re`` and ``ast`` count from 0, those of SARIF 2.1.0 from 1; the end is the one after the last."""
-    (finding,) = report().findings
-    here = dataclasses.replace(finding, cause=Cause(finding.file, 3, 4, 9))
-    told = json.loads(format_report(Report([here], "1 update of SGD"), "sarif"))
-    (related,) = told["runs"][0]["results"][0]["relatedLocations"]
-    assert related["physicalLocation"]["region"] == {"startLine": 3, "startColumn": 5, "endColumn": 10}
 
 
 LOOP = "for x in batches:\n    train(x)\n    step()"
@@ -116,24 +102,12 @@ def test_a_fix_of_one_line_is_told_with_its_place(
     assert f"%0A{said}: train.py:{place.line}%0AFix: {line}%0A" in format_report(told, "github")
     assert f"<div>Fix: <code>{line}</code></div>" in told._repr_html_()
     assert json.loads(format_report(told, "json"))["findings"][0]["cause"]["insert"] == place.insert
-    run = json.loads(format_report(told, "sarif"))["runs"][0]
-    (result,) = run["results"]
-    assert result["relatedLocations"][0]["message"] == {"text": place.what}
-    (change,) = result["fixes"][0]["artifactChanges"]
-    (replacement,) = change["replacements"]
-    region = replacement["deletedRegion"]
-    assert run["columnKind"] == "unicodeCodePoints"
-    assert change["artifactLocation"] == {"uri": "train.py"}
-    lines = LOOP.splitlines(keepends=True)
-    text, start, end = lines[region["startLine"] - 1], region["startColumn"] - 1, region["endColumn"] - 1
-    lines[region["startLine"] - 1] = text[:start] + replacement["insertedContent"]["text"] + text[end:]
-    assert "".join(lines) == expected
+    assert edited(place, line) == expected + "\n"
 
 
 def test_a_fix_in_words_is_no_code() -> None:
     told = report()
     assert "<div>Fix: the fix</div>" in told._repr_html_()
-    assert "fixes" not in json.loads(format_report(told, "sarif"))["runs"][0]["results"][0]
 
 
 def test_a_line_of_an_excerpt_that_ends_with_a_colon_is_shown() -> None:

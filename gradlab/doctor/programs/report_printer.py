@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from ...formatting import number_of
-from ..baseline import Baseline
 from ..finding import Finding, Report
 from ..reports import FindingFilter, format_report
 
@@ -18,15 +16,12 @@ from ..reports import FindingFilter, format_report
 class ReportPrinter:
     """Writes the report, whatever others print."""
 
-    def __init__(
-        self, form: str, output: str | None, wanted: FindingFilter, version: str, write_baseline: str | None = None
-    ) -> None:
+    def __init__(self, form: str, output: str | None, wanted: FindingFilter) -> None:
         """Take the options of ``run_script``."""
         self.name_of: Callable[[str], str] = str
         """Returns what to call a file: the file of a notebook's cell says nothing to its author."""
-        self._form, self._wanted, self._version = form, wanted, version
+        self._form, self._wanted = form, wanted
         self._output = Path(output).absolute() if output is not None else None
-        self._baseline = Baseline(Path(write_baseline)) if write_baseline is not None else None
         self._here = f"{Path.cwd()}{os.sep}"  # the program may go elsewhere
         self._alone = form != "text" and output is None
         self._written: tuple[object, ...] = ()
@@ -54,31 +49,14 @@ class ReportPrinter:
         A second report is written if it says something else, and there is a place for two.
         """
         shown = Report(report.findings, report.watched + note, report.missing, report.judged)
-        gone = self._wanted.apply(shown, self.name_of)
+        self._wanted.apply(shown)
         fails = self._wanted.fails(shown.findings)
-        if gone and shown.judged:
-            said = "1 entry of {} was" if gone == 1 else f"{gone:,} entries of {{}} were"
-            shown.watched += f" {said.format(shown.baseline)} not found any more."
-        if self._baseline is not None:
-            fails = self._write_baseline(self._baseline, shown) and fails
         shown.findings = [self._named(finding) for finding in shown.findings]
         content = (shown.summary, *shown.findings)
         if content != self._written and not (self._written and self._alone):
-            self._put(format_report(shown, self._form, self._version))
+            self._put(format_report(shown, self._form))
         self._written = content
         return fails
-
-    def _write_baseline(self, baseline: Baseline, shown: Report) -> bool:
-        """Write the findings as known ones; return whether they still count, because that was not possible."""
-        if shown.judged:
-            try:
-                baseline.write(shown.findings, self.name_of)
-                shown.watched += f" {number_of(len(shown.findings), 'finding')} written to {baseline.path.name}."
-                return False
-            except OSError as error:
-                print(f"gradlab doctor: --write-baseline {baseline.path}: {error.strerror}", file=sys.stderr)
-        shown.watched += f" {baseline.path.name} was not written."
-        return True
 
     def _named(self, finding: Finding) -> Finding:
         def name(file: str) -> str:

@@ -45,9 +45,7 @@ def run_script(
     form: str = "text",
     output: str | None = None,
     wanted: FindingFilter | None = None,
-    write_baseline: str | None = None,
     exit_zero: bool = False,
-    version: str = "0",
     updates: int | None = None,
     seconds: float | None = None,
     report_to: str | None = None,
@@ -55,12 +53,11 @@ def run_script(
     """Run a script, a notebook, a module, or torchrun under watch, write the report, return the exit code.
 
     form: one of FORMATS. Without ``output``, a file, the report goes to standard output; in every form but "text" it is
-    alone there, and what the program and its children print goes to standard error. version: of gradlab, for SARIF.
-    write_baseline: a file to which the findings go as known ones, and then they do not count. The watch ends early
-    after ``updates`` or ``seconds``. report_to: a folder for the report of this process, which is one of several; then
+    alone there, and what the program and its children print goes to standard error. The watch ends early after
+    ``updates`` or ``seconds``. report_to: a folder for the report of this process, which is one of several; then
     nothing is written, and the exit code is the program's own.
     """
-    printer = ReportPrinter(form, output, wanted or FindingFilter(), version, write_baseline)
+    printer = ReportPrinter(form, output, wanted or FindingFilter())
     own_folder, process = None, os.getpid()
     atexit.register(write_stdout)  # comes after what the program does at exit: Python's own flush could fail
     try:
