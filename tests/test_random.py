@@ -16,7 +16,7 @@ from torch.distributions import Beta, Binomial, Categorical, Dirichlet, Gamma, M
 from torch.utils.checkpoint import checkpoint
 from torch.utils.data import DataLoader, TensorDataset, random_split
 
-from gradlab import _process, _torch
+from gradlab import _torch
 from gradlab._process import RandomStream, learner_threads, others_may_draw
 
 ONES = torch.ones(4, 6)
@@ -319,7 +319,7 @@ def test_a_thread_that_has_just_begun_counts(target: Callable[..., Any], counts:
 
 
 def test_beside_the_main_thread_a_cell_may_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_process, "_learner_threads", lambda: iter(()))
+    monkeypatch.setattr("gradlab._process.threads._learner_threads", lambda: iter(()))
     assert on_a_thread(others_may_draw)
     assert not others_may_draw()
 

@@ -10,7 +10,8 @@ import pytest
 import torch
 from torch import nn
 
-from gradlab import _process, _torch
+from gradlab import _torch
+from gradlab._process import hooks
 from gradlab.doctor import Report, watch
 
 NEEDED_BY_TORCH = {
@@ -44,7 +45,7 @@ def clipped_while_scaled(clips: bool = True) -> None:
 def delete(name: str, patch: pytest.MonkeyPatch) -> str:
     """Take a name out of PyTorch, as another version of it would, and return its path."""
     path = _torch.PRIVATE_NAMES[name].path
-    _process._table.cache_clear()
+    hooks._table.cache_clear()
     patch.delitem(vars(_torch), name, raising=False)  # as in a process that has not used it yet
     owner, _, attribute = path.rpartition(".")
     if owner == "Node":

@@ -119,7 +119,7 @@ def main(folder: Path) -> None:
     page.turn("zero_grad", False).play(frames=3)
     print("lab:", page.alarm)
     told: list[Any] = []
-    front = FrontEnd("lab", lab.handle)
+    front = FrontEnd("lab", lab.handle, lab.newest)
     front.send = lambda content, buffers=None: told.append((content, buffers))
     front._handle_custom_msg({"do": "frames", "n": 9, "client": "page", "count": 2, "every": 17, "updates": 1}, [])
     print("message:", len(told[0][0]["frames"]), "frames,", told[0][1])
