@@ -60,8 +60,10 @@ class Kernel:
 
     def value(self, expression: str) -> str:
         """Return the repr of an expression in the kernel."""
-        cell = self._client.execute("", user_expressions={"value": expression})
-        value = self.wait(cell)["user_expressions"]["value"]
+        reply: Message = {"status": "aborted"}  # as what comes right after a cell that has failed may be
+        while reply["status"] == "aborted":
+            reply = self.wait(self._client.execute("", user_expressions={"value": expression}))
+        value = reply["user_expressions"]["value"]
         assert value["status"] == "ok", value
         return str(value["data"]["text/plain"])
 
