@@ -128,7 +128,9 @@ class Bench:
         page.page.evaluate("css => document.querySelector(css).scrollIntoView()", ".gradlab")
         page.page.evaluate(WATCH)
         self.kernel = psutil.Process(page.ask("__import__('os').getpid()"))
-        browsers = [p for p in psutil.process_iter(["cmdline"]) if f"--user-data-dir={profile}" in p.info["cmdline"]]
+        browsers = [
+            p for p in psutil.process_iter(["cmdline"]) if f"--user-data-dir={profile}" in (p.info["cmdline"] or ())
+        ]
         self.browser = min(browsers, key=lambda process: process.create_time())
         self.figures: Figures = {}
 
