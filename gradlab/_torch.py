@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from importlib import import_module, util
 from types import FunctionType
 from typing import Any, cast
@@ -329,28 +329,9 @@ def outside_dispatch_modes() -> AbstractContextManager[Any]:
 _NOTHING = nullcontext()
 
 
-@cache
-def global_hooks() -> list[dict[int, Any]]:
-    """Return PyTorch's own dictionaries of the hooks on all modules and on all optimizers, by the number of a hook."""
-    owners = [place(name)[0] for name in ("module_hooks", "optimizer_hooks")]
-    names = [(name, value) for owner in owners if owner is not None for name, value in vars(owner).items()]
-    return [value for name, value in names if name.startswith("_global_") and isinstance(value, dict)]
-
-
 def is_compiled(module: Any) -> bool:
     """Tell whether torch.compile was given a module or a part of it."""
     return any(hasattr(each, "_orig_mod") or each._compiled_call_impl is not None for each in module.modules())
-
-
-def leave_mode(mode: Any, *error: Any) -> None:
-    """Leave a dispatch mode, also where it is no longer the innermost: those within it stay."""
-    kind, stack = __getattr__("TorchDispatchMode"), __getattr__("dispatch_mode_stack")()
-    within = stack[stack.index(mode) + 1 :] if mode in stack else []
-    for inner in reversed(within):  # with PyTorch's own methods: a mode may do more in its own
-        kind.__exit__(inner, None, None, None)
-    kind.__exit__(mode, *error)
-    for inner in within:
-        kind.__enter__(inner)
 
 
 _DYNAMO = "torch._dynamo"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -113,6 +114,7 @@ WAYS: dict[str, Callable[[], Any]] = {
 
 @pytest.fixture(autouse=True)
 def _everything_is_put_back() -> Iterator[None]:
+    importlib.import_module("torch._dynamo")  # which replaces torch.manual_seed by itself, when it is first needed
     names = [(owner, name) for owner in (torch, torch.random) for name in ("manual_seed", "seed", "get_rng_state")]
     names.append((torch.random, "default_generator"))
     before = [getattr(owner, name) for owner, name in names]

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from .children import end_with_parent as end_with_parent
     from .children import running_module as running_module
     from .hooks import ThreadHook as ThreadHook
+    from .hooks import leave_mode as leave_mode
     from .parsing import parse_python as parse_python
     from .progress import progress_bar as progress_bar
     from .random_stream import RandomStream as RandomStream

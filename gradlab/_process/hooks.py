@@ -1,4 +1,4 @@
-"""Hooks on all modules or optimizers that act on one thread, and disturb no other."""
+"""Hooks on all modules or optimizers that act on one thread and disturb no other; the way out of a dispatch mode."""
 
 from __future__ import annotations
 
@@ -99,3 +99,14 @@ class _HookTable(UserDict[Any, Any], dict[Any, Any]):  # type: ignore[misc]  # f
 @cache
 def _table(name: str) -> _HookTable:
     return _HookTable(name)
+
+
+def leave_mode(mode: Any, *error: Any) -> None:
+    """Leave a dispatch mode, also where it is no longer the innermost: those within it stay."""
+    kind, stack = _torch.TorchDispatchMode, _torch.dispatch_mode_stack()
+    within = stack[stack.index(mode) + 1 :] if mode in stack else []
+    for inner in reversed(within):  # with PyTorch's own methods: a mode may do more in its own
+        kind.__exit__(inner, None, None, None)
+    kind.__exit__(mode, *error)
+    for inner in within:
+        kind.__enter__(inner)

@@ -14,6 +14,7 @@ import torch
 from torch import Generator, Tensor
 
 from .. import _torch
+from .hooks import leave_mode
 from .threads import learner_threads, others_may_draw
 
 
@@ -134,15 +135,17 @@ def _handing_out(generator: Generator) -> Iterator[None]:
     thread = threading.get_ident()
     try:
         with _replacing:
+            if not _HANDED_OUT:  # not when this module is imported: torch._dynamo replaces one of them later
+                _ORIGINALS[:] = [getattr(owner, name) for owner, name, _ in _REPLACED]
             _HANDED_OUT[thread] = generator
-            for owner, name, _, replacement in _REPLACED:
+            for owner, name, replacement in _REPLACED:
                 setattr(owner, name, replacement)
         with _GeneratorMode(generator):
             yield
     finally:
         with _replacing:
             _HANDED_OUT.pop(thread, None)
-            for owner, name, original, _ in () if _HANDED_OUT else _REPLACED:
+            for (owner, name, _), original in zip(() if _HANDED_OUT else _REPLACED, _ORIGINALS, strict=False):
                 setattr(owner, name, original)
 
 
@@ -161,11 +164,13 @@ def _manual_seed(seed: int) -> Generator:
 
 
 _MANUAL_SEED = torch.manual_seed
-_REPLACED: list[tuple[Any, str, Any, Any]] = [
-    (torch.random, "default_generator", torch.default_generator, _DefaultGenerator()),
-    *((owner, "manual_seed", torch.manual_seed, _manual_seed) for owner in (torch, torch.random)),
+_REPLACED: list[tuple[Any, str, Any]] = [
+    (torch.random, "default_generator", _DefaultGenerator()),
+    *((owner, "manual_seed", _manual_seed) for owner in (torch, torch.random)),
 ]
-"""An owner, a name, what PyTorch has there, and what is there while any thread is handed a generator."""
+"""An owner, a name, and what is there while any thread is handed a generator."""
+_ORIGINALS: list[Any] = []
+"""What PyTorch has there."""
 _address: Callable[[Generator], int] = _torch.generator_address.__get__
 """Where a generator lies: an operation gets another object than its caller has for the same generator."""
 _DRAWING_NOTHING = (
@@ -187,7 +192,7 @@ class _GeneratorMode(_torch.TorchDispatchMode):
         return False
 
     def __exit__(self, *error: Any) -> None:
-        _torch.leave_mode(self, *error)
+        leave_mode(self, *error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

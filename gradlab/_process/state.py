@@ -6,6 +6,7 @@ import copy
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .. import _torch
@@ -135,7 +136,7 @@ class KernelSettings:
         self._outside, self._hooks_outside = _defaults(), _hook_numbers()
         self._inside = [self._defaults.get(index, value) for index, value in enumerate(self._outside)]
         _set_defaults(self._outside, self._inside)
-        for hooks, added in zip(_torch.global_hooks(), self._hooks, strict=False):
+        for hooks, added in zip(_global_hooks(), self._hooks, strict=False):
             hooks.update(added)
 
     def __exit__(self, *error: object) -> None:
@@ -165,13 +166,21 @@ def _set_defaults(now: list[Any], wanted: list[Any]) -> None:
         setattr(*_torch.place("is_full_backward_hook"), is_full_backward_hook)
 
 
+@cache
+def _global_hooks() -> list[dict[int, Any]]:
+    """Return PyTorch's own dictionaries of the hooks on all modules and on all optimizers, by the number of a hook."""
+    owners = [_torch.place(name)[0] for name in ("module_hooks", "optimizer_hooks")]
+    names = [(name, value) for owner in owners if owner is not None for name, value in vars(owner).items()]
+    return [value for name, value in names if name.startswith("_global_") and isinstance(value, dict)]
+
+
 def _hook_numbers() -> set[int]:
-    return {number for hooks in _torch.global_hooks() for number in hooks}
+    return {number for hooks in _global_hooks() for number in hooks}
 
 
 def _remove_hooks_since(before: set[int]) -> list[dict[int, Any]]:
     """Take off the hooks that have come since, and return them; gradlab's own, of another thread, stay."""
-    every = _torch.global_hooks()
+    every = _global_hooks()
     new = {
         number
         for hooks in every

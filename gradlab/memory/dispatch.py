@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from .. import _torch
+from .._process import leave_mode
 from .attribution import ModuleTracker
 from .storages import Storages, is_wrapping
 from .timeline import ACTIVATIONS, INPUTS, OTHER, WEIGHTS
@@ -32,7 +33,7 @@ class StorageDispatchMode(_torch.TorchDispatchMode):
 
     def __exit__(self, *error: Any) -> None:
         """Stop, also where it is no longer the innermost mode: those within it stay."""
-        _torch.leave_mode(self, *error)
+        leave_mode(self, *error)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run the operation, and look at what it is given and what it returns."""
