@@ -23,10 +23,8 @@ _BROWSER = "tests/browser"
 _SITE = "tests/web/test_web_whole.py"
 _FIRST = (_BROWSER, _SITE, "notebooks", "tests/course", "tests/commands")
 """Folders whose files take longest: begun last, one would keep one worker busy while the other has nothing to do."""
-# In about one whole run of ten a page of headless Chromium no longer answers a call that only reads it. Such a test is
-# stopped and run once more, which the summary tells; one that fails in any other way is not.
-_ONCE_MORE = pytest.mark.flaky(reruns=1, only_rerun="from pytest-timeout")
-_PATIENCE = pytest.mark.timeout(180)
+_BROWSER_LIMIT = 180.0
+"""Seconds a test in which a browser may hang."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -64,10 +62,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.notebook)
         if _below(item, _BROWSER):
             item.add_marker(pytest.mark.browser)
-        if item.get_closest_marker("browser"):
-            item.add_marker(_ONCE_MORE)
-            if item.get_closest_marker("timeout") is None:
-                item.add_marker(_PATIENCE)
+        if item.get_closest_marker("browser") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(_BROWSER_LIMIT))
     items.sort(key=lambda item: next((at for at, folder in enumerate(_FIRST) if _below(item, folder)), len(_FIRST)))
     paths = [config.invocation_params.dir / argument.partition("::")[0] for argument in config.args]
     tests = [argument for argument in config.args if "::" in argument]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +34,34 @@ def checkpointed(reentrant: bool) -> Tensor:
     model, x = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), torch.ones(3, 4, requires_grad=True)
     checkpoint(model, x, use_reentrant=reentrant).sum().backward()
     return x.grad
+
+
+# An object that lets other threads run is collected wherever garbage is, and threads begin and end all the time.
+COME_AND_GO = """
+import gc, os, threading, time
+from gradlab._process import innermost_frames
+class Yields:
+    def __del__(self):
+        time.sleep(0)
+def come_and_go():
+    while True:
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+for _ in range(3):
+    threading.Thread(target=come_and_go, daemon=True).start()
+end = time.monotonic() + 3
+while time.monotonic() < end:
+    for more in range(4):
+        gc.set_threshold(10**6)
+        gc.collect()
+        circle = Yields()
+        circle.itself = circle
+        del circle
+        gc.set_threshold(gc.get_count()[0] + more)
+        innermost_frames()
+os._exit(0)
+"""
 
 
 def state_put_back() -> list[Tensor]:
@@ -337,3 +368,23 @@ def test_threads_that_may_be_handed_code_may_draw() -> None:
     timer.cancel()
     timer.join()
     assert not others_may_draw()
+
+
+@pytest.mark.parametrize("collects", [True, False])
+def test_no_garbage_is_collected_while_frames_are_listed(collects: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bool] = []
+    frames = sys._current_frames
+    monkeypatch.setattr(sys, "_current_frames", lambda: seen.append(gc.isenabled()) or frames())
+    before = gc.isenabled()
+    (gc.enable if collects else gc.disable)()
+    try:
+        learner_threads()
+        assert seen
+        assert not any(seen)
+        assert gc.isenabled() == collects
+    finally:
+        (gc.enable if before else gc.disable)()
+
+
+def test_listing_frames_while_threads_come_and_go_does_not_stop_python() -> None:
+    subprocess.run([sys.executable, "-c", COME_AND_GO], check=True, timeout=60)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .state import preserving_modes as preserving_modes
     from .state import preserving_torch_state as preserving_torch_state
     from .threads import MainThread as MainThread
+    from .threads import innermost_frames as innermost_frames
     from .threads import learner_threads as learner_threads
     from .threads import lock as lock
     from .threads import main_thread as main_thread

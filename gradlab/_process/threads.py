@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import gc
 import sys
 import threading
 import time
@@ -39,9 +40,24 @@ def others_may_draw() -> bool:
     return threading.current_thread() is not threading.main_thread() or any(True for _ in _learner_threads())
 
 
+def innermost_frames() -> dict[int, FrameType]:
+    """Return the frame that each thread is in, by the thread's number.
+
+    Before Python 3.11.9 sys._current_frames may collect garbage while it holds a lock of the interpreter's; an object
+    that lets another thread run then, as a tensor does, stops the process for good (python/cpython issue 106883).
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames()
+    finally:
+        if collects:
+            gc.enable()
+
+
 def _learner_threads() -> Iterator[tuple[str, bool]]:
     """Yield the name of each other thread for code of the learner's own, and whether it runs some now."""
-    stacks = sys._current_frames()
+    stacks = innermost_frames()
     del stacks[threading.get_ident()]
     threads = {thread.ident: thread for thread in threading.enumerate()} if stacks else {}
     for ident, innermost in stacks.items():
@@ -49,7 +65,7 @@ def _learner_threads() -> Iterator[tuple[str, bool]]:
         name, files = str(ident) if thread is None else thread.name, _files(innermost)
         # Where it has run on while its frames were followed, the outer ones are lost.
         if thread is not None and files[-1] != _THREADING:
-            files = _files(sys._current_frames().get(ident, innermost))
+            files = _files(innermost_frames().get(ident, innermost))
         outermost = next((file for file in reversed(files) if file != _THREADING), "")
         if any(code_owner(file) is Owner.USER for file in files):
             yield name, True

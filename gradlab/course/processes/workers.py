@@ -23,6 +23,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from ..._frames import frame_in, raised_at
+from ..._process import innermost_frames
 from .report import RankError, RankExit
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def _answer(starter: Connection[Any, Any], script: str, folder: Path) -> None:
     """
     with suppress(OSError, EOFError):  # the starter is gone
         while starter.recv():
-            frame = sys._current_frames().get(threading.main_thread().ident or 0)
+            frame = innermost_frames().get(threading.main_thread().ident or 0)
             inner = frame_in(frame, (script,))
             starter.send(("line", None if inner is None else inner.f_lineno))
     shutil.rmtree(folder, ignore_errors=True)
