@@ -50,21 +50,17 @@ class Recipe:
     divide_loss: bool = declare(True, OnOff(matters=lambda recipe: recipe.accumulate > 1))
     amp: str = declare(
         "off",
-        Choice(options=("off", "bf16", "fp16"), label="AMP", option="--amp", help="autocast to this type", width=120),
+        Choice(options=("off", "bf16", "fp16"), label="AMP", option="--amp", help="autocast to this type"),
     )
     clip: float | None = declare(
         None,
-        Positive(
-            offered=(0.1, 0.5, 1.0, 5.0), width=115, option="--clip", metavar="NORM", help="clip gradients to this norm"
-        ),
+        Positive(offered=(0.1, 0.5, 1.0, 5.0), option="--clip", metavar="NORM", help="clip gradients to this norm"),
     )
     optimizer: str = declare(
         "sgd",
-        Choice(
-            options=("sgd", "momentum", "adam", "adamw"), option="--optimizer", help="momentum: SGD with 0.9", width=180
-        ),
+        Choice(options=("sgd", "momentum", "adam", "adamw"), option="--optimizer", help="momentum: SGD with 0.9"),
     )
-    lr: float = declare(0.1, Positive(width=110))
+    lr: float = declare(0.1, Positive())
 
     def __post_init__(self) -> None:
         """Check every field; store whole-number ``clip`` and ``lr`` as floats so that equal recipes read alike."""

@@ -29,8 +29,6 @@ class Switch(ABC):
     metavar: str | None = None
     help: str | None = None
     """What the command line's help says of the option's value, and of the option."""
-    width: int = 140
-    """Of its control, in CSS pixels."""
     matters: Callable[[Any], bool] = lambda recipe: True
     """Whether it has an effect in a recipe; its control is greyed out where it has none."""
 
