@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,6 +23,7 @@ class Kernel:
         self._subshell = client.get_control_msg(timeout=LONG)["content"]["subshell_id"]
         self._count = 0
         self._opened: list[str] = []
+        self._displayed = False
         self.errors: list[str] = []
         """Errors of cells."""
         self.answers: dict[int, Message] = {}
@@ -75,10 +76,10 @@ class Kernel:
         return self._opened[-1]
 
     def opened(self) -> str:
-        """Return the name of the next widget that a cell under way shows."""
+        """Return the name of the next widget that a cell under way shows, once a browser would make its view."""
         self._opened.clear()
-        while not self._opened:
-            self._take(0.05)
+        self._displayed = False
+        self._wait_for(lambda: bool(self._opened) and self._displayed, "no widget was shown")
         return self._opened[-1]
 
     def send(self, widget: str, do: str, **fields: Any) -> int:
@@ -93,12 +94,20 @@ class Kernel:
 
     def answer(self, number: int, seconds: float = LONG) -> Message:
         """Return the answer to a request, once it is there."""
-        end = time.monotonic() + seconds
-        while number not in self.answers:
-            assert self.is_alive, f"the kernel died: {self.manager.provisioner.process.poll()}"
-            assert time.monotonic() < end, f"request {number} was not answered"
-            self._take(0.05)
+        self._wait_for(lambda: number in self.answers, f"request {number} was not answered", seconds)
         return self.answers[number]
+
+    def notice(self, number: int) -> Message:
+        """Return the words that a request waits, once they are there."""
+        self._wait_for(lambda: number in self.notices, f"nobody was told that request {number} waits")
+        return self.notices[number]
+
+    def _wait_for(self, there: Callable[[], bool], missing: str, seconds: float = LONG) -> None:
+        end = time.monotonic() + seconds
+        while not there():
+            assert self.is_alive, f"the kernel died: {self.manager.provisioner.process.poll()}"
+            assert time.monotonic() < end, f"{missing}; errors: {self.errors}"
+            self._take(0.05)
 
     def ask(self, widget: str, do: str, **fields: Any) -> Message:
         """Send a request and return its answer."""
@@ -130,6 +139,8 @@ class Kernel:
             self.errors.append(f"{content['ename']}: {content['evalue']}")
         elif message["msg_type"] == "comm_open" and "code_id" in content["data"].get("state", {}):
             self._opened.append(content["comm_id"])
+        elif message["msg_type"] == "display_data":
+            self._displayed = True
         elif message["msg_type"] == "comm_msg" and content["data"].get("method") == "custom":
             reply = content["data"]["content"]
             (self.notices if "busy" in reply else self.answers)[reply.get("n")] = reply

@@ -7,7 +7,7 @@
  */
 
 import { Address } from "./address.js";
-import { addElement } from "./events.js";
+import { addButton, addElement } from "./events.js";
 import { mergeFrame, nothingShown } from "./frames.js";
 import { followSight } from "./place.js";
 import { RecordedView } from "./recorded_view.js";
@@ -59,6 +59,7 @@ export class Replay {
         this.rate = rate;
       },
       more: (bar) => {
+        addButton(bar, "Copy link", () => this.copy());
         const label = addElement("label", bar, "gl-control gl-scrub");
         label.append("update ");
         this.scrub = addElement("input", label);
@@ -74,7 +75,6 @@ export class Replay {
         this.scrub.addEventListener("change", () => this.write());
       },
     });
-    this.screen.copyButton.textContent = "Copy link";
     this.read();
     this.address.follow(() => this.read());
     followSight(root, { gone: () => this.pause(), back: () => {} });
@@ -110,7 +110,6 @@ export class Replay {
     const now = {
       ...shown,
       values,
-      copy: this.address.link(this.moment),
       left_off: this.recording.marks[0] || null, // where it opens, and Reset goes back to
       panels: this.view.of(shown.panels),
       zoomed: this.view.range !== null,
@@ -169,6 +168,18 @@ export class Replay {
     this.screen.setPlaying(true);
     this.tellTurn();
     this.tick();
+  }
+
+  /** Copy the address of what is shown; it pauses first. */
+  async copy() {
+    this.pause();
+    const link = this.address.link(this.moment);
+    try {
+      await navigator.clipboard.writeText(link);
+      this.screen.tell(`Copied: ${link}`);
+    } catch {
+      this.screen.tell(link); // no clipboard here: it can be copied from the words
+    }
   }
 
   /** Stand still. Only where the reader has paused is the moment kept in the address, not where it is out of sight. */

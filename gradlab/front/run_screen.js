@@ -44,12 +44,10 @@ export class RunScreen extends Screen {
     /** @type {(number | null)[]} */
     this.rates = [];
     this.toldRate = /** @type {number | null} */ (60);
-    this.copyText = "";
-    this.copyButton = addButton(bar, "Copy this state", () => this.copy());
     more?.(bar);
     bar.append(this.code.edit);
     this.note = this.told = this.state = "";
-    this.playing = this.ending = this.copying = false;
+    this.playing = this.ending = false;
   }
 
   /** @param {boolean} playing */
@@ -94,8 +92,6 @@ export class RunScreen extends Screen {
       this.strip.describe();
       this.words.announce(this.state);
     }
-    this.copyText = shown.copy ?? "";
-    if (this.copying && !this.playing) this.copy();
   }
 
   /** Say how things stand with the kernel, in place of the note; "" brings the note back. @param {string} words */
@@ -119,17 +115,5 @@ export class RunScreen extends Screen {
     this.toldRate = rate;
     this.speed.selectedIndex = Math.max(this.rates.indexOf(rate), 0);
     this.setRate(rate);
-  }
-
-  async copy() {
-    this.copying = this.playing;
-    if (this.playing) return this.play(); // pauses; what is copied is where the run has ended
-    if (!this.copyText) return this.tell("The loop was changed too often to be written down in one line.");
-    try {
-      await navigator.clipboard.writeText(this.copyText);
-      this.tell(`Copied: ${this.copyText}`);
-    } catch {
-      this.tell(this.copyText); // no clipboard here: it can be copied from the words
-    }
   }
 }

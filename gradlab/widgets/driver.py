@@ -139,7 +139,7 @@ class RunDriver:
         self.runner.close()
         self._shown.left_off = None
         words = f"{task.title}. A new run, with lr {task.lr:g} for this task."
-        self._shown.show(runner, words, repr(name))
+        self._shown.show(runner, words)
 
     # Another loop -----------------------------------------------------------------------------------------------------
 

@@ -60,7 +60,7 @@ class Lab(Live):
                 raise ValueError(f"Lab: {about}")
         if not isinstance(speed, str) or speed not in switches.SPEEDS:
             raise ValueError(f"Lab: speed must be one of {', '.join(switches.SPEEDS)}, got {speed!r}")
-        self.shown = ShownRun(runner, chosen, panel_names, named=task is None or isinstance(task, str))
+        self.shown = ShownRun(runner, chosen, panel_names)
         """The run with its panels and its words."""
         self.shown.speed = speed
         self.driver = RunDriver(self.shown)

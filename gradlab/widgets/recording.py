@@ -160,7 +160,7 @@ def _one_update(run: Run, driver: RunDriver, controller: LabController, update: 
     frames = []
     while run.updates < update and not run.done:
         train(partial(driver.step_for, _READ_ALONG))
-        frames.append(_without_copy(controller.frame(only_due=True)))
+        frames.append(controller.frame(only_due=True))
     if frames:
         frames[-1]["end"] = True
     return frames
@@ -217,8 +217,4 @@ def _recipe_at(loops: Loops, update: int) -> Recipe | str:
 def _for_replay(frame: Frame, turnable: Collection[str]) -> Frame:
     """Take what only a kernel can do out of a whole frame; ``turnable`` are the controls that the page heeds."""
     controls = [control for control in frame.get("controls", ()) if control["name"] in turnable]
-    return {**_without_copy(frame), "whole": True, "f": 0, "controls": controls, "off": [], "editable": False}
-
-
-def _without_copy(frame: Frame) -> Frame:
-    return {key: value for key, value in frame.items() if key not in ("copy", "off")}
+    return {**frame, "whole": True, "f": 0, "controls": controls, "off": [], "editable": False}

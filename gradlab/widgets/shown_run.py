@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 from ..doctor import LiveDoctor
@@ -28,13 +28,10 @@ _SMALL = PanelSize(300, 216, 600)
 class ShownRun:
     """A run, its panels and its words; ``frame`` tells the browser what has changed in them.
 
-    ``panels`` and ``controls`` are as in Lab, ``panels`` None for what suits the task. ``named`` says that the name of
-    the run's task is all that is needed to get it again.
+    ``panels`` and ``controls`` are as in Lab, ``panels`` None for what suits the task.
     """
 
-    def __init__(
-        self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None, *, named: bool = True
-    ) -> None:
+    def __init__(self, runner: Run, controls: Sequence[str], panels: Sequence[PanelName] | None) -> None:
         self.controls, self.chosen_panels = controls, panels
         self.speed = USUAL_SPEED
         """The words of SPEEDS at which Play begins, until the learner chooses another."""
@@ -51,7 +48,6 @@ class ShownRun:
         self.memory_due = False
         """The loop has changed, and its memory has not been looked at since."""
         self.unswitched = UnswitchedCopy(self)
-        self._task_text = ""  # as a line of Python has it
         self._now = 0.0  # ms on the clock of the pictures, which goes as fast as they are played
         self._state_due, self._last_state = 0.0, ""
         self._settings_key: object = None
@@ -59,12 +55,11 @@ class ShownRun:
         self._card = ""  # the one that was chosen
         self._writer = FrameWriter()
         self.screen = PanelDrawings(RunScenes(runner))
-        self.show(runner, runner.task.title, repr(runner.task.name) if named else "task")
+        self.show(runner, runner.task.title)
 
-    def show(self, runner: Run, words: str, task_text: str = "", *, keep_view: bool = False) -> None:
-        """Show a run that begins; ``keep_view`` leaves a landscape as it is, ``task_text`` names another task."""
+    def show(self, runner: Run, words: str, *, keep_view: bool = False) -> None:
+        """Show a run that begins; ``keep_view`` leaves a landscape as it is."""
         self.runner = runner
-        self._task_text = task_text or self._task_text
         self._source, self._changed = runner.source, list[int]()
         self.wrong, self._doctor = 0, LiveDoctor()
         self.unswitched.forget()
@@ -138,7 +133,6 @@ class ShownRun:
             zoomed=self.screen.zoom is not None,
             left_off=self.left_off.updates if self.left_off else None,
             **self._settings(),
-            copy="" if only_due else python_state(runner, self._task_text),
         )
 
     def newest(self) -> Frame | None:
@@ -304,42 +298,3 @@ class UnswitchedCopy:
             return runner.unswitched()
         except Exception:  # there is no memory for it, or a model of the learner's own cannot be copied
             return None
-
-
-def python_state(run: Run, task: str) -> str:
-    """Return the line: the task, its start, every change of the loop at its update, the updates between them, and the
-    statements since; "" where the loop was changed so often that not every change is known.
-
-    ``task`` is how the line names the task: ``'digits'`` with its quotes, or a name for one that the learner made.
-    """
-    if not run.all_loops_known:
-        return ""
-    (_, first), *later = run.loops
-    recipe = first if isinstance(first, Recipe) else run.recipe
-    line = f"Lab({task}, {_recipe(recipe)})"
-    if isinstance(first, str):
-        line += f".edit({first!r})"
-    if run.start_weights is not None or isinstance(first, str):
-        weights = "" if run.start_weights is None else f"weights={run.start_weights!r}"
-        line += f".reset({weights})"
-    done, now = 0, recipe
-    for updates, loop in later:
-        line += f".run({updates - done})" if updates > done else ""
-        done = updates
-        if isinstance(loop, str):
-            line += f".edit({loop!r})"
-            continue
-        changes = {
-            f.name: getattr(loop, f.name) for f in fields(Recipe) if getattr(loop, f.name) != getattr(now, f.name)
-        }
-        line += f".switch({', '.join(f'{name}={value!r}' for name, value in changes.items())})"
-        now = loop
-    line += f".run({run.updates - done})" if run.updates > done else ""
-    begun = run.statements_since_update
-    return line + (f".step({begun})" if begun > 1 else ".step()" if begun else "")
-
-
-def _recipe(recipe: Recipe) -> str:
-    given = {f.name: getattr(recipe, f.name) for f in fields(Recipe) if getattr(recipe, f.name) != f.default}
-    given["lr"] = recipe.lr
-    return f"Recipe({', '.join(f'{name}={value!r}' for name, value in given.items())})"

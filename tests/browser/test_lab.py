@@ -290,17 +290,3 @@ def test_shortcuts_of_the_notebook_do_not_fire_inside(lab_page: Callable[..., No
         page.page.wait_for_timeout(20)
         assert page.page.evaluate(CELLS) == before, where
     page.button("Cancel").click()
-
-
-def test_what_is_copied_makes_the_same_lab(lab_page: Callable[..., Notebook]) -> None:
-    page = lab_page(LAB.format("'line'"))
-    page.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.button("Play").click()
-    page.wait_for_updates(10)
-    page.button("Copy this state").click()  # while it plays
-    page.wait_for_words("Copied: ")
-    page.button("Play").wait_for()
-    line = page.page.evaluate("() => navigator.clipboard.readText()")
-    assert line == f"Lab('line', Recipe(lr=0.01)).run({page.ask('lab.runner.updates')})"
-    weights: Any = page.ask(WEIGHTS)
-    assert page.ask(WEIGHTS.replace("lab", f"({line})", 1)) == weights

@@ -46,7 +46,7 @@ def act(page: Notebook, chance: random.Random) -> str:
         page.root.locator(".gl-player .gl-main").dispatch_event("click")
         return "Play or Pause"
     if kind == "button":
-        words = chance.choice(("1 statement", "1 statement", "1 update", "Reset", "Copy this state"))
+        words = chance.choice(("1 statement", "1 statement", "1 update", "Reset"))
         page.button(words).click()
         return words
     if kind == "edit":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,7 +12,7 @@ from tests.kernels import Kernel, Message, started_kernel
 
 # Training in plain PyTorch: dropout, bf16 autocast, a scaler that has to skip every tenth step, seeded numbers.
 TRAIN = """
-import hashlib, time, torch
+import hashlib, os, time, torch
 from torch import nn
 torch.set_num_threads(1)
 def train(seconds=0.0):
@@ -78,22 +79,24 @@ def test_a_cell_trains_as_it_does_alone(kernel: Kernel, name: str) -> None:
         assert kernel.value("train() == alone") == "True", "and it leaves nothing behind"
 
 
-def test_the_browser_is_told_that_a_cell_runs(kernel: Kernel) -> None:
+def test_the_browser_is_told_that_a_cell_runs(kernel: Kernel, tmp_path: Path) -> None:
     """With Run All, a lab's first request comes while another cell runs: there is a lab to see all the same."""
-    shows = "lab = Lab('bowl'); lab.run(updates=3); display(lab)"
-    cell = kernel.begin(f"{shows}\ntime.sleep(1.5); updates = lab.runner.updates")
+    shows = "from gradlab import Lab; lab = Lab('bowl'); lab.run(updates=3); display(lab)"
+    asked = tmp_path / "asked"  # the cell runs until the browser has asked for all of it
+    waits = f"while not os.path.exists({str(asked)!r}):\n    time.sleep(0.01)"
+    cell = kernel.begin(f"{shows}\n{waits}\nupdates = lab.runner.updates")
     widget = kernel.opened()
     number = kernel.send(widget, "hello")
-    while number not in kernel.notices:
-        assert number not in kernel.answers, "the request has waited for the cell without a word"
-        kernel.hear(0.01)
-    notice = kernel.notices[number]
+    notice = kernel.notice(number)
+    assert number not in kernel.answers, "the request has waited for the cell without a word"
     assert notice["busy"] == "A cell is running; this goes on after it."
     (frame,) = notice["frames"]
     assert frame["whole"]
     kernel.send(widget, "update")
     for _ in range(3):
         newest = kernel.send(widget, "update")  # of those that wait, the newest is done
+    kernel.notice(newest)
+    asked.touch()
     kernel.wait(cell)
     answer = kernel.answer(number)
     assert answer["new"], "the answer itself comes after the cell"
