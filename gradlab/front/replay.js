@@ -173,6 +173,7 @@ export class Replay {
   /** Copy the address of what is shown; it pauses first. */
   async copy() {
     this.pause();
+    this.write();
     const link = this.address.link(this.moment);
     try {
       await navigator.clipboard.writeText(link);

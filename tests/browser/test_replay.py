@@ -173,3 +173,17 @@ def test_a_moment_can_be_linked_to(replay: Any) -> None:
     replay.goto(there)
     replay.wait_for_selector(".gradlab canvas")
     assert state(replay) == said
+
+
+def test_a_link_is_copied_that_opens_at_what_is_shown(replay: Any, notebook: Notebook) -> None:
+    notebook.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    replay.get_by_role("button", name="Play").click()
+    replay.wait_for_function("() => Number(document.querySelector('.gl-scrub input').value) > 3")
+    replay.get_by_role("button", name="Copy link").click()  # while it plays
+    replay.locator(".gl-note", has_text="Copied: file:").wait_for()
+    shown = state(replay)
+    link = replay.evaluate("() => navigator.clipboard.readText()")
+    replay.goto("about:blank")
+    replay.goto(link)
+    replay.wait_for_selector(".gradlab canvas")
+    assert state(replay) == shown
