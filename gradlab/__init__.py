@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from . import tasks as tasks
     from .course.exercises import exercise as exercise
     from .doctor import watch as watch
-    from .forecast import forecast as forecast
+    from .forecasting import forecast as forecast
     from .loop import Recipe as Recipe
     from .loop import Run as Run
     from .memory import Ledger as Ledger

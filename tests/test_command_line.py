@@ -18,10 +18,10 @@ import torch
 import gradlab
 from gradlab.__main__ import main
 from gradlab.commands.forecast import CHOICES
-from gradlab.forecast import forecast
-from gradlab.forecast.optimizers import OTHER_OPTIMIZERS, WAYS
-from gradlab.forecast.sharding import SHARDINGS
-from gradlab.forecast.training import WEIGHT_TYPES, ZERO_GRAD_AT
+from gradlab.forecasting import forecast
+from gradlab.forecasting.optimizers import OTHER_OPTIMIZERS, WAYS
+from gradlab.forecasting.sharding import SHARDINGS
+from gradlab.forecasting.training import WEIGHT_TYPES, ZERO_GRAD_AT
 from gradlab.loop.recipe import Recipe
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))["project"]

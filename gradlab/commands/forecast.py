@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from .._torch import require_torch
-from ..forecast import GPUS, RESERVE_MARGIN, card_name, model_sizes, usable_bytes
+from ..forecasting import GPUS, RESERVE_MARGIN, card_name, model_sizes, usable_bytes
 from ..loop import LONGEST_WINDOW, SWITCHES, Choice, OnOff, Positive, Recipe, Whole
 from . import Parsers
 
@@ -97,7 +97,7 @@ def _forecast(options: argparse.Namespace) -> int:
         usable_bytes(card)  # refused before torch is imported
 
     require_torch()
-    from ..forecast import forecast  # torch, at last
+    from ..forecasting import forecast  # torch, at last
 
     found = forecast(
         options.what,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from .. import tasks
-from ..forecast import SHOWN
+from ..forecasting import SHOWN
 from ..loop import SWITCHES, Choice, OnOff, Positive, Run, Switch, Whole
 from .frames import coloured
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from .._process import lock
 from ..drawing import Drawing, draw, fade
-from ..forecast import GPUS, SHOWN, card_name, forecast, model_size, model_sizes, report_progress_to, usable_bytes
+from ..forecasting import GPUS, SHOWN, card_name, forecast, model_size, model_sizes, report_progress_to, usable_bytes
 from ..loop import SWITCHES, Recipe, Whole
 from ..scenes import Fit, Scene, fit_sentence, forecast_scene, need_sentence, suggestions, with_article
 from .controls import Control, switch_control

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..doctor import LiveDoctor
 from ..drawing import Drawing, draw_chip, draw_loop
-from ..forecast import card_name, usable_bytes
+from ..forecasting import card_name, usable_bytes
 from ..formatting import bytes_text
 from ..loop import SWITCHES, Recipe, Run, RunPoint, UnswitchedRun
 from ..scenes import PanelName, RunScenes, status_line, warning

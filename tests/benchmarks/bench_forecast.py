@@ -22,7 +22,7 @@ CASES = [
 PROGRAM = """
 import resource, time, torch
 began, cpu = time.perf_counter(), time.process_time()
-from gradlab.forecast import forecast
+from gradlab.forecasting import forecast
 from gradlab import Recipe
 recipe = Recipe(optimizer="adamw", amp="bf16")
 found = forecast({name!r}, recipe, {options})

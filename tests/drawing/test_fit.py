@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gradlab.drawing import Drawing, draw
-from gradlab.forecast import GPUS, SHOWN
+from gradlab.forecasting import GPUS, SHOWN
 from gradlab.memory import CATEGORIES
 from gradlab.scenes import Fit
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradlab.forecast import GPUS, SHOWN
+from gradlab.forecasting import GPUS, SHOWN
 from gradlab.scenes import fit_sentence, need_sentence, peak_location, percent, share_of_gpu, times
 
 GIB = 2**30

@@ -19,8 +19,8 @@ from PIL import Image
 import gradlab.widgets.forecast_lab as fit_widget
 from gradlab import Recipe
 from gradlab.drawing import draw
-from gradlab.forecast import GPUS, SHOWN, Forecast, forecast, progress, usable_bytes
-from gradlab.forecast.reserve import Need
+from gradlab.forecasting import GPUS, SHOWN, Forecast, forecast, progress, usable_bytes
+from gradlab.forecasting.reserve import Need
 from gradlab.formatting import bytes_text
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.scenes.kinds import Fit

@@ -10,7 +10,7 @@ import torch
 from page import Page
 
 from gradlab import Lab, Recipe, Run, tasks
-from gradlab.forecast.cards import GPUS, SHOWN
+from gradlab.forecasting.cards import GPUS, SHOWN
 from gradlab.formatting import share_of_sum, share_text
 from gradlab.scenes import PanelName, status_line
 from gradlab.scenes.from_run import RunScenes

@@ -229,7 +229,7 @@ def forecast(
     what: a Task or the name of one; a ``torch.nn.Module`` with a sample ``batch=(x, y)``, each a tensor or tensors in
         a dict, tuple or list, or with one dict if the model computes its own loss (the model itself is neither copied
         nor changed, and may live on "meta"); a published size such as "llama-8b", one of
-        ``gradlab.forecast.model_sizes()``, or the config.json of a model of transformers, as a path or a dict; or an
+        ``gradlab.forecasting.model_sizes()``, or the config.json of a model of transformers, as a path or a dict; or an
         update of your own, a function ``update(model, made, batch)`` with ``model=``, a module or several in a dict,
         tuple or list, and ``setup=``, a function ``(model) -> made``, called once, that makes its optimizers and sets
         its hooks.
@@ -246,8 +246,8 @@ def forecast(
         "adamw-8bit" and "adafactor" are others; or a function (parameters) -> torch.optim.Optimizer.
     zero_grad_at: "before forward", "before backward" (gradients are alive through forward) or "after step".
     shard, cards: what one of so many cards holds with "ddp", "ddp-view", "zero1", "zero2", "zero3" or "fsdp"; the
-        formulas, with their sources, are in ``forecast/sharding.py``.
-    margin: what the allocator reserves above what is allocated, as a share; see ``forecast/reserve.py``.
+        formulas, with their sources, are in ``forecasting/sharding.py``.
+    margin: what the allocator reserves above what is allocated, as a share; see ``forecasting/reserve.py``.
 
     Raises TypeError or ValueError that names what is wrong and what is allowed, and ForecastError (a ValueError) for a
     model that cannot be run without values.

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 import torch
 
-from gradlab.forecast import ModelSize, model_size, model_sizes, size_from_config
-from gradlab.forecast.fake_mode import FakeTensors
-from gradlab.forecast.transformer import Decoder, next_token_loss
+from gradlab.forecasting import ModelSize, model_size, model_sizes, size_from_config
+from gradlab.forecasting.fake_mode import FakeTensors
+from gradlab.forecasting.transformer import Decoder, next_token_loss
 
 # What the checkpoints on the Hugging Face hub hold, to the last parameter; tied heads are counted once.
 PUBLISHED = {
@@ -81,7 +81,7 @@ def test_a_decoder_learns_and_never_looks_ahead(size: ModelSize) -> None:
 
 
 def test_rotary_positions_tell_only_how_far_apart_two_tokens_are() -> None:
-    from gradlab.forecast.transformer import apply_rope, rope_angles
+    from gradlab.forecasting.transformer import apply_rope, rope_angles
 
     size = TINY[0]
     cos, sin = rope_angles(torch.arange(20), size)

@@ -16,15 +16,15 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe, tasks
-from gradlab.forecast import Forecast, extrapolate, forecast
-from gradlab.forecast import simulate as simulate_module
-from gradlab.forecast.checkpointing import checkpointing
-from gradlab.forecast.extrapolate import simulate_blocks
-from gradlab.forecast.simulate import SimulatedUpdate, simulate
-from gradlab.forecast.sizes import ModelSize
-from gradlab.forecast.training import Training
-from gradlab.forecast.transformer import Decoder, next_token_loss
-from gradlab.forecast.workload import Workload, as_workload
+from gradlab.forecasting import Forecast, extrapolate, forecast
+from gradlab.forecasting import simulate as simulate_module
+from gradlab.forecasting.checkpointing import checkpointing
+from gradlab.forecasting.extrapolate import simulate_blocks
+from gradlab.forecasting.simulate import SimulatedUpdate, simulate
+from gradlab.forecasting.sizes import ModelSize
+from gradlab.forecasting.training import Training
+from gradlab.forecasting.transformer import Decoder, next_token_loss
+from gradlab.forecasting.workload import Workload, as_workload
 from gradlab.loop.program import Program
 from gradlab.memory import timeline
 from gradlab.memory.ledger import Ledger
@@ -302,7 +302,7 @@ def test_the_largest_context_of_a_size_fits_and_the_next_does_not() -> None:
 
 
 def test_a_bar_is_full_at_the_end_and_stays_short_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    estimate, bars = importlib.import_module("gradlab.forecast.estimate"), []
+    estimate, bars = importlib.import_module("gradlab.forecasting.estimate"), []
     make = estimate.progress_bar
     monkeypatch.setattr(estimate, "progress_bar", lambda *given, **more: bars.append(make(*given, **more)) or bars[-1])
     with estimate.progress("short") as on_calls:

@@ -13,8 +13,8 @@ import pytest
 import torch
 from cuda_models import AMP, MODELS, SAVED, on_cuda, saved_for_backward
 
-from gradlab.forecast.cuda_rules import cuda_rules
-from gradlab.forecast.fake_mode import FakeTensors
+from gradlab.forecasting.cuda_rules import cuda_rules
+from gradlab.forecasting.fake_mode import FakeTensors
 
 FILE = json.loads(SAVED.read_text(encoding="utf-8"))
 ATTENTION = ("bert", "gpt_sdpa", "vit", "llama")

@@ -13,11 +13,11 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrizations, parametrize, spectral_norm, weight_norm
 
 from gradlab import Recipe
-from gradlab.forecast import ForecastError, forecast
-from gradlab.forecast.simulate import simulate
-from gradlab.forecast.training import Training
-from gradlab.forecast.workload import as_workload
-from tests.forecast.test_forecast import lived
+from gradlab.forecasting import ForecastError, forecast
+from gradlab.forecasting.simulate import simulate
+from gradlab.forecasting.training import Training
+from gradlab.forecasting.workload import as_workload
+from tests.forecasting.test_forecast import lived
 
 RECIPE = Recipe(optimizer="adamw", lr=1e-3)
 

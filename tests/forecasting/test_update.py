@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Ledger, Recipe
-from gradlab.forecast import ForecastError, forecast
+from gradlab.forecasting import ForecastError, forecast
 
 F = nn.functional
 

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe, tasks
-from gradlab.forecast import forecast
-from gradlab.forecast.sharding import SHARDINGS, one_card_of
-from gradlab.forecast.simulate import SimulatedUpdate
-from gradlab.forecast.training import Training
+from gradlab.forecasting import forecast
+from gradlab.forecasting.sharding import SHARDINGS, one_card_of
+from gradlab.forecasting.simulate import SimulatedUpdate
+from gradlab.forecasting.training import Training
 from gradlab.loop import Program
 from gradlab.memory import CATEGORIES, Ledger, MemoryPoint
 

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from torch.optim import optimizer as torch_optimizer
 
 from gradlab import Recipe
-from gradlab.forecast import ForecastError, forecast
-from gradlab.forecast.cuda_rules import cuda_rules
-from gradlab.forecast.fake_mode import FakeTensors
+from gradlab.forecasting import ForecastError, forecast
+from gradlab.forecasting.cuda_rules import cuda_rules
+from gradlab.forecasting.fake_mode import FakeTensors
 
 F = nn.functional
 

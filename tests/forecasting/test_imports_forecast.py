@@ -17,8 +17,8 @@ import sys, types
 for first in (
     "",
     "import gradlab.forecast",
-    "import gradlab.forecast.estimate",
-    "from gradlab.forecast import forecast",
+    "import gradlab.forecasting.estimate",
+    "from gradlab.forecasting import forecast",
     "import gradlab.widgets.forecast_lab",
 ):
     for name in [name for name in sys.modules if name.split(".")[0] == "gradlab"]:
@@ -27,7 +27,7 @@ for first in (
         exec(first)
         import gradlab
         from gradlab import forecast
-        from gradlab.forecast import forecast as own
+        from gradlab.forecasting import forecast as own
         assert type(forecast) is types.FunctionType, first
         assert forecast is own is gradlab.forecast, first
 """
@@ -44,7 +44,7 @@ def test_gradlab_forecast_is_the_function_whatever_was_imported_before() -> None
 
 def test_gpus_and_model_sizes_need_no_torch() -> None:
     names = "GPUS, model_sizes, usable_bytes, model_size"
-    run(f"from gradlab.forecast import {names}; import gradlab.__main__; model_size('llama-8b'); {TORCH}")
+    run(f"from gradlab.forecasting import {names}; import gradlab.__main__; model_size('llama-8b'); {TORCH}")
 
 
 def test_every_public_name_is_there() -> None:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from gradlab.forecast import forecast
+from gradlab.forecasting import forecast
 from gradlab.tasks import Task
 
 F = nn.functional

@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import Recipe
-from gradlab.forecast import ForecastError, forecast, model_sizes
-from gradlab.forecast.estimate import largest_that_fits
-from gradlab.forecast.simulate import SimulatedUpdate
+from gradlab.forecasting import ForecastError, forecast, model_sizes
+from gradlab.forecasting.estimate import largest_that_fits
+from gradlab.forecasting.simulate import SimulatedUpdate
 from gradlab.memory.timeline import CATEGORIES, MemoryPoint
 from gradlab.tasks import Task
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradlab.forecast import GPUS, SHOWN, card_name, compute_capability, usable_bytes
+from gradlab.forecasting import GPUS, SHOWN, card_name, compute_capability, usable_bytes
 
 SOLD_WITH = {
     **{"T4": 16, "V100": 16, "L4": 24, "A10G": 24, "RTX 4090": 24, "RTX 3090": 24},

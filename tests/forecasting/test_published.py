@@ -1,6 +1,6 @@
 """The forecast against training memory that others measured and published; ``published.toml`` says where and how.
 
-``python -m tests.forecast.test_published`` prints the table of README and notebook 09.
+``python -m tests.forecasting.test_published`` prints the table of README and notebook 09.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.nn import functional as F
 
 from gradlab import Recipe
-from gradlab.forecast import Forecast, forecast
-from gradlab.forecast.optimizers import AdamW8bit
-from gradlab.forecast.reserve import Need
-from tests.forecast import blind_models as blind
-from tests.forecast.published_models import MODELS, build
+from gradlab.forecasting import Forecast, forecast
+from gradlab.forecasting.optimizers import AdamW8bit
+from gradlab.forecasting.reserve import Need
+from tests.forecasting import blind_models as blind
+from tests.forecasting.published_models import MODELS, build
 
 ROWS: dict[str, dict[str, Any]] = {
     row["name"]: row for row in tomllib.loads(Path(__file__).with_name("published.toml").read_text("utf-8"))["row"]

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from gradlab import tasks
-from gradlab.forecast.checkpointing import checkpoint_blocks, checkpointing, repeated_blocks
-from gradlab.forecast.sizes import ModelSize
-from gradlab.forecast.transformer import Decoder
+from gradlab.forecasting.checkpointing import checkpoint_blocks, checkpointing, repeated_blocks
+from gradlab.forecasting.sizes import ModelSize
+from gradlab.forecasting.transformer import Decoder
 from gradlab.memory.ledger import Ledger
 
 

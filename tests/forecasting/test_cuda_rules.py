@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from gradlab.forecast.cuda_rules import cuda_rules
-from gradlab.forecast.fake_mode import FakeTensors
+from gradlab.forecasting.cuda_rules import cuda_rules
+from gradlab.forecasting.fake_mode import FakeTensors
 
 F = nn.functional
 AMP = {"off": None, "bf16": torch.bfloat16, "fp16": torch.float16}

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from gradlab.forecast.sizes import ModelSize, model_size
+from gradlab.forecasting.sizes import ModelSize, model_size
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ RESERVE_MARGIN = 0.15
 """What the allocator reserves above what is allocated at the peak, as a share of it.
 
 Of 17 published pairs of both, the median is 1.16 (ten of transformers and speech: 1.11); of the ten figures of reserved
-memory in ``tests/forecast/published.toml`` none is above 1.15 times our forecast of allocated. A run that would not
+memory in ``tests/forecasting/published.toml`` none is above 1.15 times our forecast of allocated. A run that would not
 fit gives back what it does not use and tries again: 21 out-of-memory messages name a median of 1.04.
 """
 CUDA_CONTEXT = 650_000_000

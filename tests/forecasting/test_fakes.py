@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from gradlab.forecast.fake_mode import FakeTensors
+from gradlab.forecasting.fake_mode import FakeTensors
 
 F = nn.functional
 WIDE, NARROW = torch.float32, torch.bfloat16
