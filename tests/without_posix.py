@@ -39,8 +39,6 @@ def become_windows() -> None:
         "anywidget",
         "matplotlib.figure",
         "networkx",
-        "platformdirs",
-        "filelock",
         "torch._dynamo",
     ):
         __import__(name)

@@ -6,7 +6,6 @@ import html
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ..formatting import html_table, inline_html, lesson_address, link_html
@@ -21,7 +20,7 @@ from .claims import (
     NOTEBOOK,
     RELEASES,
     UNTIL,
-    VERDICT_SIGNS,
+    VERDICT_STYLES,
     Claim,
     ClaimVerdict,
 )
@@ -55,7 +54,7 @@ _SORT = """<script>
 
 
 class ClaimLog:
-    """The verdicts so far; a notebook shows it as a table of all claims, and ``mosaic()`` as a picture."""
+    """The verdicts so far; a notebook shows it as a table."""
 
     def __init__(self, version: str = "", device: str = "") -> None:
         """Begin a log for this version of PyTorch on this device; both are only shown."""
@@ -128,29 +127,17 @@ class ClaimLog:
         """All counts in one line."""
         return f"{len(self)} claims: " + ", ".join(f"{kind} {count}" for kind, count in self.counts.items())
 
-    def mosaic(self) -> ClaimMosaic:
-        """Draw a tile for each claim."""
-        from .figures.mosaic import mosaic_figure
-
-        rows = {
-            f"{letter} {article.about} ({article.dated})": [
-                (v.claim.code, v.kind, v.until if v.kind == UNTIL else "") for v in self if v.claim.code[0] == letter
-            ]
-            for letter, article in ARTICLES.items()
-        }
-        picture = mosaic_figure(rows, self.counts, f"{len(self)} claims, {self._where()}")
-        return ClaimMosaic(picture, self.total)
-
     def markdown(self) -> str:
         """Return the table as Markdown, with the articles above it and the counts below."""
-        lines = [f"# Fact check, {self._where()}", ""]
+        where = ", ".join(word for word in (f"PyTorch {self.version}".strip(), self.device) if word)
+        lines = [f"# Fact check, {where}", ""]
         for letter, article in ARTICLES.items():
             title = f"[{article.title}]({article.url})" if article.url else article.title
             lines.append(f"- Article {letter}: *{title}*, {article.dated}")
         lines += ["", f"| {' | '.join(_HEADS)} |", "|---" * len(_HEADS) + "|"]
         for verdict in self:
-            claim, mark = verdict.claim, f"{VERDICT_SIGNS[verdict.kind]} {verdict.verdict}"
-            parts = (claim.code, _said(verdict), mark, verdict.evidence, verdict.beyond_words, claim.home)
+            claim = verdict.claim
+            parts = (claim.code, _said(verdict), verdict.marked, verdict.evidence, verdict.beyond_words, claim.home)
             lines.append(f"| {' | '.join(part.replace('|', chr(92) + '|') for part in parts)} |")
         return "\n".join([*lines, "", self.total, ""])
 
@@ -215,23 +202,6 @@ class ClaimLog:
         )
         return f"<div><p>{articles}</p>{table}{_SORT}<p><b>{html.escape(self.total)}</b></p></div>"
 
-    def _where(self) -> str:
-        return ", ".join(word for word in (f"PyTorch {self.version}".strip(), self.device) if word)
-
-
-@dataclass(frozen=True)
-class ClaimMosaic:
-    """A picture with the words that stand for it where it is not seen."""
-
-    png: bytes
-    words: str
-
-    def __repr__(self) -> str:
-        return self.words
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
-        return {"text/plain": self.words, "image/png": self.png}, {"image/png": {"width": 980}}
-
 
 def _known(code: str) -> Claim:
     if code not in CLAIMS:
@@ -252,10 +222,8 @@ def _said(verdict: ClaimVerdict) -> str:
 
 
 def _mark(verdict: ClaimVerdict) -> str:
-    from .figures.mosaic import VERDICT_STYLES
-
     look = VERDICT_STYLES[verdict.kind]
     return (
         f'<span style="background:{look.colour};color:{look.ink};border:1px solid #222222;border-radius:4px;'
-        f'padding:0 6px;display:inline-block">{VERDICT_SIGNS[verdict.kind]}&nbsp;{verdict.verdict}</span>'
+        f'padding:0 6px;display:inline-block">{look.sign}&nbsp;{verdict.verdict}</span>'
     )

@@ -59,7 +59,9 @@ def test_above_every_experiment_stands_what_the_article_says() -> None:
     assert [code for code, _ in headings] == core + [code for code in CLAIMS if code not in core]
     for code, claim in CLAIMS.items():
         after = TOLD.partition(f"### {code}: {claim.title}\n")[2].partition("\n### ")[0]
-        assert claim.words in after, code
+        who = f"**Article {code[0]}'s program**" if claim.in_code else f"**Article {code[0]}**"
+        condition = f" **Its condition:** {claim.condition}." if claim.condition else ""
+        assert f"{who}, *{claim.section}*: {claim.says}{condition}" in after, code
 
 
 def test_every_claim_is_judged_once_in_its_own_section() -> None:

@@ -8,6 +8,7 @@ import multiprocessing
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from gradlab_site.build import SiteAddress, build_site
 from gradlab_site.check import problems_of
 from gradlab_site.documents import DOCUMENTS, document_html, github_anchor, public_names, verdict_table
 from gradlab_site.lessons import Cell, Lesson, read_lesson
+from gradlab_site.notebook_html import formula_html, markdown_html, read_notebook
 from gradlab_site.pages import PageWriter, html_soup
 from gradlab_site.recordings import live_cells, record_all, record_notebook, replay_settings
 from gradlab_site.slices import needed_cells
@@ -26,7 +28,6 @@ from gradlab_site.slides import slide_cells
 
 import gradlab
 from gradlab.__main__ import main
-from gradlab.commands.page import read_notebook
 from gradlab.course.instruments import two_ranks_numbers
 from gradlab.course.processes import LaunchResult
 
@@ -216,6 +217,28 @@ def test_the_check_finds_what_is_too_large(tmp_path: Path) -> None:
     assert len(problems_of(tmp_path)) == 2
 
 
+def formulas(path: Path) -> list[str]:
+    """The formulas of a notebook's text, code left out."""
+    texts = [cell.source for cell in read_notebook(path).cells if cell.cell_type == "markdown"]
+    text = re.sub(r"```.*?```|`[^`]*`", "", "\n\n".join(texts), flags=re.DOTALL)
+    return [block or inline for block, inline in re.findall(r"\$\$(.+?)\$\$|\$([^$]+)\$", text, re.DOTALL)]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_each_formula_is_mathml_without_a_command_left(path: Path) -> None:
+    for formula in formulas(path):
+        tree = ElementTree.fromstring(formula_html(formula))
+        assert tree.tag == "{http://www.w3.org/1998/Math/MathML}math"
+        assert not re.search(r"[\\$_^{}]", "".join(tree.itertext()).replace("^", "", formula.count(r"\hat")))
+
+
+def test_a_formula_keeps_its_order_and_an_unknown_one_its_text() -> None:
+    tree = ElementTree.fromstring(formula_html(r"\hat m = \frac{m}{1-\beta_1^t}"))
+    assert "".join(tree.itertext()) == "m^=m1\N{MINUS SIGN}\N{GREEK SMALL LETTER BETA}1t"
+    assert formula_html(r"a < \nonsense{b}") == r"<code>$a &lt; \nonsense{b}$</code>"
+    assert "<math" in markdown_html("is $x_1$ here", Path())
+
+
 def test_documents_keep_the_anchors_of_github() -> None:
     assert github_anchor("What to ask, and where they stumble") == "what-to-ask-and-where-they-stumble"
     html = document_html(ROOT, DOCUMENTS[0])
@@ -245,6 +268,7 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.Ca
         ([str(tmp_path / "mine.txt" / "site")], "OUT cannot be written: "),
         ([str(tmp_path / "x"), "--address", "https://example.org/a"], "--address must be https://github.com/YOU/NAME"),
         ([str(tmp_path / "x"), "--workers", "0"], "--workers must be 1 or more, got 0"),
+        ([str(tmp_path / "x"), "--only", "14"], "--only must be one of 00, 01, "),
     ):
         assert main(["site", *arguments]) == 2
         errors = capsys.readouterr().err
