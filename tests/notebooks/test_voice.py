@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from gradlab_site.handouts import worksheet_text
 from test_series import NOTEBOOKS, READMES, of
 
 from gradlab.course import exercises
 from gradlab.course.cheat_sheet import cheat_sheet
 from gradlab.course.exercises import exercise_texts
-from gradlab.course.handouts import worksheet_text
 from gradlab.widgets.question import find_question, question_names
 
 HERE = Path(__file__).parent
