@@ -38,7 +38,6 @@ def become_windows() -> None:
         "ipywidgets",
         "anywidget",
         "matplotlib.figure",
-        "networkx",
         "torch._dynamo",
     ):
         __import__(name)

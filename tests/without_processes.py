@@ -49,7 +49,7 @@ class _Finder:
 def become_a_tab() -> None:
     """Take away what a browser's tab lacks."""
     sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
-    for name in ("torch", "IPython", "ipywidgets", "anywidget", "matplotlib.figure", "networkx"):
+    for name in ("torch", "IPython", "ipywidgets", "anywidget", "matplotlib.figure"):
         importlib.import_module(name)
     for module, names in NAMES.items():
         for name in names.split():
