@@ -32,22 +32,25 @@ _SCHEDULER = "scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 
 
 
 class LoopChange(NamedTuple):
-    """New code in the loop: instead of the lines from ``first`` to ``last``; before ``first`` where none goes."""
+    """New code in the loop, at ``lines``: "10-11" or "12" for instead of these, "<7" for before line 7."""
 
-    first: int
-    last: int
+    lines: str
     code: str
+
+    @property
+    def replaced(self) -> slice:
+        """The lines that go, counted from 0."""
+        first, _, last = self.lines.lstrip("<").partition("-")
+        return slice(int(first) - 1, int(first) - 1 if "<" in self.lines else int(last or first))
 
     @property
     def where(self) -> str:
         """Where the code stands, in the words of the page."""
-        if self.last < self.first:
-            return f"before {self.first}"
-        return str(self.first) if self.first == self.last else f"{self.first}\u2013{self.last}"
+        return self.lines.replace("<", "before ").replace("-", "\u2013")
 
 
-class LoopMargin(NamedTuple):
-    """What one wish changes in the loop."""
+class LoopVariant(NamedTuple):
+    """The loop for one wish: what it changes, and in words why."""
 
     title: str
     says: str
@@ -74,7 +77,7 @@ class CheatSheet:
     """What a line of the loop does, by its number."""
     order: Mapping[str, Sequence[str]]
     """The calls of an update, by the part of it in which they stand."""
-    margins: Mapping[str, LoopMargin]
+    margins: Mapping[str, LoopVariant]
     """What changes for ``"bf16"``, ``"fp16"``, ``"tokens"`` and ``"ddp"``."""
     sizes: Mapping[str, Any]
     """The table of bytes: ``title``, ``says``, ``columns``, ``rows``."""
@@ -83,10 +86,10 @@ class CheatSheet:
     def program(self, margin: str) -> str:
         """Return the loop's text with the changes of a margin."""
         lines = self.loop.splitlines()
-        for change in sorted(self.margins[margin].changes, reverse=True):  # from the end: the numbers stay right
-            beside = lines[change.first - 1]
+        for change in reversed(self.margins[margin].changes):  # from the end: the numbers stay right
+            beside = lines[change.replaced.start]
             indent = beside[: len(beside) - len(beside.lstrip())]
-            lines[change.first - 1 : change.last] = [indent + line for line in change.code.splitlines()]
+            lines[change.replaced] = [indent + line for line in change.code.splitlines()]
         return "\n".join(lines) + "\n"
 
     @property
@@ -115,10 +118,8 @@ class CheatSheet:
         return f'<p class="gl-order"><b>The order</b> {"".join(parts)}</p>'
 
     def _margins_html(self) -> str:
-        parts = [_margin_html(margin) for margin in self.margins.values()]
-        half = (len(parts) + 1) // 2
-        left = "".join(parts[:half]) + _sizes_html(self.sizes)
-        return f"<div>{left}</div><div>{''.join(parts[half:])}</div>"
+        bf16, fp16, *others = map(_margin_html, self.margins.values())
+        return f"<div>{bf16}{fp16}{_sizes_html(self.sizes)}</div><div>{''.join(others)}</div>"
 
     def save(self, path: str | Path) -> None:
         """Write the page as a file of its own; open it in a browser and print it.
@@ -158,25 +159,20 @@ def cheat_sheet() -> CheatSheet:
         loop="\n".join([first, _SCHEDULER, *rest, f"{' ' * 8}scheduler.step()"]) + "\n",
         notes={int(number): note for number, note in read["notes"].items()},
         order={part["when"]: part["calls"] for part in read["order"]},
-        margins={name: _margin(**entry) for name, entry in read["margins"].items()},
+        margins={
+            name: LoopVariant(
+                entry["title"],
+                entry["says"],
+                tuple(LoopChange(change["lines"], change["code"].lstrip("\n")) for change in entry["changes"]),
+            )
+            for name, entry in read["margins"].items()
+        },
         sizes=read["bytes"],
         pitfalls=tuple(Pitfall(**row) for row in read["pitfalls"]),
     )
 
 
-def _margin(title: str, says: str, changes: Sequence[Mapping[str, str]]) -> LoopMargin:
-    return LoopMargin(title, says, tuple(_change(change["lines"], change["code"]) for change in changes))
-
-
-def _change(lines: str, code: str) -> LoopChange:
-    """Read where a change stands: ``"10-11"``, ``"12"``, or ``"<7"`` for before line 7."""
-    if lines.startswith("<"):
-        return LoopChange(int(lines[1:]), int(lines[1:]) - 1, code.lstrip("\n"))
-    first, _, last = lines.partition("-")
-    return LoopChange(int(first), int(last or first), code.lstrip("\n"))
-
-
-def _margin_html(margin: LoopMargin) -> str:
+def _margin_html(margin: LoopVariant) -> str:
     changes = "".join(f'<span class="gl-at">{it.where}</span><pre>{_coloured(it.code)}</pre>' for it in margin.changes)
     return (
         f"<section><h4>{html.escape(margin.title)}</h4><p>{_words(margin.says)}</p>"

@@ -9,24 +9,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ..formatting import html_table, inline_html, lesson_address, link_html
-from .claims import (
-    ARTICLES,
-    CLAIMS,
-    DEPENDS,
-    HOLDS,
-    INSIDE,
-    KINDS,
-    NOT,
-    NOTEBOOK,
-    RELEASES,
-    UNTIL,
-    VERDICT_STYLES,
-    Claim,
-    ClaimVerdict,
-)
+from .claims import ARTICLES, CLAIMS, DEPENDS, HOLDS, INSIDE, KINDS, NOT, NOTEBOOK, RELEASES, UNTIL, Claim, ClaimVerdict
 
 _HEADS = ("claim", "what the article says", "verdict", "evidence", "beyond the article", "more in")
-_SORTABLE = ("claim", "verdict", "more in")
 _CELL = "text-align:left;padding:4px 10px;vertical-align:top;border-top:1px solid #D8D8D8"
 # Pressing a heading sorts by it, and pressing it again turns the order round. The script is of no use where a page
 # shows the table without running it: the rows then stay in the order of the articles.
@@ -137,13 +122,14 @@ class ClaimLog:
         lines += ["", f"| {' | '.join(_HEADS)} |", "|---" * len(_HEADS) + "|"]
         for verdict in self:
             claim = verdict.claim
-            parts = (claim.code, _said(verdict), verdict.marked, verdict.evidence, verdict.beyond_words, claim.home)
+            parts = (claim.code, claim.statement, verdict.marked, verdict.evidence, verdict.beyond_words, claim.home)
             lines.append(f"| {' | '.join(part.replace('|', chr(92) + '|') for part in parts)} |")
         return "\n".join([*lines, "", self.total, ""])
 
     def json(self) -> str:
         """Return everything as JSON: the versions, the articles, and each claim with its verdict and facts."""
-        told = {
+        fields = ("code", "title", "section", "says", "in_code", "condition")
+        contents = {
             "torch": self.version,
             "device": self.device,
             "articles": {
@@ -152,13 +138,8 @@ class ClaimLog:
             },
             "counts": self.counts,
             "claims": [
-                {
-                    "code": verdict.claim.code,
-                    "title": verdict.claim.title,
-                    "section": verdict.claim.section,
-                    "says": verdict.claim.says,
-                    "in_code": verdict.claim.in_code,
-                    "condition": verdict.claim.condition,
+                {name: getattr(verdict.claim, name) for name in fields}
+                | {
                     "verdict": verdict.verdict,
                     "inside": dict(verdict.inside),
                     "beyond": dict(verdict.beyond),
@@ -170,7 +151,7 @@ class ClaimLog:
             ],
             "missing": self.missing,
         }
-        return json.dumps(told, indent=2, ensure_ascii=False)
+        return json.dumps(contents, indent=2, ensure_ascii=False)
 
     def __repr__(self) -> str:
         return "\n".join([*(f"{verdict!r}  [{verdict.claim.home[:2]}]" for verdict in self), self.total])
@@ -180,21 +161,22 @@ class ClaimLog:
 
     def _html(self) -> str:
         """Return the table without a style sheet, so that it looks the same wherever it is read."""
-        heads = [f"<span data-sorts>{head}</span>" if head in _SORTABLE else head for head in _HEADS]
+        sortable = ("claim", "verdict", "more in")
+        heads = [f"<span data-sorts>{head}</span>" if head in sortable else head for head in _HEADS]
         rows = []
         for place, verdict in enumerate(self):
             claim = verdict.claim
-            cells = {  # in the order of the heads
-                "claim": f'<a href="{html.escape(claim.anchor)}"><b>{claim.code}</b></a>',
-                "what the article says": inline_html(_said(verdict)),
-                "verdict": _mark(verdict),
-                "evidence": inline_html(verdict.evidence),
-                "beyond the article": inline_html(verdict.beyond_words),
-                "more in": link_html(lesson_address(claim.home), claim.home[:2]),
-            }
-            keys = {"claim": place, "verdict": KINDS.index(verdict.kind), "more in": int(claim.home[:2])}
-            cells |= {head: f'<span data-key="{key}">{cells[head]}</span>' for head, key in keys.items()}
-            rows.append(list(cells.values()))
+            home = link_html(lesson_address(claim.home), claim.home[:2])
+            rows.append(
+                [
+                    _sorted_by(place, f'<a href="{html.escape(claim.anchor)}"><b>{claim.code}</b></a>'),
+                    inline_html(claim.statement),
+                    _sorted_by(KINDS.index(verdict.kind), verdict.badge),
+                    inline_html(verdict.evidence),
+                    inline_html(verdict.beyond_words),
+                    _sorted_by(int(claim.home[:2]), home),
+                ]
+            )
         table = html_table(heads, rows, "font-size:14px;line-height:1.35", _CELL)
         articles = "<br>".join(
             f"Article {letter}: {link_html(article.url, article.title)}, {article.dated}"
@@ -215,15 +197,5 @@ def _as_facts(facts: object) -> dict[str, bool | None]:
     return {name: None if fact is None else bool(fact) for name, fact in given.items()}
 
 
-def _said(verdict: ClaimVerdict) -> str:
-    claim = verdict.claim
-    condition = f" Condition: {claim.condition}." if claim.condition else ""
-    return f"{'In its program: ' if claim.in_code else ''}{claim.says}{condition}"
-
-
-def _mark(verdict: ClaimVerdict) -> str:
-    look = VERDICT_STYLES[verdict.kind]
-    return (
-        f'<span style="background:{look.colour};color:{look.ink};border:1px solid #222222;border-radius:4px;'
-        f'padding:0 6px;display:inline-block">{look.sign}&nbsp;{verdict.verdict}</span>'
-    )
+def _sorted_by(key: int, cell: str) -> str:
+    return f'<span data-key="{key}">{cell}</span>'

@@ -89,6 +89,12 @@ class Claim(NamedTuple):
         return ARTICLES[self.code[0]]
 
     @property
+    def statement(self) -> str:
+        """What the article says, and its condition, as the table has it."""
+        condition = f" Condition: {self.condition}." if self.condition else ""
+        return f"{'In its program: ' if self.in_code else ''}{self.says}{condition}"
+
+    @property
     def anchor(self) -> str:
         """Where notebook 12 tries it: the end of an address, from ``#`` on."""
         return f"#{self.code}:-{quote(self.title.replace(' ', '-'))}"
@@ -125,6 +131,15 @@ class ClaimVerdict:
     def marked(self) -> str:
         """The verdict after its sign."""
         return f"{VERDICT_STYLES[self.kind].sign} {self.verdict}"
+
+    @property
+    def badge(self) -> str:
+        """The same as HTML, on the colour of its kind."""
+        style = VERDICT_STYLES[self.kind]
+        return (
+            f'<span style="background:{style.colour};color:{style.ink};border:1px solid #222222;border-radius:4px;'
+            f'padding:0 6px;display:inline-block">{style.sign}&nbsp;{self.verdict}</span>'
+        )
 
     @property
     def evidence(self) -> str:
