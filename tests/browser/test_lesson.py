@@ -13,7 +13,7 @@ COMPARED = """from gradlab import Recipe, compare
 compare('line', {'right': Recipe(lr=0.01), 'forgot': Recipe(lr=0.01, zero_grad=False)}, updates=9)"""
 
 
-def test_an_exercise_shows_hints_one_by_one_and_a_verdict_with_a_picture(lab_page: Callable[..., Notebook]) -> None:
+def test_an_exercise_shows_hints_and_a_verdict_with_a_picture(lab_page: Callable[..., Notebook]) -> None:
     page = lab_page(
         LAB,
         "from gradlab import exercise\nmend = exercise('mended')\nmend",

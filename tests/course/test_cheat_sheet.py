@@ -109,7 +109,7 @@ def large_text_batches(model: nn.Module, windows_of_all: list[list[Any]]) -> tor
     return torch.cat([p.flatten() for p in weights]).detach()
 
 
-def test_the_margin_for_tokens_counts_every_token_of_the_window_the_same() -> None:
+def test_the_margin_for_tokens_counts_every_token_the_same() -> None:
     model, batches = small_text()
     expected = large_text_batches(model, windows(batches[:10]))
     found = trained(cheat_sheet().program("tokens"), model, batches[:10])
@@ -192,7 +192,7 @@ def test_what_a_row_says_is_text_and_not_markup() -> None:
     assert "<td>a &lt; b</td><td>&lt;b&gt;</td><td><code>c &gt; d</code></td>" in sheet.html
 
 
-def test_in_a_read_only_folder_it_is_written_elsewhere_and_says_where(
+def test_in_a_read_only_folder_it_is_written_elsewhere(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write = Path.write_text

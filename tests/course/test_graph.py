@@ -24,7 +24,7 @@ def node(graph: Graph, operation: str, name: str = "") -> Node:
     return found
 
 
-def test_every_node_stands_after_those_that_pass_a_gradient_to_it() -> None:
+def test_a_node_stands_after_those_that_pass_a_gradient_to_it() -> None:
     net = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 3), nn.Tanh())
     h = net(torch.randn(2, 4))
     graph = graph_of((h + net[2](h)).square().mean())
@@ -164,7 +164,7 @@ def test_the_words() -> None:
     ]
 
 
-def test_tensors_without_numbers_at_a_place_are_told_by_their_shape() -> None:
+def test_tensors_without_an_address_are_told_by_their_shape() -> None:
     rows = torch.eye(2).to_sparse()
     table = torch.nn.Embedding(3, 2, sparse=True)
     loss = (rows @ table(torch.tensor([0, 1]))).sum()

@@ -77,7 +77,7 @@ def test_no_box_covers_another_and_none_leaves_the_picture(edges: str, monkeypat
     assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
-def test_the_gradients_of_two_arrows_between_the_same_boxes_stand_on_both_sides(
+def test_two_gradients_between_the_same_boxes_stand_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (axes,) = drawn(made("01 01"), monkeypatch).axes
