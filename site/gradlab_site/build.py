@@ -202,12 +202,13 @@ class _Site:
         self._page("404.html", "document.html.j2", title="Not here", content=lost)
 
     def _write_handouts(self) -> None:
-        answers = "For teachers: [the answers](answers.html).\n\n"
-        texts = {"worksheets": ("Worksheets", answers + worksheets_markdown(self.entries))}
-        texts["answers"] = ("Answers", answers_markdown(self.entries))
-        for name, (title, text) in texts.items():
-            content = f"<h1>{title}</h1>{text_html(text, self.root)}"
-            self._page(f"{name}.html", "handout.html.j2", title=title, content=content)
+        answers = '<p>For teachers: <a data-kept href="answers.html">the answers</a>.</p>'
+        for name, title, text, more in (
+            ("worksheets.html", "Worksheets", worksheets_markdown(self.entries), answers),
+            ("answers.html", "Answers", answers_markdown(self.entries), ""),
+        ):
+            content = f"<h1>{title}</h1>{more}{text_html(text, self.root)}"
+            self._page(name, "handout.html.j2", title=title, content=content)
 
     def _page(self, name: str, template: str, folder: str = "", **about: Any) -> None:
         self.writer.write(name, template, partial(self._resolve, name, folder), **about)
