@@ -14,12 +14,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from ..drawing import BATCH_STYLES, arrow_outline, colour
 from ..formatting import html_page, html_table, inline_html, lesson_address, link_html
 from ..loop import Recipe
 
@@ -96,9 +94,10 @@ class CheatSheet:
     def html(self) -> str:
         """The page as an element with its own style."""
         css = _HERE.joinpath("cheat_sheet.css").read_text(encoding="utf-8")
+        states = " ".join(_HERE.joinpath("cheat_sheet_states.html").read_text(encoding="utf-8").splitlines())
         return (
             f'<div class="gl-sheet"><style>{css}</style>'
-            f'<div class="gl-top"><div><h3>{_words(_TITLE)}</h3><p>{_words(_SUBTITLE)}</p></div>{_picture_html()}</div>'
+            f'<div class="gl-top"><div><h3>{_words(_TITLE)}</h3><p>{_words(_SUBTITLE)}</p></div>{states}</div>'
             f'<div class="gl-loop">{"".join(self._lines())}</div>{self._order_html()}'
             f'<div class="gl-margins">{self._margins_html()}</div>'
             f"{_pitfalls_html(self.pitfalls)}</div>"
@@ -223,64 +222,3 @@ def _coloured(source: str) -> str:
     """Return code as HTML with the classes of Pygments."""
     lexer = PythonLexer(stripnl=False, ensurenl=False)
     return highlight(source.rstrip(), lexer, HtmlFormatter(nowrap=True)).rstrip()
-
-
-_WIDE, _TALL = 90, 44  # CSS pixels of one state
-_THICK = 4.5
-_ENDS = np.array([(6.0, 36.0), (28.0, 10.0), (58.0, 30.0), (82.0, 5.0)])
-"""Where the arrows of three batches begin and end, head to tail."""
-_HATCH = (
-    '<pattern id="gl-sheet-stale" width="4" height="4" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
-    '<rect width="4" height="4" fill="{fill}"/><rect width="1.2" height="4" fill="{ink}"/></pattern>'
-)
-
-
-class GradPicture(NamedTuple):
-    """What ``.grad`` holds after a call: for each batch in it whether it is ``"fresh"`` or ``"stale"``."""
-
-    call: str
-    says: str
-    holds: tuple[str, ...] = ()
-
-
-GRAD_PICTURES = (
-    GradPicture("zero_grad()", "None"),
-    GradPicture("backward()", "one batch", ("fresh",)),
-    GradPicture("backward()", "and the next", ("fresh", "fresh")),
-    GradPicture("step()", "both stale now", ("stale", "stale")),
-    GradPicture("backward()", "not cleared!", ("stale", "stale", "fresh")),
-)
-
-
-def _picture_html() -> str:
-    """Return the states beside each other."""
-    states = " ".join(
-        f"<figure>{_state_svg(state)}<figcaption><code>{html.escape(state.call)}</code><br>{state.says}</figcaption></figure>"
-        for state in GRAD_PICTURES
-    )
-    return f'<div class="gl-states">{states}</div>'
-
-
-def _state_svg(state: GradPicture) -> str:
-    many = len(state.holds)
-    marks = _HATCH.format(fill=colour("stale"), ink=colour("ink")) if "stale" in state.holds else ""
-    if many > 1:
-        marks += _arrow(_ENDS[0], _ENDS[many], 2.2 * _THICK, "sum")
-    for at, kind in enumerate(state.holds):
-        marks += _arrow(_ENDS[at], _ENDS[at + 1], _THICK, kind)
-    if not many:
-        x, y = _ENDS[0]
-        marks = f'<circle cx="{x:g}" cy="{y:g}" r="2.5" fill="currentColor"/>'
-    words = f"after {state.call}: " + (", ".join(state.holds) or "no gradient")
-    return (
-        f'<svg viewBox="0 0 {_WIDE} {_TALL}" width="{_WIDE}" height="{_TALL}" role="img" '
-        f'aria-label="{html.escape(words)}">{marks}</svg>'
-    )
-
-
-def _arrow(tail: np.ndarray, head: np.ndarray, thick: float, kind: str) -> str:
-    corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in arrow_outline(tail, head, thick))
-    style = BATCH_STYLES[kind]
-    fill = "url(#gl-sheet-stale)" if kind == "stale" else colour(style["fill"])
-    line = f'stroke="{colour("ink")}" stroke-width="{style["width"] / 1.5:.2g}"'
-    return f'<polygon points="{corners}" fill="{fill}" {line}/>'

@@ -24,7 +24,7 @@ def test_a_transfer_is_noticed_and_its_absence_too() -> None:
     with OperationLog() as log:
         torch.ones(3).to("meta").add(1)
     assert log.transfers == 1
-    assert len(log.seen) == 3
+    assert len(log.names) == 3
 
 
 def test_bytes_are_counted_as_shapes_times_element_size() -> None:
