@@ -6,6 +6,7 @@ import html
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from importlib.resources import files
 from typing import Any
 
 from ..formatting import html_table, inline_html, lesson_address, link_html
@@ -13,29 +14,6 @@ from .claims import ARTICLES, CLAIMS, DEPENDS, HOLDS, INSIDE, KINDS, NOT, NOTEBO
 
 _HEADS = ("claim", "what the article says", "verdict", "evidence", "beyond the article", "more in")
 _CELL = "text-align:left;padding:4px 10px;vertical-align:top;border-top:1px solid #D8D8D8"
-# Pressing a heading sorts by it, and pressing it again turns the order round. The script is of no use where a page
-# shows the table without running it: the rows then stay in the order of the articles.
-_SORT = """<script>
-(() => {
-  const table = document.currentScript.previousElementSibling;
-  const body = table.tBodies[0];
-  for (const mark of table.querySelectorAll("th [data-sorts]")) {
-    const head = mark.closest("th");
-    const button = document.createElement("button");
-    button.textContent = head.textContent + " \u21c5";
-    button.style = "font:inherit;cursor:pointer;background:none;border:0;padding:0;color:inherit";
-    head.replaceChildren(button);
-    button.onclick = () => {
-      const up = head.getAttribute("aria-sort") !== "ascending";
-      const key = (row) => Number(row.cells[head.cellIndex].firstElementChild.dataset.key);
-      const rows = [...body.rows].sort((a, b) => (up ? 1 : -1) * (key(a) - key(b)));
-      for (const other of table.querySelectorAll("th")) other.removeAttribute("aria-sort");
-      head.setAttribute("aria-sort", up ? "ascending" : "descending");
-      body.append(...rows);
-    };
-  }
-})();
-</script>"""
 
 
 class ClaimLog:
@@ -161,6 +139,8 @@ class ClaimLog:
 
     def _html(self) -> str:
         """Return the table without a style sheet, so that it looks the same wherever it is read."""
+        # Pressing a heading sorts by it. Where the script does not run, the rows stay in the order of the articles.
+        script = files("gradlab.course").joinpath("claim_table.js").read_text(encoding="utf-8")
         sortable = ("claim", "verdict", "more in")
         heads = [f"<span data-sorts>{head}</span>" if head in sortable else head for head in _HEADS]
         rows = []
@@ -182,7 +162,7 @@ class ClaimLog:
             f"Article {letter}: {link_html(article.url, article.title)}, {article.dated}"
             for letter, article in ARTICLES.items()
         )
-        return f"<div><p>{articles}</p>{table}{_SORT}<p><b>{html.escape(self.total)}</b></p></div>"
+        return f"<div><p>{articles}</p>{table}<script>\n{script}</script><p><b>{html.escape(self.total)}</b></p></div>"
 
 
 def _known(code: str) -> Claim:
