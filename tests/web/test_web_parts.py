@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from gradlab_site import build
 from gradlab_site.build import SiteAddress, build_site
 from gradlab_site.check import problems_of
 from gradlab_site.documents import DOCUMENTS, document_html, github_anchor, public_names, verdict_table
@@ -250,6 +251,19 @@ def test_the_command_refuses_what_it_cannot_do(tmp_path: Path, capsys: pytest.Ca
         assert said in errors
         assert errors.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_one_lesson_comes_with_its_worksheet_and_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build, "record_all", lambda notebooks, *_, **__: [(path, []) for path in notebooks])
+    assert build.build_site(ROOT, tmp_path / "pages", build.SiteAddress(), only="13") == []
+    pages = {path.relative_to(tmp_path / "pages").as_posix() for path in (tmp_path / "pages").rglob("*.html")}
+    lesson = "13_cheat_sheet.html"
+    assert pages == {"index.html", lesson, f"slides/{lesson}", "worksheets.html", "answers.html"}
+    index, *sheets = (
+        (tmp_path / "pages" / name).read_text() for name in ("index.html", "worksheets.html", "answers.html")
+    )
+    assert all(f'href="{page}"' in index for page in pages - {"index.html"})
+    assert ["Exit ticket 13" in text and "Exit ticket 12" not in text for text in sheets] == [True, True]
 
 
 def test_an_address_gives_links_to_hubs_and_none_gives_none() -> None:
