@@ -74,7 +74,6 @@ def in_tab(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE)]),
         "PYTHONIOENCODING": "utf-8",
         "OMP_NUM_THREADS": "1",
-        "GRADLAB_RECORD": str(work / "record.jsonl"),
     }
     command = [sys.executable, str(HERE / "without_processes.py"), str(work)]
     done = subprocess.run(command, env=given, cwd=work, capture_output=True, encoding="utf-8")
@@ -104,12 +103,11 @@ def test_instruments_answer_without_processes(in_tab: dict[str, str]) -> None:
         assert in_tab[name].endswith("."), in_tab[name]
 
 
-def test_the_doctor_exercises_and_the_record_work_without_processes(in_tab: dict[str, str]) -> None:
+def test_the_doctor_and_exercises_work_without_processes(in_tab: dict[str, str]) -> None:
     assert in_tab["watch"] == "missing-zero-grad"
     assert in_tab["doctor"] == "1"  # findings
     assert in_tab["patient"] == "It stops in line 2 with ZeroDivisionError: division by zero."
     assert in_tab["exercise"] == "True"
-    assert in_tab["record"] == "guess check True"
 
 
 def test_what_needs_processes_or_threads_says_so(in_tab: dict[str, str]) -> None:

@@ -38,9 +38,6 @@ def become_windows() -> None:
         "ipywidgets",
         "anywidget",
         "matplotlib.figure",
-        "networkx",
-        "platformdirs",
-        "filelock",
         "torch._dynamo",
     ):
         __import__(name)

@@ -3,7 +3,7 @@
 That is a tab of a browser, with Python as WebAssembly (Pyodide). PyTorch is loaded here without torch.distributed, by
 the switch that its own builds without it have. Then threads and processes are made to fail as they do there, and what
 Python for Emscripten lacks is taken away. The standard library's modules and PyTorch's are loaded before, and keep
-what they hold; gradlab and filelock are loaded after.
+what they hold; gradlab is loaded after.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Finder:
 def become_a_tab() -> None:
     """Take away what a browser's tab lacks."""
     sys.meta_path.insert(0, _Finder())  # type: ignore[arg-type]
-    for name in ("torch", "IPython", "ipywidgets", "anywidget", "matplotlib.figure", "networkx"):
+    for name in ("torch", "IPython", "ipywidgets", "anywidget", "matplotlib.figure"):
         importlib.import_module(name)
     for module, names in NAMES.items():
         for name in names.split():
@@ -94,7 +94,6 @@ def main(folder: Path) -> None:
     from gradlab.__main__ import main as command
     from gradlab.course.patients.run_loop import loop_of, run_loop
     from gradlab.front import FrontEnd
-    from gradlab.widgets.learner_record import RECORD
 
     print("distributed:", torch.distributed.is_available())
 
@@ -149,7 +148,6 @@ def main(folder: Path) -> None:
     bet.choose(bet.options[0])
     print("patient:", run_loop(loop_of("x = 1\n1 / 0\n", {})).trouble)
     print("exercise:", bool(course.exercise("rank_samples").check(rank_samples)))
-    print("record:", *[event.kind for event in RECORD.read().events], RECORD.kept)
 
     (folder / "ranks.py").write_text("print(1)", encoding="utf-8")
     course.prepare()

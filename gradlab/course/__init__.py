@@ -10,16 +10,12 @@ if TYPE_CHECKING:
     from ..widgets import ForecastLab as ForecastLab
     from .cheat_sheet import cheat_sheet as cheat_sheet
     from .claim_log import ClaimLog as ClaimLog
-    from .class_guesses import class_guesses as class_guesses
     from .exercises import exercise as exercise
     from .figures.curves import curves as curves
     from .figures.curves import head_to_tail as head_to_tail
     from .figures.graph import graph_of as graph_of
     from .figures.graph import record_gradients as record_gradients
     from .figures.graph_picture import draw_graph as draw_graph
-    from .handouts import AnswerKey as AnswerKey
-    from .handouts import Handout as Handout
-    from .handouts import Worksheet as Worksheet
     from .instruments.loss_scale import loss_scale as loss_scale
     from .instruments.peak import peak as peak
     from .instruments.ring import ring_of_orders as ring_of_orders
@@ -30,7 +26,6 @@ if TYPE_CHECKING:
     from .measured import OperationLog as OperationLog
     from .measured import real_peak as real_peak
     from .measured import time_lines as time_lines
-    from .my_record import my_record as my_record
     from .notebook_calls import attempt as attempt
     from .notebook_calls import doctor_command as doctor_command
     from .notebook_calls import grad_table as grad_table

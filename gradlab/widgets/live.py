@@ -116,7 +116,7 @@ class Live(ABC):
             "image/png": base64.b64encode(png).decode(),
             "text/plain": words,
         }
-        # That it is a still of something live is told on a page made of the notebook (commands/page.html.j2).
+        # That it is a still of something live is told on a page made of the notebook (site/templates/cells.html.j2).
         return data, {"image/png": {"width": _pixels(png, 16), "alt": alt, "live": True}}
 
 

@@ -20,7 +20,7 @@ from .driving import Notebook
 NAME = "03/where-do-the-weights-go"
 WRONG, RIGHT = "Past the minimum and back, farther each time", "Past the minimum and back, equally far each time"
 LAB = "from gradlab import Lab, predict\nLab('bowl', controls=['zero_grad'], panels=['loss'])"
-FRESH = "from gradlab.widgets.learner_record import GUESSES; GUESSES.__init__()"
+FRESH = "from gradlab.widgets.predict import GUESSES; GUESSES.clear()"
 ASKED = f"predict({NAME!r})"
 TEXT = {"cell_type": "markdown", "source": "What to see: it swings."}
 SILENT = "x = 1"
@@ -152,33 +152,6 @@ def test_a_stored_notebook_opens_with_the_outcome_folded(notebook: Notebook) -> 
         expect(further).to_be_visible()
     finally:
         page.close()
-
-
-BEFORE = (
-    "from gradlab.widgets.learner_record import GUESSES; from gradlab.widgets.learner_record import LearnerRecord\n"
-    f"kept = LearnerRecord(lambda: None); kept.add('guess', {NAME!r}, {WRONG!r}); GUESSES.__init__(kept)"
-)
-
-
-def test_a_guess_of_an_earlier_kernel_is_offered_and_its_outcome_stays_covered(
-    lab_page: Callable[..., Notebook],
-) -> None:
-    notebook = lab_page(LAB, BEFORE, *CELLS[2:], width=390, height=844)
-    page = notebook.page
-    earlier = page.locator(".gl-bet-earlier")
-    expect(earlier).to_have_text(re.compile(rf"^On \d+ \w+ \d{{4}} you chose: {WRONG} "))
-    earlier.scroll_into_view_if_needed()
-    expect_covered(page)
-    box = earlier.bounding_box()
-    assert box["x"] + box["width"] <= 390
-    earlier.get_by_role("button", name="Show it with the answer").focus()
-    page.keyboard.press("Enter")
-    expect_covered(page, False)
-    assert told(page).startswith(f"You said: {WRONG}.")
-    assert page.evaluate("() => document.activeElement.textContent") == WRONG
-    expect(earlier).to_have_count(0)
-    page.get_by_text("Your guesses so far: 0 of 1 right.").wait_for()
-    assert notebook.ask("len(kept.read().events)") == 1  # to look at a guess is not to guess again
 
 
 def stored_cells() -> list[Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -11,8 +12,8 @@ from typing import Any
 
 import nbformat
 import pytest
+from nbconvert import HTMLExporter
 
-from gradlab.commands.page import notebook_page
 from gradlab.widgets.question import question_names
 
 from .bets import NOTEBOOKS, around_questions, expect_covered_until_the_choice, level, questions, stored
@@ -50,7 +51,7 @@ RUN = """async places => {
 @pytest.fixture
 def kernel(notebook: Notebook) -> str:
     """The id of a kernel that knows ``predict`` and no guesses; all notebooks share it."""
-    code = "from gradlab import predict; from gradlab.widgets.learner_record import GUESSES; GUESSES.__init__()"
+    code = "from gradlab import predict; from gradlab.widgets.predict import GUESSES; GUESSES.clear()"
     notebook.ask(f"exec({code!r}, globals())")
     return str(notebook.page.evaluate("() => jupyterapp.shell.currentWidget.sessionContext.session.kernel.id"))
 
@@ -102,11 +103,12 @@ def test_what_follows_a_bet_is_covered_in_a_notebook(
 
 def test_what_follows_a_bet_is_covered_in_a_page(notebook: Notebook, tmp_path: Path) -> None:
     page, asked = notebook.page.context.new_page(), 0
+    page.route(re.compile("^https?://"), lambda route: route.abort())
     for path in NOTEBOOKS:
         kept = around_questions(stored(path))
-        nbformat.write(kept, tmp_path / path.name)
-        (tmp_path / "page.html").write_text(notebook_page(tmp_path / path.name), encoding="utf-8")
-        page.goto((tmp_path / "page.html").as_uri())
+        html, _ = HTMLExporter().from_notebook_node(kept)
+        (tmp_path / "page.html").write_text(html, encoding="utf-8")
+        page.goto((tmp_path / "page.html").as_uri(), wait_until="domcontentloaded")
         asked += expect_covered_until_the_choice(page, kept.cells)
     page.close()
     assert asked == len(question_names())

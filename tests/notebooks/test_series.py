@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
-import importlib
 import json
 import re
 from pathlib import Path
@@ -13,7 +11,6 @@ from urllib.parse import urlsplit
 
 import pytest
 from reading import CLOSING, PARTS, header, reading, total
-from set_repository import set_up_cell, setting
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -100,7 +97,7 @@ def test_what_is_deeper_is_folded_and_says_who_needs_it(path: Path) -> None:
 @EACH
 def test_the_set_up_cell_is_the_same_everywhere(path: Path) -> None:
     code = next(cell for cell in stored(path) if cell["cell_type"] == "code")
-    assert code["source"] == set_up_cell(*setting())
+    assert code["source"] == of(NOTEBOOKS[0], "code")[0]
     assert code["id"] == "setup"
     assert code["metadata"]["jupyter"]["source_hidden"] is True, "it is no lesson: folded"
     assert code["outputs"] == []
@@ -135,17 +132,6 @@ def test_every_picture_says_what_to_see(path: Path) -> None:
         if pictures:
             words = "".join(cell["source"] for cell in cells[at + 1 : at + 3] if cell["cell_type"] == "markdown")
             assert "what to see" in words.lower(), cell["source"]
-
-
-@EACH
-def test_only_instruments_come_from_gradlab(path: Path) -> None:
-    """Whatever is imported from gradlab exists."""
-    for text in of(path, "code"):
-        plain = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(("%", "!")))
-        for node in ast.walk(ast.parse(plain)):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("gradlab"):
-                module = importlib.import_module(node.module or "")
-                assert all(hasattr(module, alias.name) for alias in node.names)
 
 
 READMES = [ROOT / "README.md", ROOT / "notebooks" / "README.md"]

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ...formatting import html_box, inline_html
-from ...widgets import CHECK, RECORD
-from .definition import NOT_ATTEMPTED, Definition, Verdict
+from .definition import Definition, Verdict
 
 _HEADING = "a heading such as ## `period_of`: Read the period off the curve (harder, 12 minutes)"
 _CODE = r"```python\n(.+?\n)```\n+"
@@ -101,16 +100,10 @@ class Exercise(ExerciseText):
     definition: Definition = field(repr=False)
 
     def check(self, answer: object) -> Verdict:
-        """Try an answer on random cases and return the Verdict; a wrong one is a verdict, never an exception.
-
-        Whether it passed goes into the learner's record, the answer does not.
-        """
+        """Try an answer on random cases and return the Verdict; a wrong one is a verdict, never an exception."""
         from .checking import check
 
-        verdict = check(self.definition, self.stub, self.remarks, answer)
-        if verdict.state != NOT_ATTEMPTED:
-            RECORD.add(CHECK, self.name, right=bool(verdict))
-        return verdict
+        return check(self.definition, self.stub, self.remarks, answer)
 
     def __repr__(self) -> str:
         left = f"Hints: {len(self.hints)}, in .hints" if self.hints else ""
