@@ -121,6 +121,9 @@ def test_words_and_picture_show_the_same_numbers(model: str, size: tuple[int, in
         if count and kind != "normal":
             assert f"{count:,} ({part_text(count, total)})" in view.state
     assert f"{total:,} gradients" in view.state
+    assert f"make {int((gradient(model)[gradient(model) != 0].half() == 0).sum()):,} of them 0" in view.state
+    assert "16 bits wide" in view.note
+    assert "Converting" not in loss_scale(model=model, dtype="bf16").text
 
 
 def test_the_mark_is_dragged_to_the_scale_below_the_pointer() -> None:
@@ -137,13 +140,6 @@ def test_the_mark_is_dragged_to_the_scale_below_the_pointer() -> None:
     for x, scale in ((handle.points[0] + 3 * per_doubling, 2048), (-5000.0, 1)):
         instrument.handle({"do": "drag", "name": "scale", "x": handle.drag.x.value(x), "y": 0})
         assert instrument.values["scale"] == scale
-
-
-def test_a_conversion_is_told_where_it_differs() -> None:
-    exact, view = gradient("weighted"), loss_scale(model="weighted")._now()
-    assert f"would make {int((exact[exact != 0].half() == 0).sum()):,} of them 0 and none inf" in view.state
-    assert "16 bits wide" in view.note
-    assert "Converting" not in loss_scale(model="weighted", dtype="bf16").text
 
 
 def test_the_scaler_panel_shows_what_has_happened_by_an_update() -> None:

@@ -123,20 +123,6 @@ def test_grad_is_the_sum_of_the_backwards_that_are_named(order: str) -> None:
                 assert parameter.grad is None
 
 
-def test_a_doubled_step_applies_each_gradient_twice() -> None:
-    names = bare()
-    model = names["model"]
-    for x, y in names["batches"]:
-        grads = torch.autograd.grad(nn.functional.cross_entropy(model(x), y), list(model.parameters()))
-        with torch.no_grad():
-            for _ in range(2):
-                for parameter, grad in zip(model.parameters(), grads, strict=True):
-                    parameter.sub_(grad, alpha=0.3)
-    tried = run_order(f"{USUAL} step")
-    assert torch.equal(tried.trial.weights, flat(model))
-    assert "60 of 120 steps apply a gradient that was applied before" in tried.why
-
-
 @pytest.mark.parametrize(
     ("order", "first_loss", "verdict", "result", "why"),
     [
@@ -146,6 +132,7 @@ def test_a_doubled_step_applies_each_gradient_twice() -> None:
         ("zero_grad forward backward backward step", False, "error", "Turn 1", "a second time"),
         (CRASH, False, "error", "Turn 2", "`step()` writes to the weights"),
         (FORGOTTEN, False, "wrong", "differ", "59 of 60 steps apply a gradient that was applied before."),
+        (f"{USUAL} step", False, "wrong", "differ", "60 of 120 steps apply a gradient that was applied before"),
         (FORGOTTEN, False, "wrong", "differ", "finds 60 gradients in `.grad`, 59 of them stale"),
         ("zero_grad forward backward forward backward step", False, "wrong", "differ", "60 steps apply 2 fresh"),
     ],
@@ -166,13 +153,6 @@ def test_running_an_order_leaves_torch_as_it_was() -> None:
     assert torch.equal(before, torch.get_rng_state())
 
 
-@pytest.mark.parametrize("order", ["", "zero forward", 7, " ".join(["step"] * 9)])
-def test_a_bad_order_is_refused_in_words(order: Any) -> None:
-    for start in (run_order, lambda order: ring_of_orders(order=order)):
-        with pytest.raises(ValueError, match="order must be"):
-            start(order)
-
-
 # Pictures and words ---------------------------------------------------------------------------------------------------
 
 
@@ -180,14 +160,8 @@ def look(order: str, call: int = 12) -> View:
     return ring_of_orders().look({"order": order, "call": call})
 
 
-def panels(order: str, call: int = 12, width: int = 460, height: int = 300) -> dict[str, Drawing]:
-    return {name: draw(width, height) for name, draw in look(order, call).panels.items()}
-
-
-def test_a_page_holds_44_orders_call_by_call() -> None:
-    assert len(set(ORDERS)) == 44
-    recorded = {(at["order"], at["call"]) for at in ring_of_orders().recorded()}
-    assert recorded == {(order, call) for order in ORDERS for call in range(13)}
+def panels(order: str, call: int = 12) -> dict[str, Drawing]:
+    return {name: draw(460, 300) for name, draw in look(order, call).panels.items()}
 
 
 @pytest.mark.parametrize("order", SHOWN)
@@ -207,15 +181,13 @@ def test_words_and_pictures_tell_the_same(order: str) -> None:
 
 @pytest.mark.parametrize("order", SHOWN)
 def test_there_is_a_box_for_each_backward_in_grad(order: str) -> None:
-    calls = run_order(order).trial.calls[:12]
-    drawing = panels(order)["grad"]
+    marks = panels(order)["grad"].marks
     boxes: dict[int, dict[int, str]] = {}
-    for mark in drawing.marks:
+    for mark in marks:
         if isinstance(mark, Line) and (found := re.fullmatch(r"box (\d+)\.(\d+)", mark.id)):
             boxes.setdefault(int(found[1]), {})[int(found[2])] = mark.fill
-            assert (mark.fill, mark.hatch) in (("fresh", ""), ("stale", "//"))
-    shapes = {mark.id: mark.shape for mark in drawing.marks if isinstance(mark, Dots)}
-    for at, call in enumerate(calls):
+    shapes = {mark.id: mark.shape for mark in marks if isinstance(mark, Dots)}
+    for at, call in enumerate(run_order(order).trial.calls[:12]):
         assert boxes.get(at, {}) == call.after.states
         if call.piece == "step" and not call.failed:
             assert shapes[f"step {at}"] == ("triangle" if call.before.states else "cross")
@@ -238,13 +210,6 @@ def test_the_ring_says_what_each_call_did_last() -> None:
     assert {"applies 1\u20133 (1\u20132 again)", "turn 3"} < {*texts}
     for order, call, words in ((USUAL, 9, "clears 2"), (CRASH, 8, "raises an error"), (STILL, 4, "does nothing")):
         assert words in panels(order, call)["ring"].texts()
-
-
-@pytest.mark.parametrize("order", [USUAL, SHOWN[-1]])
-def test_the_turn_and_all_calls_have_room(order: str) -> None:
-    texts = panels(order, width=340, height=230)["ring"].texts()
-    assert [text for text in texts if text in CALLS] == order.split()
-    assert any(text.startswith("turn ") for text in texts)
 
 
 def test_six_rings_say_what_their_orders_did() -> None:

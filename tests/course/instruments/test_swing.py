@@ -62,13 +62,6 @@ def test_the_path_is_sgd_by_hand_and_the_prediction_its_long_run(case: dict[str,
         assert path.measured_period == pytest.approx(path.predicted_period, rel=0.06)
 
 
-def test_the_half_period_without_zero_grad_is_that_of_the_lesson() -> None:
-    """pi / arccos(1 - lr * curvature / 2), and long enough a run measures it to a thousandth."""
-    path = run_swing(0.1, 1.0, 0.0, False)
-    assert path.predicted_period / 2 == pytest.approx(math.pi / math.acos(1 - 0.1 / 2), rel=1e-12)
-    assert path.measured_period / 2 == pytest.approx(path.predicted_period / 2, rel=1e-3)
-
-
 @pytest.mark.parametrize("momentum", [0.0, 0.5, 0.9])
 def test_the_limits_that_the_words_name(momentum: float) -> None:
     limit = 2 * (1 + momentum)
@@ -77,6 +70,9 @@ def test_the_limits_that_the_words_name(momentum: float) -> None:
     assert f"above lr × curvature = {limit:g}" in swing(zero_grad=True, momentum=momentum).text
     assert run_swing(3.99, 1.0, 0.0, False).stability == "swings for ever"
     assert [run_swing(s, 1.0, 0.0, False).stability for s in (4.0, 4.01)] == ["runs away"] * 2
+    lesson = run_swing(0.1, 1.0, 0.0, False)  # half a period is pi / arccos(1 - lr * curvature / 2)
+    assert lesson.predicted_period / 2 == pytest.approx(math.pi / math.acos(1 - 0.1 / 2), rel=1e-12)
+    assert lesson.measured_period == pytest.approx(lesson.predicted_period, rel=1e-3)
 
 
 def test_a_still_shows_the_weight_and_the_valley(tmp_path: Path) -> None:
@@ -90,7 +86,11 @@ def test_a_still_shows_the_weight_and_the_valley(tmp_path: Path) -> None:
 
 
 def test_picture_and_words_show_the_same_numbers() -> None:
-    page = Page(swing(lr=0.3))
+    lab = swing(lr=0.3)
+    page = Page(lab)
+    names: dict[str, Any] = {"torch": torch, "path": []}
+    exec(page.shown["code"]["source"], names)
+    assert tuple(names["path"]) == run_swing(**lab.values).weights[1:]
     period = re.search(r"predicted ([\d.]+), measured ([\d.]+)", page.state)
     assert period
     corner = next(text for text in page.panels["weight"].texts() if text.startswith("period"))
@@ -121,12 +121,6 @@ def test_the_map_shows_where_runs_run_away() -> None:
     assert seen == {0, 1, 2}
     here = drawing.find("here")
     assert here.drag.x.value(here.points[0]) == pytest.approx(0.1)
-
-
-def test_the_code_that_is_shown_is_what_was_run() -> None:
-    names: dict[str, Any] = {"torch": torch, "path": []}
-    exec(Page(swing(lr=0.2, momentum=0.5)).shown["code"]["source"], names)
-    assert tuple(names["path"]) == run_swing(0.2, 1.0, 0.5, False).weights[1:][: len(names["path"])]
 
 
 def test_a_swing_that_stays_bounded_is_drawn_whole() -> None:
