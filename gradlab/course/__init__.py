@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from .figures.graph_picture import draw_graph as draw_graph
     from .instruments.loss_scale import loss_scale as loss_scale
     from .instruments.peak import peak as peak
+    from .instruments.ring import draw_rings as draw_rings
     from .instruments.ring import ring_of_orders as ring_of_orders
     from .instruments.ring import run_order as run_order
-    from .instruments.ring_panels import draw_rings as draw_rings
     from .instruments.swing import swing as swing
     from .instruments.two_ranks import two_ranks as two_ranks
     from .measured import OperationLog as OperationLog

