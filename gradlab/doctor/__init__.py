@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-from .._lazy import load_lazily
+from .._torch import require_torch
 
 if TYPE_CHECKING:
     from . import events as events
@@ -19,4 +20,27 @@ if TYPE_CHECKING:
     from .rules.runner import LiveDoctor as LiveDoctor
     from .watching import watch as watch
 
-load_lazily(__name__)
+_MODULES = {
+    "Finding": "finding",
+    "FindingFilter": "reports",
+    "Listener": "listeners.monkeypatch",
+    "LiveDoctor": "rules.runner",
+    "Report": "finding",
+    "add_doctor_magic": "integrations.cell_magic",
+    "nodes": "graphs.autograd_graph",
+    "read_settings": "reports",
+    "run_script": "programs.script",
+    "watch": "watching",
+}
+__all__ = ["events", *_MODULES]
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name, and PyTorch with it, when it is first used."""
+    if name not in __all__:
+        raise AttributeError(f"{__name__} has no name {name!r}; it has {', '.join(sorted(__all__))}")
+    require_torch()
+    if name not in _MODULES:
+        return import_module(f".{name}", __name__)
+    value = globals()[name] = getattr(import_module(f".{_MODULES[name]}", __name__), name)
+    return value

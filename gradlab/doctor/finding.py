@@ -32,7 +32,7 @@ class Code:
     """What happens, in one sentence; may have {fields} for what a rule saw."""
     fix: str = ""
     """What to do, as a sentence, where no single line of Python at a known place does it; may have {fields}."""
-    asked: bool = False
+    opt_in: bool = False
     """Is it reported only where it is asked for by its name?"""
 
     def but(self, **changes: Any) -> Code:

@@ -163,7 +163,6 @@ def test_a_script_gets_its_arguments_and_its_name_and_the_modules_beside_it(scri
         (["-m", "nothing.like.this"], ["nothing"]),
         (["-m", "sys"], ["sys"]),
         (["-m", "json.nothing"], ["json"]),
-        (["-m", "torch.distributed.launch", "train.py"], ["torch.distributed.launch"]),
         (["ls"], ["ls", "-m gradlab doctor train.py"]),
         (["--updates=0", "train.py"], ["--updates"]),
         (["--seconds=-1.0", "train.py"], ["--seconds"]),

@@ -151,7 +151,7 @@ def test_bad_settings_are_told_in_one_line(table: str, said: str, folder: Path, 
 def test_a_code_that_has_to_be_asked_for(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch) -> None:
     for rule in RULES:
         codes = frozenset(
-            dataclasses.replace(code, asked=True) if code.name == FORGETS else code for code in rule.codes
+            dataclasses.replace(code, opt_in=True) if code.name == FORGETS else code for code in rule.codes
         )
         monkeypatch.setattr(rule, "codes", codes)
     train = FORGETFUL.replace("\n", "\n    ")

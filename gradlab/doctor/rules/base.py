@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...formatting import batches_text, number_of
-from ...gradients import union
 from ..events import (
     NO_SITE,
     Added,
@@ -224,7 +223,9 @@ def how_many(params: int) -> str:
 
 def numbered(backwards: list[Any]) -> str:
     """Write backward passes as words: "batch 3", "batches 3 to 6", "batches 3, 5", of very many "batches 1, …, 191"."""
-    spans = union((one.number, one.number) for one in backwards)
+    numbers = {one.number for one in backwards}
+    firsts, lasts = (sorted(number for number in numbers if number + step not in numbers) for step in (-1, 1))
+    spans = [*zip(firsts, lasts, strict=True)]
     if len(spans) > 1 and len(backwards) > _MOST_LISTED:  # the state forgets some in the middle: no gap may be claimed
         return f"batches {spans[0][0]:,}, …, {spans[-1][1]:,}"
     return batches_text(spans)

@@ -42,9 +42,9 @@ class RuleRunner:
 
         Codes that have to be asked for are left out but for those of ``also``.
         """
-        from . import asked_codes
+        from . import opt_in_codes
 
-        left_out = asked_codes().difference(also)
+        left_out = opt_in_codes().difference(also)
         found = [finding for finding in self.context.findings.values() if finding.code not in left_out]
         return sorted(found, key=lambda finding: SEVERITIES.index(finding.severity))
 

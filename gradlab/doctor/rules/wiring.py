@@ -229,7 +229,7 @@ class ModulesWithoutGradient(Rule):
         severity="hint",
         message="Some of the optimizer's parameters never get a gradient.",
         fix="Leave out what is not used, or use it in the loss.",
-        asked=True,
+        opt_in=True,
     )
 
     def _begin(self) -> None:
