@@ -12,21 +12,21 @@ if TYPE_CHECKING:
     from .finding import Finding as Finding
     from .finding import Report as Report
     from .graphs.autograd_graph import nodes as nodes
-    from .integrations.cell_magic import add_doctor_magic as add_doctor_magic
+    from .integrations import add_doctor_magic as add_doctor_magic
     from .listeners.monkeypatch import Listener as Listener
     from .programs.script import run_script as run_script
     from .reports import FindingFilter as FindingFilter
     from .reports import read_settings as read_settings
-    from .rules.runner import LiveDoctor as LiveDoctor
+    from .runner import LiveDoctor as LiveDoctor
     from .watching import watch as watch
 
 _MODULES = {
     "Finding": "finding",
     "FindingFilter": "reports",
     "Listener": "listeners.monkeypatch",
-    "LiveDoctor": "rules.runner",
+    "LiveDoctor": "runner",
     "Report": "finding",
-    "add_doctor_magic": "integrations.cell_magic",
+    "add_doctor_magic": "integrations",
     "nodes": "graphs.autograd_graph",
     "read_settings": "reports",
     "run_script": "programs.script",

@@ -25,7 +25,7 @@ def bit_positions(params: int) -> list[int]:
     return [number for number, bit in enumerate(reversed(f"{params:b}")) if bit == "1"]
 
 
-def united(sets: Iterable[int]) -> int:
+def union_bits(sets: Iterable[int]) -> int:
     """Return the parameters that are in one of some sets."""
     return reduce(or_, sets, 0)
 

@@ -35,7 +35,7 @@ class Code:
     opt_in: bool = False
     """Is it reported only where it is asked for by its name?"""
 
-    def but(self, **changes: Any) -> Code:
+    def with_(self, **changes: Any) -> Code:
         """Return the same code with other words or another severity, for another way to see it."""
         return replace(self, **changes)
 

@@ -35,7 +35,7 @@ class FindingFilter:
 
     def __post_init__(self) -> None:
         """Raise ValueError for a code or a severity that there is not."""
-        from .rules import check_codes  # torch, at last
+        from .rules import check_codes
 
         for name in ("select", "ignore"):
             check_codes(getattr(self, name), name)

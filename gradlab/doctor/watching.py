@@ -20,10 +20,9 @@ from .events import MANUAL_UPDATE
 from .finding import Report
 from .frames import strip_doctor_frames
 from .listeners.monkeypatch import Below, Listener, MonkeyPatches
-from .listeners.threads import OtherThreads
 from .rules import RuleContext, check_codes
 from .rules.known_errors import KnownErrors
-from .rules.runner import RuleRunner
+from .runner import RuleRunner
 
 _MOST_NAMED = 4  # optimizers
 _HELPERS = ("torch.utils.data.", "multiprocessing.managers", "multiprocessing.resource_")
@@ -85,17 +84,17 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self.findings, self.watched, self.judged, self.processes = [], "", True, 0
         self.missing = [str(one) for one in _torch.missing("doctor")]
         runner = self._runner = RuleRunner()
-        log = runner.context.log
+        log = runner.log
         self._process = os.getpid()
         for listener in self._listeners:
-            runner.listener.add(listener)
+            runner.add(listener)
         for one in self._given:
             if isinstance(one, nn.Module):
                 log.models.see(one)
             else:
                 log.optimizer(one)
         self._stops.enter_context(main_thread.hold())  # labs that play beside it are none of its loop
-        log.thread.others = OtherThreads()
+        log.thread.may_change = True
         log.passes.on_enough = self._end_early
         if self._updates is not None:
             log.passes.most_updates = self._updates
@@ -113,8 +112,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         patches = MonkeyPatches()
         patches.replace(BaseProcess, "start", self._start_process)
         self._stops.callback(patches.undo)
-        runner.listener.start()
-        self._stops.callback(runner.listener.stop)
+        runner.start()
+        self._stops.callback(runner.stop)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -151,7 +150,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             self._conclude(runner, error, early=early)
 
     def _conclude(self, runner: RuleRunner, error: BaseException | None, *, early: bool) -> None:
-        log = runner.context.log
+        log = runner.log
         try:
             runner.end(normal=error is None and not early)
             if error is not None:
@@ -172,9 +171,8 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             self.watched += f" The doctor itself failed and stopped looking ({log.failure})."
 
     def _summarize(self, runner: RuleRunner) -> None:
-        log = runner.context.log
-        assert log.thread.others is not None  # since the watch began
-        beside, followed = [*log.thread.others.beside.values()], log.thread.others.followed
+        log = runner.log
+        beside, followed = [*log.thread.beside.values()], log.thread.followed
         self.findings = [] if beside and followed else runner.findings(self._also)
         self.trained = bool(log.passes.count or log.steps or log.passes.grad_calls)
         self.judged = self.trained and not beside

@@ -128,7 +128,7 @@ def memory(update: Update, updates: int) -> None:
             seconds(update, updates // 5)
             gc.collect()
             used, peak = tracemalloc.get_traced_memory()
-            waiting = len(report._runner.listener.log.events) if report._runner else 0
+            waiting = len(report._runner.log.events) if report._runner else 0
             resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
             size = f"{used / 1024:.0f} KiB, peak {peak / 1024:.0f}; process {resident:.0f} MiB"
             print(f"  {part * updates // 5:,} updates: {size}; {waiting} events wait")

@@ -12,7 +12,7 @@ from gradlab.doctor import watch
 from gradlab.doctor.finding import Code
 from gradlab.doctor.rules import RULES, Rule
 from gradlab.doctor.rules.known_errors import KnownErrors
-from gradlab.doctor.rules.runner import RuleRunner
+from gradlab.doctor.runner import RuleRunner
 from gradlab.formatting import lesson_words
 
 ROOT = Path(__file__).resolve().parents[2]

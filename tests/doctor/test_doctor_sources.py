@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from torch import nn, optim
 
+from gradlab.doctor.listeners.schedulers import planned_length
+from gradlab.doctor.source.blocks import loops_around
 from gradlab.doctor.source.grad_lines import reads_gradient_of_an_input
-from gradlab.doctor.source.loop_nesting import loops_around
-from gradlab.doctor.state.schedule_plans import planned_length
 
 PROGRAM = """\
 def one_task(loader):

@@ -27,7 +27,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from watched_loops import LOOPS, batch, build
 
 from gradlab.doctor import watch
-from gradlab.doctor.listeners.torch_listener import TorchListener
+from gradlab.doctor.runner import RuleRunner
 
 
 def kinds(*roots: type) -> set[type]:
@@ -200,17 +200,17 @@ def test_a_patch_of_somebody_else_on_top_is_left_alone():
 
 def test_a_function_that_was_kept_does_what_it_did_before():
     model = build()
-    events: list[object] = []
-    listener = TorchListener(events.extend)
-    listener.start()
+    runner, events = RuleRunner(), list[object]()
+    runner.log.subscribers.append(events.append)
+    runner.start()
     kept = model.zero_grad
     train(3, model)
-    listener.stop()
+    runner.stop()
     heard = len(events)
     assert heard
     kept()
     assert all(p.grad is None for p in model.parameters())
-    listener.log.flush()
+    runner.log.flush()
     assert len(events) == heard, "it goes on listening"
 
 

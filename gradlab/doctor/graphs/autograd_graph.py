@@ -104,6 +104,12 @@ def inner(node: Any) -> list[Any]:
     return [one for one, _ in node.next_functions if one is not None]
 
 
+def operation(node: Any) -> str:
+    """Return what a node is the backward of: "LogSoftmax" for LogSoftmaxBackward0."""
+    name, back, _ = node.name().rpartition("Backward")
+    return str(name) if back else str(node.name())
+
+
 def leaves(node: Any) -> list[tuple[Tensor, int]]:
     """Return the leaves of a graph with their distance from the root, the nearest first."""
     found, level, distance = [], [node] if node is not None else [], 0

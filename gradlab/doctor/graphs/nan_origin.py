@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ... import _torch
 from . import autograd_graph
-from .loss_graph import operation
+from .autograd_graph import operation
 
 _MOST_NODES = 4000
 _WEIGHTS = "weights"

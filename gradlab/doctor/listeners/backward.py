@@ -15,7 +15,7 @@ from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Sit
 from ..frames import site_and_path
 from ..graphs import autograd_graph
 from ..graphs.graph_leaks import find_graph_holder
-from ..graphs.loss_watcher import LossWatcher
+from ..graphs.loss_graph import LossWatcher
 from ..source.grad_lines import updates_by_hand
 from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
@@ -98,8 +98,7 @@ class BackwardListener(Listener):
             if not log.thread.goes_over(trained=log.passes.count > 0):
                 return False
             log.index.thread_changed()
-        others = log.thread.others
-        if log.steps - len(log.stepping) >= log.passes.most_updates and not (others and others.beside):
+        if log.steps - len(log.stepping) >= log.passes.most_updates and not log.thread.beside:
             log.forget_unfinished()
             log.passes.on_enough()
             return False

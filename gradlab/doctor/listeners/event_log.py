@@ -16,13 +16,11 @@ from torch.optim.optimizer import Optimizer
 from ... import _torch
 from ..events import NO_SITE, Backward, Clear, Event, GradEdited, OptimizerMade, ParamSlotReused, Site, Step
 from ..frames import call_lines
-from ..frames.names import VariableNames
 from ..graphs.autograd_graph import Roots
 from ..graphs.graph_leaks import UnusedGraphs
-from ..state.module_index import ModuleIndex
-from ..state.optimizer_index import OptimizerIndex, WatchedOptimizer
-from ..state.param_index import ParamIndex, fetch_norms
-from ..state.weight_marks import WeightMarks
+from ..state.names import VariableNames
+from ..state.param_index import ParamIndex, WeightMarks, fetch_norms
+from ..state.watched import ModuleIndex, OptimizerIndex, WatchedOptimizer
 from .threads import WatchedThread
 
 _FIRST_FLUSH, _FLUSH = 24, 512
@@ -78,7 +76,7 @@ class EventLog:
         self._judge, self._flush_at = judge, _FIRST_FLUSH
         self.events: list[Event] = []
         """Those that wait."""
-        self.hearers: list[Callable[[Event], None]] = []
+        self.subscribers: list[Callable[[Event], None]] = []
         """Who is told of each event at once."""
         self.index = ParamIndex(self._slot_reused)
         self.models = ModuleIndex(self.index)
@@ -112,7 +110,7 @@ class EventLog:
 
     def emit(self, event: Event) -> None:
         """Add an event; hand all on when there are many, and nothing is half done."""
-        for hear in self.hearers:
+        for hear in self.subscribers:
             hear(event)
         self.events.append(event)
         waiting = len(self.events)

@@ -16,8 +16,8 @@ from ... import _torch
 from ..._process import ThreadHook
 from ..events import Added, Clear, GradEdited, Site, Step
 from ..frames import call_lines, call_site
-from ..frames.names import wrapped_optimizer
-from ..state.weight_marks import first_values
+from ..state.names import wrapped_optimizer
+from ..state.param_index import first_values
 from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
 

@@ -11,7 +11,7 @@ from ..events import MANUAL_UPDATE, NO_SITE, Backward
 from ..finding import Cause, Code
 from ..source.calls import condition_around
 from ..source.grad_lines import clears_by_hand, with_loss
-from ..state.grad_groups import StepFacts
+from ..state.grad_state import StepFacts
 from .base import Rule, RuleContext, numbered
 from .scaling import SkippedStep
 
@@ -76,7 +76,7 @@ class WindowDropped(Rule):
         fix="Call {optimizer}.step() and {optimizer}.zero_grad() after the last micro-batch of an epoch, too, even if "
         "its window is not full.",
     )
-    ENDED_INSIDE = LAST_ACCUMULATION_WINDOW_DROPPED.but(severity="hint")
+    ENDED_INSIDE = LAST_ACCUMULATION_WINDOW_DROPPED.with_(severity="hint")
 
     def _begin(self) -> None:
         self._sizes: defaultdict[int, list[int]] = defaultdict(list)
@@ -144,7 +144,7 @@ class StepLeftOut(Rule):
     clearing, too, but what is left may be meant: a hint.
     """
 
-    SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.but(
+    SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.with_(
         severity="hint",
         message="Where a step was left out, its batch stayed in `.grad`, and the next step applied it as well.",
         fix="Call {optimizer}.zero_grad() also where the step is left out.",

@@ -22,12 +22,11 @@ from ..events import (
     Schedule,
     Site,
     bit_positions,
-    united,
+    union_bits,
 )
 from ..finding import Cause, Code, Edit, Finding
 from ..source.syntax import edited, excerpt
-from ..state.grad_groups import MaybeCleared, StepFacts
-from ..state.grad_state import GradState
+from ..state.grad_state import GradState, MaybeCleared, StepFacts
 
 if TYPE_CHECKING:
     from ..listeners.event_log import EventLog
@@ -108,7 +107,7 @@ class RuleContext:
 
     def whole_models(self, params: int) -> int:
         """Return those of some parameters that are all that a model has."""
-        return united(model.params for model in self.log.models.all() if not model.params & ~params)
+        return union_bits(model.params for model in self.log.models.all() if not model.params & ~params)
 
     def param_names(self, params: int, most: int = 3) -> str:
         """Return the names of some parameters, as "critic[0].weight, critic[0].bias, ..."; else their shapes."""
@@ -150,7 +149,7 @@ class RuleContext:
         return name if known else ""
 
 
-HEARD: dict[str, type] = {
+FACTS: dict[str, type] = {
     "backward": Backward,  # a backward pass begins
     "accumulate": Added,  # a backward pass adds to gradients, whose groups are as they were before it
     "maybe_cleared": MaybeCleared,
@@ -167,7 +166,7 @@ HEARD: dict[str, type] = {
 
 
 class Rule:
-    """A rule: it has a method of HEARD for each fact that it wants to hear; its codes are class attributes."""
+    """A rule: it has a method of FACTS for each fact that it wants to hear; its codes are class attributes."""
 
     codes: ClassVar[frozenset[Code]] = frozenset()
 

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from ..events import MANUAL_UPDATE, Backward, Site, united
+from ..events import MANUAL_UPDATE, Backward, Site, union_bits
 from ..finding import Cause, Code, Edit
 from ..source.calls import without_brackets
 from ..source.grad_lines import mentions_grad, name_at, replaced, statement_at
 from ..source.syntax import function_around, own_nodes
-from ..state.grad_groups import MaybeCleared, ParamGroupState, StepFacts
+from ..state.grad_state import MaybeCleared, ParamGroupState, StepFacts
 from .base import Rule, RuleContext, numbered
 
 
@@ -56,7 +56,7 @@ class MissingZeroGrad(Rule):
         message="`.grad` is not cleared between updates, so every step applies the gradients of earlier batches again.",
         fix="Clear the gradients once for each update, before its first backward(): {optimizer}.zero_grad().",
     )
-    BY_HAND = MISSING_ZERO_GRAD.but(fix="Set each `.grad` to None once for each update, before its first backward().")
+    BY_HAND = MISSING_ZERO_GRAD.with_(fix="Set each `.grad` to None once for each update, before its first backward().")
 
     def _begin(self) -> None:
         self._real = 0  # parameters whose gradients were seen not to be zeros when a backward added to them
@@ -87,7 +87,7 @@ class MissingZeroGrad(Rule):
 
     def _judge(self, optimizer: int, site: Site, number: int, used: list[Any], fresh: list[Backward]) -> None:
         """Report passes that are used again, from the second time on, unless they may be zeros: then look at them."""
-        params, again = united(some for some, _ in used), [one for _, one in used]
+        params, again = union_bits(some for some, _ in used), [one for _, one in used]
         if not params & self._real:
             self.context.log.index.wanted_values |= params
             return

@@ -139,10 +139,10 @@ def _grad_is_none(crash: Crash) -> Located | None:
     return crash.site, at(crash.context.state.last_clear) or Cause(*crash.site)
 
 
-_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.but(
+_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
     message="None of an optimizer's parameters requires a gradient, so backward() has nowhere to go."
 )
-_NO_GRAPH = EmptyStep.GRAPH_BROKEN.but(
+_NO_GRAPH = EmptyStep.GRAPH_BROKEN.with_(
     message="The loss is not connected to any parameter, so there is nothing to go back through."
 )
 _CARRIED_STATE = Code(
@@ -158,7 +158,7 @@ _BACKWARD_TWICE = Code(
     fix="Call backward() once, on the sum of the losses that share a graph. If the second loss is that of another net, "
     "detach what this net is given.",
 )
-_UNDETACHED = _BACKWARD_TWICE.but(
+_UNDETACHED = _BACKWARD_TWICE.with_(
     message="This loss goes back into another net, through a graph that an earlier backward() has freed.",
     fix="Detach the other net's output where it is only an input.",
 )
@@ -167,11 +167,11 @@ _MODIFIED_IN_PLACE = Code(
     message="A tensor that backward() needs was overwritten by an in-place operation after it had been used.",
     fix="Make a new tensor instead: x = x + 1 for x += 1, and no inplace=True.",
 )
-_MODIFIED_BY_STEP = _MODIFIED_IN_PLACE.but(
+_MODIFIED_BY_STEP = _MODIFIED_IN_PLACE.with_(
     message="A weight that backward() needs was overwritten by a step() after it had been used.",
     fix="Call backward() on this loss before that step, or compute the loss after it.",
 )
-_NO_UPDATE = Scaling.SCALER_STEP_WITHOUT_UPDATE.but(
+_NO_UPDATE = Scaling.SCALER_STEP_WITHOUT_UPDATE.with_(
     message="scaler.step() is called again although scaler.update() has not closed the last update.",
     fix="Call scaler.update() once for each update, after the last scaler.step().",
 )
@@ -180,15 +180,15 @@ _UNSCALE_TWICE = Code(
     message="scaler.unscale_() is called twice for one update: the gradients may be divided only once.",
     fix="Call scaler.unscale_() once for each update, right before clipping.",
 )
-_NOT_REACHED = EmptyStep.STEP_WITHOUT_BACKWARD.but(
+_NOT_REACHED = EmptyStep.STEP_WITHOUT_BACKWARD.with_(
     message="scaler.step() finds no gradient: no backward() has reached this optimizer's parameters.",
 )
-_SCHEDULE_OVER = Scheduling.SCHEDULER_OUTPACES_OPTIMIZER.but(
+_SCHEDULE_OVER = Scheduling.SCHEDULER_OUTPACES_OPTIMIZER.with_(
     severity="error",
     message="The scheduler has come to the end of its schedule while training goes on.",
     fix="Make the schedule as long as the training, and step the scheduler as often as its schedule plans.",
 )
-_NOTHING_TO_CLIP = Clipping.CLIP_BEFORE_BACKWARD.but(
+_NOTHING_TO_CLIP = Clipping.CLIP_BEFORE_BACKWARD.with_(
     message="The call comes before backward(), when there is no new gradient to clip.",
     fix="Move this line to after backward(), right before step().",
 )

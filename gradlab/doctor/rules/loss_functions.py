@@ -57,11 +57,11 @@ class SoftmaxTwice(_LossRule):
     )
     KINDS: ClassVar = {
         "softmax": SOFTMAX_BEFORE_CROSS_ENTROPY,
-        "sigmoid": SOFTMAX_BEFORE_CROSS_ENTROPY.but(
+        "sigmoid": SOFTMAX_BEFORE_CROSS_ENTROPY.with_(
             severity="hint",
             message="The model's output goes through sigmoid before cross_entropy, so its logits stay between 0 and 1.",
         ),
-        "nll-loss": SOFTMAX_BEFORE_CROSS_ENTROPY.but(
+        "nll-loss": SOFTMAX_BEFORE_CROSS_ENTROPY.with_(
             message="nll_loss expects log-probabilities and is given probabilities, so the loss is not a "
             "log-likelihood.",
             fix="Use log_softmax in place of softmax.",
@@ -125,7 +125,7 @@ class LossTermDetached(_LossRule):
     )
     KINDS: ClassVar = {
         "cut-term": LOSS_TERM_DETACHED,
-        "penalty": LOSS_TERM_DETACHED.but(
+        "penalty": LOSS_TERM_DETACHED.with_(
             message="One term of the loss is made of a gradient that is cut off from the model, so it changes the "
             "number and moves no weight.",
             fix="Compute the gradient with create_graph=True.",

@@ -12,7 +12,7 @@ from ..finding import Cause, Code, Edit
 from ..source.calls import context_around, without_brackets
 from ..source.grad_lines import calls_on, receiver, replaced, with_loss
 from ..source.syntax import function_around, loop_around, node_place, own_nodes, statements_around
-from ..state.grad_groups import StepFacts
+from ..state.grad_state import StepFacts
 from .base import Rule, RuleContext, numbered
 from .clearing import MissingZeroGrad, clear_below
 
@@ -109,7 +109,7 @@ class Scaling(Rule):
         return edit or Cause(*step)
 
 
-NEVER_SCALED = Scaling.SCALER_BYPASSED.but(
+NEVER_SCALED = Scaling.SCALER_BYPASSED.with_(
     message="scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
     fix="Multiply the loss first: scaler.scale(loss).backward().",
 )

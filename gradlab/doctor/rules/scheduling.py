@@ -90,7 +90,7 @@ class Scheduling(Rule):
         "learning rate changes far too fast.",
         fix="Move the scheduler's step() out of the loop over batches, so that it runs once an epoch.",
     )
-    TOO_RARELY = TOO_OFTEN.but(
+    TOO_RARELY = TOO_OFTEN.with_(
         message="The scheduler steps once an epoch, but its schedule is made for single updates, so it never gets far.",
         fix="Move the scheduler's step() into the loop over batches, right after the optimizer's step().",
     )

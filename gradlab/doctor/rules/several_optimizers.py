@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from typing import Any
 
-from ..events import NO_SITE, united
+from ..events import NO_SITE, union_bits
 from ..finding import Code
-from ..source.loop_nesting import loops_around
+from ..source.blocks import loops_around
 from ..source.syntax import at
-from ..state.grad_groups import StepFacts
+from ..state.grad_state import StepFacts
 from .base import Rule, how_many
 
 _MOST = 512
@@ -94,7 +94,7 @@ class SharedParams(Rule):
         message="{optimizer} and {other} hold the same parameters and take turns in stepping them.",
         fix="If it is not meant so, keep one of the two optimizers.",
     )
-    WRONG_NET = PARAMS_IN_TWO_OPTIMIZERS.but(
+    WRONG_NET = PARAMS_IN_TWO_OPTIMIZERS.with_(
         severity="warning",
         message="{optimizer} and {other} hold the same parameters; {net}, which gets gradients from the losses of "
         "{optimizer}, is in no optimizer and never learns.",
@@ -114,7 +114,7 @@ class SharedParams(Rule):
             if at_step > before and params_of[other] & facts.step.params:
                 self._turns[other, number] += 1
         self._at[number] = max(self._at.values(), default=0) + 1
-        self._reached[number] |= united(backward.added for backward in facts.fresh)
+        self._reached[number] |= union_bits(backward.added for backward in facts.fresh)
 
     def end(self, *, normal: bool) -> None:
         """Tell of those that share parameters and took turns at least twice."""

@@ -7,14 +7,14 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from ..events import NO_SITE, Site, united
+from ..events import NO_SITE, Site, union_bits
 from ..finding import Cause, Code, Edit
 from ..source.calls import call_it, in_scope, loss_above, mentions_call, never_reached, without_brackets, wrong_step
 from ..source.cuts import cut_before
 from ..source.grad_lines import clears_by_hand, updates_by_hand
 from ..source.syntax import at, beside
 from ..source.wiring import frozen_by, remade_below
-from ..state.grad_groups import StepFacts
+from ..state.grad_state import StepFacts
 from .base import Rule, how_many, numbered
 
 _PASSES = 32  # kept to say where: WGAN runs five passes of the critic for each of the generator
@@ -182,7 +182,7 @@ class NeverSteps(Rule):
         state, index = self.context.state, self.context.log.index
         if self._count < 4:
             return
-        stepped = united(state.params_of[optimizer] for optimizer in state.steps | state.step_calls)
+        stepped = union_bits(state.params_of[optimizer] for optimizer in state.steps | state.step_calls)
         for optimizer, params in state.params_of.items():
             passes = [one for one in self._passes if one.added & params]
             if not params & stepped and len(passes) >= 3 and not index.weights_ever_written(params):

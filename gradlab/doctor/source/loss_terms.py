@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from ..events import LossFlaw
 from ..finding import Cause, Edit
+from ..frames import NO_VALUE, FrameValues
 from .cuts import DETACHING, NEW_TENSORS, cut_in_function, without_create_graph
-from .frame_values import NO_VALUE, FrameValues
 from .loss_edits import operand, with_create_graph
 from .syntax import SCOPES, called, called_on, calls_of, dotted, function_around, holds, node_place, nodes_at, reworded
 

@@ -1,4 +1,4 @@
-"""What schedulers are made for: for how many steps, and in which of the learner's loops they take them."""
+"""Learning-rate schedulers: their steps, for how many they are made, and in which of the learner's loops they step."""
 
 from __future__ import annotations
 
@@ -6,16 +6,23 @@ import ast
 import inspect
 import math
 import re
+import sys
+from itertools import islice, takewhile
 from types import FrameType
 from typing import Any
 
 from torch import Tensor
+from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+from torch.optim.optimizer import Optimizer
 from torch.utils.weak import WeakIdKeyDictionary
 
-from ..events import SchedulePlan
-from ..frames import call_chain, call_lines
-from ..source.frame_values import FrameValues
-from ..source.loop_nesting import loops_around
+from ... import _torch
+from ..._frames import Owner, code_owner, frames
+from ..events import Schedule, SchedulePlan
+from ..frames import FrameValues, call_chain, call_lines, call_site
+from ..source.blocks import loops_around
+from .event_log import EventLog
+from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
 
 _LENGTHS = ("total_steps", "T_max", "total_iters", "step_size")
 _NAMED_AS_LENGTH = re.compile(r"total|max|training|num_(steps|iter|updates)|t_max", re.IGNORECASE)
@@ -93,3 +100,66 @@ def _value(words: str, frame: FrameType) -> int:
     """Return what a loop counts to; 0 where that takes more than a look-up."""
     value = FrameValues(frame).of(ast.parse(words, mode="eval").body)
     return value if type(value) is int else 0
+
+
+class SchedulerListener(Listener):
+    """Listens to learning-rate schedulers."""
+
+    _inside = False
+
+    def __init__(self, log: EventLog) -> None:
+        super().__init__(log)
+        self._plans = SchedulePlans()
+
+    def patch(self, patches: MonkeyPatches) -> None:
+        """Replace the steps of all kinds of schedulers.
+
+        LRScheduler.step itself finds out whose line to blame in a warning: no frame may come between.
+        """
+        update_lr, _ = _torch.place("update_lr")
+        for kind in _with_subclasses(LRScheduler, ReduceLROnPlateau):
+            patches.replace(kind, "_update_lr" if kind is update_lr else "step", self._step)
+
+    def _step(self, below: Below) -> Any:
+        def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
+            if self._inside or not self.log.is_watched_thread():
+                return below.call(scheduler, *args, **kwargs)
+            if _initial(sys._getframe(1)):
+                result = below.call(scheduler, *args, **kwargs)
+                self._made(scheduler)
+                return result
+            before = self._rate(scheduler)
+            self._inside = True
+            try:
+                return below.call(scheduler, *args, **kwargs)
+            finally:
+                self._inside = False
+                self._stepped(scheduler, before)
+
+        return step
+
+    @never_raises
+    def _made(self, scheduler: Any) -> None:
+        self._plans.made(scheduler, sys._getframe(3))
+
+    @never_raises
+    def _rate(self, scheduler: Any) -> float:
+        return greatest_lr(scheduler)
+
+    @never_raises
+    def _stepped(self, scheduler: Any, before: float) -> None:
+        optimizer = getattr(scheduler, "optimizer", None)
+        if isinstance(optimizer, Optimizer):
+            plan = self._plans.of(scheduler, sys._getframe(3))
+            number = self.log.optimizer(optimizer).number
+            self.log.emit(Schedule(call_site(), number, plan, before, greatest_lr(scheduler)))
+
+
+def _initial(frame: FrameType | None) -> bool:
+    """Is a scheduler's step the one that it takes when it is made?"""
+    near = takewhile(lambda one: code_owner(one.f_code.co_filename) is Owner.OURS, islice(frames(frame), 4))
+    return any(one.f_code.co_name in ("_initial_step", "__init__") for one in near)
+
+
+def _with_subclasses(*kinds: type) -> set[type]:
+    return {*kinds}.union(*(_with_subclasses(*kind.__subclasses__()) for kind in kinds))
