@@ -96,9 +96,9 @@ class Backward(Event):
     """The number that it begins with, None if it is none; on a GPU it comes with the next batch of numbers."""
     flaws: tuple[LossFlaw, ...] = ()
     """What is suspicious about the loss, looked at now and then."""
-    inside: int = -1
+    closure_of: int = -1
     """The optimizer whose step called it as a closure, -1 without."""
-    during: int = 0
+    step_index: int = 0
     """Which step of its optimizer it belongs to; filled in by GradState."""
     given: bool = False
     """Was it called with ``gradient=`` or ``inputs=``?"""
@@ -118,13 +118,13 @@ class Backward(Event):
     """Parameters that it added to."""
     zeros: int = 0
     """Those whose gradient was all zeros when it ended."""
-    used: int = 0
+    stepped_params: int = 0
     """Parameters on which a step used it."""
-    used_at: int = 0
+    first_step_pass: int = 0
     """Number of the newest backward pass when a step used it for the first time."""
-    wiped: int = 0
+    cleared_params: int = 0
     """Parameters on which it was cleared before any step used it."""
-    offered: bool = False
+    skipped_by_scaler: bool = False
     """A step that a scaler skipped would have used it."""
 
     def __init__(self, number: int, site: Site, call_path: int = 0, found: int = 0) -> None:  # the rest costs time
@@ -149,6 +149,8 @@ class Clear(Event):
 
     site: Site
     params: int
+    lost: list[Backward] = field(default_factory=list)
+    """Backward passes that no step had used; filled in by GradState."""
 
 
 @dataclass(slots=True, eq=False)
@@ -304,7 +306,7 @@ class OptimizerMade(Event):
     optimizer: int
     kind: str
     params: int = 0
-    own: bool = False
+    is_custom_class: bool = False
     """Is it a kind of the learner's own, which may do anything in its step?"""
     lines: tuple[Site, ...] = ()
     """The learner's lines that have made it, the innermost first; empty if it is older than the watch."""

@@ -12,12 +12,12 @@ from .listeners.event_log import EventLog
 from .listeners.modules import ModuleListener
 from .listeners.monkeypatch import Listener, MonkeyPatches, never_raises
 from .listeners.optimizers import OptimizerListener
-from .listeners.scaling import ClipListener, ScalerListener
+from .listeners.scaling import ScalingListener
 from .listeners.schedulers import SchedulerListener
 from .rules import RULES, opt_in_codes
 from .rules.base import FACTS, RuleContext
 
-_LISTENERS = (BackwardListener, ModuleListener, OptimizerListener, ClipListener, ScalerListener, SchedulerListener)
+_LISTENERS = (BackwardListener, ModuleListener, OptimizerListener, ScalingListener, SchedulerListener)
 
 
 class RuleRunner:

@@ -56,18 +56,6 @@ class Passes:
     on_enough: Callable[[], None] = field(default=lambda: None)
 
 
-@dataclass
-class ScalingState:
-    """What scalers do."""
-
-    inside: int = 0
-    """How many calls of a scaler's ``step`` are at work."""
-    scaler: ref[Any] | None = None
-    """The scaler that has scaled a loss last."""
-    step: Site = NO_SITE
-    """Where a scaler has stepped last."""
-
-
 class EventLog:
     """Keeps the watched parameters, models and optimizers, and hands events on in batches."""
 
@@ -86,7 +74,13 @@ class EventLog:
         self.callers: dict[Site, tuple[Site, ...]] = {}
         """Line from which something happened -> the lines that led there when it happened first, itself included."""
         self.thread = WatchedThread()
-        self.passes, self.scaling = Passes(), ScalingState()
+        self.passes = Passes()
+        self.scaler_steps = 0
+        """How many calls of a scaler's ``step`` are at work."""
+        self.scaler: ref[Any] | None = None
+        """The scaler that has scaled a loss last."""
+        self.scaler_site = NO_SITE
+        """Where a scaler has stepped last."""
         self.stepping: list[Step] = []
         """The steps that run, the innermost last."""
         self.steps = 0
@@ -115,7 +109,7 @@ class EventLog:
         self.events.append(event)
         waiting = len(self.events)
         if waiting >= self._flush_at:
-            half_done = self.passes.current is not None or self.stepping or self.scaling.inside
+            half_done = self.passes.current is not None or self.stepping or self.scaler_steps
             if not half_done or waiting >= _MOST_WAITING:
                 self._flush_at = min(_FLUSH, 2 * self._flush_at)
                 self.flush()

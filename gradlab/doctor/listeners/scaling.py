@@ -18,22 +18,24 @@ from ..graphs.autograd_graph import mark_scaled
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
 
 
-class ScalerListener(Listener):
-    """Listens to ``GradScaler``."""
+class ScalingListener(Listener):
+    """Listens to ``GradScaler``, and inside the functions that clip: a name imported earlier leads there, too."""
 
     def patch(self, patches: MonkeyPatches) -> None:
-        """Replace the scaler's methods."""
+        """Replace the scaler's methods, and what ``clip_grad_norm_`` and ``clip_grad_value_`` call."""
         scaler = torch.amp.GradScaler
         patches.replace(scaler, "scale", self.after(self._scaled))
         patches.replace(scaler, "unscale_", self._unscale)
         patches.replace(scaler, "step", self._step)
         patches.replace(scaler, "update", self.after(self._updated))
+        patches.replace(*_torch.place("clip_grads_with_norm"), self._clip_norm)
+        patches.replace(*_torch.place("group_tensors"), self._clip_value)
 
     @never_raises
     def _scaled(self, scaler: Any, result: Any) -> None:
         if not scaler.is_enabled():
             return
-        self.log.scaling.scaler = weakref.ref(scaler)
+        self.log.scaler = weakref.ref(scaler)
         # A generator is left alone: what is taken out of it here would be missing in the learner's loop.
         for one in result if isinstance(result, (list, tuple)) else [result]:
             if isinstance(one, Tensor):
@@ -67,12 +69,12 @@ class ScalerListener(Listener):
             if not scaler.is_enabled() or not log.is_watched_thread():
                 return below.call(scaler, optimizer, *args, **kwargs)
             before = log.steps
-            log.scaling.inside += 1
+            log.scaler_steps += 1
             try:
                 self._before_unscale(optimizer)
                 result = below.call(scaler, optimizer, *args, **kwargs)
             finally:
-                log.scaling.inside -= 1
+                log.scaler_steps -= 1
             self._stepped(scaler, optimizer, taken=log.steps > before)
             return result
 
@@ -82,21 +84,12 @@ class ScalerListener(Listener):
     def _stepped(self, scaler: Any, optimizer: Optimizer, *, taken: bool) -> None:
         log = self.log
         one = log.optimizer(optimizer)
-        log.scaling.step = call_site()
-        log.emit(ScalerStep(log.scaling.step, one.number, one.params, taken, id(scaler)))
+        log.scaler_site = call_site()
+        log.emit(ScalerStep(log.scaler_site, one.number, one.params, taken, id(scaler)))
 
     @never_raises
     def _updated(self, scaler: Any, result: None) -> None:
         self.log.emit(ScalerUpdate(id(scaler)))
-
-
-class ClipListener(Listener):
-    """Listens inside the functions that clip: a name imported before the watch leads there, too."""
-
-    def patch(self, patches: MonkeyPatches) -> None:
-        """Replace what ``clip_grad_norm_`` and ``clip_grad_value_`` call."""
-        patches.replace(*_torch.place("clip_grads_with_norm"), self._clip_norm)
-        patches.replace(*_torch.place("group_tensors"), self._clip_value)
 
     def _clip_norm(self, below: Below) -> Any:
         log = self.log

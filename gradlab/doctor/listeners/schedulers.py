@@ -28,40 +28,6 @@ _LENGTHS = ("total_steps", "T_max", "total_iters", "step_size")
 _NAMED_AS_LENGTH = re.compile(r"total|max|training|num_(steps|iter|updates)|t_max", re.IGNORECASE)
 
 
-class SchedulePlans:
-    """The plans of the schedulers that were seen."""
-
-    def __init__(self) -> None:
-        self._made: WeakIdKeyDictionary = WeakIdKeyDictionary()  # scheduler -> the lines that made it
-        self._plans: WeakIdKeyDictionary = WeakIdKeyDictionary()
-
-    def made(self, scheduler: Any, frame: FrameType | None) -> None:
-        """Note where a scheduler is made; the frame is that of its first caller."""
-        self._made[scheduler] = call_lines(frame)
-
-    def of(self, scheduler: Any, frame: FrameType | None) -> SchedulePlan:
-        """Return the plan of a scheduler that has stepped; the frame is that of its first caller."""
-        plan: SchedulePlan | None = self._plans.get(scheduler)
-        if plan is None:
-            last = getattr(scheduler, "_schedulers", [scheduler])[-1]
-            plan = SchedulePlan(type(scheduler).__name__, planned_length(scheduler), hasattr(last, "T_max"))
-            plan.nested, plan.epochs = self._loops(scheduler, call_chain(frame))
-            self._plans[scheduler] = plan
-        return plan
-
-    def _loops(self, scheduler: Any, frames: list[FrameType]) -> tuple[bool, int]:
-        """Return if it steps in a loop in a loop, both run in its life, and how often the outer one runs; 0: unknown.
-
-        One that is made of others takes no step of its own when it is made; they have.
-        """
-        made = [self._made.get(one) for one in (scheduler, *getattr(scheduler, "_schedulers", ()))]
-        around = loops_around(next((lines for lines in made if lines is not None), ()))
-        lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in frames)
-        loops = [loop for loop in loops_around(lines) if loop not in around]
-        limits = loops[1].limits if len(loops) >= 2 else ()
-        return len(loops) >= 2, max((_value(limit, frame) for limit in limits for frame in frames), default=0)
-
-
 def greatest_lr(scheduler: Any) -> float:
     """Return the greatest learning rate of a scheduler's optimizer; NaN if that would mean to wait for a GPU."""
     groups = getattr(getattr(scheduler, "optimizer", None), "param_groups", [])
@@ -109,7 +75,8 @@ class SchedulerListener(Listener):
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
-        self._plans = SchedulePlans()
+        self._made_by: WeakIdKeyDictionary = WeakIdKeyDictionary()  # scheduler -> the lines that made it
+        self._plans: WeakIdKeyDictionary = WeakIdKeyDictionary()
 
     def patch(self, patches: MonkeyPatches) -> None:
         """Replace the steps of all kinds of schedulers.
@@ -140,7 +107,7 @@ class SchedulerListener(Listener):
 
     @never_raises
     def _made(self, scheduler: Any) -> None:
-        self._plans.made(scheduler, sys._getframe(3))
+        self._made_by[scheduler] = call_lines(sys._getframe(3))
 
     @never_raises
     def _rate(self, scheduler: Any) -> float:
@@ -150,9 +117,31 @@ class SchedulerListener(Listener):
     def _stepped(self, scheduler: Any, before: float) -> None:
         optimizer = getattr(scheduler, "optimizer", None)
         if isinstance(optimizer, Optimizer):
-            plan = self._plans.of(scheduler, sys._getframe(3))
+            plan = self._plan(scheduler, sys._getframe(3))
             number = self.log.optimizer(optimizer).number
             self.log.emit(Schedule(call_site(), number, plan, before, greatest_lr(scheduler)))
+
+    def _plan(self, scheduler: Any, frame: FrameType | None) -> SchedulePlan:
+        """Return the plan of a scheduler that has stepped; the frame is that of its first caller."""
+        plan: SchedulePlan | None = self._plans.get(scheduler)
+        if plan is None:
+            last = getattr(scheduler, "_schedulers", [scheduler])[-1]
+            plan = SchedulePlan(type(scheduler).__name__, planned_length(scheduler), hasattr(last, "T_max"))
+            plan.nested, plan.epochs = self._loops(scheduler, call_chain(frame))
+            self._plans[scheduler] = plan
+        return plan
+
+    def _loops(self, scheduler: Any, frames: list[FrameType]) -> tuple[bool, int]:
+        """Return if it steps in a loop in a loop, both run in its life, and how often the outer one runs; 0: unknown.
+
+        One that is made of others takes no step of its own when it is made; they have.
+        """
+        made = [self._made_by.get(one) for one in (scheduler, *getattr(scheduler, "_schedulers", ()))]
+        around = loops_around(next((lines for lines in made if lines is not None), ()))
+        lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in frames)
+        loops = [loop for loop in loops_around(lines) if loop not in around]
+        limits = loops[1].limits if len(loops) >= 2 else ()
+        return len(loops) >= 2, max((_value(limit, frame) for limit in limits for frame in frames), default=0)
 
 
 def _initial(frame: FrameType | None) -> bool:

@@ -31,8 +31,8 @@ def lost_in(facts: StepFacts) -> list[Any]:
         for cleared in facts.since.clearings
         for one in cleared.lost
         if one.call_path in routes
-        and not (one.used or one.offered or one.retain)
-        and not one.added & facts.step.params & ~(one.wiped | one.zeros)
+        and not (one.stepped_params or one.skipped_by_scaler or one.retain)
+        and not one.added & facts.step.params & ~(one.cleared_params | one.zeros)
     ]
 
 
@@ -51,9 +51,9 @@ class ZeroGradInMicroBatch(Rule):
         """Was all but the last pass of this window cleared?"""
         optimizer, lost = facts.step.optimizer, lost_in(facts)
         cleared = [one for one in facts.since.clearings if any(backward in lost for backward in one.lost)]
-        sites = {one.clear.site for one in cleared}
+        sites = {one.site for one in cleared}
         # The step() of an optimizer of the learner's own may bring back what it has kept, as DP-SGD does.
-        own = optimizer != MANUAL_UPDATE and self.context.state.optimizers[optimizer].own
+        own = optimizer != MANUAL_UPDATE and self.context.state.optimizers[optimizer].is_custom_class
         if len(cleared) < len(lost) or len(facts.fresh) != 1 or len(sites) != 1 or facts.edited or own:
             self.times[optimizer] = 0
         elif self.count(optimizer) >= 2:
@@ -159,7 +159,9 @@ class StepLeftOut(Rule):
     def step(self, facts: StepFacts) -> None:
         """Count the batches of a step."""
         optimizer, fresh = facts.step.optimizer, facts.fresh
-        alike = len({one.call_path for one in fresh}) == 1 and not any(one.offered or one.retain for one in fresh)
+        alike = len({one.call_path for one in fresh}) == 1 and not any(
+            one.skipped_by_scaler or one.retain for one in fresh
+        )
         self._others |= set() if alike and not facts.edited else {optimizer}
         self._last[optimizer] = facts
         if len(fresh) > 1 and len(self._longer[optimizer]) < _MOST_WINDOWS:
@@ -193,7 +195,7 @@ def left_in(context: RuleContext, optimizer: int) -> list[Backward]:
     """Return the passes that no step of an optimizer has used when the watch is over, nor a scaler was offered."""
     groups = context.state.groups(context.state.params_of[optimizer])
     left = {held.backward.number: held.backward for group in groups for held in group.fresh if not group.edited}
-    return [one for one in left.values() if not one.offered]
+    return [one for one in left.values() if not one.skipped_by_scaler]
 
 
 class LossNotDivided(Rule):

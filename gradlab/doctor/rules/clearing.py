@@ -73,10 +73,10 @@ class MissingZeroGrad(Rule):
 
     def accumulate(self, added: Any) -> None:
         """A closure's pass adds to what an earlier step has used: its zero_grad() is missing."""
-        optimizer, state = added.backward.inside, self.context.state
+        optimizer, state = added.backward.closure_of, self.context.state
         if optimizer >= 0:
             now = state.steps.get(optimizer, 0)
-            used = [one for one in _used_by(optimizer, added.groups) if one[1].during < now]
+            used = [one for one in _used_by(optimizer, added.groups) if one[1].step_index < now]
             self._judge(optimizer, state.sites[optimizer], now, used, [added.backward])
 
     def step(self, facts: StepFacts) -> None:
@@ -154,7 +154,7 @@ class DoubleStep(Rule):
     def step(self, facts: StepFacts) -> None:
         """Is there nothing in the gradients but what this optimizer used in its last step?"""
         optimizer, held, site = facts.step.optimizer, facts.held, facts.step.site
-        if not held or facts.edited or facts.step.moved or self.context.state.optimizers[optimizer].own:
+        if not held or facts.edited or facts.step.moved or self.context.state.optimizers[optimizer].is_custom_class:
             return
         if facts.since.backwards or facts.since.others:  # others: see EmptyStep, which says why none came here
             return
@@ -188,9 +188,9 @@ class ForeignGradients(Rule):
         foreign = [
             held.backward
             for held in facts.held
-            if held.backward.used & ~facts.step.params
-            and held.backward.used & facts.step.params == 0
-            and held.backward.used_at < newest.number
+            if held.backward.stepped_params & ~facts.step.params
+            and held.backward.stepped_params & facts.step.params == 0
+            and held.backward.first_step_pass < newest.number
             and held.backward.site not in self._alone[optimizer]
         ]
         if foreign and (times := self.count(site)) >= 2:

@@ -65,7 +65,7 @@ class Clipping(Rule):
             return
         held = [one for group in groups for one in group.held]
         fresh = [one for group in groups for one in group.fresh]
-        if any(group.edited for group in groups) or any(one.backward.inside >= 0 for one in held):
+        if any(group.edited for group in groups) or any(one.backward.closure_of >= 0 for one in held):
             return  # in a closure, the step that calls it comes after all
         if any(one.backward.scaled and not one.unscaled for one in fresh):
             self._say(self.CLIP_BEFORE_UNSCALE, event, 1, numbered([one.backward for one in fresh]))

@@ -88,8 +88,8 @@ class SamGradientsKept(Rule):
         """Return the passes that this step uses first; an optimizer that has called this one counts as the same."""
         optimizers, steps = self.context.state.optimizers, self.context.state.steps
         others = [held for held in facts.held if held.used_by not in (-1, facts.step.optimizer)]
-        callers = [held for held in others if optimizers[held.used_by].own]
-        called = [held.backward for held in callers if held.backward.during == steps.get(held.used_by)]
+        callers = [held for held in others if optimizers[held.used_by].is_custom_class]
+        called = [held.backward for held in callers if held.backward.step_index == steps.get(held.used_by)]
         return unique_sorted(facts.fresh + called)
 
 

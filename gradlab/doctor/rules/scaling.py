@@ -176,7 +176,7 @@ class SkippedStep(Rule):
         for optimizer in self._skips:
             params = self.context.state.params_of[optimizer]
             groups = [group for group in added.groups if group.params & params and not group.edited]
-            left = [held.backward for group in groups for held in group.fresh if held.backward.offered]
+            left = [held.backward for group in groups for held in group.fresh if held.backward.skipped_by_scaler]
             if left and optimizer not in self._kept:
                 self._kept[optimizer] = added.backward, left[-1]
 

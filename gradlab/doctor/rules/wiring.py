@@ -12,7 +12,7 @@ from ..finding import Cause, Code, Edit
 from ..source.calls import in_scope
 from ..source.cuts import cut_before
 from ..source.grad_lines import updates_by_hand
-from ..source.syntax import at, beside
+from ..source.syntax import beside, cause_at
 from ..source.wiring import frozen_by, made_from_helper, plain_container, remade_below
 from ..state.grad_state import StepFacts
 from .base import Rule, how_many
@@ -116,7 +116,9 @@ class MissingParams(Rule):
             by_line[backward.call_path].append(backward)
         for passes in by_line.values():
             newest = passes[-1]
-            if updates_by_hand(newest.site) != newest.site or any(one.used or one.offered for one in passes):
+            if updates_by_hand(newest.site) != newest.site or any(
+                one.stepped_params or one.skipped_by_scaler for one in passes
+            ):
                 continue  # or they may be moved there
             missing = self.context.never_moved(newest.added)
             if len(passes) >= 3 and self.context.whole_models(missing):
@@ -153,13 +155,13 @@ class MissingParams(Rule):
             edit = self._add_group(missing, optimizer, place)
             self._say(self.PARAMS_MISSING_FROM_OPTIMIZER, missing, times, site, edit, optimizer)
         else:
-            self._say(self.MEANT_SO, missing, times, site, at(place), optimizer)
+            self._say(self.MEANT_SO, missing, times, site, cause_at(place), optimizer)
 
     def _add_group(self, missing: int, optimizer: int, place: Site) -> Edit | Cause | None:
         """Return the line that gives a module to the optimizer, below the one that made either."""
         name, module = self.context.variable(optimizer), self.context.module_name(missing)
         if not in_scope(name, place) or not in_scope(module, place):
-            return at(place)
+            return cause_at(place)
         return beside(place, "below", f'{name}.add_param_group({{"params": {module}.parameters()}})')
 
     def _say(

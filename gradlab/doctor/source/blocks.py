@@ -15,8 +15,8 @@ from .syntax import (
     dotted,
     function_around,
     holds,
-    only,
     own_nodes,
+    single_or_none,
     statements_around,
     syntax_tree,
 )
@@ -87,7 +87,7 @@ _BLOCKS = (*LOOP_KINDS, ast.With, ast.AsyncWith)
 def name_in(site: Site, names: Collection[str]) -> str:
     """Return the name of a model that the function of a line uses itself, or else can; "" if it is not only one."""
     used = {dotted(node) for node in own_nodes(function_around(site))} & set(names)
-    return only(used or (name for name in names if in_scope(name, site))) or ""
+    return single_or_none(used or (name for name in names if in_scope(name, site))) or ""
 
 
 def train_place(put: tuple[Site, ...], trained: tuple[Site, ...]) -> Cause | None:

@@ -16,10 +16,10 @@ from .syntax import (
     loop_around,
     node_place,
     nodes_in,
-    only,
     own_nodes,
     parameters,
     reworded,
+    single_or_none,
     statements_around,
     syntax_tree,
     words_of,
@@ -33,7 +33,7 @@ def without_brackets(files: Iterable[str], method: str, names: Collection[str] =
 
     With ``names``, it counts only on one of these, such as "optimizer" or "self.optimizer".
     """
-    return only(
+    return single_or_none(
         node_place(file, node.value)
         for file, node in nodes_in(files)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute) and node.value.attr == method
@@ -103,7 +103,7 @@ def loss_above(site: Site) -> str:
             a_loss = "loss" in target.id.lower() and target.id not in made_of and not any(calls_of(parts, "item"))
             if a_loss and loop_around((site[0], node.lineno)) is loop:
                 made[target.id] = made_of
-    return only(name for name in made if not any(name in parts for parts in made.values())) or ""
+    return single_or_none(name for name in made if not any(name in parts for parts in made.values())) or ""
 
 
 def condition_around(path: Iterable[Site]) -> Cause | None:
@@ -112,7 +112,7 @@ def condition_around(path: Iterable[Site]) -> Cause | None:
         tests = [one.test for one in statements_around(site, ast.If) if "__name__" not in ast.unparse(one.test)]
         if compared := [test for test in tests if _has(test, ast.Eq, ast.GtE, ast.Gt, ast.LtE, ast.Lt)]:
             rest = [test for test in compared if _has(test, ast.Mod)]
-            return only(node_place(site[0], test) for test in (rest or compared))
+            return single_or_none(node_place(site[0], test) for test in (rest or compared))
     return None
 
 

@@ -22,9 +22,9 @@ from .syntax import (
     node_place,
     nodes_at,
     nodes_in,
-    only,
     own_nodes,
     reworded,
+    single_or_none,
     source_line,
     syntax_tree,
     words_of,
@@ -41,17 +41,17 @@ def carried_state(path: Sequence[Site], files: Iterable[str], values: Mapping[st
     where the variables have ``values``, the state is to be detached below that.
     """
     if dropped := set(_dropped_detaches(files := set(files))):
-        return only(dropped)
+        return single_or_none(dropped)
     for site in path:
         loop = loop_around(site)
         found = dict(pair for node in (ast.walk(loop) if loop else ()) for pair in _recurrent(site[0], node))
-        if place := only(found):
+        if place := single_or_none(found):
             detached = _detached(found[place], values.get(found[place]))
             return beside(site, "below", detached) if detached and site == path[0] else place
         if found:
             return None
     found = {place: name for file, node in nodes_in(files) for place, name in _recurrent(file, node)}
-    return only(place for place, name in found.items() if "." in name)
+    return single_or_none(place for place, name in found.items() if "." in name)
 
 
 def _detached(name: str, value: Any) -> str:
@@ -88,7 +88,7 @@ def overwritten(files: Iterable[str], made_by: str) -> Edit | Cause | None:
     """
     changes = {node_place(file, node): node for file, node in nodes_in(files) if _in_place(node)}
     own = {place for place, node in changes.items() if made_by and _made_by(made_by, node, place)}
-    place = only(own or changes)
+    place = single_or_none(own or changes)
     if place is None or (not own and re.search(r"= \d+$", words_of(place))):  # a counter
         return None
     return _out_of_place(place, changes[place])
@@ -152,7 +152,7 @@ def carrying_line(file: str, name: str, line: int) -> int:
 
 def _only_line(file: str, name: str, line: int, wanted: Callable[[ast.AST], bool]) -> int:
     scope = syntax_tree(file) if "." in name else function_around((file, line))
-    return only(node.lineno for node in ast.walk(scope) if wanted(node)) or 0  # type: ignore[attr-defined]  # both have lines
+    return single_or_none(node.lineno for node in ast.walk(scope) if wanted(node)) or 0  # type: ignore[attr-defined]  # both have lines
 
 
 def _adds(node: ast.AST, name: str) -> bool:
@@ -201,7 +201,7 @@ def without_graph(holder: GraphHolder) -> Edit | Cause | None:
 
 
 def _with_detach(file: str, tensors: list[ast.expr]) -> Edit | Cause | None:
-    line = only(one.end_lineno or 0 for one in tensors)
+    line = single_or_none(one.end_lineno or 0 for one in tensors)
     if line is None:
         return None
     text = source_line((file, line)).strip("\r\n").encode()

@@ -16,10 +16,10 @@ from .syntax import (
     function_around,
     holds,
     node_place,
-    only,
     own_nodes,
     parameters,
     reworded,
+    single_or_none,
     syntax_tree,
     words_of,
 )
@@ -46,7 +46,7 @@ def cut_before(path: Iterable[Site], after: str = "") -> Edit | Cause | None:
         found = set(_Search(site[0]).from_line(site))
         if found := {cause for cause in found if not after or _behind(cause, after)}:
             whole = {cause for cause in found if "detach" not in words_of(cause)}  # often meant, for one operand
-            cut = only(found) or only(whole)
+            cut = single_or_none(found) or single_or_none(whole)
             edit = _without(cut) if cut is not None else None
             return cut if edit is None or found - {cut} or set(_Search(site[0], cut).from_line(site)) else edit
     return None
@@ -71,7 +71,7 @@ def _without(cut: Cause) -> Edit | Cause | None:
 
 def cut_in_function(file: str, call: ast.Call) -> Cause | None:
     """Return what cuts the graph in a function of the same file that is called; None if it is not one place."""
-    return only(_Search(file)._called(called(call), call))
+    return single_or_none(_Search(file)._called(called(call), call))
 
 
 def without_create_graph(call: ast.Call) -> bool:

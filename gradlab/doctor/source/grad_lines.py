@@ -16,9 +16,9 @@ from .syntax import (
     dotted,
     function_around,
     holds,
-    only,
     own_nodes,
     scopes_around,
+    single_or_none,
     source_line,
     statements_around,
     syntax_tree,
@@ -122,7 +122,7 @@ def _binds_elsewhere(node: ast.AST, name: str, line: int) -> bool:
 def call_at(site: Site, method: str) -> ast.Call | None:
     """Return the only call of a method in the statement at a line."""
     statement = statement_at(site)
-    return only(call for call, _ in calls_of(ast.walk(statement), method)) if statement is not None else None
+    return single_or_none(call for call, _ in calls_of(ast.walk(statement), method)) if statement is not None else None
 
 
 def receiver(site: Site, method: str, other: Site | None = None) -> str:

@@ -18,9 +18,9 @@ from .syntax import (
     node_place,
     nodes_at,
     nodes_in,
-    only,
     own_nodes,
     reworded,
+    single_or_none,
     syntax_tree,
     words_of,
 )
@@ -41,7 +41,7 @@ def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
         for one in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if dotted(one).split(".")[-1] == last
     }
-    if (place := only(found)) is None or name.endswith("]"):
+    if (place := single_or_none(found)) is None or name.endswith("]"):
         return place
     node, target = found[place], getattr(found[place], "targets", [None])[0]
     if not isinstance(node.value, (ast.List, ast.ListComp)) or not isinstance(target, ast.Attribute):
@@ -61,10 +61,10 @@ def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None
     names |= {dotted(loop.target) for loop in loops if not re.search("param|weight", ast.unparse(loop.iter))} - {""}
     for finder in (_unfreezes_nothing, _freezing_call, _freezes):
         found = {node_place(file, node) for file, node in nodes if finder(node, names)}
-        if finder is _unfreezes_nothing and (place := only(found)):
+        if finder is _unfreezes_nothing and (place := single_or_none(found)):
             return reworded(place, f"{words_of(place).partition('.requires_grad')[0]}.requires_grad_(True)")
         if found:
-            return only(found)
+            return single_or_none(found)
     return None
 
 

@@ -55,19 +55,12 @@ class ParamGroupState:
 
 
 @dataclass
-class Cleared:
-    """A clearing of what no step had used."""
-
-    clear: Clear
-    lost: list[Backward]
-
-
-@dataclass
 class SinceLastStep:
     """What has happened to an optimizer's parameters since its last step."""
 
     backwards: list[Backward] = field(default_factory=list)
-    clearings: list[Cleared] = field(default_factory=list)
+    clearings: list[Clear] = field(default_factory=list)
+    """Clearings of what no step had used."""
     others: int = 0
     """Backward passes that added to none of its parameters."""
     called: int = 0
@@ -204,15 +197,15 @@ class GradState:
             return
         self._seen(params, event.norms)
         backward.zeros |= params & self._zero
-        used = params & self.params_of.get(backward.inside, 0)  # a closure's pass is used by the step that calls it
+        used = params & self.params_of.get(backward.closure_of, 0)  # a closure's pass is used by the step that calls it
         event.groups = groups = self.groups(used) + self.groups(params & ~used)
         yield event
         backward.added |= params
         self.reached |= params
-        backward.during = self.steps.get(backward.inside, 0)
-        backward.used |= used
+        backward.step_index = self.steps.get(backward.closure_of, 0)
+        backward.stepped_params |= used
         for group in groups:
-            group.held.append(HeldBackward(backward, backward.inside if group.params & used else -1))
+            group.held.append(HeldBackward(backward, backward.closure_of if group.params & used else -1))
             if len(group.held) > _MOST_HELD:
                 group.forget(4, _MOST_HELD // 2)
         covered = self.covered()
@@ -265,17 +258,17 @@ class GradState:
         lost: list[events.Backward] = []
         for group in self.groups(event.params):
             for held in group.fresh:
-                held.backward.wiped |= group.params
+                held.backward.cleared_params |= group.params
                 lost.append(held.backward)
             group.empty()
-        cleared = Cleared(event, unique_sorted(lost))
+        event.lost = unique_sorted(lost)
         if event.site != NO_SITE:
             self.last_clear = event.site
             if event.site in self.clear_sites or len(self.clear_sites) < _MOST_HELD:
                 self.clear_sites[event.site] = self.clear_sites.get(event.site, 0) | event.params
-        for optimizer, params in self.params_of.items() if cleared.lost else ():
+        for optimizer, params in self.params_of.items() if event.lost else ():
             if params & event.params and len(self.since[optimizer].clearings) < _MOST_REMEMBERED:
-                self.since[optimizer].clearings.append(cleared)
+                self.since[optimizer].clearings.append(event)
         self._merge()
         return ()
 
@@ -319,11 +312,11 @@ class GradState:
             yield StepFacts(event, self.steps[optimizer], groups, self.since[optimizer])
         for group in groups:
             for held in group.fresh:
-                held.backward.during = self.steps[optimizer]
+                held.backward.step_index = self.steps[optimizer]
             for held in group.held:
                 held.used_by = optimizer
-                held.backward.used |= group.params
-                held.backward.used_at = held.backward.used_at or self.newest
+                held.backward.stepped_params |= group.params
+                held.backward.first_step_pass = held.backward.first_step_pass or self.newest
             group.edited = False
         self.since[optimizer] = SinceLastStep()
 
@@ -334,7 +327,7 @@ class GradState:
             event.refused = any(group.fresh for group in self.groups(event.params))
             for group in self.groups(event.params):
                 for held in group.held:
-                    held.backward.offered = True
+                    held.backward.skipped_by_scaler = True
             self.since[event.optimizer] = SinceLastStep()
 
     def _unscale(self, event: events.Unscale) -> Iterable[Any]:

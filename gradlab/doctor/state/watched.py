@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from dataclasses import dataclass
 
 from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer
@@ -109,17 +110,29 @@ def _mode_sensitive(module: nn.Module) -> bool:
 _MANY_OPTIMIZERS = 64  # numbers; from then on those of optimizers that are gone are given to new ones
 
 
+@dataclass(eq=False, slots=True)
 class WatchedOptimizer:
     """An optimizer that is watched."""
 
-    __slots__ = ("count", "named", "number", "params", "reference", "written")
-
-    def __init__(self, optimizer: Optimizer, number: int) -> None:
-        self.reference, self.number = weakref.ref(optimizer), number
-        self.params = self.named = 0
-        """Its parameters, and what they were when names were looked for."""
-        self.count = self.written = -1
-        """The number of its parameters, and how often their weights had been written to after its last step."""
+    reference: weakref.ref[Optimizer]
+    number: int
+    params: int = 0
+    named: int = 0
+    """Its parameters when names were looked for."""
+    count: int = -1
+    """The number of its parameters."""
+    written: int = -1
+    """How often its weights had been written to after its last step; -1 before the first."""
+    first_param: weakref.ref[Tensor] | None = None
+    """Its first parameter, if the line is known that has made it."""
+    parent: WatchedOptimizer | None = None
+    """The one that the same line has made before over the same weights, until the first step."""
+    before: int = 0
+    """How many went before it, each of which has stepped and left its weights to the next."""
+    lasting: bool = False
+    """Does it keep averages or momentum?"""
+    values: list[Tensor] | None = None
+    """Some of the weights after its newest step; only kept from the second optimizer of a line on."""
 
 
 class OptimizerIndex:
@@ -159,7 +172,7 @@ class OptimizerIndex:
         if len(self._known) > 2 * _MANY_OPTIMIZERS:
             self._known = {key: one for key, one in self._known.items() if one.reference() is not None}
         self._references[number : number + 1] = [weakref.ref(optimizer)]
-        self._known[id(optimizer)] = WatchedOptimizer(optimizer, number)
+        self._known[id(optimizer)] = WatchedOptimizer(weakref.ref(optimizer), number)
         one = self.find(optimizer)
         assert one is not None
         return one
