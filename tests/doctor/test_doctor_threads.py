@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,9 +15,6 @@ from torch.nn.modules import module
 from torch.optim import optimizer
 
 from gradlab.doctor import watch
-from gradlab.doctor.events import Backward, Event
-from gradlab.doctor.listeners.event_log import EventLog
-from gradlab.doctor.listeners.monkeypatch import Below, Listener, MonkeyPatches
 
 
 class OlderThread:
@@ -148,37 +144,6 @@ def test_a_step_inside_another_threads_backward_is_not_counted() -> None:
     assert report.watched == "Watched 1 backward pass, 1 update of self.optimizer (SGD)."
 
 
-class Passes(Listener):
-    """Hears of backward passes."""
-
-    def __init__(self) -> None:
-        super().__init__(EventLog(SimpleNamespace()))
-        self.given: list[bool] = []
-
-    def heard(self, event: Event) -> None:
-        if isinstance(event, Backward):
-            self.given.append(event.given)
-
-
-def test_gradients_that_another_thread_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are given while this thread is between the two functions of PyTorch's that the doctor listens to."""
-    loop, other, make_grads = Loop(), Loop(), torch.autograd._make_grads
-    thread = OlderThread(lambda: other.model(other.x).backward(torch.ones(4, 1)))
-    here = threading.current_thread()
-
-    def meanwhile(*args: Any, **kwargs: Any) -> Any:
-        if threading.current_thread() is here:
-            thread.do()
-        return make_grads(*args, **kwargs)
-
-    monkeypatch.setattr(torch.autograd, "_make_grads", meanwhile)
-    passes, report = Passes(), watch()
-    report.attach(passes)
-    with report:
-        loop.update()
-    assert passes.given == [False]
-
-
 class Spied(nn.Parameter):
     """Notes which threads read its gradient."""
 
@@ -215,24 +180,3 @@ def test_a_thread_that_still_trains_when_the_watch_ends() -> None:
     thread.join()
     assert weight.readers == {thread}
     assert "1 backward pass" in report.watched
-
-
-def test_patches_that_begin_while_others_end() -> None:
-    owner, here, there = SimpleNamespace(function=abs), MonkeyPatches(), MonkeyPatches()
-    began, ended = threading.Event(), threading.Event()
-
-    def make(below: Below) -> Any:
-        began.set()
-        ended.wait(0.3)  # where the other thread has to wait for this one, it never comes
-        return lambda x: below.call(x)
-
-    here.replace(owner, "function", lambda below: lambda x: below.call(x))
-    thread = threading.Thread(target=there.replace, args=[owner, "function", make])
-    thread.start()
-    began.wait()
-    here.undo()
-    ended.set()
-    thread.join()
-    assert owner.function(-1) == 1
-    there.undo()
-    assert owner.function is abs

@@ -135,7 +135,7 @@ def test_a_thread_that_only_looks_on_changes_nothing() -> None:
 # A watch that ends early.
 
 
-def test_after_some_updates_nothing_is_patched_and_the_program_goes_on() -> None:
+def test_after_some_updates_nothing_is_patched() -> None:
     before, seen = patched(), []
 
     def look(number: int) -> None:

@@ -10,67 +10,7 @@ import torch
 from torch import nn
 
 from gradlab.doctor import watch
-from gradlab.doctor.source.calls import in_scope, loss_above, never_reached, without_brackets
 from gradlab.doctor.source.cuts import cut_before
-
-SOURCE = """
-optimizer, scheduler = make()
-
-class Trainer:
-    def __init__(self):
-        self.opt_d = make()
-
-    def train(self, loss):
-        self.loss_d = loss.mean()
-        loss.backward()
-
-class Other:
-    def train(self, loss):
-        loss.backward()
-
-def fit(batches):
-    for batch in batches:
-        loss_a = model(batch)
-        loss_b = other(batch)
-        total_loss = loss_a + loss_b
-        running_loss = running_loss + total_loss.item()
-        optimizer.step
-    if False:
-        scheduler.step()
-"""
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> str:
-    path = tmp_path / "train.py"
-    path.write_text(SOURCE)
-    return str(path)
-
-
-def line_of(words: str, after: str = "") -> int:
-    start = SOURCE.index(after)
-    return SOURCE[: SOURCE.index(words, start)].count("\n") + 1
-
-
-def test_a_method_counts_on_objects_of_the_given_names_alone(file: str) -> None:
-    assert without_brackets([file], "step", ["trainer.optimizer"]).line == line_of("optimizer.step")
-    assert without_brackets([file], "step", ["opt_d"]) is None
-    assert never_reached([file], "step", (), ["scheduler"]).line == line_of("if False")
-    assert never_reached([file], "step", (), ["optimizer"]) is None
-
-
-def test_a_line_can_use_the_names_of_its_function_class_and_file(file: str) -> None:
-    in_trainer, in_other = line_of("loss.backward()"), line_of("loss.backward()", after="class Other")
-    assert in_scope("self.opt_d", (file, in_trainer))
-    assert not in_scope("self.opt_d", (file, in_other))
-    assert in_scope("optimizer", (file, in_other))
-    assert not in_scope("opt_d", (file, in_other))
-    assert not in_scope("", (file, in_other))
-
-
-def test_the_loss_is_what_no_other_loss_is_made_of(file: str) -> None:
-    assert loss_above((file, line_of("optimizer.step"))) == "total_loss"
-    assert loss_above((file, line_of("total_loss ="))) == ""  # two losses
 
 
 @pytest.mark.parametrize(

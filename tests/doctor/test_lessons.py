@@ -10,11 +10,9 @@ from pathlib import Path
 import pytest
 
 from gradlab import formatting
-from gradlab.course.cheat_sheet import cheat_sheet
 from gradlab.doctor.finding import Cause, Code, Finding, Report
 from gradlab.doctor.reports import format_report
 from gradlab.doctor.source.syntax import edited
-from gradlab.formatting import lesson_address
 
 SCHOOL = "https://github.com/YOU/grad-course"
 CODE = Code("graph-broken", "04_zero_grad", "Whose parameters?")
@@ -105,20 +103,8 @@ def test_a_fix_of_one_line_is_told_with_its_place(
     assert edited(place, line) == expected + "\n"
 
 
-def test_a_fix_in_words_is_no_code() -> None:
-    told = report()
-    assert "<div>Fix: the fix</div>" in told._repr_html_()
-
-
 def test_a_line_of_an_excerpt_that_ends_with_a_colon_is_shown() -> None:
     (finding,) = report().findings
     told = Report([dataclasses.replace(finding, excerpt="a.py:\n3 | for x in batches:", fix="")])
     assert [line.strip() for line in told.text.splitlines()[4:6]] == ["a.py:", "3 | for x in batches:"]
     assert "fix:" not in told.text
-
-
-def test_the_cheat_sheet_has_links_only_where_they_lead_somewhere(filled: bool) -> None:
-    sheet = cheat_sheet()
-    addresses = [lesson_address(row.lesson, row.section) for row in sheet.pitfalls]
-    assert not filled or all(address.startswith(f"{SCHOOL}/blob/v1/notebooks/") for address in addresses)
-    assert Links(sheet.html).found == (addresses if filled else [])

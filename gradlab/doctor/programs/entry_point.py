@@ -117,11 +117,8 @@ class _Notebook(EntryPoint):
     def run(self, arguments: Sequence[str]) -> None:
         from IPython.core.interactiveshell import InteractiveShell
 
-        class Shell(InteractiveShell):
-            def enable_gui(self, gui: str | None = None) -> None:
-                """Do nothing: there is no event loop here, and %matplotlib asks for one."""
-
         sys.argv[:], sys.path[0] = [str(self.path), *arguments], os.fspath(self.path.resolve().parent)
-        shell: Any = Shell(colors="nocolor")
+        shell: Any = InteractiveShell(colors="nocolor")
+        shell.enable_gui = lambda gui=None: None  # there is no event loop here, and %matplotlib asks for one
         for shell.execution_count, source in enumerate(self._source, start=1):
             shell.run_cell(source, store_history=True).raise_error()

@@ -49,7 +49,7 @@ def missing_update(context: RuleContext, step: Site) -> Edit | Cause | None:
 
 
 class Scaling(Rule):
-    """A step that goes round the scaler, or a scaler that divides what was never multiplied."""
+    """A step that goes round the scaler, a scaler that divides what was never multiplied, backward() under autocast."""
 
     SCALER_STEP_WITHOUT_UPDATE = Code(
         "scaler-step-without-update",
@@ -67,8 +67,26 @@ class Scaling(Rule):
         fix="Step through the scaler, scaler.step({optimizer}), and call scaler.update() after it.",
     )
 
+    BACKWARD_INSIDE_AUTOCAST = Code(
+        "backward-inside-autocast",
+        "08_mixed_precision",
+        "What runs in which type",
+        "warning",
+        message="backward() runs inside the autocast block; PyTorch advises against it: backward picks its types by "
+        "itself.",
+        fix="Take backward() out of the `with torch.autocast(...)` block.",
+    )
+
     def _begin(self) -> None:
         self._open: dict[int, int] = {}  # optimizer -> scaler whose update() has not come yet
+
+    def backward(self, backward: Any) -> None:
+        """Look whether autocast is on when it begins."""
+        site, path = backward.site, self.context.log.path
+        if backward.autocast and (times := self.count(("autocast", site))) >= 2:
+            seen = f"{times} backward passes began with autocast on"
+            code = self.BACKWARD_INSIDE_AUTOCAST
+            self.report(code, site, seen, lambda: context_around(path(site), "autocast") or Cause(*site))
 
     def scaler_step(self, event: Any) -> None:
         """Has the update before this one been closed?"""
@@ -119,28 +137,6 @@ def scaled_loss(backward: Site, step: Site) -> Edit | Cause:
     """Return ``scaler.scale(loss).backward()`` for ``loss.backward()``, with the scaler of the step in its function."""
     scaler = receiver(step, "step", backward)
     return with_loss(backward, f"{scaler}.scale({{}})") if scaler else Cause(*backward)
-
-
-class Autocast(Rule):
-    """backward() inside the autocast block."""
-
-    BACKWARD_INSIDE_AUTOCAST = Code(
-        "backward-inside-autocast",
-        "08_mixed_precision",
-        "What runs in which type",
-        "warning",
-        message="backward() runs inside the autocast block; PyTorch advises against it: backward picks its types by "
-        "itself.",
-        fix="Take backward() out of the `with torch.autocast(...)` block.",
-    )
-
-    def backward(self, backward: Any) -> None:
-        """Was autocast on when it began?"""
-        site, path = backward.site, self.context.log.path
-        if backward.autocast and (times := self.count(site)) >= 2:
-            seen = f"{times} backward passes began with autocast on"
-            code = self.BACKWARD_INSIDE_AUTOCAST
-            self.report(code, site, seen, lambda: context_around(path(site), "autocast") or Cause(*site))
 
 
 class SkippedStep(Rule):
