@@ -64,15 +64,6 @@ def test_the_learners_own_anomaly_mode_stays() -> None:
         assert torch.is_anomaly_enabled()
 
 
-@pytest.mark.parametrize("mine", [F.mse_loss, F.l1_loss, F.smooth_l1_loss, lambda a, b: ((a - b) ** 2).mean()])
-@pytest.mark.filterwarnings("ignore:Using a target size")
-def test_only_shapes_that_grow_into_pairs_are_told(mine) -> None:
-    targets = Y.float()
-    assert seen(lambda logits: mine(logits[:, :1], targets))[0].codes == ["loss-broadcasts"]
-    for right in (targets[:, None], targets.mean().reshape(1, 1)):
-        assert seen(lambda logits, right=right: mine(logits[:, :1], right))[0].codes == []
-
-
 @pytest.mark.parametrize("mine", [F.mse_loss, F.l1_loss, F.huber_loss, lambda a, b: torch.square(a - b).mean()])
 @pytest.mark.parametrize(
     ("prediction", "target", "pairs"),

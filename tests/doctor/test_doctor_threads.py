@@ -57,25 +57,6 @@ REGISTER = [
 ]
 
 
-@pytest.mark.parametrize("register", REGISTER)
-def test_a_watch_begins_and_ends_inside_a_hook(register: Callable[..., Any]) -> None:
-    """PyTorch is just going through its hooks, and finds the same ones after this one has run."""
-    loop, runs, calls = Loop(), list[int](), list[int]()
-
-    def open_watch() -> None:
-        with watch():
-            runs.append(1)
-
-    def first(*_: object) -> None:
-        thread = threading.Thread(target=open_watch)
-        thread.start()
-        thread.join()
-
-    with register(first), register(lambda *_: calls.append(1)):
-        loop.update()
-    assert runs == calls != []
-
-
 @pytest.fixture
 def often() -> Iterator[None]:
     """Threads take turns 500 times as often."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +16,6 @@ from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, FORGETS, HEALTHY, NOT
 import gradlab
 from gradlab.doctor import watch
 from gradlab.doctor.reports import FORMATS, read_settings
-from gradlab.doctor.rules import RULES
 
 
 def test_what_a_child_prints_does_not_spoil_the_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -138,25 +137,17 @@ def test_bad_settings_are_told_in_one_line(table: str, said: str, folder: Path, 
     assert len(err.splitlines()) == 1
 
 
-def test_a_code_that_has_to_be_asked_for(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch) -> None:
-    for rule in RULES:
-        codes = frozenset(
-            dataclasses.replace(code, opt_in=True) if code.name == FORGETS else code for code in rule.codes
-        )
-        monkeypatch.setattr(rule, "codes", codes)
-    train = FORGETFUL.replace("\n", "\n    ")
-    start = 'multiprocessing.get_context("fork").Process(target=train)'
-    (folder / "train.py").write_text(f"import multiprocessing\ndef train():{train}\np = {start}\np.start()\np.join()")
-    (folder / "plain.py").write_text(FORGETFUL)
-    for name in ("plain.py", "train.py"):
-        assert doctor(capfd, name)[0] == CLEAN
-        assert doctor(capfd, "--select", f"{FORGETS},never-steps", name)[0] == FINDINGS
-    for also, expected in ((), []), ([FORGETS], [FORGETS]), (["never-steps"], []):
+def test_a_code_that_has_to_be_asked_for(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    code, unused = "unused-parameters", "[*model.parameters(), torch.zeros(3, requires_grad=True)]"
+    (folder / "train.py").write_text(HEALTHY.replace("model.parameters()", unused))
+    for options, printed in (((), False), (("--select", f"{code},never-steps"), True)):
+        ended, out, _ = doctor(capfd, *options, "train.py")
+        assert (ended, f"hint: {code}" in out) == (CLEAN, printed)
+    assert doctor(capfd, "--select", code, "--fail-on", "hint", "train.py")[0] == FINDINGS
+    for also, expected in ((), []), ([code], [code]), (["never-steps"], []):
         with watch(also=also) as report:
-            exec(compile(FORGETFUL, str(folder / "plain.py"), "exec"), {})
+            runpy.run_path(str(folder / "train.py"))
         assert report.codes == expected
-    with pytest.raises(ValueError, match="watch: also: there is no code 'missing-zero'; did you mean "):
-        watch(also=["missing-zero"])
 
 
 # A pipe whose reader has gone, as after | head.

@@ -11,7 +11,6 @@ import multiprocessing
 import os
 import pickle
 import sys
-import threading
 import traceback
 import warnings
 import weakref
@@ -97,11 +96,6 @@ def test_what_is_computed_is_the_same_bit_for_bit(name):
     assert not report.wrong or name in ("forgotten", "second order"), report.text
     torch.manual_seed(6)
     assert not same(bare, LOOPS[name]()), "these tensors would not tell"
-
-
-def test_something_is_exchanged_while_it_watches(at_first, untouched):
-    with watch():
-        assert names() != at_first
 
 
 def test_all_is_put_back_after_an_exception(untouched):
@@ -246,30 +240,6 @@ def test_neither_a_watch_nor_its_report_keeps_anything_alive():
         gc.collect()
         assert [one() for one in gone] == [None] * 5
     assert report.watched
-
-
-def test_another_thread_trains_without_a_word_about_it():
-    going, done = threading.Event(), threading.Event()
-
-    def forgetful() -> None:
-        model = build()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
-        while not done.is_set():
-            x, y = torch.ones(6, 4), torch.ones(6, 1)
-            nn.functional.mse_loss(model(x), y).backward()
-            optimizer.step()
-            going.set()
-
-    thread = threading.Thread(target=forgetful)
-    thread.start()  # before the watch: one that is started inside the block belongs to it
-    going.wait(10)
-    with watch() as report:
-        train(40)
-    done.set()
-    thread.join()
-    assert report.findings == []
-    assert "Watched 40 backward passes" in report.watched
-    assert "40 updates" in report.watched
 
 
 def test_in_a_forked_child_it_goes_on_and_says_nothing(untouched):

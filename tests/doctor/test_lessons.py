@@ -47,21 +47,12 @@ class Links(HTMLParser):
         self.words += data
 
 
-def test_a_lesson_is_told_in_text_and_html(filled: bool) -> None:
+def test_a_lesson_is_told_in_every_form(filled: bool) -> None:
     wanted = ADDRESS if filled else NAMED
     assert report().text.splitlines()[-1] == f"  more: {wanted}"
     card = Links(report()._repr_html_())
     assert card.found == ([ADDRESS] if filled else [])
     assert f"More: {wanted}" in card.words
-
-
-def test_a_code_without_a_section_has_its_notebook(filled: bool) -> None:
-    plain = f"{SCHOOL}/blob/v1/notebooks/10_loop_doctor.ipynb" if filled else "notebook 10_loop_doctor"
-    assert Code("backward-twice").lesson == plain
-
-
-def test_a_lesson_is_told_to_other_tools(filled: bool) -> None:
-    wanted = ADDRESS if filled else NAMED
     assert json.loads(format_report(report(), "json"))["findings"][0]["lesson"] == wanted
     assert format_report(report(), "github").endswith(f"%0ALesson: {wanted.replace('%', '%25')}")
 
