@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.modules import module
-from torch.optim import optimizer
 
 from gradlab.doctor import watch
 
@@ -47,57 +42,6 @@ class Loop:
         self.model(self.x).square().mean().backward()
         self.optimizer.step()
         nn.Sequential(nn.Linear(1, 1))
-
-
-REGISTER = [
-    module.register_module_parameter_registration_hook,
-    module.register_module_module_registration_hook,
-    optimizer.register_optimizer_step_pre_hook,
-    optimizer.register_optimizer_step_post_hook,
-]
-
-
-@pytest.fixture
-def often() -> Iterator[None]:
-    """Threads take turns 500 times as often."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(interval)
-
-
-@pytest.mark.usefixtures("often")
-def test_training_beside_watches_that_come_and_go() -> None:
-    weights, errors, stop = list[list[Tensor]](), list[BaseException](), threading.Event()
-    calls = list[int]()
-
-    def open_watches() -> None:
-        try:
-            while not stop.is_set():
-                with watch(other.model, other.optimizer) as report:
-                    other.update()
-                assert report.watched.startswith("Watched 1 backward pass, 1 update of ")
-        except BaseException as error:
-            errors.append(error)
-
-    for beside in (False, True):
-        torch.manual_seed(0)
-        loop, other = Loop(), Loop()
-        stop.clear()
-        thread = threading.Thread(target=open_watches)
-        if beside:
-            thread.start()
-        with ExitStack() as hooks:
-            hooks.callback(stop.set)
-            for register in REGISTER * 2:
-                hooks.enter_context(register(lambda *_: calls.append(threading.get_ident())))
-            for _ in range(1000):
-                loop.update()
-        weights.append([parameter.detach().clone() for parameter in loop.model.parameters()])
-    thread.join()
-    assert errors == []
-    assert calls.count(threading.get_ident()) == 2 * 1000 * (2 * 2 + 2 * 1 + 4)  # two parameters, a module, a step
-    assert all(map(torch.equal, *weights))
 
 
 def test_what_an_older_thread_differentiates_is_not_counted() -> None:
