@@ -33,7 +33,7 @@ class Code:
     fix: str = ""
     """What to do, as a sentence, where no single line of Python at a known place does it; may have {fields}."""
     opt_in: bool = False
-    """Is it reported only where it is asked for by its name?"""
+    """True if it is reported only where it is asked for by its name."""
 
     def with_(self, **changes: Any) -> Code:
         """Return the same code with other words or another severity, for another way to see it."""

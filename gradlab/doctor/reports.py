@@ -52,12 +52,12 @@ class FindingFilter:
         report.ignored = len(asked) - len(report.findings)
 
     def fails(self, findings: Sequence[Finding]) -> bool:
-        """Is one of the findings grave enough?"""
+        """Return whether one of the findings is grave enough."""
         return any(SEVERITIES.index(one.severity) <= SEVERITIES.index(self.fail_on) for one in findings)
 
 
 def _ignored_by_comment(finding: Finding) -> bool:
-    """Is there ``# gradlab: ignore[code, code] reason`` at the end of the line, or of the one to edit?"""
+    """Look for ``# gradlab: ignore[code, code] reason`` at the end of the line, or of the one to edit."""
     places = {(place.file, place.line) for place in (finding, finding.cause) if place is not None and place.line}
     comments = [comment for place in places if (comment := _COMMENT.search(source_line(place)))]
     return any(finding.code == code.strip() for comment in comments for code in comment[1].split(","))

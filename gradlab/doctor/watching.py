@@ -71,7 +71,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self.processes = 0
         """Number of processes that this one has started, those that only load data not counted."""
         self.trained = False
-        """Has the watched thread of this process trained anything?"""
+        """True if the watched thread of this process has trained anything."""
 
     def attach(self, listener: Listener) -> None:
         """Have another listener on the log of this watch; call it before the block begins."""

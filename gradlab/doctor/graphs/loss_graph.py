@@ -55,7 +55,7 @@ def find_flaws(node: Any, frame: FrameType | None) -> list[LossFlaw]:
 
 
 def compiled(node: Any) -> bool:
-    """Is a part of the graph next to a loss that of a compiled model, a single node?"""
+    """Return whether a part of the graph next to a loss is that of a compiled model, a single node."""
     return any(one.name().startswith("CompiledFunction") for one in autograd_graph.nodes(node, most=_NEAR))
 
 
@@ -132,7 +132,7 @@ def _broadcasts(node: Any, difference: Any, frame: FrameType | None) -> LossFlaw
 
 
 def _can_grow(side: tuple[int, ...], wide: tuple[int, ...]) -> bool:
-    """Is there a shape with the same elements that, broadcast with this side, gives the wide one?"""
+    """Return whether a shape with the same elements, broadcast with this side, gives the wide one."""
     padded = (1,) * (len(wide) - len(side)) + side
     choices = [(size, 1) if size == own else (size,) for size, own in zip(wide, padded, strict=False)]
     return math.prod(wide) > math.prod(side) and any(same_elements(one, side) for one in itertools.product(*choices))
@@ -163,7 +163,7 @@ class LossWatcher:
     def __init__(self) -> None:
         self.tracer = OpTracer()
         self.compiled = False
-        """Is a loss computed from a model whose graph is a single node?"""
+        """True if a loss is computed from a model whose graph is a single node."""
         self._passes: dict[int, int] = {}  # call path -> number of its passes
         self._origins: dict[int, NanOrigin] = {}  # call path -> what made its first NaN
         self._traced: set[int] = set()  # call paths whose flaws have their lines

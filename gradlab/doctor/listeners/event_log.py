@@ -50,7 +50,7 @@ class Passes:
     last_update: int = 0
     """Autograd's number for the first node made after a step, or after a clearing was found."""
     compiled: bool = False
-    """Is there a compiled model whose graph is a single node?"""
+    """True if there is a compiled model whose graph is a single node."""
     most_updates: int = sys.maxsize
     """After so many ``on_enough`` is called, when the next pass begins: no hook of PyTorch's runs then."""
     on_enough: Callable[[], None] = field(default=lambda: None)
@@ -94,7 +94,7 @@ class EventLog:
         self.events, self.passes.current, self.passes.replaced, self.passes.roots = [], None, [], ()
 
     def is_watched_thread(self) -> bool:
-        """Is this the watching thread, or one of autograd's that works for it?"""
+        """Return whether this is the watching thread, or one of autograd's that works for it."""
         return self.thread.is_here() or (
             self.passes.current is not None
             and _torch.current_graph_task() >= 0

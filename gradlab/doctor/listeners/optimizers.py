@@ -179,7 +179,7 @@ def _values(optimizer: Optimizer) -> list[Tensor] | None:
 
 
 def _has_memory(optimizer: Optimizer) -> bool:
-    """Does an optimizer keep tensors of the shape of its weights, as momentum and averages are?"""
+    """Return whether an optimizer keeps tensors of the shape of its weights, as momentum and averages are."""
     return any(
         isinstance(value, Tensor) and value.shape == param.shape
         for param in _params(optimizer)[:_PARAMS]

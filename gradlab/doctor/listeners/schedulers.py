@@ -145,7 +145,7 @@ class SchedulerListener(Listener):
 
 
 def _initial(frame: FrameType | None) -> bool:
-    """Is a scheduler's step the one that it takes when it is made?"""
+    """Return whether a scheduler's step is the one that it takes when it is made."""
     near = takewhile(lambda one: code_owner(one.f_code.co_filename) is Owner.OURS, islice(frames(frame), 4))
     return any(one.f_code.co_name in ("_initial_step", "__init__") for one in near)
 

@@ -15,7 +15,7 @@ class WatchedThread:
         self.ident = 0
         """Python's number for it, 0 for none."""
         self.may_change = False
-        """May the watch go over to another thread?"""
+        """True if the watch may go over to another thread."""
         self.beside: dict[int, str] = {}
         """Threads that trained and were not watched: number -> name."""
         self._first = self._watched = threading.current_thread()
@@ -36,7 +36,7 @@ class WatchedThread:
         self.ident = 0
 
     def is_here(self) -> bool:
-        """Is this the watching thread?"""
+        """Return whether this is the watching thread."""
         return threading.get_ident() == self.ident
 
     def runs_elsewhere(self) -> bool:
@@ -44,7 +44,7 @@ class WatchedThread:
         return self.may_change and self._watched is not threading.current_thread() and self._watched.is_alive()
 
     def may_go_over(self) -> bool:
-        """Could the thread that calls this be watched instead?"""
+        """Return whether the thread that calls this could be watched instead."""
         return bool(self.ident) and self.may_change and threading.current_thread() not in self._older
 
     def goes_over(self, *, trained: bool) -> bool:
@@ -66,7 +66,7 @@ class WatchedThread:
             self._note()
 
     def _trains_by_itself(self) -> bool:
-        """Could the thread be watched, and is it none of autograd's that works for another?"""
+        """Return whether the thread could be watched, and is none of autograd's that works for another."""
         return self.may_go_over() and _torch.current_graph_task() < 0
 
     def _note(self) -> None:

@@ -48,7 +48,7 @@ class ZeroGradInMicroBatch(Rule):
     )
 
     def step(self, facts: StepFacts) -> None:
-        """Was all but the last pass of this window cleared?"""
+        """Look whether all but the last pass of this window was cleared."""
         optimizer, lost = facts.step.optimizer, lost_in(facts)
         cleared = [one for one in facts.since.clearings if any(backward in lost for backward in one.lost)]
         sites = {one.site for one in cleared}
@@ -123,7 +123,7 @@ class WindowDropped(Rule):
 
 
 def leaks(sizes: list[int]) -> bool:
-    """Do longer windows come once an epoch, from the second epoch on?
+    """Return whether longer windows come once an epoch, from the second epoch on.
 
     An epoch that leaves some micro-batches over has always the same number of steps, k, and the first step of the next
     one finds them: steps k + 1, 2 k + 1, ... are the longer ones. A short window with a step of its own comes last.
@@ -171,7 +171,7 @@ class StepLeftOut(Rule):
             self._pile[optimizer] = max(self._pile.get(optimizer, []), lost, key=len)
 
     def end(self, *, normal: bool) -> None:
-        """Are there a few longer ones among many of one batch, or many batches in the end?"""
+        """Look for a few longer ones among many of one batch, or many batches in the end."""
         for optimizer, last in self._last.items():
             longer = self._longer[optimizer]
             apart = sum(two.number - one.number > 1 for one, two in pairwise(longer))  # else windows have grown
@@ -216,7 +216,7 @@ class LossNotDivided(Rule):
         self._others: Counter[int] = Counter()
 
     def step(self, facts: StepFacts) -> None:
-        """Is this a window of undivided means, all of one line and over the same parameters?"""
+        """Look for a window of undivided means, all of one line and over the same parameters."""
         optimizer, fresh, count = facts.step.optimizer, facts.fresh, len(facts.fresh)
         plain = all(one.mean and not one.given and not one.retain and not one.create for one in fresh)
         alike = len({(one.call_path, one.added) for one in fresh}) == 1

@@ -74,7 +74,7 @@ class RuleContext:
             self.findings[key] = replace(finding, excerpt=excerpt(finding))
 
     def has_finding(self, code: Code) -> bool:
-        """Is there a finding with this code?"""
+        """Return whether there is a finding with this code."""
         return any(known == code.name for known, _ in self.findings)
 
     def name(self, optimizer: int) -> str:

@@ -152,7 +152,7 @@ class DoubleStep(Rule):
     )
 
     def step(self, facts: StepFacts) -> None:
-        """Is there nothing in the gradients but what this optimizer used in its last step?"""
+        """Look for gradients that hold nothing but what this optimizer used in its last step."""
         optimizer, held, site = facts.step.optimizer, facts.held, facts.step.site
         if not held or facts.edited or facts.step.moved or self.context.state.optimizers[optimizer].is_custom_class:
             return

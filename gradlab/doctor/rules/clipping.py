@@ -78,7 +78,7 @@ class Clipping(Rule):
             self._clipped = {group.params & covered: event for group in groups if group.fresh}
 
     def accumulate(self, added: Any) -> None:
-        """Does another micro-batch come after a clip, with no step between them?"""
+        """Look for another micro-batch after a clip, with no step between them."""
         for params, event in self._clipped.items():
             if any(group.params & params and group.fresh and not group.edited for group in added.groups):
                 self._say(self.CLIP_INSIDE_ACCUMULATION, event, 2, f"batch {added.backward.number} came after it")

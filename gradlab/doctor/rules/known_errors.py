@@ -36,7 +36,7 @@ def _nowhere(crash: KnownErrors) -> Located:
 
 
 def _all_frozen(crash: KnownErrors) -> Located | None:
-    """Is there an optimizer none of whose parameters requires a gradient?"""
+    """Find an optimizer none of whose parameters requires a gradient."""
     log, state = crash.context.log, crash.context.state
     for optimizer, params in state.params_of.items():
         if params and log.index.frozen(params) == params:
@@ -50,7 +50,7 @@ def _cut(crash: KnownErrors) -> Located:
 
 
 def _carried(crash: KnownErrors) -> Located | None:
-    """Did the pass go back into the graph of the last update?"""
+    """Find the state if the pass went back into the graph of the last update."""
     log, newest = crash.context.log, crash.context.log.passes.newest
     if newest is None or not newest.carried:
         return None
@@ -59,7 +59,7 @@ def _carried(crash: KnownErrors) -> Located | None:
 
 
 def _undetached(crash: KnownErrors) -> Located | None:
-    """Is one net's output used in two losses, with a step between them? One of them is to leave that net alone.
+    """Find one net's output in two losses with a step between them: one of these is to leave that net alone.
 
     If the step has moved that net, it is the second, which would go through weights that are no more; else the first.
     """
@@ -83,7 +83,7 @@ def _second_pass(crash: KnownErrors) -> Located:
 
 
 def _by_step(crash: KnownErrors) -> Located | None:
-    """Was it a weight that was overwritten, as its shape tells? Then a step() did it."""
+    """Find the step() that has overwritten a weight, as the shape in the error tells."""
     state, index, said = crash.context.state, crash.context.log.index, str(crash.error)
     shape = re.search(r"Tensor \[([\d, ]*)\]", said)
     weight = "which is output" not in said or re.search(r"output 0 of (AsStrided|T)(Backward0)?,", said)
@@ -111,7 +111,7 @@ def _unscaled_loss(crash: KnownErrors) -> Located:
 
 
 def _cleared(crash: KnownErrors) -> Located | None:
-    """Were the gradients cleared after backward()?"""
+    """Find the line that has cleared the gradients after backward()."""
     clearings = [one.site for since in crash.context.state.since.values() for one in since.clearings]
     sites = [site for site in clearings if site != NO_SITE]
     return (sites[-1], Cause(*sites[-1])) if sites else None

@@ -61,7 +61,7 @@ class EvalLeftOn(Rule):
             self._evaluated.add(event.module)
 
     def step(self, facts: StepFacts) -> None:
-        """Was this update computed in evaluation mode, although earlier ones were not?"""
+        """Look whether this update was computed in evaluation mode, although earlier ones were not."""
         calls = [call for call in self._calls if call.params & facts.step.params]
         self._calls.clear()
         if not calls or not facts.fresh:

@@ -89,7 +89,7 @@ class Scaling(Rule):
             self.report(code, site, seen, lambda: context_around(path(site), "autocast") or Cause(*site))
 
     def scaler_step(self, event: Any) -> None:
-        """Has the update before this one been closed?"""
+        """Look whether the update before this one has been closed."""
         if event.optimizer in self._open and (times := self.count(("open", event.site))) >= 2:
             name = self.context.name(event.optimizer)
             seen = f"{times} steps of {name} came without an update() since the one before"
@@ -168,7 +168,7 @@ class SkippedStep(Rule):
             self._sites[event.optimizer] = event.site
 
     def accumulate(self, added: Any) -> None:
-        """Does this pass add to gradients that a scaler has refused?"""
+        """Look whether this pass adds to gradients that a scaler has refused."""
         for optimizer in self._skips:
             params = self.context.state.params_of[optimizer]
             groups = [group for group in added.groups if group.params & params and not group.edited]

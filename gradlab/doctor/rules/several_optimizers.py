@@ -70,7 +70,7 @@ class OptimizerRemade(Rule):
 
 
 def _meant(made: tuple[Any, ...], stepped: tuple[Any, ...], *, others: bool) -> bool:
-    """Does the source look as if the new optimizer was meant?"""
+    """Return whether the source looks as if the new optimizer was meant."""
     loops = loops_around(made)
     if not loops or loops[0].conditional or (others and not _TRAINING.search(loops[0].words.lower())):
         return True

@@ -178,7 +178,7 @@ class NeverSteps(Rule):
             self._passes.append(added.backward)
 
     def end(self, *, normal: bool) -> None:
-        """Is there an optimizer that was never used, although its parameters got gradients?"""
+        """Look for an optimizer that was never used, although its parameters got gradients."""
         state, index = self.context.state, self.context.log.index
         if self._count < 4:
             return

@@ -36,7 +36,7 @@ class EnclosingLoop:
     limits: frozenset[str] = field(compare=False)
     """What its ``range`` counts to, as source; empty for other loops."""
     conditional: bool = field(compare=False)
-    """Is the line inside an ``if`` within this loop?"""
+    """True if the line is inside an ``if`` within this loop."""
 
 
 def loops_around(chain: tuple[Site, ...]) -> list[EnclosingLoop]:

@@ -67,7 +67,7 @@ def wrong_step(backward: Site, name: str, others: Collection[str]) -> Edit | Cau
 
 
 def is_named(node: ast.AST, names: Collection[str]) -> bool:
-    """Is an expression one of some names, or the same attribute of something else? True where no names are given."""
+    """Return whether an expression is one of some names, or ends like one; True where no names are given."""
     last = ast.unparse(node).split(".")[-1]
     return not names or any(name.split(".")[-1] == last for name in names)
 
@@ -78,7 +78,7 @@ def call_it(named: Cause) -> Edit | Cause:
 
 
 def in_scope(name: str, site: Site) -> bool:
-    """Can the line beside a line use a name, as far as its function, its class and its file tell?"""
+    """Return whether the line beside a line can use a name, as far as its function, its class and its file tell."""
     tree, scope, parts = syntax_tree(site[0]), function_around(site), re.split(r"[.\[]", name)
     if parts[0] == "self":  # another class has other attributes
         kinds = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and scope in ast.walk(one)]
@@ -89,7 +89,7 @@ def in_scope(name: str, site: Site) -> bool:
 
 
 def mentions_call(site: Site, method: str) -> bool:
-    """Does the function of a line call a method or function of this name?"""
+    """Return whether the function of a line calls a method or function of this name."""
     return any(method in called_name(node) for node in ast.walk(function_around(site)))
 
 

@@ -95,7 +95,7 @@ def overwritten(files: Iterable[str], made_by: str) -> Edit | Cause | None:
 
 
 def _made_by(word: str, change: ast.AST, place: Cause) -> bool:
-    """Is what an operation changes made by a call with a word in its name, in the same function?"""
+    """Return whether a call with a word in its name, in the same function, made what an operation changes."""
     changed = change.target if isinstance(change, ast.AugAssign) else called_on(change)
     made = [one for one in own_nodes(function_around((place.file, place.line))) if isinstance(one, ast.Assign)]
     same = [one.value for one in made if changed and ast.unparse(one.targets[0]) == ast.unparse(changed)]
@@ -169,7 +169,7 @@ def _adds(node: ast.AST, name: str) -> bool:
 
 
 def _is(node: ast.AST, name: str) -> bool:
-    """Is an expression a variable, or an attribute that is called alike: ``self.losses`` for "trainer.losses"?"""
+    """Return whether an expression is a variable, or an attribute of its name: ``self.losses`` for "trainer.losses"."""
     if isinstance(node, ast.Attribute):
         return "." in name and node.attr == name.rpartition(".")[2]
     return isinstance(node, ast.Name) and node.id == name

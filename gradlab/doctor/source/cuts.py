@@ -75,7 +75,7 @@ def cut_in_function(file: str, call: ast.Call) -> Cause | None:
 
 
 def without_create_graph(call: ast.Call) -> bool:
-    """Is it ``torch.autograd.grad(outputs, inputs)`` without ``create_graph=True``, whose result is in no graph?"""
+    """Recognise ``torch.autograd.grad(outputs, inputs)`` without ``create_graph=True``, whose result is in no graph."""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     if called(call) != "grad" or (len(call.args) < 2 and "inputs" not in given):
         return False
@@ -146,7 +146,7 @@ class _Search:
             yield from self._expression(part, scope)
 
     def _cuts(self, node: ast.AST, scope: ast.AST) -> bool:
-        """Does an expression give something that is not in the graph of what it was made of?"""
+        """Return whether an expression gives something that is not in the graph of what it was made of."""
         if not isinstance(node, ast.Call):
             return isinstance(node, ast.Attribute) and node.attr == "data"
         name = called(node)
@@ -176,7 +176,7 @@ class _Search:
                     yield from self._made(function, _names(node.value, cuts), node.lineno)
 
     def _constant(self, value: ast.AST, scope: ast.AST) -> bool:
-        """Is an expression made of numbers alone, or a parameter that every call in the file gives such numbers?"""
+        """Return whether an expression is made of numbers, or a parameter that every call in the file gives some."""
         if not any(isinstance(node, (ast.Name, ast.Call, ast.Attribute)) for node in ast.walk(value)):
             return True
         if not isinstance(value, ast.Name) or value.id not in parameters(scope) or not isinstance(scope, FUNCTIONS):
@@ -199,7 +199,7 @@ def instances(tree: ast.AST) -> dict[str, set[str]]:
 
 
 def _behind(cut: Cause, part: str) -> bool:
-    """Is a cut in a function that calls a part of a model, or in a method of that part's own class?"""
+    """Return whether a cut is in a function that calls a part of a model, or in a method of that part's own class."""
     tree, scope = syntax_tree(cut.file), function_around((cut.file, cut.line))
     kinds = instances(tree).get(part, set())
     classes = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and one.name in kinds]

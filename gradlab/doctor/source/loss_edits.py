@@ -127,7 +127,7 @@ _PAIRS = ("unsqueeze", "expand", "repeat", "T", "mT")
 
 
 def same_elements(one: Shape, other: Shape) -> bool:
-    """Have two shapes the same elements in the same order, but for dimensions of size 1?"""
+    """Return whether two shapes have the same elements in the same order, but for dimensions of size 1."""
     return [size for size in one if size != 1] == [size for size in other if size != 1]
 
 

@@ -137,7 +137,7 @@ class _Scope:
         return isinstance(value, ast.Constant) or (bool(parts) and all(self._number(part, age) for part in parts))
 
     def _learns(self, value: ast.AST, *, cut: bool = True) -> bool:
-        """Does an expression use what requires a gradient, or, without ``cut``, does it outside of what is cut off?"""
+        """Return whether an expression uses what requires a gradient; without ``cut``, outside of what is cut off."""
         if not cut and _cut_off(value) is not None:
             return False
         if isinstance(value, (ast.Name, ast.Attribute)) and (known := self._values.of(value)) is not NO_VALUE:

@@ -71,7 +71,7 @@ def single_or_none(items: Iterable[_Item]) -> _Item | None:
 
 
 def holds(node: ast.AST, line: int) -> bool:
-    """Is a line one of a node's?"""
+    """Return whether a line is one of a node's."""
     return bool(node.lineno <= line <= node.end_lineno)  # type: ignore[attr-defined]  # only for nodes that have a place
 
 

@@ -94,13 +94,13 @@ def _freezes(node: ast.AST, names: set[str]) -> bool:
 
 
 def _same(name: str, names: set[str]) -> bool:
-    """Is a name one of those, or one that holds it, however each function calls it?"""
+    """Return whether a name is one of those, or one that holds it, however each function calls it."""
     last = name.split(".")[-1]
     return bool(name) and any(last in re.split(r"[.\[]", one) for one in names)
 
 
 def made_from_helper(site: Site) -> bool:
-    """Does the line that makes an optimizer ask a function of the same file which parameters to take?"""
+    """Return whether the line that makes an optimizer asks a function of the same file which parameters to take."""
     own = {node.name for node in ast.walk(syntax_tree(site[0])) if isinstance(node, FUNCTIONS)}
     calls = [node for node in nodes_at(site) if isinstance(node, ast.Call)]
     return any(dotted(call.func).split(".")[-1] in own for call in calls)

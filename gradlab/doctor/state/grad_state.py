@@ -30,7 +30,7 @@ class ParamGroupState:
     params: int
     held: list[HeldBackward] = field(default_factory=list)
     edited: bool = False
-    """Has somebody written to ``.grad`` by hand since it was last cleared or used?"""
+    """True if ``.grad`` was written to by hand since it was last cleared or used."""
     forgotten: int = 0
     """How many more passes are inside, which steps have used: only some are remembered one by one."""
 
@@ -93,7 +93,7 @@ class StepFacts:
     fresh: list[Backward] = field(init=False)
     """The backward passes that no step has used yet, oldest first, each once."""
     edited: bool = field(init=False)
-    """Has somebody changed these gradients by hand?"""
+    """True if these gradients were changed by hand."""
 
     def __post_init__(self) -> None:
         """Take it together once, since nearly every rule asks."""

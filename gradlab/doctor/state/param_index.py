@@ -97,7 +97,7 @@ class ParamIndex:
         self._chosen.clear()
 
     def _is_elsewhere(self, number: int) -> bool:
-        """Does another thread train this parameter?
+        """Return whether another thread trains this parameter.
 
         To read its ``.grad`` while that thread's backward pass writes it can crash Python (seen with PyTorch 2.13).
         """

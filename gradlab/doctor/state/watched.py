@@ -95,7 +95,7 @@ class ModuleIndex:
 
 
 def _mode_sensitive(module: nn.Module) -> bool:
-    """Does a module work otherwise in training than in evaluation?"""
+    """Return whether a module works otherwise in training than in evaluation."""
     if isinstance(module, _torch.NormBase):
         return module.running_mean is not None
     if isinstance(module, _torch.DropoutNd):
@@ -130,7 +130,7 @@ class WatchedOptimizer:
     before: int = 0
     """How many went before it, each of which has stepped and left its weights to the next."""
     lasting: bool = False
-    """Does it keep averages or momentum?"""
+    """True if it keeps averages or momentum."""
     values: list[Tensor] | None = None
     """Some of the weights after its newest step; only kept from the second optimizer of a line on."""
 
