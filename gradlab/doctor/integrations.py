@@ -1,7 +1,7 @@
-"""Callbacks that put the doctor into trainers: ``LightningDoctor`` and ``TrainerDoctor`` of HuggingFace.
+"""Callbacks for trainers, ``LightningDoctor`` and ``TrainerDoctor`` of HuggingFace, and ``%%doctor`` for a notebook.
 
-Each is made when it is asked for, so that gradlab itself imports neither package. The report is printed when the
-training ends, on the first process only, and kept as ``report``.
+Each callback is made when it is asked for, so that gradlab itself imports neither package. The report is printed when
+the training ends, on the first process only, and kept as ``report``.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .watching import watch
+from .reports import FindingFilter
+from .watching import watch
 
 
 def __getattr__(name: str) -> Any:
@@ -35,7 +35,7 @@ def _lightning_doctor() -> type:
         report: watch
 
         def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-            self.report = _begin()
+            self.report = watch().__enter__()
 
         def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
             _end(self.report, None, trainer.is_global_zero)
@@ -61,7 +61,7 @@ def _trainer_doctor() -> type:
         def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             if hasattr(self, "report"):  # of a training that has ended in an error
                 self.report.__exit__(None, None, None)
-            self.report = _begin()
+            self.report = watch().__enter__()
 
         def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             _end(self.report, None, state.is_world_process_zero)
@@ -80,16 +80,8 @@ def _needed(name: str, distribution: str, *packages: str) -> Any:
     raise ImportError(f"{name} needs {' or '.join(packages)}, which is not installed: pip install {distribution}")
 
 
-def _begin() -> watch:
-    from .watching import watch
-
-    return watch().__enter__()
-
-
 def _end(report: watch, error: BaseException | None, prints: bool) -> None:
     """Write the report, and print it if this is the process that prints."""
-    from .reports import FindingFilter
-
     report.__exit__(None, error, None)
     FindingFilter().apply(report)
     if prints:
@@ -104,9 +96,6 @@ def add_doctor_magic(shell: Any) -> None:
         if line.strip():
             raise ValueError(f"%%doctor takes no arguments, got {line.strip()!r}")
         from IPython.display import display
-
-        from .reports import FindingFilter
-        from .watching import watch
 
         # IPython takes empty lines off the top, and the line of %%doctor is not in the cell: line numbers count both.
         above = 1 + next((number for number, line in enumerate(cell.splitlines()) if line.strip()), 0)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from .finding import SEVERITIES, Finding, Report, Severity
+from .rules import check_codes, opt_in_codes
 from .source.syntax import source_line
 
 _COMMENT = re.compile(r"#\s*gradlab:\s*ignore\[([^\]]*)\]")
@@ -35,8 +36,6 @@ class FindingFilter:
 
     def __post_init__(self) -> None:
         """Raise ValueError for a code or a severity that there is not."""
-        from .rules import check_codes
-
         for name in ("select", "ignore"):
             check_codes(getattr(self, name), name)
         if self.fail_on not in SEVERITIES:
@@ -44,8 +43,6 @@ class FindingFilter:
 
     def apply(self, report: Report) -> None:
         """Take out of a report what does not count, and count in it what comments take out."""
-        from .rules import opt_in_codes
-
         wanted = self.select or set(report.codes) - opt_in_codes()
         asked = [one for one in report.findings if one.code in wanted and one.code not in self.ignore]
         report.findings = [finding for finding in asked if not _ignored_by_comment(finding)]
