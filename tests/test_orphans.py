@@ -53,11 +53,14 @@ ENDS = {
     "SIGKILL": [signal.SIGKILL],
 }
 FAST = [("launch", "Ctrl-C twice"), ("torchrun", "SIGKILL"), ("doctor, fork", "SIGKILL"), ("site", "SIGTERM")]
-CASES = [
-    pytest.param(name, end, id=f"{name}, {end}", marks=[pytest.mark.slow] * ((name, end) not in FAST))
-    for name in PROGRAMS
-    for end in ENDS
+SLOW = [
+    ("launch", "SIGTERM"),
+    ("two_ranks", "Ctrl-C"),
+    ("doctor, fork", "SIGTERM"),
+    ("doctor, spawn", "Ctrl-C twice"),
+    ("doctor torchrun", "SIGTERM"),
 ]
+CASES = [*FAST, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)]
 SECONDS = 5.0
 """As long may a process live on that was started by one that has ended."""
 MARK = "GRADLAB_TEST_FAMILY"

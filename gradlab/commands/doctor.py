@@ -20,8 +20,8 @@ exit codes:
 The exit code of the program itself is not passed on: any but 0 counts as an error, and the report names it. A program
 that you end with Ctrl-C or SIGTERM has not failed: the report is printed first, and the findings decide.
 
-Where the training runs: processes of multiprocessing and torch.multiprocessing are followed, and so is one thread. With
-torchrun there is one report of all ranks, whichever comes first:
+Where the training runs: one thread is followed. If a program trains nothing itself, the first process reports that it
+starts with multiprocessing or torch.multiprocessing; of torchrun it is rank 0:
   gradlab doctor torchrun --nproc-per-node 2 train.py
   torchrun --nproc-per-node 2 -m gradlab doctor train.py
 
@@ -53,7 +53,7 @@ def add_doctor(parsers: Parsers[argparse.ArgumentParser]) -> None:
     limit = "stop watching after {}, print the report at once, and let the program go on at full speed"
     parser.add_argument("--updates", type=int, metavar="N", help=limit.format("N calls of step()"))
     parser.add_argument("--seconds", type=float, metavar="S", help=limit.format("S seconds"))
-    parser.add_argument("--report-to", metavar="FOLDER", help=argparse.SUPPRESS)  # for the ranks of torchrun
+    parser.add_argument("--report-to", metavar="FILE", help=argparse.SUPPRESS)  # for rank 0 of torchrun
     parser.add_argument("script", help="the path of a script or a notebook, or torchrun; after -m the name of a module")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="what the program itself is given")
 

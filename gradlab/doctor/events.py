@@ -25,7 +25,7 @@ def bit_positions(params: int) -> list[int]:
     return [number for number, bit in enumerate(reversed(f"{params:b}")) if bit == "1"]
 
 
-def united(sets: Iterable[int]) -> int:
+def union_bits(sets: Iterable[int]) -> int:
     """Return the parameters that are in one of some sets."""
     return reduce(or_, sets, 0)
 
@@ -62,7 +62,7 @@ class GraphHolder:
     batches: int
     """Of how many earlier batches, at least."""
     carried: bool
-    """Is it a state that goes into the model again? Otherwise losses or outputs are added to it."""
+    """True if it is a state that goes into the model again; otherwise losses or outputs are added to it."""
     tensors: frozenset[str] = frozenset()
     """Names of tensors with a graph in the function of that line; empty if that function was not running."""
 
@@ -83,9 +83,9 @@ class Backward(Event):
     create: bool = False
     autocast: bool = False
     mean: bool = False
-    """Is the loss a mean that nothing divides?"""
+    """True if the loss is a mean that nothing divides."""
     scaled: bool = False
-    """Was the loss multiplied by a GradScaler?"""
+    """True if the loss was multiplied by a GradScaler."""
     nodes: int = 0
     """Nodes of the graph, counted now and then for passes that retain it."""
     alive: int = 0
@@ -96,35 +96,35 @@ class Backward(Event):
     """The number that it begins with, None if it is none; on a GPU it comes with the next batch of numbers."""
     flaws: tuple[LossFlaw, ...] = ()
     """What is suspicious about the loss, looked at now and then."""
-    inside: int = -1
+    closure_of: int = -1
     """The optimizer whose step called it as a closure, -1 without."""
-    during: int = 0
+    step_index: int = 0
     """Which step of its optimizer it belongs to; filled in by GradState."""
     given: bool = False
-    """Was it called with ``gradient=`` or ``inputs=``?"""
+    """True if it was called with ``gradient=`` or ``inputs=``."""
     moved: int = 0
     """Parameters, of a sample, whose weights were written to since the pass or step before it, by no optimizer."""
     inputs: int = 0
     """Tensors that it gives a gradient to and that are no parameters, such as an input; counted now and then."""
     weighted: bool = False
-    """Is the loss multiplied or divided by something, other than a loss scale?"""
+    """True if the loss is multiplied or divided by something, other than a loss scale."""
     previous: int = -1
     """Autograd's number for the first node made after the last pass of the same call path began; -1 if none did."""
     carried: bool = False
-    """Only known when it fails: does its graph go back into that of its call path's last pass, and an update?"""
+    """Only known when it fails: True if its graph goes back into that of its call path's last pass, and an update."""
     nonzero: int = 0
     """Of ``found``, those that were seen not to be zeros; this and what follows is filled in by GradState."""
     added: int = 0
     """Parameters that it added to."""
     zeros: int = 0
     """Those whose gradient was all zeros when it ended."""
-    used: int = 0
+    stepped_params: int = 0
     """Parameters on which a step used it."""
-    used_at: int = 0
+    first_step_pass: int = 0
     """Number of the newest backward pass when a step used it for the first time."""
-    wiped: int = 0
+    cleared_params: int = 0
     """Parameters on which it was cleared before any step used it."""
-    offered: bool = False
+    skipped_by_scaler: bool = False
     """A step that a scaler skipped would have used it."""
 
     def __init__(self, number: int, site: Site, call_path: int = 0, found: int = 0) -> None:  # the rest costs time
@@ -149,6 +149,8 @@ class Clear(Event):
 
     site: Site
     params: int
+    lost: list[Backward] = field(default_factory=list)
+    """Backward passes that no step had used; filled in by GradState."""
 
 
 @dataclass(slots=True, eq=False)
@@ -182,9 +184,9 @@ class Step(Event):
     frozen: int = 0
     """Those whose parameter requires none; where others have a gradient, only whole groups, when they are new."""
     moved: bool = False
-    """Has anything but this optimizer written to its weights since its last step?"""
+    """True if anything but this optimizer has written to its weights since its last step."""
     closure: bool = False
-    """Did it run a backward pass, or clear or fill gradients, in a closure?"""
+    """True if it ran a backward pass, or cleared or filled gradients, in a closure."""
     scaler: bool = False
     """Called by a GradScaler."""
     backward: bool = False
@@ -207,7 +209,7 @@ class ScalerStep(Event):
     scaler: int
     """Which scaler it is."""
     refused: bool = False
-    """Did it skip gradients that no step had used? Filled in by GradState."""
+    """True if it skipped gradients that no step had used; filled in by GradState."""
 
 
 @dataclass(slots=True, eq=False)
@@ -244,9 +246,9 @@ class SchedulePlan:
     length: int = 0
     """Steps that it plans for, or for which it waits until it changes anything; 0 if it is not known."""
     halves: bool = False
-    """Does it go up again after so many steps, as a cosine does?"""
+    """True if it goes up again after ``length`` steps, as a cosine does."""
     nested: bool = False
-    """Does it step in a loop in a loop of the learner's, both run in its life?"""
+    """True if it steps in a loop in a loop of the learner's, both run in its life."""
     epochs: int = 0
     """How often the outer one runs; 0 if it is not known."""
 
@@ -293,7 +295,7 @@ class Forward(Event):
     again: bool = False
     """Called from PyTorch's own code, as by ``update_bn``."""
     fed: bool = False
-    """Does an argument require a gradient, as what another module has made does?"""
+    """True if an argument requires a gradient, as what another module has made does."""
 
 
 @dataclass(slots=True, eq=False)
@@ -304,8 +306,8 @@ class OptimizerMade(Event):
     optimizer: int
     kind: str
     params: int = 0
-    own: bool = False
-    """Is it a kind of the learner's own, which may do anything in its step?"""
+    is_custom_class: bool = False
+    """True if it is a class of the learner's own, which may do anything in its step."""
     lines: tuple[Site, ...] = ()
     """The learner's lines that have made it, the innermost first; empty if it is older than the watch."""
     settings: str = ""

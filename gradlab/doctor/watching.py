@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection
-from contextlib import ExitStack, suppress
+from collections.abc import Collection
+from contextlib import ExitStack
 from multiprocessing.process import BaseProcess
+from numbers import Integral, Real
 from typing import Any
-from weakref import WeakSet
 
 import torch
 from torch import nn
-from torch.nn.parallel import DistributedDataParallel
-from torch.optim.optimizer import Optimizer
 
 from .. import _torch
-from .._checks import SMALLEST_FLOAT, number, whole_number
-from .._process import ThreadHook, main_thread
+from .._process import main_thread
 from ..formatting import number_of
 from .events import MANUAL_UPDATE
 from .finding import Report
 from .frames import strip_doctor_frames
-from .listeners.child_processes import ChildProcesses
 from .listeners.monkeypatch import Below, Listener, MonkeyPatches
-from .listeners.threads import OtherThreads
 from .rules import RuleContext, check_codes
 from .rules.known_errors import KnownErrors
-from .rules.runner import RuleRunner
+from .runner import RuleRunner
 
 _MOST_NAMED = 4  # optimizers
+_HELPERS = ("torch.utils.data.", "multiprocessing.managers", "multiprocessing.resource_")
+"""Modules whose processes train nothing."""
 _COMPILED = (
     "The inside of the compiled model was not looked at for a softmax or sigmoid before the loss, shapes that "
     "broadcast, and the operation of a NaN."
@@ -62,21 +59,19 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
                     f"watch: give it modules and optimizers (torch.nn.Module, torch.optim.Optimizer), got {one!r}"
                 )
         if updates is not None:
-            updates = whole_number("watch: updates", updates, 1)
+            updates = int(_check_limit("updates", updates, Integral, "a whole number from 1"))
         if seconds is not None:
-            allowed = "a number of seconds above 0"
-            seconds = number("watch: seconds", seconds, SMALLEST_FLOAT, threading.TIMEOUT_MAX, allowed=allowed)
+            seconds = float(_check_limit("seconds", seconds, Real, "a number of seconds above 0"))
         check_codes(also, "watch: also")
         self._given = model_and_optimizers
         self._updates, self._seconds, self._also = updates, seconds, also
         self._listeners: list[Listener] = []
         self._runner: RuleRunner | None = None
-        self._follow: Callable[[BaseProcess], Callable[[], None]] | None = None
         self._stops = ExitStack()
-        self.rank_norms: dict[str, float] = {}
-        """Norms of the gradients that DistributedDataParallel makes alike: number of an update -> norm."""
+        self.processes = 0
+        """Number of processes that this one has started, those that only load data not counted."""
         self.trained = False
-        """Has the watched thread of this process trained anything?"""
+        """True if the watched thread of this process has trained anything."""
 
     def attach(self, listener: Listener) -> None:
         """Have another listener on the log of this watch; call it before the block begins."""
@@ -86,20 +81,20 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         """Begin to watch, with an empty report."""
         if self._runner is not None:
             raise RuntimeError("watch: this one is already watching; make another for a loop inside the loop")
-        self.findings, self.watched, self.judged = [], "", True
+        self.findings, self.watched, self.judged, self.processes = [], "", True, 0
         self.missing = [str(one) for one in _torch.missing("doctor")]
         runner = self._runner = RuleRunner()
-        log = runner.context.log
+        log = runner.log
         self._process = os.getpid()
         for listener in self._listeners:
-            runner.listener.add(listener)
+            runner.add(listener)
         for one in self._given:
             if isinstance(one, nn.Module):
                 log.models.see(one)
             else:
                 log.optimizer(one)
         self._stops.enter_context(main_thread.hold())  # labs that play beside it are none of its loop
-        log.thread.others = OtherThreads()
+        log.thread.may_change = True
         log.passes.on_enough = self._end_early
         if self._updates is not None:
             log.passes.most_updates = self._updates
@@ -114,15 +109,11 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
                     "watch: seconds needs a thread, and no thread can be started here; use updates"
                 ) from None
             self._stops.callback(clock.cancel)
-        self._children = ChildProcesses(self._follow)
-        self._children.start()
-        self._stops.callback(self._children.stop)
-        ranks = RankGradients()
-        ranks.start()
-        self._stops.callback(ranks.stop)
-        self.rank_norms = ranks.norms
-        runner.listener.start()
-        self._stops.callback(runner.listener.stop)
+        patches = MonkeyPatches()
+        patches.replace(BaseProcess, "start", self._start_process)
+        self._stops.callback(patches.undo)
+        runner.start()
+        self._stops.callback(runner.stop)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -130,6 +121,20 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
         self._end(error, early=False)
         if error is not None:
             _strip_all(error)
+
+    def _start_process(self, below: Below) -> Any:
+        def start(process: BaseProcess) -> None:
+            target = getattr(process, "_target", None)
+            helper = str(getattr(target, "__module__", "")).startswith(_HELPERS)
+            if os.getpid() == self._process and not helper:
+                self.processes += 1
+                self._follow(process)
+            below.call(process)
+
+        return start
+
+    def _follow(self, process: BaseProcess) -> None:
+        """Leave a process that is about to start as it is."""
 
     def _end_early(self) -> None:
         """Stop watching inside the block."""
@@ -145,7 +150,7 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             self._conclude(runner, error, early=early)
 
     def _conclude(self, runner: RuleRunner, error: BaseException | None, *, early: bool) -> None:
-        log = runner.context.log
+        log = runner.log
         try:
             runner.end(normal=error is None and not early)
             if error is not None:
@@ -166,15 +171,27 @@ class watch(Report):  # noqa: N801 - used as `with watch(...) as report:`, like 
             self.watched += f" The doctor itself failed and stopped looking ({log.failure})."
 
     def _summarize(self, runner: RuleRunner) -> None:
-        log = runner.context.log
-        assert log.thread.others is not None  # since the watch began
-        beside, followed = [*log.thread.others.beside.values()], log.thread.others.followed
+        log = runner.log
+        beside, followed = [*log.thread.beside.values()], log.thread.followed
         self.findings = [] if beside and followed else runner.findings(self._also)
         self.trained = bool(log.passes.count or log.steps or log.passes.grad_calls)
         self.judged = self.trained and not beside
         self.watched = _summary(runner.context, followed, beside)
-        if not self.trained and not beside:
-            self.watched += _hint_at_children(self._children)
+        if not self.trained and not beside and self.processes:
+            self.watched += (
+                f" The training may have been in the {number_of(self.processes, 'process', 'es')} that it has started."
+                " Use watch() inside the function that the process runs."
+            )
+
+
+def _check_limit(name: str, value: Any, kind: Any, allowed: str) -> Any:
+    """Return a limit as a plain number; raise an error that names it, the value and what is allowed."""
+    plain: Any = value.item() if getattr(value, "ndim", None) == 0 else value  # a number of numpy, or a tensor
+    if isinstance(plain, bool) or not isinstance(plain, kind):
+        raise TypeError(f"watch: {name} must be {allowed}, got {value!r}")
+    if not 0 < plain <= threading.TIMEOUT_MAX:
+        raise ValueError(f"watch: {name} must be {allowed}, got {value!r}")
+    return plain
 
 
 def _strip_all(error: BaseException) -> None:
@@ -217,64 +234,3 @@ def _summary(context: RuleContext, followed: str, beside: list[str]) -> str:
     if beside:
         words += f" Other threads trained, too, and were not watched ({', '.join(beside[:_MOST_NAMED])})."
     return f"{words} {_COMPILED}" if log.passes.compiled else words
-
-
-def _hint_at_children(children: ChildProcesses) -> str:
-    """Return where the training may have been, as a sentence that says what to run instead; "" if nothing is known."""
-    if children.commands:
-        return f" It was started as another program, which the doctor can watch by itself:  {children.commands[0]}"
-    if not children.names:
-        return ""
-    names = ", ".join(children.names[:_MOST_NAMED])
-    if children.follows:
-        return f" Nor did the doctor see any training in the processes that it has started ({names})."
-    return (
-        f" The training may have been in other processes ({names}). Use watch() inside the function that they"
-        " run, or run the whole script with gradlab doctor, which follows processes of multiprocessing."
-    )
-
-
-class RankGradients:
-    """Keeps the norm of those gradients at updates 1, 2, 4, 8, ..., for a comparison with other ranks."""
-
-    def __init__(self) -> None:
-        self.norms: dict[str, float] = {}
-        """Number of an update -> norm."""
-        self._wrapped: WeakSet[DistributedDataParallel] = WeakSet()
-        self._patches = MonkeyPatches()
-        self._handle: ThreadHook | None = None
-        self._steps = 0
-
-    def start(self) -> None:
-        """Wait for a model that is wrapped; without one nothing is looked at."""
-        self._patches.replace(DistributedDataParallel, "__init__", self._init)
-
-    def stop(self) -> None:
-        """Put everything back."""
-        self._patches.undo()
-        if self._handle is not None:
-            self._handle.remove()
-
-    def _init(self, below: Below) -> Any:
-        def init(wrapper: DistributedDataParallel, *args: Any, **kwargs: Any) -> None:
-            below.call(wrapper, *args, **kwargs)
-            self._wrapped.add(wrapper)
-            if self._handle is None:
-                self._handle = ThreadHook(self._before_step, "optimizer_pre_hooks")
-
-        return init
-
-    def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        self._steps += 1
-        if self._steps.bit_count() == 1:  # a power of two
-            with suppress(Exception):  # no failure of ours may reach the learner's loop
-                self._measure(optimizer)
-
-    def _measure(self, optimizer: Optimizer) -> None:
-        shared = {id(param) for wrapper in self._wrapped for param in wrapper.module.parameters()}
-        params = [param for group in optimizer.param_groups for param in group["params"] if id(param) in shared]
-        grads = [param.grad.detach() for param in params if param.grad is not None and not param.grad.is_sparse]
-        with _torch.outside_dispatch_modes():
-            norms = [torch.linalg.vector_norm(grad, dtype=torch.float64).cpu() for grad in grads]
-            if norms:
-                self.norms[str(self._steps)] = float(torch.linalg.vector_norm(torch.stack(norms)))

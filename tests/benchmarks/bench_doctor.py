@@ -1,24 +1,21 @@
-"""What watch costs: processor time on models from tiny to 25 million parameters, and its memory over many updates.
+"""What watch costs: processor time on models from tiny to 25 million parameters.
 
 Bare and watched blocks of updates of two equal models take turns, so that whatever else the machine does falls on both
 alike; the figure is the median of the ratios of neighbours. ``--against PATH`` measures another checkout of gradlab in
 turn with this one. Targets: at most 1.15 on the small MLP, 1.03 on the large one.
 
-    OMP_NUM_THREADS=1 python tests/benchmarks/bench_doctor.py [--against PATH] [--memory UPDATES] [MODEL ...]
+    OMP_NUM_THREADS=1 python tests/benchmarks/bench_doctor.py [--against PATH] [MODEL ...]
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import time
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -119,27 +116,10 @@ def summary(found: list[tuple[float, float]]) -> str:
     return f"{ratio:.3f} times ({1e6 * added:+.0f} us)"
 
 
-def memory(update: Update, updates: int) -> None:
-    """Print what the doctor holds, and how many events wait, after more and more updates."""
-    report = watch()
-    tracemalloc.start()
-    with report:
-        for part in range(1, 6):
-            seconds(update, updates // 5)
-            gc.collect()
-            used, peak = tracemalloc.get_traced_memory()
-            waiting = len(report._runner.listener.log.events) if report._runner else 0
-            resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-            size = f"{used / 1024:.0f} KiB, peak {peak / 1024:.0f}; process {resident:.0f} MiB"
-            print(f"  {part * updates // 5:,} updates: {size}; {waiting} events wait")
-    tracemalloc.stop()
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="*", default=[*MODELS])
     parser.add_argument("--against", type=Path, help="another checkout of gradlab")
-    parser.add_argument("--memory", type=int, default=0, metavar="UPDATES")
     parser.add_argument("--raw", type=int, default=0, help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -156,9 +136,6 @@ def main() -> None:
         bare = statistics.median(one for here in found.values() for one, _ in here)
         costs = "; ".join(f"{which}: {summary(rows)}" for which, rows in found.items())
         print(f"{name} ({make().__doc__}), {1e3 * bare:.3f} ms bare: {costs}", flush=True)
-    if options.memory:
-        print("memory of the tiny model, watched:")
-        memory(tiny(), options.memory)
 
 
 if __name__ == "__main__":

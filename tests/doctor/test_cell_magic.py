@@ -38,7 +38,7 @@ def run() -> Iterator[Callable[[str], tuple[object, str]]]:
     shell.history_manager.end_session()
 
 
-def test_a_cell_is_run_in_the_notebooks_namespace_and_reported_by_its_lines(run) -> None:
+def test_a_cell_runs_in_the_namespace_and_is_reported_by_line(run) -> None:
     value, said = run(FORGETFUL)
     assert value == 2
     assert f"error: {FORGETS}  at cell:5" in said  # counted from the line of %%doctor, as the notebook counts

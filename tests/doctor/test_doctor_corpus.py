@@ -7,7 +7,6 @@ same). Lines and codes are read from there, so a new file is a new test.
 
 from __future__ import annotations
 
-import json
 import random
 import re
 import runpy
@@ -21,16 +20,14 @@ import pytest
 import torch
 from sampling import every
 
-from gradlab.__main__ import main
 from gradlab.doctor import Finding, Report, watch
-from gradlab.doctor.rules import asked_codes
+from gradlab.doctor.rules import opt_in_codes
 from gradlab.doctor.source.syntax import edited
 
 LOOPS = Path(__file__).parents[1] / "corpus"
 BAD = sorted((LOOPS / "bad").rglob("*.py"))
 GOOD = sorted((LOOPS / "good").rglob("*.py"))
 PROGRAMS = sorted((LOOPS / "programs").rglob("*.py"))
-SAMPLE = 2  # of each kind through the command line
 
 
 def name(path: Path) -> str:
@@ -79,11 +76,6 @@ def hinted(path: Path) -> bool:
     return header(path, "severity").startswith("hint")
 
 
-def evenly(paths: list[Path], most: int = SAMPLE) -> list[Path]:
-    """Pick paths that lie as far from one another as they can."""
-    return paths[:: max(1, len(paths) // most)][:most]
-
-
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch):
     """Give a script the state that a new interpreter has, and take back what it leaves."""
@@ -118,7 +110,7 @@ def watched(path: Path, fresh: pytest.MonkeyPatch) -> tuple[Report, BaseExceptio
     fresh.setattr(sys, "argv", [str(path)])
     fresh.syspath_prepend(str(path.parent))
     ended: BaseException | None = None
-    report = watch(also=asked_codes() & {path.parent.name})
+    report = watch(also=opt_in_codes() & {path.parent.name})
     try:
         with report:
             runpy.run_path(str(path), run_name="__main__")
@@ -189,16 +181,3 @@ def test_an_unusual_loop_that_is_right_gets_no_word(path, fresh):
     report, ended = watched(path, fresh)
     assert ended is None
     assert grave(report) == [], report.text
-
-
-@pytest.mark.parametrize("path", evenly(BAD) + evenly(GOOD), ids=name)
-def test_the_command_line_says_the_same(path, fresh, capfd):
-    ended = main(["doctor", "--json", str(path)])
-    out, err = capfd.readouterr()
-    report = json.loads(out)
-    seen = {
-        (one["code"], Path(one["file"]).name, one["line"]) for one in report["findings"] if one["severity"] != "hint"
-    }
-    wanted = set() if path in GOOD or hinted(path) else {(marked(path)[0], path.name, marked(path)[1])}
-    assert (ended, seen, report["judged"]) == (int(bool(wanted)), wanted, True), err
-    assert "gradlab/doctor" not in err

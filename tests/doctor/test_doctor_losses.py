@@ -38,7 +38,7 @@ def twice(logits: torch.Tensor) -> torch.Tensor:
     return F.cross_entropy(logits.softmax(1), Y)
 
 
-def test_lines_are_recorded_for_single_updates_and_nothing_changes() -> None:
+def test_lines_are_recorded_for_single_updates_only() -> None:
     modes: list[bool] = []
 
     def loss_of(logits: torch.Tensor) -> torch.Tensor:
@@ -52,7 +52,7 @@ def test_lines_are_recorded_for_single_updates_and_nothing_changes() -> None:
     assert torch.equal(weights, train(twice, updates=6))
 
 
-def test_a_loop_that_ends_while_lines_are_recorded_leaves_no_mode_behind() -> None:
+def test_a_loop_that_ends_early_leaves_no_anomaly_mode() -> None:
     report, _ = seen(twice, updates=1)
     assert report.codes == ["softmax-before-cross-entropy"]
     assert not torch.is_anomaly_enabled()
@@ -62,15 +62,6 @@ def test_the_learners_own_anomaly_mode_stays() -> None:
     with torch.autograd.set_detect_anomaly(True, check_nan=False):
         seen(twice)
         assert torch.is_anomaly_enabled()
-
-
-@pytest.mark.parametrize("mine", [F.mse_loss, F.l1_loss, F.smooth_l1_loss, lambda a, b: ((a - b) ** 2).mean()])
-@pytest.mark.filterwarnings("ignore:Using a target size")
-def test_only_shapes_that_grow_into_pairs_are_told(mine) -> None:
-    targets = Y.float()
-    assert seen(lambda logits: mine(logits[:, :1], targets))[0].codes == ["loss-broadcasts"]
-    for right in (targets[:, None], targets.mean().reshape(1, 1)):
-        assert seen(lambda logits, right=right: mine(logits[:, :1], right))[0].codes == []
 
 
 @pytest.mark.parametrize("mine", [F.mse_loss, F.l1_loss, F.huber_loss, lambda a, b: torch.square(a - b).mean()])
@@ -108,7 +99,7 @@ def test_shapes_are_told_as_they_were_before_any_broadcast(mine, prediction, tar
         assert f"shape {prediction} and a target of shape {target} were broadcast to {pairs}" in finding.evidence
 
 
-def test_the_first_operation_is_named_behind_a_checkpoint_without_running_it_again() -> None:
+def test_a_nan_behind_a_checkpoint_is_named_and_not_run_again() -> None:
     runs: list[int] = []
 
     def inside(logits: torch.Tensor) -> torch.Tensor:
@@ -125,14 +116,14 @@ def test_the_first_operation_is_named_behind_a_checkpoint_without_running_it_aga
     assert len(runs) == 2 * 4  # forward and backward of each update, as without the doctor
 
 
-def test_a_rate_that_is_too_large_is_told_from_an_impossible_operation() -> None:
+def test_a_rate_too_large_is_no_impossible_operation() -> None:
     report, _ = seen(lambda logits: logits.pow(2).mean() * 1e3, updates=30, rate=1.0)
     assert report.codes == ["nan-loss"]
     assert "learning rate is too large" in report.findings[0].message
 
 
 @pytest.mark.slow
-def test_a_compiled_model_is_followed_and_what_is_inside_is_named_as_not_looked_at() -> None:
+def test_the_inside_of_a_compiled_model_is_named_as_unseen() -> None:
     torch.manual_seed(0)
     for backend, blind in (("eager", False), ("aot_eager", True)):
         torch._dynamo.reset()

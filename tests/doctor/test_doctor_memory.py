@@ -22,27 +22,11 @@ def tiny(rate: float = 1e-6) -> tuple[nn.Module, torch.optim.Optimizer]:
     return model, torch.optim.SGD(model.parameters(), lr=rate)
 
 
-def healthy() -> Iterator[None]:
-    model, optimizer = tiny()
-    while True:
-        optimizer.zero_grad()
-        model(X).sum().backward()
-        optimizer.step()
-        yield
-
-
 def never_cleared() -> Iterator[None]:
     model, optimizer = tiny()
     while True:
         model(X).sum().backward()
         optimizer.step()
-        yield
-
-
-def never_stepped() -> Iterator[None]:
-    model, _ = tiny()
-    while True:
-        model(X).sum().backward()
         yield
 
 
@@ -95,34 +79,22 @@ def steps_that_fail() -> Iterator[None]:
         yield
 
 
-def many_parameters() -> Iterator[None]:
-    params = [nn.Parameter(torch.ones(1)) for _ in range(1000)]
-    optimizer = torch.optim.SGD(params, lr=1e-6)
-    while True:
-        torch.stack(params).sum().backward()
-        optimizer.step()
-        yield
-
-
 @pytest.mark.parametrize(
     ("loop", "updates"),
     [
-        (healthy, 1_000),
         (never_cleared, 1_000),
-        (never_stepped, 1_200),
         (only_called, 2_400),
         (edited_by_hand, 800),
         (a_new_optimizer_each_time, 1_000),
         (a_new_model_each_time, 1_000),
         (steps_that_fail, 2_000),
-        (many_parameters, 16),
     ],
 )
 def test_memory_is_bounded(loop: Callable[[], Iterator[None]], updates: int) -> None:
     """By Python's count of small objects: an update has about five events, and each is more than one of them."""
     with watch():  # what PyTorch and the doctor load when they are first used belongs to nobody
         warm = loop()
-        for _ in range(50 if updates > 50 else 1):
+        for _ in range(50):
             next(warm)
     del warm
     gc.collect()
@@ -168,17 +140,8 @@ def test_a_healthy_loop_never_waits_for_its_device():
     assert waits(with_all, 100) == 0
 
 
-def test_a_loop_that_edits_its_gradients_waits_once_a_batch_of_events():
+def test_edited_gradients_are_waited_for_once_many_events():
     assert waits(edited_by_hand, 150) <= 5  # not once an update and a parameter: that would be 300
-
-
-def test_the_counter_of_waits_counts():
-    def asks() -> Iterator[None]:
-        while True:
-            X.sum().item()
-            yield
-
-    assert waits(asks, 10) == 20
 
 
 def test_the_learners_own_modes_do_not_see_the_doctor():

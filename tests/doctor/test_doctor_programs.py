@@ -19,7 +19,7 @@ PROGRAMS = sorted((Path(__file__).parents[1] / "corpus" / "programs").rglob("*.p
 
 
 @pytest.mark.parametrize("path", every(6, PROGRAMS), ids=lambda path: path.stem)
-def test_a_program_prints_the_same_with_the_doctor_and_gets_no_word(path, tmp_path, monkeypatch, capfd):
+def test_a_program_prints_the_same_and_gets_no_word(path, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(path)])
     with contextlib.suppress(SystemExit):

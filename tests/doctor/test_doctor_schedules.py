@@ -84,7 +84,7 @@ def test_a_schedule_of_batches_is_left_alone(scheduler: str, epochs: int, tmp_pa
     assert found(scheduler, epochs, tmp_path, each_batch=True) == []
 
 
-def test_what_a_loop_counts_to_is_looked_up_without_running_the_learners_code(tmp_path):
+def test_what_a_loop_counts_to_is_found_without_running_code(tmp_path):
     path = tmp_path / "train.py"
     counted = LOOP.replace("EPOCHS = {epochs}", "from counted import config").replace(
         "range(EPOCHS)", "range(config.epochs)"

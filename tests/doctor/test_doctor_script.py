@@ -79,20 +79,12 @@ def doctor(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str
         pytest.param(HEALTHY, CLEAN, [FINE], [], id="clean"),
         pytest.param(FORGETFUL, FINDINGS, [f"{WRONG}train.py:8"], [], id="a mistake"),
         pytest.param("import torch", NOT_RUN, ["Nothing was trained"], [], id="no training"),
-        pytest.param("", NOT_RUN, [], [], id="empty"),
         pytest.param(
             f"{BROKEN}M()(1)\n",
             NOT_RUN,
             ["Nothing was trained"],
             ["ZeroDivisionError", 'train.py", line 4', 'train.py", line 5'],
             id="an error",
-        ),
-        pytest.param(
-            f"{BROKEN}try:\n    M()(1)\nexcept ZeroDivisionError as error:\n    raise ValueError('second') from error",
-            NOT_RUN,
-            [],
-            ["second", "ZeroDivisionError"],
-            id="a chain of errors",
         ),
         pytest.param(f"{FORGETFUL}raise ValueError('late')", FINDINGS, [WRONG], ["late"], id="an error at the end"),
         pytest.param(
@@ -103,8 +95,6 @@ def doctor(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str
             id="an error of PyTorch",
         ),
         pytest.param("for x in\n    pass", NOT_RUN, [], ["SyntaxError", 'train.py", line 1'], id="no Python"),
-        pytest.param("\0", NOT_RUN, [], ["null bytes"], id="no text"),
-        pytest.param(f"{HEALTHY}raise SystemExit", CLEAN, [FINE], [], id="exit"),
         pytest.param(f"{HEALTHY}raise SystemExit(0)", CLEAN, [FINE], [], id="exit 0"),
         pytest.param(f"{HEALTHY}raise SystemExit(7)", NOT_RUN, [FINE, "exit code 7"], [], id="exit 7"),
         pytest.param(f"{HEALTHY}raise SystemExit('stop')", NOT_RUN, [FINE], ["stop"], id="exit with a word"),
@@ -146,7 +136,7 @@ def test_json_is_alone_on_standard_output(script, capfd):
     assert err.splitlines() == ["hello", "bye"]
 
 
-def test_a_script_gets_its_arguments_and_its_name_and_the_modules_beside_it(script, capfd):
+def test_a_script_gets_its_arguments_and_modules_beside_it(script, capfd):
     script("value = 7", "beside.py")
     text = "import sys, beside\nprint(sys.argv, __name__, beside.value, __file__, sys.path[0])"
     code, out, _ = doctor(capfd, script(text), "--lr", "0.1", "--json", "-h")
@@ -163,7 +153,6 @@ def test_a_script_gets_its_arguments_and_its_name_and_the_modules_beside_it(scri
         (["-m", "nothing.like.this"], ["nothing"]),
         (["-m", "sys"], ["sys"]),
         (["-m", "json.nothing"], ["json"]),
-        (["-m", "torch.distributed.launch", "train.py"], ["torch.distributed.launch"]),
         (["ls"], ["ls", "-m gradlab doctor train.py"]),
         (["--updates=0", "train.py"], ["--updates"]),
         (["--seconds=-1.0", "train.py"], ["--seconds"]),
@@ -178,15 +167,8 @@ def test_what_cannot_be_run_is_told_in_one_line(arguments, said, script, capfd):
     assert all(words in err for words in said), err
 
 
-def test_no_script_at_all(capfd):
-    with pytest.raises(SystemExit) as ended:
-        main(["doctor"])
-    assert ended.value.code == NOT_RUN
-    assert "script" in capfd.readouterr().err
-
-
 @pytest.mark.slow
-def test_a_script_that_starts_processes_of_its_own_and_saves_at_exit(script):
+def test_a_script_may_start_processes_and_save_at_exit(script):
     asked = [sys.executable, "-m", "gradlab", "doctor", script(STARTS_AND_SAVES)]
     done = subprocess.run(asked, capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout.startswith("14\n"), done.stderr

@@ -2,23 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from types import SimpleNamespace
+from collections.abc import Callable
 from typing import Any
 
-import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.modules import module
-from torch.optim import optimizer
 
 from gradlab.doctor import watch
-from gradlab.doctor.events import Backward, Event
-from gradlab.doctor.listeners.event_log import EventLog
-from gradlab.doctor.listeners.monkeypatch import Below, Listener, MonkeyPatches
 
 
 class OlderThread:
@@ -53,76 +44,6 @@ class Loop:
         nn.Sequential(nn.Linear(1, 1))
 
 
-REGISTER = [
-    module.register_module_parameter_registration_hook,
-    module.register_module_module_registration_hook,
-    optimizer.register_optimizer_step_pre_hook,
-    optimizer.register_optimizer_step_post_hook,
-]
-
-
-@pytest.mark.parametrize("register", REGISTER)
-def test_a_watch_begins_and_ends_inside_a_hook(register: Callable[..., Any]) -> None:
-    """PyTorch is just going through its hooks, and finds the same ones after this one has run."""
-    loop, runs, calls = Loop(), list[int](), list[int]()
-
-    def open_watch() -> None:
-        with watch():
-            runs.append(1)
-
-    def first(*_: object) -> None:
-        thread = threading.Thread(target=open_watch)
-        thread.start()
-        thread.join()
-
-    with register(first), register(lambda *_: calls.append(1)):
-        loop.update()
-    assert runs == calls != []
-
-
-@pytest.fixture
-def often() -> Iterator[None]:
-    """Threads take turns 500 times as often."""
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)
-    yield
-    sys.setswitchinterval(interval)
-
-
-@pytest.mark.usefixtures("often")
-def test_training_beside_watches_that_come_and_go() -> None:
-    weights, errors, stop = list[list[Tensor]](), list[BaseException](), threading.Event()
-    calls = list[int]()
-
-    def open_watches() -> None:
-        try:
-            while not stop.is_set():
-                with watch(other.model, other.optimizer) as report:
-                    other.update()
-                assert report.watched.startswith("Watched 1 backward pass, 1 update of ")
-        except BaseException as error:
-            errors.append(error)
-
-    for beside in (False, True):
-        torch.manual_seed(0)
-        loop, other = Loop(), Loop()
-        stop.clear()
-        thread = threading.Thread(target=open_watches)
-        if beside:
-            thread.start()
-        with ExitStack() as hooks:
-            hooks.callback(stop.set)
-            for register in REGISTER * 2:
-                hooks.enter_context(register(lambda *_: calls.append(threading.get_ident())))
-            for _ in range(1000):
-                loop.update()
-        weights.append([parameter.detach().clone() for parameter in loop.model.parameters()])
-    thread.join()
-    assert errors == []
-    assert calls.count(threading.get_ident()) == 2 * 1000 * (2 * 2 + 2 * 1 + 4)  # two parameters, a module, a step
-    assert all(map(torch.equal, *weights))
-
-
 def test_what_an_older_thread_differentiates_is_not_counted() -> None:
     weight = nn.Parameter(torch.ones(2))
     thread = OlderThread(lambda: torch.autograd.grad(weight.sum(), weight))
@@ -146,37 +67,6 @@ def test_a_step_inside_another_threads_backward_is_not_counted() -> None:
         loop.update()
     assert other.model.bias.item() != before
     assert report.watched == "Watched 1 backward pass, 1 update of self.optimizer (SGD)."
-
-
-class Passes(Listener):
-    """Hears of backward passes."""
-
-    def __init__(self) -> None:
-        super().__init__(EventLog(SimpleNamespace()))
-        self.given: list[bool] = []
-
-    def heard(self, event: Event) -> None:
-        if isinstance(event, Backward):
-            self.given.append(event.given)
-
-
-def test_gradients_that_another_thread_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They are given while this thread is between the two functions of PyTorch's that the doctor listens to."""
-    loop, other, make_grads = Loop(), Loop(), torch.autograd._make_grads
-    thread = OlderThread(lambda: other.model(other.x).backward(torch.ones(4, 1)))
-    here = threading.current_thread()
-
-    def meanwhile(*args: Any, **kwargs: Any) -> Any:
-        if threading.current_thread() is here:
-            thread.do()
-        return make_grads(*args, **kwargs)
-
-    monkeypatch.setattr(torch.autograd, "_make_grads", meanwhile)
-    passes, report = Passes(), watch()
-    report.attach(passes)
-    with report:
-        loop.update()
-    assert passes.given == [False]
 
 
 class Spied(nn.Parameter):
@@ -215,24 +105,3 @@ def test_a_thread_that_still_trains_when_the_watch_ends() -> None:
     thread.join()
     assert weight.readers == {thread}
     assert "1 backward pass" in report.watched
-
-
-def test_patches_that_begin_while_others_end() -> None:
-    owner, here, there = SimpleNamespace(function=abs), MonkeyPatches(), MonkeyPatches()
-    began, ended = threading.Event(), threading.Event()
-
-    def make(below: Below) -> Any:
-        began.set()
-        ended.wait(0.3)  # where the other thread has to wait for this one, it never comes
-        return lambda x: below.call(x)
-
-    here.replace(owner, "function", lambda below: lambda x: below.call(x))
-    thread = threading.Thread(target=there.replace, args=[owner, "function", make])
-    thread.start()
-    began.wait()
-    here.undo()
-    ended.set()
-    thread.join()
-    assert owner.function(-1) == 1
-    there.undo()
-    assert owner.function is abs

@@ -10,24 +10,20 @@ import itertools
 import multiprocessing
 import os
 import pickle
-import subprocess
 import sys
-import threading
 import traceback
 import warnings
 import weakref
-from pathlib import Path
 
 import pytest
 import torch
 from torch import nn
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau, StepLR
 from torch.optim.optimizer import Optimizer
-from torch.utils.data import DataLoader, TensorDataset
 from watched_loops import LOOPS, batch, build
 
 from gradlab.doctor import watch
-from gradlab.doctor.listeners.torch_listener import TorchListener
+from gradlab.doctor.runner import RuleRunner
 
 
 def kinds(*roots: type) -> set[type]:
@@ -88,7 +84,7 @@ def same(one: list[torch.Tensor], two: list[torch.Tensor]) -> bool:
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_what_is_computed_is_the_same_bit_for_bit_and_what_is_right_gets_no_word(name):
+def test_what_is_computed_is_the_same_bit_for_bit(name):
     torch.manual_seed(5)
     bare = LOOPS[name]()
     torch.manual_seed(5)
@@ -102,22 +98,7 @@ def test_what_is_computed_is_the_same_bit_for_bit_and_what_is_right_gets_no_word
     assert not same(bare, LOOPS[name]()), "these tensors would not tell"
 
 
-def test_something_is_exchanged_while_it_watches(at_first, untouched):
-    with watch():
-        assert names() != at_first
-
-
 def test_all_is_put_back_after_an_exception(untouched):
-    def ends(error: type[BaseException]) -> None:
-        train()
-        raise error
-
-    for error in (ValueError, KeyboardInterrupt, GeneratorExit):
-        with pytest.raises(error), watch():
-            ends(error)
-
-
-def test_all_is_put_back_after_an_exception_in_the_middle_of_everything(untouched):
     class Broken(nn.Linear):
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             y = super().forward(x)
@@ -171,18 +152,6 @@ def test_one_watch_cannot_watch_twice_at_once_but_again_and_again(untouched):
         assert report.watched == "Watched 4 backward passes, 4 updates of optimizer (SGD)."
 
 
-def test_a_generator_that_is_left_suspended(untouched):
-    def looking():
-        with watch():
-            train(1)
-            yield
-
-    suspended = looking()
-    next(suspended)
-    del suspended
-    gc.collect()
-
-
 def test_a_patch_of_somebody_else_on_top_is_left_alone():
     original = nn.Module.__call__
     with watch():
@@ -200,17 +169,17 @@ def test_a_patch_of_somebody_else_on_top_is_left_alone():
 
 def test_a_function_that_was_kept_does_what_it_did_before():
     model = build()
-    events: list[object] = []
-    listener = TorchListener(events.extend)
-    listener.start()
+    runner, events = RuleRunner(), list[object]()
+    runner.log.subscribers.append(events.append)
+    runner.start()
     kept = model.zero_grad
     train(3, model)
-    listener.stop()
+    runner.stop()
     heard = len(events)
     assert heard
     kept()
     assert all(p.grad is None for p in model.parameters())
-    listener.log.flush()
+    runner.log.flush()
     assert len(events) == heard, "it goes on listening"
 
 
@@ -235,42 +204,7 @@ def test_nothing_of_the_watch_is_in_what_is_saved(tmp_path):
     assert b"gradlab" not in (tmp_path / "model.pt").read_bytes()
 
 
-def test_an_optimizer_that_keeps_gradients_itself_may_clear_them_for_every_micro_batch():
-    class Clipped(Optimizer):
-        """As in DP-SGD: each gradient is scaled and kept, and step() applies their sum."""
-
-        def keep(self) -> None:
-            for p in self.param_groups[0]["params"]:
-                self.state[p]["kept"] = self.state[p].get("kept", 0) + p.grad / p.grad.norm()
-            self.zero_grad()
-
-        @torch.no_grad()
-        def step(self) -> None:
-            for p in self.param_groups[0]["params"]:
-                p.sub_(self.state[p].pop("kept") + p.grad, alpha=0.01)
-
-    model = nn.Linear(4, 1)
-    optimizer = Clipped(model.parameters(), {})
-    with watch() as report:
-        for _ in range(8):
-            optimizer.zero_grad()
-            for micro_batch in range(4):
-                model(batch()[0]).square().mean().backward()
-                if micro_batch < 3:
-                    optimizer.keep()
-            optimizer.step()
-    assert report.findings == []
-
-
-def test_a_report_can_be_copied_and_pickled():
-    with watch(build()) as report:
-        LOOPS["forgotten"]()
-    again = pickle.loads(pickle.dumps(report))
-    assert again.text == copy.deepcopy(report).text == report.text
-    assert "missing-zero-grad" in again.codes
-
-
-def test_a_compiled_model_is_compiled_once_however_often_it_is_watched():
+def test_a_compiled_model_is_compiled_once():
     from torch._dynamo.testing import CompileCounter
 
     torch._dynamo.reset()
@@ -291,19 +225,6 @@ def test_a_compiled_model_is_compiled_once_however_often_it_is_watched():
     train(3, again)
 
 
-def test_tracing_scripting_and_exporting_work_inside():
-    x = torch.ones(3, 4)
-    with watch(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = build().eval()
-        for made in (
-            torch.jit.trace(model, x),
-            torch.fx.symbolic_trace(model),
-            torch.export.export(model, (x,)).module(),
-        ):
-            assert torch.equal(made(x), model(x))
-
-
 def test_neither_a_watch_nor_its_report_keeps_anything_alive():
     with watch() as report:
         model = build()
@@ -319,48 +240,6 @@ def test_neither_a_watch_nor_its_report_keeps_anything_alive():
         gc.collect()
         assert [one() for one in gone] == [None] * 5
     assert report.watched
-
-
-IN_THREADS = """
-import runpy, sys
-from gradlab import watch
-sys.setswitchinterval(1e-5)  # threads take turns 500 times as often
-for _ in range(3):
-    with watch():
-        runpy.run_path(sys.argv[1])
-"""
-
-
-@pytest.mark.slow
-def test_threads_that_train_at_the_same_time_do_not_crash():
-    """What another thread trains is not looked at: its ``.grad`` may be written just then."""
-    path = Path(__file__).parents[1] / "corpus" / "good" / "ensemble_in_threads.py"
-    done = subprocess.run([sys.executable, "-c", IN_THREADS, path], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr[:2000]
-
-
-def test_another_thread_trains_without_a_word_about_it():
-    going, done = threading.Event(), threading.Event()
-
-    def forgetful() -> None:
-        model = build()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
-        while not done.is_set():
-            x, y = torch.ones(6, 4), torch.ones(6, 1)
-            nn.functional.mse_loss(model(x), y).backward()
-            optimizer.step()
-            going.set()
-
-    thread = threading.Thread(target=forgetful)
-    thread.start()  # before the watch: one that is started inside the block belongs to it
-    going.wait(10)
-    with watch() as report:
-        train(40)
-    done.set()
-    thread.join()
-    assert report.findings == []
-    assert "Watched 40 backward passes" in report.watched
-    assert "40 updates" in report.watched
 
 
 def test_in_a_forked_child_it_goes_on_and_says_nothing(untouched):
@@ -383,20 +262,6 @@ def test_in_a_forked_child_it_goes_on_and_says_nothing(untouched):
         assert process.exitcode == 0
         train(3)
     assert report.watched.startswith("Watched 6 backward passes")
-
-
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_workers_of_a_loader(untouched):
-    data = TensorDataset(torch.randn(24, 4), torch.randn(24, 1))
-    model = build()
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    with watch() as report:
-        for x, y in DataLoader(data, batch_size=6, num_workers=1):
-            optimizer.zero_grad()
-            nn.functional.mse_loss(model(x), y).backward()
-            optimizer.step()
-    assert report.findings == []
-    assert report.watched.startswith("Watched 4")
 
 
 @pytest.mark.parametrize("what", [3, None, "model", [build()], build, nn.Linear])

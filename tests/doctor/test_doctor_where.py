@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
+import multiprocessing
 import signal
 import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
 import torch
-from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, FORGETS, HEALTHY, NOT_RUN, doctor
+from test_doctor_script import CLEAN, FINDINGS, FORGETFUL, FORGETS, doctor
 from torch.distributed.run import get_args_parser
-from torch.nn.parallel import DistributedDataParallel
 
-from gradlab.doctor import Report, watch
-from gradlab.doctor.listeners.child_processes import command_for_doctor
-from gradlab.doctor.programs.children import (
-    ChildReport,
-    WatchLimits,
-    expect_report,
-    merge_reports,
-    read_reports,
-    write_report,
-)
+from gradlab.doctor import watch
 from gradlab.doctor.programs.entry_point import NotRunnableError
-from gradlab.doctor.programs.script import ProgramWatch
-from gradlab.doctor.programs.torchrun import watched_arguments
-from gradlab.doctor.watching import RankGradients
+from gradlab.doctor.programs.processes import watched_arguments
 
 LOOP = """
 import torch
@@ -80,9 +69,7 @@ def patched() -> list[object]:
         torch.optim.Optimizer.zero_grad,
         torch.amp.GradScaler.step,
         torch.optim.lr_scheduler.StepLR.step,
-        DistributedDataParallel.__init__,
-        subprocess.Popen.__init__,
-        __import__("multiprocessing.process").process.BaseProcess.start,
+        BaseProcess.start,
     ]
     hooks = [
         optimizer._global_optimizer_pre_hooks,
@@ -148,7 +135,7 @@ def test_a_thread_that_only_looks_on_changes_nothing() -> None:
 # A watch that ends early.
 
 
-def test_after_some_updates_nothing_is_patched_and_the_program_goes_on() -> None:
+def test_after_some_updates_nothing_is_patched() -> None:
     before, seen = patched(), []
 
     def look(number: int) -> None:
@@ -205,59 +192,8 @@ def test_the_report_is_printed_at_once_and_only_once(folder: Path, capfd: pytest
 
 # Processes.
 
-
-def test_a_watch_says_where_the_training_may_have_been(folder: Path) -> None:
-    (folder / "empty.py").write_text("")
-    with watch() as report:
-        subprocess.run([sys.executable, "-u", "empty.py", "--lr", "1"], check=True)
-    assert not report.judged
-    assert report.watched.startswith("Nothing was trained")
-    assert report.text.endswith("gradlab doctor empty.py --lr 1")
-    import multiprocessing
-
-    with watch() as report:
-        child = multiprocessing.get_context("fork").Process(target=int, name="helper")
-        child.start()
-        child.join()
-    assert "helper" in report.watched
-    assert not report.judged
-
-
-@pytest.mark.parametrize(
-    ("way", "told"),
-    [
-        ("subprocess.run([sys.executable, 'single.py', 'a b'])", "gradlab doctor single.py 'a b'"),
-        ("os.system(f\"{sys.executable} single.py 'a b'\")", "Nothing was trained in this process"),
-    ],
-)
-def test_a_program_that_starts_another_is_not_called_clean(way: str, told: str, folder: Path, capfd) -> None:
-    (folder / "single.py").write_text("")
-    (folder / "train.py").write_text(f"import os, subprocess, sys\n{way}")
-    code, out, _ = doctor(capfd, "train.py")
-    assert code == NOT_RUN
-    assert told in out
-    assert "No findings" not in out
-
-
-@pytest.mark.parametrize(
-    ("command", "expected"),
-    [
-        ([sys.executable, "train.py"], "gradlab doctor train.py"),
-        (["/usr/bin/python3.12", "-X", "dev", "-W", "ignore", "-u", "t.py", "-u"], "gradlab doctor t.py -u"),
-        (["python", "-m", "pack.train", "--lr", "1"], "gradlab doctor -m pack.train --lr 1"),
-        (["torchrun", "--nproc-per-node", "2", "t.py"], "gradlab doctor torchrun --nproc-per-node 2 t.py"),
-        (["python", "-c", "print(1)"], ""),
-        (["python", "-m", "pip", "list"], ""),
-        (["python"], ""),
-        (["ls", "train.py"], ""),
-    ],
-)
-def test_the_command_that_puts_a_program_under_the_doctor(command: list[str], expected: str) -> None:
-    assert command_for_doctor(command) == expected
-
-
 FORKED = f"""{LOOP}
-import multiprocessing
+import multiprocessing, sys, time
 fork = multiprocessing.get_context("fork")
 
 class Trainer(fork.Process):
@@ -266,64 +202,65 @@ class Trainer(fork.Process):
 
 def wait():
     train()
-    import time
     ready.release()
     time.sleep(60)
 {MAIN}
     ready = fork.Semaphore(0)
-    children = [fork.Process(target=train, name="one"), Trainer(name="two"), fork.Process(target=wait, name="three")]
+    children = [fork.Process(target=wait), Trainer(), fork.Process(target=train)]
     for child in children:
         child.start()
     ready.acquire()
-    children[2].terminate()
+    children[0].terminate()
     for child in children:
         child.join()
     print([child.exitcode for child in children])
+    if "itself" in sys.argv:
+        train(forget=False)
 """
 
 
-def test_processes_are_followed_and_end_as_they_would(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (folder / "train.py").write_text(FORKED)
-    code, out, _ = doctor(capfd, "--json", "--output", "report.json", "train.py")
-    assert code == FINDINGS
-    assert out == f"[0, 0, {-signal.SIGTERM}]\n"
-    report = json.loads((folder / "report.json").read_text())
-    (finding,) = report["findings"]
-    assert (finding["code"], finding["line"]) == (FORGETS, 12)
-    assert "only in one and three of 3 processes" in finding["evidence"]
-    assert "6 updates of " in report["watched"]
-
-
-def test_processes_run_also_where_no_report_can_be_written(folder: Path) -> None:
-    import multiprocessing
-
+def test_a_watch_says_where_the_training_may_have_been() -> None:
     child = multiprocessing.get_context("fork").Process(target=train)
-    with ProgramWatch(WatchLimits(folder / "not there")) as report:
+    with watch() as report:
         child.start()
         child.join()
     assert child.exitcode == 0
     assert not report.judged
+    assert "may have been in the 1 process that it has started" in report.watched
+
+
+def test_the_first_process_reports_and_all_end_as_they_would(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (folder / "train.py").write_text(FORKED)
+    code, out, _ = doctor(capfd, "--json", "--output", "report.json", "train.py")
+    assert (code, out) == (FINDINGS, f"[{-signal.SIGTERM}, 0, 0]\n")
+    report = json.loads((folder / "report.json").read_text())
+    assert [(one["code"], one["line"]) for one in report["findings"]] == [(FORGETS, 12)]
+    assert report["watched"].startswith(
+        "In the first process that it started: Watched 6 backward passes, 6 updates of "
+    )
+    assert report["watched"].endswith(" The doctor did not watch 2 other processes.")
+    code, out, _ = doctor(capfd, "train.py", "itself")  # what trains itself has the word
+    assert code == CLEAN
+    assert "No findings. Watched 6 backward passes" in out
+    assert "The doctor did not watch 3 other processes." in out
 
 
 @pytest.mark.slow
-def test_ranks_of_spawn_give_one_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_rank_0_of_spawn_and_of_torchrun_reports(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     spawn = "    import torch.multiprocessing\n    torch.multiprocessing.spawn(train, nprocs=2)\n"
-    (folder / "train.py").write_text(LOOP + MAIN + spawn)
-    code, out, err = doctor(capfd, "train.py")
-    assert code == FINDINGS, err
-    assert out.count("1 finding.") == 1
-    assert "ranks 0 and 1: Watched 6 backward passes" in out
-    assert f"{FORGETS}  at train.py:12" in out
-
-
-@pytest.mark.slow
-def test_ranks_of_torchrun_give_one_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    (folder / "train.py").write_text(LOOP + "import os, sys\ntrain(forget=os.environ['RANK'] == '1')\nprint(sys.argv)")
-    code, out, _ = doctor(capfd, "torchrun", "--nproc-per-node=2", "train.py", "--lr", "1")
-    assert code == FINDINGS
+    (folder / "spawn.py").write_text(LOOP + MAIN + spawn)
+    (folder / "train.py").write_text(LOOP + "import os, sys\ntrain(forget=os.environ['RANK'] == '0')\nprint(sys.argv)")
+    for arguments, where in (
+        (["spawn.py"], "In the first process that it started"),
+        (["torchrun", "--nproc-per-node=2", "train.py", "--lr", "1"], "In rank 0"),
+    ):
+        code, out, err = doctor(capfd, *arguments)
+        assert code == FINDINGS, err
+        assert out.count("1 finding.") == 1
+        assert f"{where}: Watched 6 backward passes" in out
+        assert "The doctor did not watch 1 other process." in out
+        assert ":12\n" in out
     assert out.count("['train.py', '--lr', '1']") == 2
-    assert "ranks 0 and 1: Watched 6 backward passes" in out
-    assert "only in rank 1 of 2 processes" in out
 
 
 @pytest.mark.nightly
@@ -332,115 +269,40 @@ def test_torchrun_may_start_the_doctor(folder: Path) -> None:
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "-m", "gradlab", "doctor"]
     done = subprocess.run([*torchrun, "train.py"], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == FINDINGS, done.stderr
-    assert done.stdout.count("1 finding.") == 1
-    assert "only in rank 0 of 2 processes" in done.stdout
+    assert done.stdout.count("1 finding. In rank 0: ") == 1
 
 
-def test_ranks_meet_in_a_folder(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch) -> None:
-    (folder / "train.py").write_text(FORGETFUL)
-    (folder / "clean.py").write_text(HEALTHY)
-    environment = {"TORCHELASTIC_RUN_ID": "x", "LOCAL_WORLD_SIZE": "2", "MASTER_PORT": str(os.getpid())}
-    for name, value in environment.items():
+def test_another_rank_than_0_runs_as_it_is(folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch) -> None:
+    (folder / "train.py").write_text(FORGETFUL + "print('mine')")
+    for name, value in {"TORCHELASTIC_RUN_ID": "x", "WORLD_SIZE": "4"}.items():
         monkeypatch.setenv(name, value)
-    for rank in ("1", "0"):
-        monkeypatch.setenv("RANK", rank)
-        monkeypatch.setenv("LOCAL_RANK", rank)
-        code, out, _ = doctor(capfd, "train.py" if rank == "1" else "clean.py")
-        if rank == "1":
-            assert (code, out) == (CLEAN, "")  # its exit code is the program's own, and rank 0 prints
+    monkeypatch.setenv("RANK", "1")
+    assert doctor(capfd, "train.py")[:2] == (CLEAN, "mine\n")
+    monkeypatch.setenv("RANK", "0")
+    code, out, _ = doctor(capfd, "train.py")
     assert code == FINDINGS
-    assert "only in rank 1 of 2 processes" in out
+    assert "In rank 0: Watched 6 backward passes" in out
+    assert "The doctor did not watch 3 other processes." in out
 
 
-@pytest.mark.parametrize("module", [False, True])
-def test_torchrun_gets_the_doctor_in_the_place_of_the_script(module: bool, folder: Path) -> None:
+@pytest.mark.parametrize("program", [["train.py"], ["-m", "pack.train"]])
+@pytest.mark.parametrize("logs", [[], ["--log-dir", "logs"], ["--redirects", "3"]])
+def test_torchrun_gets_the_doctor_instead_of_the_script(program: list[str], logs: list[str], folder: Path) -> None:
     """torchrun's own parser says what it would run, and with which options."""
-    program = ["-m", "pack.train"] if module else ["train.py"]
-    options, arguments = ["--nnodes=1", "--nproc-per-node", "2", "--standalone"], ["--lr", "1", "-m", "x"]
-    made = watched_arguments([*options, *program, *arguments], WatchLimits(folder, updates=5))
+    options, arguments = ["--nnodes=1", "--nproc-per-node", "2", *logs], ["--lr", "1", "-m", "x"]
+    report = folder / "report.json"
+    made = watched_arguments([*options, *program, *arguments], {"updates": 5, "seconds": None}, report)
     before = vars(get_args_parser().parse_args([*options, *program, *arguments]))
     after = vars(get_args_parser().parse_args(made))
     assert (after.pop("module"), after.pop("training_script")) == (True, "gradlab")
-    assert after.pop("log_dir") == str(folder / "logs")  # which goes with the reports
     given = after.pop("training_script_args")
-    assert given == ["doctor", "--report-to", str(folder), "--updates", "5", *program, *arguments]
+    assert given == ["doctor", "--report-to", str(report), "--updates", "5", *program, *arguments]
+    if not logs:
+        assert after.pop("log_dir") == str(folder / "logs")  # which goes with the report
     assert after == {name: value for name, value in before.items() if name in after}
-
-
-@pytest.mark.parametrize("option", [["--log-dir", "logs"], ["--redirects", "3"], ["--tee", "1"]])
-def test_torchrun_keeps_the_logs_that_are_asked_for(option: list[str], folder: Path) -> None:
-    before = vars(get_args_parser().parse_args([*option, "train.py"]))
-    after = vars(get_args_parser().parse_args(watched_arguments([*option, "train.py"], WatchLimits(folder))))
-    assert [before[name] for name in ("log_dir", "redirects", "tee")] == [
-        after[name] for name in ("log_dir", "redirects", "tee")
-    ]
 
 
 def test_torchrun_without_a_script_is_told(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(NotRunnableError, match="torchrun"):
-        watched_arguments(["--nproc-per-node", "2"], WatchLimits(folder))
+        watched_arguments(["--nproc-per-node", "2"], {}, folder / "report.json")
     assert "torchrun: error: " in capfd.readouterr().err
-
-
-# One report of several.
-
-
-def report_of(codes: list[str], watched: str = "Watched.") -> Report:
-    from gradlab.doctor.finding import Cause, Finding
-
-    return Report(
-        [Finding(code, "error", "m", "seen", "a.py", 3, "f", "l", Cause("a.py", 2)) for code in codes], watched
-    )
-
-
-def test_reports_travel_whole(tmp_path: Path) -> None:
-    for rank in (10, 9):
-        expect_report(tmp_path / f"{rank}", f"rank {rank}")
-    child = ChildReport("rank 9", report_of(["x"]), gradients={"1": 2.5})
-    write_report(tmp_path / "9", child)
-    assert read_reports(tmp_path) == ([child], ["rank 10"])
-    write_report(tmp_path / "10", ChildReport("rank 10", report_of([])))
-    assert [child.name for child in read_reports(tmp_path)[0]] == ["rank 9", "rank 10"]
-
-
-def test_what_ranks_disagree_on_is_told() -> None:
-    ranks = [ChildReport(f"rank {rank}", report_of(["all", "some"][: 1 + (rank > 0)])) for rank in range(3)]
-    merged = merge_reports(ranks)
-    assert {finding.code: finding.evidence for finding in merged} == {
-        "all": "seen",
-        "some": "seen (only in ranks 1 and 2 of 3 processes)",
-    }
-    assert merged.watched == "In each of ranks 0, 1 and 2: Watched."
-    ranks[2].report.watched = "Watched more."
-    assert merge_reports(ranks).watched == "In ranks 0 and 1: Watched. In rank 2: Watched more."
-    assert merge_reports(ranks).judged
-    assert not merge_reports(ranks, ["rank 3"]).judged
-    ranks.append(ChildReport("rank 3", Report([], "Nothing.", judged=False), trained=False))  # as a parameter server
-    assert merge_reports(ranks).judged
-
-
-def test_gradients_that_ddp_should_share_are_compared() -> None:
-    ranks = [ChildReport(f"rank {rank}", report_of([]), gradients={"1": 1.0, "2": 2.0}) for rank in range(2)]
-    assert "differ" not in merge_reports(ranks).watched
-    ranks[1].gradients["2"] = 3.0
-    assert "At update 2 the gradients of rank 0 and rank 1 differ (norms 2 and 3)" in merge_reports(ranks).watched
-
-
-def test_the_norm_is_that_of_the_wrapped_model() -> None:
-    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
-    try:
-        gradients = RankGradients()
-        gradients.start()
-        inner, other = torch.nn.Linear(2, 1, bias=False), torch.nn.Linear(2, 1)
-        model = DistributedDataParallel(inner)
-        optimizer = torch.optim.SGD([*model.parameters(), *other.parameters()], lr=0.0)
-        for _ in range(3):
-            optimizer.zero_grad()
-            (model(torch.tensor([[3.0, 4.0]])) + other(torch.ones(1, 2))).sum().backward()
-            optimizer.step()
-        gradients.stop()
-        optimizer.step()
-        del model  # one that outlives its process group may hang when it goes: in 1 of 1,200 times with torch 2.13
-    finally:
-        torch.distributed.destroy_process_group()
-    assert gradients.norms == {"1": 5.0, "2": 5.0}  # 3 and 4 are the gradients of the weights

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import json
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from gradlab import formatting
-from gradlab.course.cheat_sheet import cheat_sheet
 from gradlab.doctor.finding import Cause, Code, Finding, Report
 from gradlab.doctor.reports import format_report
 from gradlab.doctor.source.syntax import edited
-from gradlab.formatting import lesson_address
 
 SCHOOL = "https://github.com/YOU/grad-course"
 CODE = Code("graph-broken", "04_zero_grad", "Whose parameters?")
@@ -35,35 +33,12 @@ def report() -> Report:
     return Report([finding], "1 update of SGD")
 
 
-class Links(HTMLParser):
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.found: list[str] = []
-        self.words = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found += [value or "" for name, value in attrs if name == "href"]
-
-    def handle_data(self, data: str) -> None:
-        self.words += data
-
-
-def test_a_lesson_is_told_in_text_and_html(filled: bool) -> None:
+def test_a_lesson_is_told_in_every_form(filled: bool) -> None:
     wanted = ADDRESS if filled else NAMED
     assert report().text.splitlines()[-1] == f"  more: {wanted}"
-    card = Links(report()._repr_html_())
-    assert card.found == ([ADDRESS] if filled else [])
-    assert f"More: {wanted}" in card.words
-
-
-def test_a_code_without_a_section_has_its_notebook(filled: bool) -> None:
-    plain = f"{SCHOOL}/blob/v1/notebooks/10_loop_doctor.ipynb" if filled else "notebook 10_loop_doctor"
-    assert Code("backward-twice").lesson == plain
-
-
-def test_a_lesson_is_told_to_other_tools(filled: bool) -> None:
-    wanted = ADDRESS if filled else NAMED
+    card = report()._repr_html_()
+    assert card.count("href=") == filled
+    assert (f'More: <a href="{ADDRESS}">' if filled else f"More: {html.escape(NAMED)}") in card
     assert json.loads(format_report(report(), "json"))["findings"][0]["lesson"] == wanted
     assert format_report(report(), "github").endswith(f"%0ALesson: {wanted.replace('%', '%25')}")
 
@@ -105,20 +80,8 @@ def test_a_fix_of_one_line_is_told_with_its_place(
     assert edited(place, line) == expected + "\n"
 
 
-def test_a_fix_in_words_is_no_code() -> None:
-    told = report()
-    assert "<div>Fix: the fix</div>" in told._repr_html_()
-
-
 def test_a_line_of_an_excerpt_that_ends_with_a_colon_is_shown() -> None:
     (finding,) = report().findings
     told = Report([dataclasses.replace(finding, excerpt="a.py:\n3 | for x in batches:", fix="")])
     assert [line.strip() for line in told.text.splitlines()[4:6]] == ["a.py:", "3 | for x in batches:"]
     assert "fix:" not in told.text
-
-
-def test_the_cheat_sheet_has_links_only_where_they_lead_somewhere(filled: bool) -> None:
-    sheet = cheat_sheet()
-    addresses = [lesson_address(row.lesson, row.section) for row in sheet.pitfalls]
-    assert not filled or all(address.startswith(f"{SCHOOL}/blob/v1/notebooks/") for address in addresses)
-    assert Links(sheet.html).found == (addresses if filled else [])

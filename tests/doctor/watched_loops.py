@@ -64,32 +64,6 @@ def plain(make: Callable[..., Any], **options: Any) -> list[torch.Tensor]:
     return fit(model, model, optimizer, after_backward=clip, after_step=scheduler.step)
 
 
-def phases() -> list[torch.Tensor]:
-    """Sharpness-aware minimisation, with a new optimizer and a new schedule for each phase."""
-    model, losses = build(), []
-    for _phase in range(4):
-        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-        scheduler = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 0.9**step)
-        for _ in range(2):
-            x, y = batch()
-            nn.functional.mse_loss(model(x), y).backward()
-            moves = [0.05 * p.grad for p in model.parameters() if p.grad is not None]
-            with torch.no_grad():
-                for p, move in zip(model.parameters(), moves, strict=True):
-                    p.add_(move)
-            optimizer.zero_grad()
-            loss = nn.functional.mse_loss(model(x), y)
-            loss.backward()
-            with torch.no_grad():
-                for p, move in zip(model.parameters(), moves, strict=True):
-                    p.sub_(move)
-            optimizer.step()
-            optimizer.zero_grad()
-            scheduler.step()
-            losses.append(loss.detach())
-    return told(losses, model, optimizers=(optimizer,))
-
-
 def closure() -> list[torch.Tensor]:
     model, losses = build(), []
     optimizer = torch.optim.LBFGS(model.parameters(), max_iter=4)
@@ -211,12 +185,6 @@ def second_order() -> list[torch.Tensor]:
     return told(losses, model)
 
 
-def parallel() -> list[torch.Tensor]:
-    model = build()
-    spread = nn.DataParallel(model)
-    return fit(model, spread, torch.optim.SGD(spread.parameters(), lr=0.01))
-
-
 def compiled() -> list[torch.Tensor]:
     model = build()
     torch._dynamo.reset()
@@ -229,7 +197,6 @@ LOOPS: dict[str, Callable[[], list[torch.Tensor]]] = {
     "adam": functools.partial(plain, torch.optim.Adam, foreach=False),
     "foreach": functools.partial(plain, torch.optim.AdamW, foreach=True),
     "fused": functools.partial(plain, torch.optim.Adam, fused=True),
-    "phases": phases,
     "closure": closure,
     "gan": gan,
     "accumulation": accumulation,
@@ -239,6 +206,5 @@ LOOPS: dict[str, Callable[[], list[torch.Tensor]]] = {
     "reentrant checkpoint": functools.partial(checkpointing, True),
     "optimizer in backward": in_backward,
     "second order": second_order,
-    "DataParallel": parallel,
     "compile": compiled,
 }

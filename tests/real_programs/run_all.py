@@ -1,9 +1,9 @@
 """Training programs of public packages under the doctor: no false alarm, and the mistakes put into them are found.
 
-``python tests/real_programs/run_all.py`` runs each program of this folder and of tests/corpus/programs with and without
-the doctor, and then each mistake of mistakes.toml, which is one edit of one of these programs. It prints a table of
-each. The exit code is 1 if a program got a finding above a hint, lost its exit code 0 or changed its weights, or if
-more mistakes went unnoticed than ``--missed`` allows.
+``python tests/real_programs/run_all.py`` runs each program of this folder with and without the doctor, and then each
+mistake of mistakes.toml, which is one edit of one of these programs. It prints a table of each. The exit code is 1 if
+a program got a finding above a hint, lost its exit code 0 or changed its weights, or if more mistakes went unnoticed
+than ``--missed`` allows.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PROGRAMS = {
     path.stem: path
-    for folder in (HERE, HERE.parent / "corpus" / "programs")
-    for path in sorted(folder.glob("*.py"))
+    for path in sorted(HERE.glob("*.py"))
     if "digest:" in path.read_text(encoding="utf-8") and path != Path(__file__).resolve()
 }
 SECONDS = 300

@@ -96,7 +96,7 @@ class LoopObserver(Listener):
 
     def _pass_begins(self, event: events.Backward) -> None:
         roots = [root for root in self.log.passes.roots if isinstance(root, Tensor) and root.numel() == 1]
-        scaler = self.log.scaling.scaler() if event.scaled and self.log.scaling.scaler is not None else None
+        scaler = self.log.scaler() if event.scaled and self.log.scaler is not None else None
         scale = 1.0 if scaler is None else float(scaler.get_scale())
         self._loss = math.fsum(float(root.detach()) / scale for root in roots) if roots else math.nan
         if not self._accounts:

@@ -78,7 +78,7 @@ def mark_scaled(tensor: Tensor) -> None:
 
 
 def scaled(node: Any) -> bool:
-    """Is a loss, or what it is made of at its end, a scaled one?"""
+    """Return whether a loss, or what it is made of at its end, is a scaled one."""
     return any(_SCALED in one.metadata for one in nodes(node, most=12))
 
 
@@ -104,6 +104,12 @@ def inner(node: Any) -> list[Any]:
     return [one for one, _ in node.next_functions if one is not None]
 
 
+def operation(node: Any) -> str:
+    """Return what a node is the backward of: "LogSoftmax" for LogSoftmaxBackward0."""
+    name, back, _ = node.name().rpartition("Backward")
+    return str(name) if back else str(node.name())
+
+
 def leaves(node: Any) -> list[tuple[Tensor, int]]:
     """Return the leaves of a graph with their distance from the root, the nearest first."""
     found, level, distance = [], [node] if node is not None else [], 0
@@ -118,12 +124,12 @@ def leaves(node: Any) -> list[tuple[Tensor, int]]:
 
 
 def older(node: Any, number: int) -> bool:
-    """Does a graph have nodes that were made before autograd's counter stood at ``number``?"""
+    """Return whether a graph has nodes that were made before autograd's counter stood at ``number``."""
     return any(one._sequence_nr() < number for one in nodes(node) if hasattr(one, "_sequence_nr"))  # leaves have none
 
 
 def mean(node: Any) -> bool:
-    """Is a loss a mean over its batch that nothing divides, weighs or multiplies afterwards?"""
+    """Return whether a loss is a mean over its batch that nothing divides, weighs or multiplies afterwards."""
     if (reduction := getattr(node, "_saved_reduction", None)) is not None:
         return bool(reduction == 1)  # 0 none, 1 mean, 2 sum: ATen/core/Reduction.h
     name, parts = node.name(), inner(node)
@@ -136,13 +142,13 @@ def mean(node: Any) -> bool:
 
 
 def _smoothed(terms: list[Any]) -> bool:
-    """Is a sum cross_entropy with label_smoothing? Its weights are C++ numbers, which "MulBackward1" tells."""
+    """Recognise cross_entropy with label_smoothing: its weights are C++ numbers, which "MulBackward1" tells."""
     parts = [term.next_functions[0][0] for term in terms if term.name() == "MulBackward1"]
     return len(parts) == 2 and any(part and part.name() == "NllLossBackward0" and mean(part) for part in parts)
 
 
 def _weights_add_up(terms: list[Any]) -> bool:
-    """Is a sum a weighted mean of means, as 0.3 * a + 0.7 * b?"""
+    """Return whether a sum is a weighted mean of means, as 0.3 * a + 0.7 * b."""
     means = all(any(map(mean, inner(term))) for term in terms)
     return means and len(terms) == 2 and abs(sum(map(_factor, terms)) - 1) < _ROUNDING
 
@@ -159,7 +165,7 @@ def _factor(node: Any) -> float:
 
 
 def _divided(node: Any) -> bool:
-    """Is a term divided that is not the sum over a batch, which division makes a mean?"""
+    """Return whether a term is divided that is not the sum over a batch, which division makes a mean."""
     if node.name() in (*_SUMS, *_WEIGHED):
         return any(map(_divided, inner(node)))
     return node.name() == "DivBackward0" and not any(map(_summed, inner(node)))
@@ -172,7 +178,7 @@ def _summed(node: Any) -> bool:
 
 
 def weighted(node: Any) -> bool:
-    """Is a loss multiplied or divided by something, other than a loss scale?"""
+    """Return whether a loss is multiplied or divided by something, other than a loss scale."""
     if _SCALED in node.metadata or node.name() in _THROUGH:
         parts = inner(node)
         return len(parts) == 1 and weighted(parts[0])
@@ -180,7 +186,7 @@ def weighted(node: Any) -> bool:
 
 
 has_autocast = cache(torch.amp.is_autocast_available)
-"""Is there an autocast for a kind of device?"""
+"""Returns whether there is an autocast for a kind of device."""
 
 
 _FRAME = re.compile(r'\s*File "(.+?)", line (\d+)')

@@ -13,7 +13,7 @@ from torch import Tensor
 from ..._frames import Owner, code_owner, variables
 from ..events import GraphHolder, Site
 from ..frames import call_chain
-from ..source.kept_graphs import adding_line, carrying_line
+from ..source.carried import adding_line, carrying_line
 from ..source.syntax import function_around
 from .autograd_graph import Token, old_batches
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ... import _torch
 from . import autograd_graph
-from .loss_graph import operation
+from .autograd_graph import operation
 
 _MOST_NODES = 4000
 _WEIGHTS = "weights"
@@ -59,7 +59,7 @@ def find_nan_origin(root: Any) -> NanOrigin:
 
 
 def spoilt_weights(root: Any) -> bool:
-    """Are there weights in a graph that are NaN or infinite?"""
+    """Return whether a graph has weights that are NaN or infinite."""
     with torch.no_grad(), _torch.disable_current_modes():
         return any(not _finite(leaf) for leaf, _ in autograd_graph.leaves(root))
 
@@ -74,7 +74,7 @@ def _paths(root: Any) -> dict[Any, tuple[int, ...]]:
 
 
 def _weights(paths: dict[Any, tuple[int, ...]]) -> NanOrigin:
-    """The pass before has spoilt the weights: is there just one operation whose gradient can be infinite?"""
+    """Return the one operation whose gradient can be infinite: the pass before has spoilt the weights."""
     steep = [node for node in paths if operation(node) in _INFINITE_SLOPES and _steep(node)]
     if len(steep) == 1:
         (node,) = steep

@@ -15,7 +15,7 @@ from ..events import MANUAL_UPDATE, NO_SITE, Added, Backward, OptimizerMade, Sit
 from ..frames import site_and_path
 from ..graphs import autograd_graph
 from ..graphs.graph_leaks import find_graph_holder
-from ..graphs.loss_watcher import LossWatcher
+from ..graphs.loss_graph import LossWatcher
 from ..source.grad_lines import updates_by_hand
 from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
@@ -37,10 +37,6 @@ class _CallPath:
         """Autograd's number when its last pass began."""
 
 
-class _Grads(threading.local):
-    given = False  # does the call under way in this thread give gradients?
-
-
 class BackwardListener(Listener):
     """Listens to ``backward()``, however it is called."""
 
@@ -49,7 +45,7 @@ class BackwardListener(Listener):
         self._losses = autograd_graph.Roots()
         self._watcher = LossWatcher()
         self._retained = 0
-        self._grads = _Grads()
+        self._call = threading.local()  # given: does the call under way in this thread give gradients?
         self._checks, self._checks_after = _VALUE_CHECKS, _VALUE_CHECKS_AFTER
         self._call_paths: defaultdict[int, _CallPath] = defaultdict(_CallPath)
 
@@ -64,7 +60,7 @@ class BackwardListener(Listener):
 
     def _make_grads(self, below: Below) -> Any:
         def make_grads(outputs: Any, grads: Any, *args: Any, **kwargs: Any) -> Any:
-            self._grads.given = grads[0] is not None or (len(grads) > 1 and any(grad is not None for grad in grads))
+            self._call.given = grads[0] is not None or (len(grads) > 1 and any(grad is not None for grad in grads))
             return below.call(outputs, grads, *args, **kwargs)
 
         return make_grads
@@ -98,8 +94,7 @@ class BackwardListener(Listener):
             if not log.thread.goes_over(trained=log.passes.count > 0):
                 return False
             log.index.thread_changed()
-        others = log.thread.others
-        if log.steps - len(log.stepping) >= log.passes.most_updates and not (others and others.beside):
+        if log.steps - len(log.stepping) >= log.passes.most_updates and not log.thread.beside:
             log.forget_unfinished()
             log.passes.on_enough()
             return False
@@ -136,10 +131,10 @@ class BackwardListener(Listener):
         backward = Backward(passes.count, site, path, present)
         retain, backward.create, inputs = args[1], args[2], args[3]
         backward.retain = bool(retain) and not backward.create
-        backward.given = self._grads.given or bool(inputs)
+        backward.given = getattr(self._call, "given", False) or bool(inputs)
         if log.stepping:
             log.stepping[-1].closure = True
-            backward.inside = log.stepping[-1].optimizer
+            backward.closure_of = log.stepping[-1].optimizer
         if len(self._call_paths) >= _MOST_CALL_PATHS and path not in self._call_paths:
             self._call_paths.clear()
         known = self._call_paths[path]
@@ -151,7 +146,7 @@ class BackwardListener(Listener):
             backward.autocast = autograd_graph.has_autocast(kind) and torch.is_autocast_enabled(kind)
             backward.mean = len(outputs) == 1 and autograd_graph.mean(node)
             backward.weighted = autograd_graph.weighted(node)
-            backward.scaled = log.scaling.scaler is not None and autograd_graph.scaled(node)
+            backward.scaled = log.scaler is not None and autograd_graph.scaled(node)
             self._watcher.look(backward, root, node, sys._getframe(2))
             passes.compiled = self._watcher.compiled
             self._look_at_graph(backward, node, known)
@@ -171,7 +166,7 @@ class BackwardListener(Listener):
         if moved := log.index.weights_changed() & present:
             log.passes.last_update = _torch.sequence_number()
             log.steps += 1
-            log.emit(OptimizerMade(NO_SITE, MANUAL_UPDATE, "your own update", moved, own=True))
+            log.emit(OptimizerMade(NO_SITE, MANUAL_UPDATE, "your own update", moved, is_custom_class=True))
             log.emit(Step(updates_by_hand(site), MANUAL_UPDATE, moved, moved))
 
     def _look_at_graph(self, backward: Backward, node: Any, known: _CallPath) -> None:

@@ -16,13 +16,11 @@ from torch.optim.optimizer import Optimizer
 from ... import _torch
 from ..events import NO_SITE, Backward, Clear, Event, GradEdited, OptimizerMade, ParamSlotReused, Site, Step
 from ..frames import call_lines
-from ..frames.names import VariableNames
 from ..graphs.autograd_graph import Roots
 from ..graphs.graph_leaks import UnusedGraphs
-from ..state.module_index import ModuleIndex
-from ..state.optimizer_index import OptimizerIndex, WatchedOptimizer
-from ..state.param_index import ParamIndex, fetch_norms
-from ..state.weight_marks import WeightMarks
+from ..state.names import VariableNames
+from ..state.param_index import ParamIndex, WeightMarks, fetch_norms
+from ..state.watched import ModuleIndex, OptimizerIndex, WatchedOptimizer
 from .threads import WatchedThread
 
 _FIRST_FLUSH, _FLUSH = 24, 512
@@ -52,22 +50,10 @@ class Passes:
     last_update: int = 0
     """Autograd's number for the first node made after a step, or after a clearing was found."""
     compiled: bool = False
-    """Is there a compiled model whose graph is a single node?"""
+    """True if there is a compiled model whose graph is a single node."""
     most_updates: int = sys.maxsize
     """After so many ``on_enough`` is called, when the next pass begins: no hook of PyTorch's runs then."""
     on_enough: Callable[[], None] = field(default=lambda: None)
-
-
-@dataclass
-class ScalingState:
-    """What scalers do."""
-
-    inside: int = 0
-    """How many calls of a scaler's ``step`` are at work."""
-    scaler: ref[Any] | None = None
-    """The scaler that has scaled a loss last."""
-    step: Site = NO_SITE
-    """Where a scaler has stepped last."""
 
 
 class EventLog:
@@ -78,7 +64,7 @@ class EventLog:
         self._judge, self._flush_at = judge, _FIRST_FLUSH
         self.events: list[Event] = []
         """Those that wait."""
-        self.hearers: list[Callable[[Event], None]] = []
+        self.subscribers: list[Callable[[Event], None]] = []
         """Who is told of each event at once."""
         self.index = ParamIndex(self._slot_reused)
         self.models = ModuleIndex(self.index)
@@ -88,7 +74,13 @@ class EventLog:
         self.callers: dict[Site, tuple[Site, ...]] = {}
         """Line from which something happened -> the lines that led there when it happened first, itself included."""
         self.thread = WatchedThread()
-        self.passes, self.scaling = Passes(), ScalingState()
+        self.passes = Passes()
+        self.scaler_steps = 0
+        """How many calls of a scaler's ``step`` are at work."""
+        self.scaler: ref[Any] | None = None
+        """The scaler that has scaled a loss last."""
+        self.scaler_site = NO_SITE
+        """Where a scaler has stepped last."""
         self.stepping: list[Step] = []
         """The steps that run, the innermost last."""
         self.steps = 0
@@ -102,7 +94,7 @@ class EventLog:
         self.events, self.passes.current, self.passes.replaced, self.passes.roots = [], None, [], ()
 
     def is_watched_thread(self) -> bool:
-        """Is this the watching thread, or one of autograd's that works for it?"""
+        """Return whether this is the watching thread, or one of autograd's that works for it."""
         return self.thread.is_here() or (
             self.passes.current is not None
             and _torch.current_graph_task() >= 0
@@ -112,12 +104,12 @@ class EventLog:
 
     def emit(self, event: Event) -> None:
         """Add an event; hand all on when there are many, and nothing is half done."""
-        for hear in self.hearers:
+        for hear in self.subscribers:
             hear(event)
         self.events.append(event)
         waiting = len(self.events)
         if waiting >= self._flush_at:
-            half_done = self.passes.current is not None or self.stepping or self.scaling.inside
+            half_done = self.passes.current is not None or self.stepping or self.scaler_steps
             if not half_done or waiting >= _MOST_WAITING:
                 self._flush_at = min(_FLUSH, 2 * self._flush_at)
                 self.flush()

@@ -138,7 +138,7 @@ class ModuleListener(Listener):
 
 
 def _requires_grad(value: Any) -> bool:
-    """Does a tensor require a gradient, or one in a list, tuple or dictionary?"""
+    """Return whether a tensor requires a gradient, or one in a list, tuple or dictionary."""
     if isinstance(value, Tensor):
         return value.requires_grad
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import weakref
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
@@ -16,10 +15,14 @@ from ... import _torch
 from ..._process import ThreadHook
 from ..events import Added, Clear, GradEdited, Site, Step
 from ..frames import call_lines, call_site
-from ..frames.names import wrapped_optimizer
-from ..state.weight_marks import first_values
+from ..state.names import wrapped_optimizer
+from ..state.param_index import first_values
+from ..state.watched import WatchedOptimizer
 from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
+
+_MOST_MAKERS = 64  # lines that make optimizers, with their weights
+_PARAMS, _ELEMENTS = 3, 64  # of an optimizer, to tell whether its weights are as they were
 
 
 class OptimizerListener(Listener):
@@ -27,7 +30,8 @@ class OptimizerListener(Listener):
 
     def __init__(self, log: EventLog) -> None:
         super().__init__(log)
-        self._resumed = ResumedOptimizers()
+        self._newest: dict[tuple[Site, int], WatchedOptimizer] = {}
+        """The newest optimizer that a line has made over some weights."""
 
     def patch(self, patches: MonkeyPatches) -> None:
         """Replace methods of all optimizers."""
@@ -48,7 +52,21 @@ class OptimizerListener(Listener):
             lines = call_lines(sys._getframe(2))
             one = log.optimizer(optimizer, lines)
             if lines:
-                self._resumed.made(one.number, optimizer, lines[0])
+                self._note_parent(one, optimizer, lines[0])
+
+    def _note_parent(self, one: WatchedOptimizer, optimizer: Optimizer, site: Site) -> None:
+        """Note which optimizer the same line has made before over the same weights."""
+        if not (params := _params(optimizer)):
+            return
+        param = params[0]
+        known = self._newest.get((site, id(param)))
+        one.first_param = weakref.ref(param)
+        if known is not None and known.first_param is not None and known.first_param() is param:
+            one.parent = known if known.written >= 0 else known.parent  # one that was only cleared has kept nothing
+            known.parent = None
+        if len(self._newest) >= _MOST_MAKERS:
+            self._newest.clear()
+        self._newest[site, id(param)] = one
 
     @never_raises
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
@@ -70,9 +88,9 @@ class OptimizerListener(Listener):
         if present and not present & index.with_new_grad:
             step.norms = index.norms(present)
         step.frozen = index.frozen(params) if not present else 0
-        step.scaler, step.backward = log.scaling.inside > 0, current is not None
+        step.scaler, step.backward = log.scaler_steps > 0, current is not None
         step.moved = one.written not in (-1, written := _written(optimizer))
-        step.resumes = self._resumed.resumes(number, optimizer, written)
+        step.resumes = _resumes(one, optimizer, written)
         if step.resumes:
             step.lines = call_lines(sys._getframe(2))
         if one.named != params:
@@ -101,8 +119,11 @@ class OptimizerListener(Listener):
                 self._after_closure(step)
             log.stepping.pop()
             one = log.optimizer(optimizer)
+            if one.written < 0 and one.first_param is not None:
+                one.lasting = _has_memory(optimizer)
             one.written = _written(optimizer)
-            self._resumed.stepped(one.number, optimizer, one.written)
+            if one.values is not None:
+                one.values = _values(optimizer)
             log.weight_marks.settle(step.params)
 
     def _after_closure(self, step: Step) -> None:
@@ -129,72 +150,19 @@ def _written(optimizer: Optimizer) -> int:
     return sum([group["params"][0]._version for group in optimizer.param_groups if group["params"]])
 
 
-_MOST = 64
-_PARAMS, _ELEMENTS = 3, 64
-
-
-@dataclass
-class _MadeOptimizer:
-    """The newest optimizer that a line has made over some weights."""
-
-    param: weakref.ref[Tensor]
-    before: int = 0
-    """How many went before it, each of which has stepped and left its weights to the next."""
-    stepped: bool = False
-    lasting: bool = False
-    """Does it keep averages or momentum?"""
-    written: int = -1
-    values: list[Tensor] | None = None
-    """Some of the weights after its newest step; only kept from the second one on."""
-    parent: _MadeOptimizer | None = None
-
-
-class ResumedOptimizers:
-    """Follows which optimizers go on where another one, made by the same line, has stopped."""
-
-    def __init__(self) -> None:
-        self._newest: dict[tuple[Site, int], _MadeOptimizer] = {}
-        self._made: dict[int, _MadeOptimizer] = {}
-
-    def made(self, number: int, optimizer: Optimizer, site: Site) -> None:
-        """Note an optimizer that a line has made."""
-        if not (params := _params(optimizer)):
-            return
-        param = params[0]
-        known = self._newest.get((site, id(param)))
-        one = _MadeOptimizer(weakref.ref(param))
-        if known is not None and known.param() is param:
-            one.parent = known if known.stepped else known.parent  # one that was only cleared has kept nothing
-            known.parent = None
-        if len(self._newest) >= _MOST:
-            self._newest.clear()
-        self._newest[site, id(param)] = self._made[number] = one
-
-    def resumes(self, number: int, optimizer: Optimizer, written: int) -> int:
-        """Return how many optimizers went before this one, at its first step; 0 if the weights are not theirs."""
-        one = self._made.get(number)
-        if one is None or one.stepped or one.parent is None:
-            return 0
-        parent, one.parent = one.parent, None
-        values = None if parent.values is None else _values(optimizer)
-        if parent.values is None or values is None:
-            same = written == parent.written
-        else:
-            same = len(values) == len(parent.values) and all(map(torch.equal, values, parent.values))
-        one.before = parent.before + 1 if same else 0
-        one.values = []  # from now on they are kept, also if they were somebody else's this time
-        return one.before if parent.lasting else 0
-
-    def stepped(self, number: int, optimizer: Optimizer, written: int) -> None:
-        """Note a step of an optimizer, after it has run."""
-        one = self._made.get(number)
-        if one is None:
-            return
-        if not one.stepped:
-            one.stepped, one.lasting = True, _has_memory(optimizer)
-        one.written = written
-        if one.values is not None:
-            one.values = _values(optimizer)
+def _resumes(one: WatchedOptimizer, optimizer: Optimizer, written: int) -> int:
+    """Return how many optimizers went before one, at its first step; 0 if the weights are not theirs."""
+    parent, one.parent = one.parent, None
+    if parent is None or one.written >= 0:
+        return 0
+    values = None if parent.values is None else _values(optimizer)
+    if parent.values is None or values is None:
+        same = written == parent.written
+    else:
+        same = len(values) == len(parent.values) and all(map(torch.equal, values, parent.values))
+    one.before = parent.before + 1 if same else 0
+    one.values = []  # from now on they are kept, also if they were somebody else's this time
+    return one.before if parent.lasting else 0
 
 
 def _params(optimizer: Optimizer) -> list[Tensor]:
@@ -211,7 +179,7 @@ def _values(optimizer: Optimizer) -> list[Tensor] | None:
 
 
 def _has_memory(optimizer: Optimizer) -> bool:
-    """Does an optimizer keep tensors of the shape of its weights, as momentum and averages are?"""
+    """Return whether an optimizer keeps tensors of the shape of its weights, as momentum and averages are."""
     return any(
         isinstance(value, Tensor) and value.shape == param.shape
         for param in _params(optimizer)[:_PARAMS]

@@ -1,44 +1,41 @@
-"""Scalers and schedulers."""
+"""Scaling and clipping: what happens to gradients between backward() and step()."""
 
 from __future__ import annotations
 
+import math
 import sys
 import weakref
-from itertools import islice, takewhile
-from types import FrameType
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from torch.optim.optimizer import Optimizer
 
 from ... import _torch
-from ..._frames import Owner, code_owner, frames
-from ..events import ScalerStep, ScalerUpdate, Schedule, Unscale
-from ..frames import call_site
+from ..events import Clip, ScalerStep, ScalerUpdate, Unscale
+from ..frames import call_site, outside_doctor
 from ..graphs.autograd_graph import mark_scaled
-from ..state.schedule_plans import SchedulePlans, greatest_lr
-from .event_log import EventLog
 from .monkeypatch import Below, Listener, MonkeyPatches, never_raises
 
 
-class ScalerListener(Listener):
-    """Listens to ``GradScaler``."""
+class ScalingListener(Listener):
+    """Listens to ``GradScaler``, and inside the functions that clip: a name imported earlier leads there, too."""
 
     def patch(self, patches: MonkeyPatches) -> None:
-        """Replace the scaler's methods."""
+        """Replace the scaler's methods, and what ``clip_grad_norm_`` and ``clip_grad_value_`` call."""
         scaler = torch.amp.GradScaler
         patches.replace(scaler, "scale", self.after(self._scaled))
         patches.replace(scaler, "unscale_", self._unscale)
         patches.replace(scaler, "step", self._step)
         patches.replace(scaler, "update", self.after(self._updated))
+        patches.replace(*_torch.place("clip_grads_with_norm"), self._clip_norm)
+        patches.replace(*_torch.place("group_tensors"), self._clip_value)
 
     @never_raises
     def _scaled(self, scaler: Any, result: Any) -> None:
         if not scaler.is_enabled():
             return
-        self.log.scaling.scaler = weakref.ref(scaler)
+        self.log.scaler = weakref.ref(scaler)
         # A generator is left alone: what is taken out of it here would be missing in the learner's loop.
         for one in result if isinstance(result, (list, tuple)) else [result]:
             if isinstance(one, Tensor):
@@ -72,12 +69,12 @@ class ScalerListener(Listener):
             if not scaler.is_enabled() or not log.is_watched_thread():
                 return below.call(scaler, optimizer, *args, **kwargs)
             before = log.steps
-            log.scaling.inside += 1
+            log.scaler_steps += 1
             try:
                 self._before_unscale(optimizer)
                 result = below.call(scaler, optimizer, *args, **kwargs)
             finally:
-                log.scaling.inside -= 1
+                log.scaler_steps -= 1
             self._stepped(scaler, optimizer, taken=log.steps > before)
             return result
 
@@ -87,72 +84,50 @@ class ScalerListener(Listener):
     def _stepped(self, scaler: Any, optimizer: Optimizer, *, taken: bool) -> None:
         log = self.log
         one = log.optimizer(optimizer)
-        log.scaling.step = call_site()
-        log.emit(ScalerStep(log.scaling.step, one.number, one.params, taken, id(scaler)))
+        log.scaler_site = call_site()
+        log.emit(ScalerStep(log.scaler_site, one.number, one.params, taken, id(scaler)))
 
     @never_raises
     def _updated(self, scaler: Any, result: None) -> None:
         self.log.emit(ScalerUpdate(id(scaler)))
 
+    def _clip_norm(self, below: Below) -> Any:
+        log = self.log
 
-class SchedulerListener(Listener):
-    """Listens to learning-rate schedulers."""
+        def clip(parameters: Any, max_norm: float, *args: Any, **kwargs: Any) -> None:
+            tensors = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+            measures = max_norm == math.inf
+            if not log.is_watched_thread():
+                return below.call(tensors, max_norm, *args, **kwargs)
+            self._before_norm(tensors, measures=measures)
+            result = below.call(tensors, max_norm, *args, **kwargs)
+            self._after_norm(tensors)
+            return result
 
-    _inside = False
-
-    def __init__(self, log: EventLog) -> None:
-        super().__init__(log)
-        self._plans = SchedulePlans()
-
-    def patch(self, patches: MonkeyPatches) -> None:
-        """Replace the steps of all kinds of schedulers.
-
-        LRScheduler.step itself finds out whose line to blame in a warning: no frame may come between.
-        """
-        update_lr, _ = _torch.place("update_lr")
-        for kind in _with_subclasses(LRScheduler, ReduceLROnPlateau):
-            patches.replace(kind, "_update_lr" if kind is update_lr else "step", self._step)
-
-    def _step(self, below: Below) -> Any:
-        def step(scheduler: Any, *args: Any, **kwargs: Any) -> Any:
-            if self._inside or not self.log.is_watched_thread():
-                return below.call(scheduler, *args, **kwargs)
-            if _initial(sys._getframe(1)):
-                result = below.call(scheduler, *args, **kwargs)
-                self._made(scheduler)
-                return result
-            before = self._rate(scheduler)
-            self._inside = True
-            try:
-                return below.call(scheduler, *args, **kwargs)
-            finally:
-                self._inside = False
-                self._stepped(scheduler, before)
-
-        return step
+        return clip
 
     @never_raises
-    def _made(self, scheduler: Any) -> None:
-        self._plans.made(scheduler, sys._getframe(3))
+    def _before_norm(self, tensors: list[Any], *, measures: bool) -> None:
+        params = self.log.index.bits(p for p in tensors if isinstance(p, Tensor) and p.is_leaf)
+        self.log.detect_changes(params)
+        self.log.emit(Clip(call_site(), params, measures=measures))
 
     @never_raises
-    def _rate(self, scheduler: Any) -> float:
-        return greatest_lr(scheduler)
+    def _after_norm(self, tensors: list[Any]) -> None:
+        self.log.index.changes(self.log.index.known_bits(tensors))
+
+    def _clip_value(self, below: Below) -> Any:
+        def group(lists: Any, *args: Any, **kwargs: Any) -> Any:
+            clips = outside_doctor(sys._getframe(1)).f_code.co_name == "clip_grad_value_"
+            if clips and self.log.is_watched_thread():
+                self._before_value(lists[0])
+            return below.call(lists, *args, **kwargs)
+
+        return group
 
     @never_raises
-    def _stepped(self, scheduler: Any, before: float) -> None:
-        optimizer = getattr(scheduler, "optimizer", None)
-        if isinstance(optimizer, Optimizer):
-            plan = self._plans.of(scheduler, sys._getframe(3))
-            number = self.log.optimizer(optimizer).number
-            self.log.emit(Schedule(call_site(), number, plan, before, greatest_lr(scheduler)))
-
-
-def _initial(frame: FrameType | None) -> bool:
-    """Is a scheduler's step the one that it takes when it is made?"""
-    near = takewhile(lambda one: code_owner(one.f_code.co_filename) is Owner.OURS, islice(frames(frame), 4))
-    return any(one.f_code.co_name in ("_initial_step", "__init__") for one in near)
-
-
-def _with_subclasses(*kinds: type) -> set[type]:
-    return {*kinds}.union(*(_with_subclasses(*kind.__subclasses__()) for kind in kinds))
+    def _before_value(self, grads: list[Tensor]) -> None:
+        params = self.log.index.owning_grads(grads)
+        self.log.detect_changes(params)
+        self.log.index.expected_changes |= params
+        self.log.emit(Clip(call_site(), params, measures=False))

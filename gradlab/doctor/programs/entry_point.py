@@ -15,26 +15,43 @@ from types import CodeType, ModuleType
 from typing import Any
 
 
+class NotRunnableError(Exception):
+    """What was named cannot be run; the words say why."""
+
+
 class EntryPoint:
-    """Something that can be run."""
+    """A script or a module, which runs as the module ``__main__``.
+
+    That module is in place again when the process ends: what runs at exit, such as a model that is saved then, finds
+    its classes there.
+    """
 
     tells_errors = False
     """Whether it prints the traceback of an error itself."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, code: CodeType | None = None, **names: Any) -> None:
+        """Take the code and the names of a module; a script is compiled when it runs, and found by its path."""
         self._given, self.path = path, path.absolute()
+        self._code, self._names = code, names
 
     def run(self, arguments: Sequence[str]) -> None:
         """Run it; raises what it raises."""
-        raise NotImplementedError
+        code = self._code or compile(self.path.read_bytes(), str(self.path), "exec")
+        folder = os.getcwd() if self._code else os.fspath(self.path.resolve().parent)
+        main = ModuleType("__main__")
+        vars(main).update(__file__=str(self.path), __builtins__=__builtins__, **self._names)
+        before = sys.modules["__main__"]
+        sys.modules["__main__"] = main
+        sys.argv[:], sys.path[0] = [str(self._given), *arguments], folder
+        try:
+            exec(code, vars(main))
+        finally:
+            sys.modules["__main__"] = before  # a process that is started from here looks for its code there
+            atexit.register(sys.modules.__setitem__, "__main__", main)  # runs before what the code has registered
 
     def name_of(self, file: str) -> str:
         """Return what to call a file in the report."""
         return file
-
-
-class NotRunnableError(Exception):
-    """What was named cannot be run; the words say why."""
 
 
 def find_entry_point(name: str, *, module: bool = False) -> EntryPoint:
@@ -43,7 +60,7 @@ def find_entry_point(name: str, *, module: bool = False) -> EntryPoint:
     Raises NotRunnableError for what is not there.
     """
     if module:
-        return _Module(name)
+        return _find_module(name)
     path = Path(name)
     if not path.is_file():
         what = "a folder" if path.is_dir() else "no such file"
@@ -55,57 +72,25 @@ def find_entry_point(name: str, *, module: bool = False) -> EntryPoint:
         raise NotRunnableError(
             f"{name}: {what}; give the path of a Python script or a notebook, or -m and a module's name"
         )
-    return _Notebook(path) if path.suffix == ".ipynb" else _Script(path)
+    return _Notebook(path) if path.suffix == ".ipynb" else EntryPoint(path)
 
 
-class _Main(EntryPoint):
-    """Runs code as the module ``__main__``.
-
-    That module is in place again when the process ends: what runs at exit, such as a model that is saved then, finds
-    its classes there.
-    """
-
-    def _run(self, code: CodeType, argv: Sequence[str], folder: str, **names: Any) -> None:
-        main = ModuleType("__main__")
-        vars(main).update(__file__=str(self.path), __builtins__=__builtins__, **names)
-        before = sys.modules["__main__"]
-        sys.modules["__main__"] = main
-        sys.argv[:], sys.path[0] = argv, folder
-        try:
-            exec(code, vars(main))
-        finally:
-            sys.modules["__main__"] = before  # a process that is started from here looks for its code there
-            atexit.register(sys.modules.__setitem__, "__main__", main)  # runs before what the code has registered
-
-
-class _Script(_Main):
-    def run(self, arguments: Sequence[str]) -> None:
-        code = compile(self.path.read_bytes(), str(self.path), "exec")
-        self._run(code, [str(self._given), *arguments], os.fspath(self.path.resolve().parent))
-
-
-class _Module(_Main):
-    def __init__(self, name: str) -> None:
-        sys.path.insert(0, os.getcwd())  # python -m looks there, too; the first place is replaced when it runs
-        try:
+def _find_module(name: str) -> EntryPoint:
+    sys.path.insert(0, os.getcwd())  # python -m looks there, too; the first place is replaced when it runs
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            name = f"{name}.__main__"
             spec = importlib.util.find_spec(name)
-            if spec is not None and spec.submodule_search_locations is not None:
-                name = f"{name}.__main__"
-                spec = importlib.util.find_spec(name)
-        except (ImportError, ValueError) as error:
-            raise NotRunnableError(f"-m {name}: {error}") from None
-        finally:
-            del sys.path[0]
-        loader: Any = spec.loader if spec is not None else None
-        code = loader.get_code(name) if hasattr(loader, "get_code") else None
-        if spec is None or spec.origin is None or code is None:
-            raise NotRunnableError(f"-m {name}: there is no module of this name that can be run")
-        super().__init__(Path(spec.origin))
-        self._spec, self._code = spec, code
-
-    def run(self, arguments: Sequence[str]) -> None:
-        names = {"__spec__": self._spec, "__package__": self._spec.parent, "__loader__": self._spec.loader}
-        self._run(self._code, [str(self.path), *arguments], os.getcwd(), **names)
+    except (ImportError, ValueError) as error:
+        raise NotRunnableError(f"-m {name}: {error}") from None
+    finally:
+        del sys.path[0]
+    loader: Any = spec.loader if spec is not None else None
+    code = loader.get_code(name) if hasattr(loader, "get_code") else None
+    if spec is None or spec.origin is None or code is None:
+        raise NotRunnableError(f"-m {name}: there is no module of this name that can be run")
+    return EntryPoint(Path(spec.origin), code, __spec__=spec, __package__=spec.parent, __loader__=loader)
 
 
 class _Notebook(EntryPoint):
@@ -132,11 +117,8 @@ class _Notebook(EntryPoint):
     def run(self, arguments: Sequence[str]) -> None:
         from IPython.core.interactiveshell import InteractiveShell
 
-        class Shell(InteractiveShell):
-            def enable_gui(self, gui: str | None = None) -> None:
-                """Do nothing: there is no event loop here, and %matplotlib asks for one."""
-
         sys.argv[:], sys.path[0] = [str(self.path), *arguments], os.fspath(self.path.resolve().parent)
-        shell: Any = Shell(colors="nocolor")
+        shell: Any = InteractiveShell(colors="nocolor")
+        shell.enable_gui = lambda gui=None: None  # there is no event loop here, and %matplotlib asks for one
         for shell.execution_count, source in enumerate(self._source, start=1):
             shell.run_cell(source, store_history=True).raise_error()

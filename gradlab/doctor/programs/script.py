@@ -3,38 +3,43 @@
 from __future__ import annotations
 
 import atexit
+import multiprocessing
 import os
 import shutil
 import sys
 import tempfile
+import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from weakref import WeakSet
 
 from ..finding import Report
-from ..reports import FindingFilter
-from ..rules import asked_codes
+from ..reports import FindingFilter, ReportPrinter, write_stdout
+from ..rules import opt_in_codes
 from ..watching import watch
-from .children import (
-    ITSELF,
-    ChildReport,
-    FollowedProcesses,
-    TerminatedError,
-    WatchLimits,
-    expect_report,
-    merge_reports,
-    read_reports,
-    run_and_report,
-    sigterm_raises,
-)
 from .entry_point import EntryPoint, NotRunnableError, find_entry_point
-from .report_printer import ReportPrinter, write_stdout
-from .torchrun import LocalRanks, is_launcher, local_ranks, run_torchrun, watched_arguments
+from .processes import (
+    LAUNCHER,
+    ChildRun,
+    Limits,
+    TerminatedError,
+    note_unwatched,
+    rank_of_torchrun,
+    read_report,
+    run_and_report,
+    run_torchrun,
+    sigterm_raises,
+    write_report,
+)
 
 CLEAN, FINDINGS, NOT_RUN = 0, 1, 2
 """Exit codes. A program that ends with an error, and no finding to explain it, could not be run."""
+_GRACE_SECONDS = 2.0  # in which processes that Ctrl-C has reached, too, end by themselves
+_REPORT_SECONDS = 10.0  # that a process gets for its report when it is ended
 
 
 def run_script(
@@ -54,78 +59,122 @@ def run_script(
 
     form: one of FORMATS. Without ``output``, a file, the report goes to standard output; in every form but "text" it is
     alone there, and what the program and its children print goes to standard error. The watch ends early after
-    ``updates`` or ``seconds``. report_to: a folder for the report of this process, which is one of several; then
-    nothing is written, and the exit code is the program's own.
+    ``updates`` or ``seconds``. report_to: a file for the report if this process is a rank of a torchrun that the doctor
+    has started; then nothing is printed, and the exit code is the program's own.
     """
     printer = ReportPrinter(form, output, wanted or FindingFilter())
-    own_folder, process = None, os.getpid()
+    limits: Limits = {"updates": updates, "seconds": seconds}
+    folder, process = Path(tempfile.mkdtemp(prefix="gradlab-doctor-")), os.getpid()
     atexit.register(write_stdout)  # comes after what the program does at exit: Python's own flush could fail
     try:
-        ranks = local_ranks() if report_to is None else None
-        folder = ranks.folder if ranks else Path(report_to or tempfile.mkdtemp(prefix="gradlab-doctor-"))
-        limits = WatchLimits(folder, updates, seconds)
-        if report_to is not None or (ranks and not ranks.first):  # another process reads it
-            return _run_for_others(find_entry_point(name, module=module), arguments, limits)
-        own_folder = folder
-        if ranks is None and is_launcher(name, module=module):
-            code = _run_launcher(watched_arguments(arguments, limits), limits, printer)
+        if name == LAUNCHER if module else Path(name).name == "torchrun":
+            code = _run_launcher(arguments, limits, folder / "report.json", printer)
+        elif (program := find_entry_point(name, module=module)) and (report_to or rank_of_torchrun()):
+            return _run_rank(program, arguments, ProgramWatch(limits, folder), report_to)
         else:
-            code = _run_and_print(find_entry_point(name, module=module), arguments, limits, printer, ranks)
+            code = _run_and_print(program, arguments, ProgramWatch(limits, folder, printer.write), printer)
     except NotRunnableError as error:
         print(f"gradlab doctor: {error}", file=sys.stderr)
         return NOT_RUN
     finally:
-        if own_folder is not None and os.getpid() == process:  # not in a child that the program has forked
-            shutil.rmtree(own_folder, ignore_errors=True)
+        if os.getpid() == process:  # not in a child that the program has forked
+            shutil.rmtree(folder, ignore_errors=True)
     return CLEAN if exit_zero and code == FINDINGS else code
 
 
-def _run_for_others(program: EntryPoint, arguments: Sequence[str], limits: WatchLimits) -> int:
-    """Run a program that is one rank of several; its report goes to the folder."""
-    name = f"rank {os.environ.get('RANK', os.getpid())}"
-    path = limits.folder / name.replace(" ", "-")
-    expect_report(path, name)
+class ProgramWatch(watch):
+    """A watch of a program's process, or else of the first one that it starts; it reports all codes.
+
+    Which codes count is judged where they are printed.
+    """
+
+    def __init__(self, limits: Limits, folder: Path, on_enough: Callable[[Report], object] | None = None) -> None:
+        """Begin with no process: ``folder`` is for their report; ``on_enough(report)`` is called at an early end."""
+        super().__init__(**limits, also=opt_in_codes())
+        self._limits, self._path, self._on_enough = limits, folder / "first.json", on_enough
+        self._running: WeakSet[BaseProcess] = WeakSet()
+
+    def _end_early(self) -> None:
+        super()._end_early()
+        if self._on_enough is not None:
+            self._on_enough(self)
+
+    def _follow(self, process: BaseProcess) -> None:
+        self._running.add(process)
+        path = self._path if self.processes == 1 else None
+        leave = partial(self.__exit__, None, None, None)
+        process.run = ChildRun(process, path, self._limits, leave)  # type: ignore[method-assign]  # travels with it
+
+    def finish(self, *, patient: bool) -> None:
+        """Wait for the processes: Python itself waits at exit for them, and ends those that are daemons.
+
+        If the program was ended from outside, the others that were not are ended, too.
+        """
+        waiting = [process for process in multiprocessing.active_children() if process in self._running]
+        try:
+            end = time.monotonic() + _GRACE_SECONDS
+            for process in [] if patient else waiting:
+                process.join(max(0.0, end - time.monotonic()))
+        finally:  # also at a second Ctrl-C
+            for process in waiting:
+                if process.daemon or not patient:
+                    process.terminate()
+        for process in waiting:
+            process.join(None if patient and not process.daemon else _REPORT_SECONDS)
+
+    def conclude(self) -> Report:
+        """Return the report of this process, or of the first one that it has started if this one has trained nothing.
+
+        It says how many others there were.
+        """
+        first = None if self.trained else read_report(self._path)
+        report = first or Report(self.findings, self.watched, self.missing, self.judged)
+        rank, others = rank_of_torchrun(), self.processes if self.trained else 0
+        if first is not None:
+            report.watched, others = f"In the first process that it started: {report.watched}", self.processes - 1
+        if rank is not None:
+            report.watched, others = f"In rank {rank}: {report.watched}", others + int(os.environ["WORLD_SIZE"]) - 1
+        report.watched += note_unwatched(others)
+        return report
+
+
+def _run_launcher(arguments: Sequence[str], limits: Limits, path: Path, printer: ReportPrinter) -> int:
+    """Run torchrun and print what its rank 0 reports."""
+    code: int | None = None
+    with printer.keeping_stdout(), sigterm_raises(), suppress(KeyboardInterrupt, TerminatedError):
+        code = run_torchrun(arguments, limits, path)
+    nothing = Report([], "Rank 0 of torchrun has left no report: it did not get as far as training.", judged=False)
+    return _print_last(printer, read_report(path) or nothing, code)
+
+
+def _run_rank(program: EntryPoint, arguments: Sequence[str], report: ProgramWatch, report_to: str | None) -> int:
+    """Run a program that is a rank of torchrun: rank 0 is watched, and its report goes to a file."""
     try:
-        run_and_report(lambda: program.run(arguments), ProgramWatch(limits), path, name)
+        if rank_of_torchrun():
+            program.run(arguments)
+        else:
+            path = Path(report_to or os.devnull)
+            run_and_report(lambda: program.run(arguments), report, lambda: write_report(path, report.conclude()))
     except Exception as error:
         _tell(error, program)
         return 1
     return 0
 
 
-def _run_launcher(arguments: Sequence[str], limits: WatchLimits, printer: ReportPrinter) -> int:
-    """Run torchrun and print what its ranks report."""
-    code: int | None = None
-    with printer.keeping_stdout(), sigterm_raises(), suppress(KeyboardInterrupt, TerminatedError):
-        code = run_torchrun(arguments)
-    children, lost = read_reports(limits.folder)
-    nothing = Report([], "No process of torchrun got as far as training.", judged=False)
-    return _print_last(printer, merge_reports(children, lost) if children else nothing, code)
-
-
-def _run_and_print(
-    program: EntryPoint, arguments: Sequence[str], limits: WatchLimits, printer: ReportPrinter, ranks: LocalRanks | None
-) -> int:
-    """Run a program and print what it, and the processes that it has started, report."""
+def _run_and_print(program: EntryPoint, arguments: Sequence[str], report: ProgramWatch, printer: ReportPrinter) -> int:
+    """Run a program and print what it, or else the first process that it has started, reports."""
     process = os.getpid()
     printer.name_of = program.name_of
-    with printer.keeping_stdout():
-        report = ProgramWatch(limits, on_enough=printer.write if ranks is None else None)
-        with sigterm_raises():
-            code = _run(program, arguments, report)
-            if os.getpid() != process:  # a child that the program has forked, and that has come to its end
-                raise SystemExit(code)
-            try:
-                report.processes.finish(patient=code is not None)
-            except (KeyboardInterrupt, TerminatedError):  # the program itself has ended, and they have not
-                code = None
-                report.processes.finish(patient=False)
-        if ranks is not None:
-            ranks.wait(patient=code is not None)
-    name = ITSELF if ranks is None else f"rank {ranks.rank}"
-    children, lost = read_reports(limits.folder)
-    children.insert(0, ChildReport(name, report, report.trained, report.rank_norms))
-    return _print_last(printer, merge_reports(children, lost), code)
+    with printer.keeping_stdout(), sigterm_raises():
+        code = _run(program, arguments, report)
+        if os.getpid() != process:  # a child that the program has forked, and that has come to its end
+            raise SystemExit(code)
+        try:
+            report.finish(patient=code is not None)
+        except (KeyboardInterrupt, TerminatedError):  # the program itself has ended, and they have not
+            code = None
+            report.finish(patient=False)
+    return _print_last(printer, report.conclude(), code)
 
 
 def _print_last(printer: ReportPrinter, report: Report, code: int | None) -> int:
@@ -169,19 +218,3 @@ def _tell(error: BaseException, program: EntryPoint) -> bool:
     if not program.tells_errors:
         traceback.print_exception(type(error), error, trace, file=sys.stderr)
     return True
-
-
-class ProgramWatch(watch):
-    """A watch that follows processes, and reports all codes: what counts is judged where they are printed."""
-
-    def __init__(self, limits: WatchLimits, on_enough: Callable[[Report], object] | None = None) -> None:
-        """``on_enough(report)`` is called when the watch has ended early."""
-        super().__init__(updates=limits.updates, seconds=limits.seconds, also=asked_codes())
-        self._on_enough = on_enough
-        self.processes = FollowedProcesses(limits, partial(self.__exit__, None, None, None))
-        self._follow = self.processes.follow
-
-    def _end_early(self) -> None:
-        super()._end_early()
-        if self._on_enough is not None:
-            self._on_enough(self)

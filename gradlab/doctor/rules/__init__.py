@@ -7,10 +7,10 @@ Every subclass of Rule that has codes, in a file of this folder, is a rule: ther
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from importlib import import_module
 from pkgutil import iter_modules
 
-from ..._checks import did_you_mean
 from .base import Rule, RuleContext
 
 RULES: tuple[type[Rule], ...] = tuple(
@@ -24,9 +24,9 @@ RULES: tuple[type[Rule], ...] = tuple(
 KNOWN_CODES = frozenset(code.name for rule in RULES for code in rule.codes)
 
 
-def asked_codes() -> set[str]:
+def opt_in_codes() -> set[str]:
     """Return the names of the codes that are reported only where they are asked for."""
-    return {code.name for rule in RULES for code in rule.codes if code.asked}
+    return {code.name for rule in RULES for code in rule.codes if code.opt_in}
 
 
 def check_codes(codes: Iterable[str], where: str) -> None:
@@ -35,8 +35,9 @@ def check_codes(codes: Iterable[str], where: str) -> None:
         raise TypeError(f"{where} must be a list of codes such as ['missing-zero-grad'], got {codes!r}")
     for code in codes:
         if code not in KNOWN_CODES:
-            hint = did_you_mean(code, sorted(KNOWN_CODES)) or f"; there are {', '.join(sorted(KNOWN_CODES))}"
+            near = get_close_matches(str(code).lower(), sorted(KNOWN_CODES), n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(sorted(KNOWN_CODES))}"
             raise ValueError(f"{where}: there is no code {code!r}{hint}")
 
 
-__all__ = ["KNOWN_CODES", "RULES", "Rule", "RuleContext", "asked_codes", "check_codes"]
+__all__ = ["KNOWN_CODES", "RULES", "Rule", "RuleContext", "check_codes", "opt_in_codes"]

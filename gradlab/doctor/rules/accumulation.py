@@ -11,7 +11,7 @@ from ..events import MANUAL_UPDATE, NO_SITE, Backward
 from ..finding import Cause, Code
 from ..source.calls import condition_around
 from ..source.grad_lines import clears_by_hand, with_loss
-from ..state.grad_groups import StepFacts
+from ..state.grad_state import StepFacts
 from .base import Rule, RuleContext, numbered
 from .scaling import SkippedStep
 
@@ -31,8 +31,8 @@ def lost_in(facts: StepFacts) -> list[Any]:
         for cleared in facts.since.clearings
         for one in cleared.lost
         if one.call_path in routes
-        and not (one.used or one.offered or one.retain)
-        and not one.added & facts.step.params & ~(one.wiped | one.zeros)
+        and not (one.stepped_params or one.skipped_by_scaler or one.retain)
+        and not one.added & facts.step.params & ~(one.cleared_params | one.zeros)
     ]
 
 
@@ -48,12 +48,12 @@ class ZeroGradInMicroBatch(Rule):
     )
 
     def step(self, facts: StepFacts) -> None:
-        """Was all but the last pass of this window cleared?"""
+        """Look whether all but the last pass of this window was cleared."""
         optimizer, lost = facts.step.optimizer, lost_in(facts)
         cleared = [one for one in facts.since.clearings if any(backward in lost for backward in one.lost)]
-        sites = {one.clear.site for one in cleared}
+        sites = {one.site for one in cleared}
         # The step() of an optimizer of the learner's own may bring back what it has kept, as DP-SGD does.
-        own = optimizer != MANUAL_UPDATE and self.context.state.optimizers[optimizer].own
+        own = optimizer != MANUAL_UPDATE and self.context.state.optimizers[optimizer].is_custom_class
         if len(cleared) < len(lost) or len(facts.fresh) != 1 or len(sites) != 1 or facts.edited or own:
             self.times[optimizer] = 0
         elif self.count(optimizer) >= 2:
@@ -76,7 +76,7 @@ class WindowDropped(Rule):
         fix="Call {optimizer}.step() and {optimizer}.zero_grad() after the last micro-batch of an epoch, too, even if "
         "its window is not full.",
     )
-    ENDED_INSIDE = LAST_ACCUMULATION_WINDOW_DROPPED.but(severity="hint")
+    ENDED_INSIDE = LAST_ACCUMULATION_WINDOW_DROPPED.with_(severity="hint")
 
     def _begin(self) -> None:
         self._sizes: defaultdict[int, list[int]] = defaultdict(list)
@@ -123,7 +123,7 @@ class WindowDropped(Rule):
 
 
 def leaks(sizes: list[int]) -> bool:
-    """Do longer windows come once an epoch, from the second epoch on?
+    """Return whether longer windows come once an epoch, from the second epoch on.
 
     An epoch that leaves some micro-batches over has always the same number of steps, k, and the first step of the next
     one finds them: steps k + 1, 2 k + 1, ... are the longer ones. A short window with a step of its own comes last.
@@ -144,7 +144,7 @@ class StepLeftOut(Rule):
     clearing, too, but what is left may be meant: a hint.
     """
 
-    SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.but(
+    SKIPPED_STEP_KEEPS_GRADIENTS = SkippedStep.SKIPPED_STEP_KEEPS_GRADIENTS.with_(
         severity="hint",
         message="Where a step was left out, its batch stayed in `.grad`, and the next step applied it as well.",
         fix="Call {optimizer}.zero_grad() also where the step is left out.",
@@ -159,7 +159,9 @@ class StepLeftOut(Rule):
     def step(self, facts: StepFacts) -> None:
         """Count the batches of a step."""
         optimizer, fresh = facts.step.optimizer, facts.fresh
-        alike = len({one.call_path for one in fresh}) == 1 and not any(one.offered or one.retain for one in fresh)
+        alike = len({one.call_path for one in fresh}) == 1 and not any(
+            one.skipped_by_scaler or one.retain for one in fresh
+        )
         self._others |= set() if alike and not facts.edited else {optimizer}
         self._last[optimizer] = facts
         if len(fresh) > 1 and len(self._longer[optimizer]) < _MOST_WINDOWS:
@@ -169,7 +171,7 @@ class StepLeftOut(Rule):
             self._pile[optimizer] = max(self._pile.get(optimizer, []), lost, key=len)
 
     def end(self, *, normal: bool) -> None:
-        """Are there a few longer ones among many of one batch, or many batches in the end?"""
+        """Look for a few longer ones among many of one batch, or many batches in the end."""
         for optimizer, last in self._last.items():
             longer = self._longer[optimizer]
             apart = sum(two.number - one.number > 1 for one, two in pairwise(longer))  # else windows have grown
@@ -193,7 +195,7 @@ def left_in(context: RuleContext, optimizer: int) -> list[Backward]:
     """Return the passes that no step of an optimizer has used when the watch is over, nor a scaler was offered."""
     groups = context.state.groups(context.state.params_of[optimizer])
     left = {held.backward.number: held.backward for group in groups for held in group.fresh if not group.edited}
-    return [one for one in left.values() if not one.offered]
+    return [one for one in left.values() if not one.skipped_by_scaler]
 
 
 class LossNotDivided(Rule):
@@ -214,7 +216,7 @@ class LossNotDivided(Rule):
         self._others: Counter[int] = Counter()
 
     def step(self, facts: StepFacts) -> None:
-        """Is this a window of undivided means, all of one line and over the same parameters?"""
+        """Look for a window of undivided means, all of one line and over the same parameters."""
         optimizer, fresh, count = facts.step.optimizer, facts.fresh, len(facts.fresh)
         plain = all(one.mean and not one.given and not one.retain and not one.create for one in fresh)
         alike = len({(one.call_path, one.added) for one in fresh}) == 1

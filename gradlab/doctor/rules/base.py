@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ...formatting import batches_text, number_of
-from ...gradients import union
 from ..events import (
     NO_SITE,
     Added,
@@ -23,12 +22,11 @@ from ..events import (
     Schedule,
     Site,
     bit_positions,
-    united,
+    union_bits,
 )
 from ..finding import Cause, Code, Edit, Finding
 from ..source.syntax import edited, excerpt
-from ..state.grad_groups import MaybeCleared, StepFacts
-from ..state.grad_state import GradState
+from ..state.grad_state import GradState, MaybeCleared, StepFacts
 
 if TYPE_CHECKING:
     from ..listeners.event_log import EventLog
@@ -76,7 +74,7 @@ class RuleContext:
             self.findings[key] = replace(finding, excerpt=excerpt(finding))
 
     def has_finding(self, code: Code) -> bool:
-        """Is there a finding with this code?"""
+        """Return whether there is a finding with this code."""
         return any(known == code.name for known, _ in self.findings)
 
     def name(self, optimizer: int) -> str:
@@ -109,7 +107,7 @@ class RuleContext:
 
     def whole_models(self, params: int) -> int:
         """Return those of some parameters that are all that a model has."""
-        return united(model.params for model in self.log.models.all() if not model.params & ~params)
+        return union_bits(model.params for model in self.log.models.all() if not model.params & ~params)
 
     def param_names(self, params: int, most: int = 3) -> str:
         """Return the names of some parameters, as "critic[0].weight, critic[0].bias, ..."; else their shapes."""
@@ -151,7 +149,7 @@ class RuleContext:
         return name if known else ""
 
 
-HEARD: dict[str, type] = {
+FACTS: dict[str, type] = {
     "backward": Backward,  # a backward pass begins
     "accumulate": Added,  # a backward pass adds to gradients, whose groups are as they were before it
     "maybe_cleared": MaybeCleared,
@@ -168,7 +166,7 @@ HEARD: dict[str, type] = {
 
 
 class Rule:
-    """A rule: it has a method of HEARD for each fact that it wants to hear; its codes are class attributes."""
+    """A rule: it has a method of FACTS for each fact that it wants to hear; its codes are class attributes."""
 
     codes: ClassVar[frozenset[Code]] = frozenset()
 
@@ -224,7 +222,9 @@ def how_many(params: int) -> str:
 
 def numbered(backwards: list[Any]) -> str:
     """Write backward passes as words: "batch 3", "batches 3 to 6", "batches 3, 5", of very many "batches 1, …, 191"."""
-    spans = union((one.number, one.number) for one in backwards)
+    numbers = {one.number for one in backwards}
+    firsts, lasts = (sorted(number for number in numbers if number + step not in numbers) for step in (-1, 1))
+    spans = [*zip(firsts, lasts, strict=True)]
     if len(spans) > 1 and len(backwards) > _MOST_LISTED:  # the state forgets some in the middle: no gap may be claimed
         return f"batches {spans[0][0]:,}, …, {spans[-1][1]:,}"
     return batches_text(spans)

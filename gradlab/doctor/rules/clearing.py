@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
-from ..events import MANUAL_UPDATE, Backward, Site, united
+from ..events import MANUAL_UPDATE, Backward, Site, union_bits
 from ..finding import Cause, Code, Edit
 from ..source.calls import without_brackets
 from ..source.grad_lines import mentions_grad, name_at, replaced, statement_at
 from ..source.syntax import function_around, own_nodes
-from ..state.grad_groups import MaybeCleared, ParamGroupState, StepFacts
+from ..state.grad_state import MaybeCleared, ParamGroupState, StepFacts
 from .base import Rule, RuleContext, numbered
 
 
@@ -56,7 +56,7 @@ class MissingZeroGrad(Rule):
         message="`.grad` is not cleared between updates, so every step applies the gradients of earlier batches again.",
         fix="Clear the gradients once for each update, before its first backward(): {optimizer}.zero_grad().",
     )
-    BY_HAND = MISSING_ZERO_GRAD.but(fix="Set each `.grad` to None once for each update, before its first backward().")
+    BY_HAND = MISSING_ZERO_GRAD.with_(fix="Set each `.grad` to None once for each update, before its first backward().")
 
     def _begin(self) -> None:
         self._real = 0  # parameters whose gradients were seen not to be zeros when a backward added to them
@@ -73,10 +73,10 @@ class MissingZeroGrad(Rule):
 
     def accumulate(self, added: Any) -> None:
         """A closure's pass adds to what an earlier step has used: its zero_grad() is missing."""
-        optimizer, state = added.backward.inside, self.context.state
+        optimizer, state = added.backward.closure_of, self.context.state
         if optimizer >= 0:
             now = state.steps.get(optimizer, 0)
-            used = [one for one in _used_by(optimizer, added.groups) if one[1].during < now]
+            used = [one for one in _used_by(optimizer, added.groups) if one[1].step_index < now]
             self._judge(optimizer, state.sites[optimizer], now, used, [added.backward])
 
     def step(self, facts: StepFacts) -> None:
@@ -87,7 +87,7 @@ class MissingZeroGrad(Rule):
 
     def _judge(self, optimizer: int, site: Site, number: int, used: list[Any], fresh: list[Backward]) -> None:
         """Report passes that are used again, from the second time on, unless they may be zeros: then look at them."""
-        params, again = united(some for some, _ in used), [one for _, one in used]
+        params, again = union_bits(some for some, _ in used), [one for _, one in used]
         if not params & self._real:
             self.context.log.index.wanted_values |= params
             return
@@ -152,9 +152,9 @@ class DoubleStep(Rule):
     )
 
     def step(self, facts: StepFacts) -> None:
-        """Is there nothing in the gradients but what this optimizer used in its last step?"""
+        """Look for gradients that hold nothing but what this optimizer used in its last step."""
         optimizer, held, site = facts.step.optimizer, facts.held, facts.step.site
-        if not held or facts.edited or facts.step.moved or self.context.state.optimizers[optimizer].own:
+        if not held or facts.edited or facts.step.moved or self.context.state.optimizers[optimizer].is_custom_class:
             return
         if facts.since.backwards or facts.since.others:  # others: see EmptyStep, which says why none came here
             return
@@ -188,9 +188,9 @@ class ForeignGradients(Rule):
         foreign = [
             held.backward
             for held in facts.held
-            if held.backward.used & ~facts.step.params
-            and held.backward.used & facts.step.params == 0
-            and held.backward.used_at < newest.number
+            if held.backward.stepped_params & ~facts.step.params
+            and held.backward.stepped_params & facts.step.params == 0
+            and held.backward.first_step_pass < newest.number
             and held.backward.site not in self._alone[optimizer]
         ]
         if foreign and (times := self.count(site)) >= 2:

@@ -65,7 +65,7 @@ class Clipping(Rule):
             return
         held = [one for group in groups for one in group.held]
         fresh = [one for group in groups for one in group.fresh]
-        if any(group.edited for group in groups) or any(one.backward.inside >= 0 for one in held):
+        if any(group.edited for group in groups) or any(one.backward.closure_of >= 0 for one in held):
             return  # in a closure, the step that calls it comes after all
         if any(one.backward.scaled and not one.unscaled for one in fresh):
             self._say(self.CLIP_BEFORE_UNSCALE, event, 1, numbered([one.backward for one in fresh]))
@@ -78,7 +78,7 @@ class Clipping(Rule):
             self._clipped = {group.params & covered: event for group in groups if group.fresh}
 
     def accumulate(self, added: Any) -> None:
-        """Does another micro-batch come after a clip, with no step between them?"""
+        """Look for another micro-batch after a clip, with no step between them."""
         for params, event in self._clipped.items():
             if any(group.params & params and group.fresh and not group.edited for group in added.groups):
                 self._say(self.CLIP_INSIDE_ACCUMULATION, event, 2, f"batch {added.backward.number} came after it")

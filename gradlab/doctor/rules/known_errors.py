@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from traceback import walk_tb
 from types import FrameType
 
@@ -16,39 +15,28 @@ from ..finding import Cause, Code, Edit
 from ..graphs.autograd_graph import leaves
 from ..source.carried import carried_state, given_between, overwritten
 from ..source.cuts import cut_before
-from ..source.syntax import at, function_around, only, reworded, source_line
+from ..source.syntax import cause_at, function_around, reworded, single_or_none, source_line
 from ..source.wiring import frozen_by
-from .base import Rule, RuleContext
+from .base import Rule
 from .clipping import Clipping
 from .scaling import NEVER_SCALED, Scaling, missing_update
 from .scheduling import Scheduling
 from .stepping import EmptyStep
 
-
-@dataclass(frozen=True)
-class Crash:
-    """The error that has ended a loop, and the learner's line that it came from."""
-
-    error: BaseException
-    frame: FrameType | None
-    site: Site
-    context: RuleContext
-
-
 Located = tuple[Site, Edit | Cause | None]
 """The line where it shows, and the place to edit."""
 
 
-def _here(crash: Crash) -> Located:
+def _here(crash: KnownErrors) -> Located:
     return crash.site, Cause(*crash.site)
 
 
-def _nowhere(crash: Crash) -> Located:
+def _nowhere(crash: KnownErrors) -> Located:
     return crash.site, None
 
 
-def _all_frozen(crash: Crash) -> Located | None:
-    """Is there an optimizer none of whose parameters requires a gradient?"""
+def _all_frozen(crash: KnownErrors) -> Located | None:
+    """Find an optimizer none of whose parameters requires a gradient."""
     log, state = crash.context.log, crash.context.state
     for optimizer, params in state.params_of.items():
         if params and log.index.frozen(params) == params:
@@ -57,12 +45,12 @@ def _all_frozen(crash: Crash) -> Located | None:
     return None
 
 
-def _cut(crash: Crash) -> Located:
+def _cut(crash: KnownErrors) -> Located:
     return crash.site, cut_before(crash.context.log.path(crash.site))
 
 
-def _carried(crash: Crash) -> Located | None:
-    """Did the pass go back into the graph of the last update?"""
+def _carried(crash: KnownErrors) -> Located | None:
+    """Find the state if the pass went back into the graph of the last update."""
     log, newest = crash.context.log, crash.context.log.passes.newest
     if newest is None or not newest.carried:
         return None
@@ -70,8 +58,8 @@ def _carried(crash: Crash) -> Located | None:
     return crash.site, carried_state(log.path(crash.site), log.files(), values)
 
 
-def _undetached(crash: Crash) -> Located | None:
-    """Is one net's output used in two losses, with a step between them? One of them is to leave that net alone.
+def _undetached(crash: KnownErrors) -> Located | None:
+    """Find one net's output in two losses with a step between them: one of these is to leave that net alone.
 
     If the step has moved that net, it is the second, which would go through weights that are no more; else the first.
     """
@@ -86,16 +74,16 @@ def _undetached(crash: Crash) -> Located | None:
         if several and isinstance(value, Tensor) and value.grad_fn is not None and before and after:
             moved = crash.context.log.index.known_bits(leaf for leaf, _ in leaves(value.grad_fn)) & held
             found |= dict.fromkeys(after if moved else before, name)
-    place = only(found)
+    place = single_or_none(found)
     return (crash.site, reworded(place, f"{found[place]}.detach()")) if place is not None else None
 
 
-def _second_pass(crash: Crash) -> Located:
+def _second_pass(crash: KnownErrors) -> Located:
     return crash.site, Cause(*crash.site) if len(crash.context.log.path(crash.site)) == 1 else None
 
 
-def _by_step(crash: Crash) -> Located | None:
-    """Was it a weight that was overwritten, as its shape tells? Then a step() did it."""
+def _by_step(crash: KnownErrors) -> Located | None:
+    """Find the step() that has overwritten a weight, as the shape in the error tells."""
     state, index, said = crash.context.state, crash.context.log.index, str(crash.error)
     shape = re.search(r"Tensor \[([\d, ]*)\]", said)
     weight = "which is output" not in said or re.search(r"output 0 of (AsStrided|T)(Backward0)?,", said)
@@ -103,46 +91,46 @@ def _by_step(crash: Crash) -> Located | None:
     shapes = {tuple(sorted(param.shape)) for param in params if param is not None}
     if not weight or shape is None or tuple(sorted(map(int, re.findall(r"\d+", shape[1])))) not in shapes:
         return None
-    return crash.site, at(state.sites.get(state.last_stepped, NO_SITE))
+    return crash.site, cause_at(state.sites.get(state.last_stepped, NO_SITE))
 
 
-def _in_place(crash: Crash) -> Located:
+def _in_place(crash: KnownErrors) -> Located:
     made = re.search(r"output \d+ of (\w+?)(Backward\d*)?,", str(crash.error))
     return crash.site, overwritten(crash.context.log.files(), made[1].lower() if made else "")
 
 
-def _second_scaler_step(crash: Crash) -> Located:
-    step = crash.context.log.scaling.step if "unscale_" in str(crash.error) else crash.site
+def _second_scaler_step(crash: KnownErrors) -> Located:
+    step = crash.context.log.scaler_site if "unscale_" in str(crash.error) else crash.site
     return step, missing_update(crash.context, step)
 
 
-def _unscaled_loss(crash: Crash) -> Located:
+def _unscaled_loss(crash: KnownErrors) -> Located:
     newest = crash.context.log.passes.newest
     site = newest.site if newest is not None else crash.site
     return site, Cause(*site)
 
 
-def _cleared(crash: Crash) -> Located | None:
-    """Were the gradients cleared after backward()?"""
-    clearings = [one.clear.site for since in crash.context.state.since.values() for one in since.clearings]
+def _cleared(crash: KnownErrors) -> Located | None:
+    """Find the line that has cleared the gradients after backward()."""
+    clearings = [one.site for since in crash.context.state.since.values() for one in since.clearings]
     sites = [site for site in clearings if site != NO_SITE]
     return (sites[-1], Cause(*sites[-1])) if sites else None
 
 
-def _clips(crash: Crash) -> Located | None:
+def _clips(crash: KnownErrors) -> Located | None:
     return _here(crash) if "clip" in source_line(crash.site) else None
 
 
-def _grad_is_none(crash: Crash) -> Located | None:
+def _grad_is_none(crash: KnownErrors) -> Located | None:
     if not isinstance(crash.error, (AttributeError, TypeError)) or ".grad" not in source_line(crash.site):
         return None
-    return crash.site, at(crash.context.state.last_clear) or Cause(*crash.site)
+    return crash.site, cause_at(crash.context.state.last_clear) or Cause(*crash.site)
 
 
-_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.but(
+_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
     message="None of an optimizer's parameters requires a gradient, so backward() has nowhere to go."
 )
-_NO_GRAPH = EmptyStep.GRAPH_BROKEN.but(
+_NO_GRAPH = EmptyStep.GRAPH_BROKEN.with_(
     message="The loss is not connected to any parameter, so there is nothing to go back through."
 )
 _CARRIED_STATE = Code(
@@ -158,7 +146,7 @@ _BACKWARD_TWICE = Code(
     fix="Call backward() once, on the sum of the losses that share a graph. If the second loss is that of another net, "
     "detach what this net is given.",
 )
-_UNDETACHED = _BACKWARD_TWICE.but(
+_UNDETACHED = _BACKWARD_TWICE.with_(
     message="This loss goes back into another net, through a graph that an earlier backward() has freed.",
     fix="Detach the other net's output where it is only an input.",
 )
@@ -167,11 +155,11 @@ _MODIFIED_IN_PLACE = Code(
     message="A tensor that backward() needs was overwritten by an in-place operation after it had been used.",
     fix="Make a new tensor instead: x = x + 1 for x += 1, and no inplace=True.",
 )
-_MODIFIED_BY_STEP = _MODIFIED_IN_PLACE.but(
+_MODIFIED_BY_STEP = _MODIFIED_IN_PLACE.with_(
     message="A weight that backward() needs was overwritten by a step() after it had been used.",
     fix="Call backward() on this loss before that step, or compute the loss after it.",
 )
-_NO_UPDATE = Scaling.SCALER_STEP_WITHOUT_UPDATE.but(
+_NO_UPDATE = Scaling.SCALER_STEP_WITHOUT_UPDATE.with_(
     message="scaler.step() is called again although scaler.update() has not closed the last update.",
     fix="Call scaler.update() once for each update, after the last scaler.step().",
 )
@@ -180,15 +168,15 @@ _UNSCALE_TWICE = Code(
     message="scaler.unscale_() is called twice for one update: the gradients may be divided only once.",
     fix="Call scaler.unscale_() once for each update, right before clipping.",
 )
-_NOT_REACHED = EmptyStep.STEP_WITHOUT_BACKWARD.but(
+_NOT_REACHED = EmptyStep.STEP_WITHOUT_BACKWARD.with_(
     message="scaler.step() finds no gradient: no backward() has reached this optimizer's parameters.",
 )
-_SCHEDULE_OVER = Scheduling.SCHEDULER_OUTPACES_OPTIMIZER.but(
+_SCHEDULE_OVER = Scheduling.SCHEDULER_OUTPACES_OPTIMIZER.with_(
     severity="error",
     message="The scheduler has come to the end of its schedule while training goes on.",
     fix="Make the schedule as long as the training, and step the scheduler as often as its schedule plans.",
 )
-_NOTHING_TO_CLIP = Clipping.CLIP_BEFORE_BACKWARD.but(
+_NOTHING_TO_CLIP = Clipping.CLIP_BEFORE_BACKWARD.with_(
     message="The call comes before backward(), when there is no new gradient to clip.",
     fix="Move this line to after backward(), right before step().",
 )
@@ -210,7 +198,7 @@ _GRAD_IS_NONE = Code(
 _TWICE, _IN_PLACE = "Trying to backward through the graph a second time", "modified by an inplace operation"
 _NO_GRAD_FN, _NO_INF_CHECKS = "does not require grad and does not have a grad_fn", "No inf checks were recorded"
 
-TABLE: tuple[tuple[str, Code, Callable[[Crash], Located | None]], ...] = (
+TABLE: tuple[tuple[str, Code, Callable[[KnownErrors], Located | None]], ...] = (
     (_NO_GRAD_FN, _FROZEN, _all_frozen),
     (_NO_GRAD_FN, _NO_GRAPH, _cut),
     (_TWICE, _CARRIED_STATE, _carried),
@@ -236,16 +224,22 @@ TABLE: tuple[tuple[str, Code, Callable[[Crash], Located | None]], ...] = (
 class KnownErrors(Rule):
     """Explains the exception that has ended a loop, where its cause is known."""
 
+    error: BaseException
+    frame: FrameType | None
+    """The learner's function that it came from."""
+    site: Site
+    """The learner's line."""
+
     def explain(self, error: BaseException) -> None:
         """Add a finding for an exception whose cause is known; others are left to speak for themselves."""
         said, log = str(error), self.context.log
         own = [one for one in walk_tb(error.__traceback__) if code_owner(one[0].f_code.co_filename) is Owner.USER]
         frame, line = own[-1] if own else (None, 0)
-        site = (frame.f_code.co_filename, line) if frame is not None else NO_SITE
+        self.error, self.frame = error, frame
+        self.site = (frame.f_code.co_filename, line) if frame is not None else NO_SITE
         log.find_names(frame, params=log.index.all())
-        crash = Crash(error, frame, site, self.context)
         for words, code, find in TABLE:
-            if words in said and (place := find(crash)) is not None:
+            if words in said and (place := find(self)) is not None:
                 self.report(code, place[0], _said(error), place[1])
                 return
 

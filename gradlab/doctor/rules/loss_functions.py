@@ -10,43 +10,15 @@ from ..source.loss_edits import without_call
 from .base import Rule
 
 
-class _LossRule(Rule):
-    """Collects what the graphs next to losses show of its one code.
+class LossFlaws(Rule):
+    """What the graphs and expressions of losses show.
 
     They are looked at in the first three passes of each line and a few later ones. Something found is reported at the
     end, with the lines of an update that was recorded for it.
     """
 
-    KINDS: ClassVar[dict[str, Code]]
-    """The code, with its words, for each kind of flaw."""
-
-    def _begin(self) -> None:
-        self._seen: dict[tuple[str, int], tuple[Backward, LossFlaw]] = {}
-
-    def backward(self, backward: Backward) -> None:
-        """Keep what was found in the graph."""
-        for flaw in backward.flaws:
-            key = flaw.kind, backward.call_path
-            if flaw.kind in self.KINDS and (key not in self._seen or (flaw.loss and not self._seen[key][1].loss)):
-                self._seen[key] = backward, flaw
-
-    def end(self, *, normal: bool) -> None:
-        """Report it."""
-        for backward, flaw in self._seen.values():
-            if flaw.seen:
-                site = flaw.loss[-1] if flaw.loss else backward.site
-                seen = f"at batch {backward.number}, {flaw.seen}"
-                edit = without_call(flaw) if flaw.source else flaw.edit
-                self.report(self.KINDS[flaw.kind], site, seen, edit, **flaw.words)
-
-
-class SoftmaxTwice(_LossRule):
-    """``cross_entropy`` takes a softmax itself; a softmax before it makes gradients small and caps the confidence.
-
-    Known from autograd's graph: LogSoftmax whose input, but for reshaping, is the result of Softmax over the same
-    dimension, or of Sigmoid. That is what was computed, so the doubt is only whether it was meant.
-    """
-
+    # Known from autograd's graph: LogSoftmax whose input, but for reshaping, is the result of Softmax over the same
+    # dimension, or of Sigmoid. That is what was computed, so the doubt is only whether it was meant.
     SOFTMAX_BEFORE_CROSS_ENTROPY = Code(
         "softmax-before-cross-entropy",
         "01_autograd",
@@ -55,26 +27,7 @@ class SoftmaxTwice(_LossRule):
         "the loss cannot come near 0 and the gradients are small.",
         fix="Take the {activation} out: the loss expects the result of the last layer as it is, the logits.",
     )
-    KINDS: ClassVar = {
-        "softmax": SOFTMAX_BEFORE_CROSS_ENTROPY,
-        "sigmoid": SOFTMAX_BEFORE_CROSS_ENTROPY.but(
-            severity="hint",
-            message="The model's output goes through sigmoid before cross_entropy, so its logits stay between 0 and 1.",
-        ),
-        "nll-loss": SOFTMAX_BEFORE_CROSS_ENTROPY.but(
-            message="nll_loss expects log-probabilities and is given probabilities, so the loss is not a "
-            "log-likelihood.",
-            fix="Use log_softmax in place of softmax.",
-        ),
-    }
-
-
-class SigmoidTwice(_LossRule):
-    """``BCEWithLogitsLoss`` takes a sigmoid itself.
-
-    Known from autograd's graph: its input, but for reshaping, is the result of Sigmoid or Softmax.
-    """
-
+    # Known from the graph, too: the input of the loss, but for reshaping, is the result of Sigmoid or Softmax.
     SIGMOID_BEFORE_BCE_WITH_LOGITS = Code(
         "sigmoid-before-bce-with-logits",
         "01_autograd",
@@ -83,18 +36,11 @@ class SigmoidTwice(_LossRule):
         "again: its probabilities stay between 0.5 and 0.73.",
         fix="Take the {activation} out: the loss expects the result of the last layer as it is, the logits.",
     )
-    KINDS: ClassVar = {"with-logits": SIGMOID_BEFORE_BCE_WITH_LOGITS}
-
-
-class LossBroadcasts(_LossRule):
-    """Predictions and targets with the same elements in different shapes, such as (N, 1) and (N,): each meets all.
-
-    Known from the shapes in autograd's graph, as they were before a squared, absolute or Huber difference was
-    broadcast. Where the target needs no gradient, its shape is read from the variables in the line that ran; if it is
-    not known, the difference has to be one of pairs. Pairs that are made by ``unsqueeze``, or of (N, 1) and (1, N),
-    are left alone, and so is what is broadcast to the shape of the prediction.
-    """
-
+    # Predictions and targets have the same elements in different shapes, such as (N, 1) and (N,). Known from the shapes
+    # in the graph, as they were before a squared, absolute or Huber difference was broadcast. Where the target needs no
+    # gradient, its shape is read from the variables in the line that ran; if it is not known, the difference has to be
+    # one of pairs. Pairs that are made by ``unsqueeze``, or of (N, 1) and (1, N), are left alone, and so is what is
+    # broadcast to the shape of the prediction.
     LOSS_BROADCASTS = Code(
         "loss-broadcasts",
         "01_autograd",
@@ -103,18 +49,10 @@ class LossBroadcasts(_LossRule):
         "target.",
         fix="Give both sides of the loss the same shape, such as {shape}.",
     )
-    KINDS: ClassVar = {"broadcast": LOSS_BROADCASTS}
-
-
-class LossTermDetached(_LossRule):
-    """One term of a sum is a plain number by the time it is added, so it moves no weight.
-
-    Known from autograd's graph, in which the term has no part, and from the source: what made it has ``.item()``,
-    ``.detach()``, ``torch.tensor(...)`` or ``no_grad`` around something computed from the model, or it is made of a
-    gradient without ``create_graph=True``. A constant that is added changes no gradient, so it is hardly ever meant.
-    Factors, targets and ``a + (b - a).detach()`` are left alone; a sum in another function is not seen.
-    """
-
+    # Known from the graph, in which the term has no part, and from the source: what made it has ``.item()``,
+    # ``.detach()``, ``torch.tensor(...)`` or ``no_grad`` around something computed from the model, or it is made of a
+    # gradient without ``create_graph=True``. A constant that is added changes no gradient, so it is hardly ever meant.
+    # Factors, targets and ``a + (b - a).detach()`` are left alone; a sum in another function is not seen.
     LOSS_TERM_DETACHED = Code(
         "loss-term-detached",
         "01_autograd",
@@ -123,11 +61,44 @@ class LossTermDetached(_LossRule):
         message="One term of the loss is cut off from the model, so it changes the number and no gradient.",
         fix="Take out what cuts it off: .item(), .detach(), .data, float(...), torch.tensor(...) or no_grad().",
     )
-    KINDS: ClassVar = {
+    KINDS: ClassVar[dict[str, Code]] = {
+        "softmax": SOFTMAX_BEFORE_CROSS_ENTROPY,
+        "sigmoid": SOFTMAX_BEFORE_CROSS_ENTROPY.with_(
+            severity="hint",
+            message="The model's output goes through sigmoid before cross_entropy, so its logits stay between 0 and 1.",
+        ),
+        "nll-loss": SOFTMAX_BEFORE_CROSS_ENTROPY.with_(
+            message="nll_loss expects log-probabilities and is given probabilities, so the loss is not a "
+            "log-likelihood.",
+            fix="Use log_softmax in place of softmax.",
+        ),
+        "with-logits": SIGMOID_BEFORE_BCE_WITH_LOGITS,
+        "broadcast": LOSS_BROADCASTS,
         "cut-term": LOSS_TERM_DETACHED,
-        "penalty": LOSS_TERM_DETACHED.but(
+        "penalty": LOSS_TERM_DETACHED.with_(
             message="One term of the loss is made of a gradient that is cut off from the model, so it changes the "
             "number and moves no weight.",
             fix="Compute the gradient with create_graph=True.",
         ),
     }
+    """The code, with its words, for each kind of flaw."""
+
+    def _begin(self) -> None:
+        self._flaws: dict[tuple[str, int], tuple[Backward, LossFlaw]] = {}
+
+    def backward(self, backward: Backward) -> None:
+        """Keep what was found in the graph."""
+        for flaw in backward.flaws:
+            key = flaw.kind, backward.call_path
+            if flaw.kind in self.KINDS and (key not in self._flaws or (flaw.loss and not self._flaws[key][1].loss)):
+                self._flaws[key] = backward, flaw
+
+    def end(self, *, normal: bool) -> None:
+        """Report it."""
+        order = [*self.KINDS]
+        for backward, flaw in sorted(self._flaws.values(), key=lambda pair: order.index(pair[1].kind)):
+            if flaw.seen:
+                site = flaw.loss[-1] if flaw.loss else backward.site
+                seen = f"at batch {backward.number}, {flaw.seen}"
+                edit = without_call(flaw) if flaw.source else flaw.edit
+                self.report(self.KINDS[flaw.kind], site, seen, edit, **flaw.words)

@@ -10,10 +10,10 @@ from typing import Any
 from ...formatting import number_of
 from ..events import NO_SITE, Site
 from ..finding import Cause, Code, Edit
+from ..source.blocks import name_in, no_grad_place, train_place, validation_place
 from ..source.calls import call_it, without_brackets
-from ..source.mode_lines import name_in, no_grad_place, train_place, validation_place
 from ..source.syntax import source_line
-from ..state.grad_groups import StepFacts
+from ..state.grad_state import StepFacts
 from .base import Rule, RuleContext
 
 _ENOUGH = 3  # updates, or graphs that were thrown away
@@ -32,7 +32,7 @@ class EvalLeftOn(Rule):
         message="Training goes on in evaluation mode: {kind} no longer works as it does in training.",
         fix="Call train() on the model before training goes on.",
     )
-    NEVER_IN_TRAINING = EVAL_MODE_LEFT_ON.but(
+    NEVER_IN_TRAINING = EVAL_MODE_LEFT_ON.with_(
         severity="warning",
         message="All training so far was in evaluation mode: {kind} works as it does in evaluation.",
     )
@@ -61,7 +61,7 @@ class EvalLeftOn(Rule):
             self._evaluated.add(event.module)
 
     def step(self, facts: StepFacts) -> None:
-        """Was this update computed in evaluation mode, although earlier ones were not?"""
+        """Look whether this update was computed in evaluation mode, although earlier ones were not."""
         calls = [call for call in self._calls if call.params & facts.step.params]
         self._calls.clear()
         if not calls or not facts.fresh:
@@ -89,7 +89,7 @@ class EvalLeftOn(Rule):
             # eval() for training itself keeps the statistics of a trained model, perhaps
             meant = _NORM in call.eval_kind and call.module not in self._evaluated and len(sites) == 1
             seen = f"{self._updates} updates after eval(), none in training mode"
-            code = self.NEVER_IN_TRAINING.but(severity="hint") if meant else self.NEVER_IN_TRAINING
+            code = self.NEVER_IN_TRAINING.with_(severity="hint") if meant else self.NEVER_IN_TRAINING
             self.report(code, where, seen, edit, kind=call.eval_kind)
 
     def _edit(self, where: Site, call: Site, names: set[str]) -> Edit | Cause | None:

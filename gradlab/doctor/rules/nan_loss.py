@@ -8,7 +8,7 @@ from collections import defaultdict, deque
 from ...formatting import short
 from ..events import Backward, LossFlaw, bit_positions
 from ..finding import Code
-from ..state.grad_groups import StepFacts
+from ..state.grad_state import StepFacts
 from .base import Rule
 
 _REMEMBERED = 16
@@ -40,23 +40,23 @@ class NanLoss(Rule):
         message="The loss is {number} from batch {batch} on: which operation made it is not known.",
         fix="Run a few batches under torch.autograd.set_detect_anomaly(True): it names the operation.",
     )
-    DIVERGED = NAN_LOSS.but(
+    DIVERGED = NAN_LOSS.with_(
         message="The loss is {number} from batch {batch} on: it grew from batch to batch, as it does when the learning "
         "rate is too large.",
         fix="Use a smaller learning rate, or clip the gradients.",
     )
-    OPERATION = NAN_LOSS.but(
+    OPERATION = NAN_LOSS.with_(
         message="The loss is {number} from batch {batch} on: the first operation whose result is not finite is {what}.",
         fix="{how}",
     )
-    DATA = NAN_LOSS.but(
+    DATA = NAN_LOSS.with_(
         message="The loss is {number} from batch {batch} on: {what} hold NaN already.",
         fix="Find the rows of the data that hold NaN, and leave them out or fill them in.",
     )
-    WEIGHTS = NAN_LOSS.but(
+    WEIGHTS = NAN_LOSS.with_(
         message="The loss is {number} from batch {batch} on: the update before it made weights NaN or infinite.",
     )
-    SLOPE = NAN_LOSS.but(
+    SLOPE = NAN_LOSS.with_(
         message="The loss is {number} from batch {batch} on: the update before it made weights NaN or infinite, and "
         "the graph has {what}, whose gradient is infinite at the edge of its range.",
         fix="{how}",

@@ -12,7 +12,7 @@ from ..finding import Cause, Code, Edit
 from ..source.calls import context_around, without_brackets
 from ..source.grad_lines import calls_on, receiver, replaced, with_loss
 from ..source.syntax import function_around, loop_around, node_place, own_nodes, statements_around
-from ..state.grad_groups import StepFacts
+from ..state.grad_state import StepFacts
 from .base import Rule, RuleContext, numbered
 from .clearing import MissingZeroGrad, clear_below
 
@@ -49,7 +49,7 @@ def missing_update(context: RuleContext, step: Site) -> Edit | Cause | None:
 
 
 class Scaling(Rule):
-    """A step that goes round the scaler, or a scaler that divides what was never multiplied."""
+    """A step that goes round the scaler, a scaler that divides what was never multiplied, backward() under autocast."""
 
     SCALER_STEP_WITHOUT_UPDATE = Code(
         "scaler-step-without-update",
@@ -67,11 +67,29 @@ class Scaling(Rule):
         fix="Step through the scaler, scaler.step({optimizer}), and call scaler.update() after it.",
     )
 
+    BACKWARD_INSIDE_AUTOCAST = Code(
+        "backward-inside-autocast",
+        "08_mixed_precision",
+        "What runs in which type",
+        "warning",
+        message="backward() runs inside the autocast block; PyTorch advises against it: backward picks its types by "
+        "itself.",
+        fix="Take backward() out of the `with torch.autocast(...)` block.",
+    )
+
     def _begin(self) -> None:
         self._open: dict[int, int] = {}  # optimizer -> scaler whose update() has not come yet
 
+    def backward(self, backward: Any) -> None:
+        """Look whether autocast is on when it begins."""
+        site, path = backward.site, self.context.log.path
+        if backward.autocast and (times := self.count(("autocast", site))) >= 2:
+            seen = f"{times} backward passes began with autocast on"
+            code = self.BACKWARD_INSIDE_AUTOCAST
+            self.report(code, site, seen, lambda: context_around(path(site), "autocast") or Cause(*site))
+
     def scaler_step(self, event: Any) -> None:
-        """Has the update before this one been closed?"""
+        """Look whether the update before this one has been closed."""
         if event.optimizer in self._open and (times := self.count(("open", event.site))) >= 2:
             name = self.context.name(event.optimizer)
             seen = f"{times} steps of {name} came without an update() since the one before"
@@ -109,7 +127,7 @@ class Scaling(Rule):
         return edit or Cause(*step)
 
 
-NEVER_SCALED = Scaling.SCALER_BYPASSED.but(
+NEVER_SCALED = Scaling.SCALER_BYPASSED.with_(
     message="scaler.step() divides the gradients by the loss scale, but the loss was never multiplied by it.",
     fix="Multiply the loss first: scaler.scale(loss).backward().",
 )
@@ -119,28 +137,6 @@ def scaled_loss(backward: Site, step: Site) -> Edit | Cause:
     """Return ``scaler.scale(loss).backward()`` for ``loss.backward()``, with the scaler of the step in its function."""
     scaler = receiver(step, "step", backward)
     return with_loss(backward, f"{scaler}.scale({{}})") if scaler else Cause(*backward)
-
-
-class Autocast(Rule):
-    """backward() inside the autocast block."""
-
-    BACKWARD_INSIDE_AUTOCAST = Code(
-        "backward-inside-autocast",
-        "08_mixed_precision",
-        "What runs in which type",
-        "warning",
-        message="backward() runs inside the autocast block; PyTorch advises against it: backward picks its types by "
-        "itself.",
-        fix="Take backward() out of the `with torch.autocast(...)` block.",
-    )
-
-    def backward(self, backward: Any) -> None:
-        """Was autocast on when it began?"""
-        site, path = backward.site, self.context.log.path
-        if backward.autocast and (times := self.count(site)) >= 2:
-            seen = f"{times} backward passes began with autocast on"
-            code = self.BACKWARD_INSIDE_AUTOCAST
-            self.report(code, site, seen, lambda: context_around(path(site), "autocast") or Cause(*site))
 
 
 class SkippedStep(Rule):
@@ -172,11 +168,11 @@ class SkippedStep(Rule):
             self._sites[event.optimizer] = event.site
 
     def accumulate(self, added: Any) -> None:
-        """Does this pass add to gradients that a scaler has refused?"""
+        """Look whether this pass adds to gradients that a scaler has refused."""
         for optimizer in self._skips:
             params = self.context.state.params_of[optimizer]
             groups = [group for group in added.groups if group.params & params and not group.edited]
-            left = [held.backward for group in groups for held in group.fresh if held.backward.offered]
+            left = [held.backward for group in groups for held in group.fresh if held.backward.skipped_by_scaler]
             if left and optimizer not in self._kept:
                 self._kept[optimizer] = added.backward, left[-1]
 

@@ -12,7 +12,7 @@ from .base import Rule
 _MOST = 256  # schedulers: a loop may make one for every task
 _SETTLED = 6  # steps after which it is clear whether a scheduler is too fast
 _FEWEST = 12  # updates, to speak of a pace
-_LOW, _GONE, _WELL_DOWN = 0.01001, 1e-4, 0.2  # of the highest learning rate
+_LR_LOW, _LR_ZERO, _WELL_DOWN = 0.01001, 1e-4, 0.2  # of the highest learning rate
 _TENTH_IN = 76  # steps: an exponential that loses nine tenths in fewer is not made for batches
 _LESSON: tuple[str, str, Severity] = ("07_gradient_accumulation", "The scheduler counts updates", "warning")
 _MADE_FOR_TRAINING = ("CosineAnnealingLR", "OneCycleLR", "LinearLR", "PolynomialLR", "LambdaLR", "SequentialLR")
@@ -48,7 +48,7 @@ class _Pace:
         new, self.at = calls - self.at, calls
         if new:
             self.used, self.rate = self.share, self.after
-            self.low += new if self.share <= _LOW else 0
+            self.low += new if self.share <= _LR_LOW else 0
 
     @property
     def each(self) -> float:
@@ -90,7 +90,7 @@ class Scheduling(Rule):
         "learning rate changes far too fast.",
         fix="Move the scheduler's step() out of the loop over batches, so that it runs once an epoch.",
     )
-    TOO_RARELY = TOO_OFTEN.but(
+    TOO_RARELY = TOO_OFTEN.with_(
         message="The scheduler steps once an epoch, but its schedule is made for single updates, so it never gets far.",
         fix="Move the scheduler's step() into the loop over batches, right after the optimizer's step().",
     )
@@ -148,7 +148,7 @@ class Scheduling(Rule):
             went = f"went down and up again {pace.updates / length / 2:.3g} times" if too_fast else ""
         else:
             steep = pace.plan.kind == "ExponentialLR" and pace.share <= 0.1 ** (pace.count / _TENTH_IN)
-            too_fast = pace.used <= (_WELL_DOWN if fits else 0.1 if steep else _GONE)
+            too_fast = pace.used <= (_WELL_DOWN if fits else 0.1 if steep else _LR_ZERO)
             too_fast = too_fast and (fits or steep or 2 * pace.low >= pace.updates)
             went = f"fell from {pace.peak:.3g} to {pace.rate:.3g}"
         if too_fast:

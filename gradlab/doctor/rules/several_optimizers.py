@@ -6,11 +6,11 @@ import re
 from collections import Counter
 from typing import Any
 
-from ..events import NO_SITE, united
+from ..events import NO_SITE, union_bits
 from ..finding import Code
-from ..source.loop_nesting import loops_around
-from ..source.syntax import at
-from ..state.grad_groups import StepFacts
+from ..source.blocks import loops_around
+from ..source.syntax import cause_at
+from ..state.grad_state import StepFacts
 from .base import Rule, how_many
 
 _MOST = 512
@@ -59,18 +59,18 @@ class OptimizerRemade(Rule):
         settings = self._settings.setdefault(made.site, set())
         if len(settings) < _MOST:
             settings.add(made.settings)
-        if step.resumes < _REMADE or made.site == NO_SITE or made.own or made.kind in _STATELESS_BY_DESIGN:
+        if step.resumes < _REMADE or made.site == NO_SITE or made.is_custom_class or made.kind in _STATELESS_BY_DESIGN:
             return
         others = len(settings) >= step.resumes  # other ones each time, as in phases of fine-tuning
         if made.site in self._kept and _meant(made.lines, step.lines, others=others):
             return
         seen = f"{step.resumes + 1} {made.kind} optimizers ({made.settings.partition(', ')[0]}) over the same "
         seen += f"{how_many(step.params)}, the last before backward pass {self.context.state.newest}"
-        self.report(self.OPTIMIZER_REMADE, made.site, seen, at(made.site))
+        self.report(self.OPTIMIZER_REMADE, made.site, seen, cause_at(made.site))
 
 
 def _meant(made: tuple[Any, ...], stepped: tuple[Any, ...], *, others: bool) -> bool:
-    """Does the source look as if the new optimizer was meant?"""
+    """Return whether the source looks as if the new optimizer was meant."""
     loops = loops_around(made)
     if not loops or loops[0].conditional or (others and not _TRAINING.search(loops[0].words.lower())):
         return True
@@ -94,7 +94,7 @@ class SharedParams(Rule):
         message="{optimizer} and {other} hold the same parameters and take turns in stepping them.",
         fix="If it is not meant so, keep one of the two optimizers.",
     )
-    WRONG_NET = PARAMS_IN_TWO_OPTIMIZERS.but(
+    WRONG_NET = PARAMS_IN_TWO_OPTIMIZERS.with_(
         severity="warning",
         message="{optimizer} and {other} hold the same parameters; {net}, which gets gradients from the losses of "
         "{optimizer}, is in no optimizer and never learns.",
@@ -114,12 +114,12 @@ class SharedParams(Rule):
             if at_step > before and params_of[other] & facts.step.params:
                 self._turns[other, number] += 1
         self._at[number] = max(self._at.values(), default=0) + 1
-        self._reached[number] |= united(backward.added for backward in facts.fresh)
+        self._reached[number] |= union_bits(backward.added for backward in facts.fresh)
 
     def end(self, *, normal: bool) -> None:
         """Tell of those that share parameters and took turns at least twice."""
         context, state = self.context, self.context.state
-        alike = {number for number, made in state.optimizers.items() if not made.own}
+        alike = {number for number, made in state.optimizers.items() if not made.is_custom_class}
         for (first, second), turns in self._turns.items():
             if not {first, second} <= alike or min(turns, self._turns[second, first]) < 2:
                 continue
@@ -135,7 +135,7 @@ class SharedParams(Rule):
 
     def _say(self, code: Code, optimizer: int, other: int, net: str) -> None:
         state, one, two = self.context.state, self.context.full_name(optimizer), self.context.full_name(other)
-        own, edit = state.params_of[optimizer], at(state.optimizers[optimizer].site)
+        own, edit = state.params_of[optimizer], cause_at(state.optimizers[optimizer].site)
         seen = f"{one} shares {(own & state.params_of[other]).bit_count()} of its {how_many(own)} with {two}; "
         seen += f"they took {state.steps.get(optimizer, 0)} and {state.steps.get(other, 0)} steps"
         site = self.context.made_at(optimizer, state.sites[optimizer])

@@ -7,14 +7,14 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
-from ..events import NO_SITE, Site, united
+from ..events import NO_SITE, Site, union_bits
 from ..finding import Cause, Code, Edit
 from ..source.calls import call_it, in_scope, loss_above, mentions_call, never_reached, without_brackets, wrong_step
 from ..source.cuts import cut_before
 from ..source.grad_lines import clears_by_hand, updates_by_hand
-from ..source.syntax import at, beside
+from ..source.syntax import beside, cause_at
 from ..source.wiring import frozen_by, remade_below
-from ..state.grad_groups import StepFacts
+from ..state.grad_state import StepFacts
 from .base import Rule, how_many, numbered
 
 _PASSES = 32  # kept to say where: WGAN runs five passes of the critic for each of the generator
@@ -92,16 +92,16 @@ class EmptyStep(Rule):
         return times if times >= 2 and 2 * times >= facts.number else 0
 
     def _wiped(self, facts: StepFacts) -> None:
-        clear, lost = facts.since.clearings[-1].clear, facts.since.clearings[-1].lost
+        clear = facts.since.clearings[-1]
         wiped = self._at[facts.step.optimizer]
         wiped.append(facts.number)
         regular = len(wiped) == _REGULAR and len({later - one for one, later in pairwise(wiped)}) == 1
         if self._repeats("wiped", facts) or regular:  # else what is not finite is left out, perhaps
             times = self.times["wiped", facts.step.optimizer]
             site = clear.site if clear.site != NO_SITE else clears_by_hand(facts.step.site)
-            seen = f"update {facts.number} came after {numbered(lost)} had been cleared"
+            seen = f"update {facts.number} came after {numbered(clear.lost)} had been cleared"
             seen += f"; {times} updates found no gradient"
-            self.report(self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP, site, seen, at(clear.site))
+            self.report(self.ZERO_GRAD_BETWEEN_BACKWARD_AND_STEP, site, seen, cause_at(clear.site))
 
     def _frozen(self, facts: StepFacts) -> None:
         if times := self._repeats("frozen", facts):
@@ -113,7 +113,7 @@ class EmptyStep(Rule):
 
     def _without(self, facts: StepFacts) -> None:
         optimizer, site = facts.step.optimizer, facts.step.site
-        if self.context.state.optimizers[optimizer].own:
+        if self.context.state.optimizers[optimizer].is_custom_class:
             return  # it may need no gradients: an average of weights, a search without them
         if times := self._repeats("without", facts):
             seen = f"{times} of {facts.number} steps of {self.context.name(optimizer)} found no gradient"
@@ -178,15 +178,17 @@ class NeverSteps(Rule):
             self._passes.append(added.backward)
 
     def end(self, *, normal: bool) -> None:
-        """Is there an optimizer that was never used, although its parameters got gradients?"""
+        """Look for an optimizer that was never used, although its parameters got gradients."""
         state, index = self.context.state, self.context.log.index
         if self._count < 4:
             return
-        stepped = united(state.params_of[optimizer] for optimizer in state.steps | state.step_calls)
+        stepped = union_bits(state.params_of[optimizer] for optimizer in state.steps | state.step_calls)
         for optimizer, params in state.params_of.items():
             passes = [one for one in self._passes if one.added & params]
             if not params & stepped and len(passes) >= 3 and not index.weights_ever_written(params):
-                own = [one for one in passes if not one.used] or passes  # not those that another optimizer has used
+                own = [
+                    one for one in passes if not one.stepped_params
+                ] or passes  # not those that another optimizer has used
                 site, edit = self._edit(optimizer, [one.site for one in own], scaled=own[-1].scaled)
                 seen = f"{self._count} backward passes, 0 steps of {self.context.name(optimizer)}"
                 self.report(self.NEVER_STEPS, site, seen, edit, of=optimizer)

@@ -7,14 +7,14 @@ from collections import defaultdict
 from functools import partial
 from typing import Any
 
-from ..events import MANUAL_UPDATE, NO_SITE, Backward, Forward, Site, Step, bit_positions, united
+from ..events import MANUAL_UPDATE, NO_SITE, Backward, Forward, Site, Step, bit_positions, union_bits
 from ..finding import Cause, Code, Edit
 from ..source.calls import in_scope
 from ..source.cuts import cut_before
 from ..source.grad_lines import updates_by_hand
-from ..source.syntax import at, beside
+from ..source.syntax import beside, cause_at
 from ..source.wiring import frozen_by, made_from_helper, plain_container, remade_below
-from ..state.grad_groups import StepFacts
+from ..state.grad_state import StepFacts
 from .base import Rule, how_many
 from .several_optimizers import SharedParams
 from .stepping import EmptyStep, in_no_module
@@ -39,24 +39,24 @@ class MissingParams(Rule):
         message="Some parameters get gradients and are in no optimizer, so they never learn.",
         fix="Give these parameters to {optimizer}, too.",
     )
-    IN_PLAIN_LIST = PARAMS_MISSING_FROM_OPTIMIZER.but(
+    IN_PLAIN_LIST = PARAMS_MISSING_FROM_OPTIMIZER.with_(
         fix="Keep the layers in an nn.ModuleList or nn.ModuleDict: parameters() does not look into a plain list or "
         "dictionary."
     )
-    OWN_LOSS_UNUSED = PARAMS_MISSING_FROM_OPTIMIZER.but(
+    OWN_LOSS_UNUSED = PARAMS_MISSING_FROM_OPTIMIZER.with_(
         fix="Make an optimizer for these parameters, and step it after their own loss."
     )
-    MEANT_SO = PARAMS_MISSING_FROM_OPTIMIZER.but(
+    MEANT_SO = PARAMS_MISSING_FROM_OPTIMIZER.with_(
         severity="hint",
         fix="Give these parameters to {optimizer}, too, or freeze them with requires_grad_(False) if they are meant to "
         "stay as they are.",
     )
-    MOVED_BY_HAND = PARAMS_MISSING_FROM_OPTIMIZER.but(
+    MOVED_BY_HAND = PARAMS_MISSING_FROM_OPTIMIZER.with_(
         severity="hint",
         message="Some parameters get gradients that no optimizer uses, and other lines write to them.",
         fix="If they follow another net, as those of a target network do, compute its output under torch.no_grad().",
     )
-    OPTIMIZER_HOLDS_STALE_PARAMS = EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS.but(
+    OPTIMIZER_HOLDS_STALE_PARAMS = EmptyStep.OPTIMIZER_HOLDS_STALE_PARAMS.with_(
         message="The optimizer holds parameters that the model no longer has, and not those that took their place."
     )
 
@@ -116,7 +116,9 @@ class MissingParams(Rule):
             by_line[backward.call_path].append(backward)
         for passes in by_line.values():
             newest = passes[-1]
-            if updates_by_hand(newest.site) != newest.site or any(one.used or one.offered for one in passes):
+            if updates_by_hand(newest.site) != newest.site or any(
+                one.stepped_params or one.skipped_by_scaler for one in passes
+            ):
                 continue  # or they may be moved there
             missing = self.context.never_moved(newest.added)
             if len(passes) >= 3 and self.context.whole_models(missing):
@@ -125,7 +127,7 @@ class MissingParams(Rule):
 
     def _judge(self, missing: int, times: int, step: Step, first: int) -> None:
         models, order = self.context.log.models.all(), self.context.log.models.order
-        registered = united(model.params for model in models)
+        registered = union_bits(model.params for model in models)
         same = any(model.params & missing and model.params & step.params for model in models)
         stray = missing & ~registered  # such as layers in a plain Python list
         near = [order[n] for n in bit_positions(missing) if n in order]
@@ -153,13 +155,13 @@ class MissingParams(Rule):
             edit = self._add_group(missing, optimizer, place)
             self._say(self.PARAMS_MISSING_FROM_OPTIMIZER, missing, times, site, edit, optimizer)
         else:
-            self._say(self.MEANT_SO, missing, times, site, at(place), optimizer)
+            self._say(self.MEANT_SO, missing, times, site, cause_at(place), optimizer)
 
     def _add_group(self, missing: int, optimizer: int, place: Site) -> Edit | Cause | None:
         """Return the line that gives a module to the optimizer, below the one that made either."""
         name, module = self.context.variable(optimizer), self.context.module_name(missing)
         if not in_scope(name, place) or not in_scope(module, place):
-            return at(place)
+            return cause_at(place)
         return beside(place, "below", f'{name}.add_param_group({{"params": {module}.parameters()}})')
 
     def _say(
@@ -171,7 +173,7 @@ class MissingParams(Rule):
     def _stale(self, step: Step, late: Site | None, first: int) -> bool:
         """The optimizer still holds parameters that these have replaced, since pass ``first``: say that instead."""
         models = self.context.log.models.all()
-        registered = united(model.params for model in models if model.params & step.params)
+        registered = union_bits(model.params for model in models if model.params & step.params)
         gone = step.params & ~registered
         held = [one.backward.number for group in self.context.state.groups(gone) for one in group.held]
         if not registered or not gone or max(held, default=0) >= first:
@@ -186,7 +188,7 @@ class MissingParams(Rule):
 class FrozenGroup(Rule):
     """A whole group of an optimizer's parameters requires no gradient, from its first step to the end: a hint."""
 
-    OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.but(
+    OPTIMIZER_PARAMS_FROZEN = EmptyStep.OPTIMIZER_PARAMS_FROZEN.with_(
         severity="hint",
         message="A whole group of this optimizer's parameters requires no gradient: its steps leave them as they are.",
         fix="Call requires_grad_(True) on these parameters if they are to learn, or leave them out of {optimizer}.",
@@ -218,7 +220,7 @@ class FrozenGroup(Rule):
 class ModulesWithoutGradient(Rule):
     """Some parameters of an optimizer never get a gradient, although others of it do."""
 
-    GRAPH_BROKEN = EmptyStep.GRAPH_BROKEN.but(
+    GRAPH_BROKEN = EmptyStep.GRAPH_BROKEN.with_(
         severity="hint",
         message="Some of the optimizer's parameters never get a gradient: the graph is cut behind them.",
         fix="Take out what cuts the graph behind these parameters, or leave them out of {optimizer}.",
@@ -229,7 +231,7 @@ class ModulesWithoutGradient(Rule):
         severity="hint",
         message="Some of the optimizer's parameters never get a gradient.",
         fix="Leave out what is not used, or use it in the loss.",
-        asked=True,
+        opt_in=True,
     )
 
     def _begin(self) -> None:

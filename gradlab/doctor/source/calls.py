@@ -16,10 +16,10 @@ from .syntax import (
     loop_around,
     node_place,
     nodes_in,
-    only,
     own_nodes,
     parameters,
     reworded,
+    single_or_none,
     statements_around,
     syntax_tree,
     words_of,
@@ -33,7 +33,7 @@ def without_brackets(files: Iterable[str], method: str, names: Collection[str] =
 
     With ``names``, it counts only on one of these, such as "optimizer" or "self.optimizer".
     """
-    return only(
+    return single_or_none(
         node_place(file, node.value)
         for file, node in nodes_in(files)
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Attribute) and node.value.attr == method
@@ -67,7 +67,7 @@ def wrong_step(backward: Site, name: str, others: Collection[str]) -> Edit | Cau
 
 
 def is_named(node: ast.AST, names: Collection[str]) -> bool:
-    """Is an expression one of some names, or the same attribute of something else? True where no names are given."""
+    """Return whether an expression is one of some names, or ends like one; True where no names are given."""
     last = ast.unparse(node).split(".")[-1]
     return not names or any(name.split(".")[-1] == last for name in names)
 
@@ -78,7 +78,7 @@ def call_it(named: Cause) -> Edit | Cause:
 
 
 def in_scope(name: str, site: Site) -> bool:
-    """Can the line beside a line use a name, as far as its function, its class and its file tell?"""
+    """Return whether the line beside a line can use a name, as far as its function, its class and its file tell."""
     tree, scope, parts = syntax_tree(site[0]), function_around(site), re.split(r"[.\[]", name)
     if parts[0] == "self":  # another class has other attributes
         kinds = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and scope in ast.walk(one)]
@@ -89,7 +89,7 @@ def in_scope(name: str, site: Site) -> bool:
 
 
 def mentions_call(site: Site, method: str) -> bool:
-    """Does the function of a line call a method or function of this name?"""
+    """Return whether the function of a line calls a method or function of this name."""
     return any(method in called_name(node) for node in ast.walk(function_around(site)))
 
 
@@ -103,7 +103,7 @@ def loss_above(site: Site) -> str:
             a_loss = "loss" in target.id.lower() and target.id not in made_of and not any(calls_of(parts, "item"))
             if a_loss and loop_around((site[0], node.lineno)) is loop:
                 made[target.id] = made_of
-    return only(name for name in made if not any(name in parts for parts in made.values())) or ""
+    return single_or_none(name for name in made if not any(name in parts for parts in made.values())) or ""
 
 
 def condition_around(path: Iterable[Site]) -> Cause | None:
@@ -112,7 +112,7 @@ def condition_around(path: Iterable[Site]) -> Cause | None:
         tests = [one.test for one in statements_around(site, ast.If) if "__name__" not in ast.unparse(one.test)]
         if compared := [test for test in tests if _has(test, ast.Eq, ast.GtE, ast.Gt, ast.LtE, ast.Lt)]:
             rest = [test for test in compared if _has(test, ast.Mod)]
-            return only(node_place(site[0], test) for test in (rest or compared))
+            return single_or_none(node_place(site[0], test) for test in (rest or compared))
     return None
 
 

@@ -1,15 +1,15 @@
-"""A state that is carried from one batch to the next, and tensors that are overwritten."""
+"""What is carried from batch to batch: a state, a tensor that keeps its graph; and tensors that are overwritten."""
 
 from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
 
-from ..events import Site
+from ..events import GraphHolder, Site
 from ..finding import Cause, Edit
 from .calls import called_name
 from .syntax import (
@@ -20,10 +20,13 @@ from .syntax import (
     function_around,
     loop_around,
     node_place,
+    nodes_at,
     nodes_in,
-    only,
     own_nodes,
     reworded,
+    single_or_none,
+    source_line,
+    syntax_tree,
     words_of,
 )
 
@@ -38,17 +41,17 @@ def carried_state(path: Sequence[Site], files: Iterable[str], values: Mapping[st
     where the variables have ``values``, the state is to be detached below that.
     """
     if dropped := set(_dropped_detaches(files := set(files))):
-        return only(dropped)
+        return single_or_none(dropped)
     for site in path:
         loop = loop_around(site)
         found = dict(pair for node in (ast.walk(loop) if loop else ()) for pair in _recurrent(site[0], node))
-        if place := only(found):
+        if place := single_or_none(found):
             detached = _detached(found[place], values.get(found[place]))
             return beside(site, "below", detached) if detached and site == path[0] else place
         if found:
             return None
     found = {place: name for file, node in nodes_in(files) for place, name in _recurrent(file, node)}
-    return only(place for place, name in found.items() if "." in name)
+    return single_or_none(place for place, name in found.items() if "." in name)
 
 
 def _detached(name: str, value: Any) -> str:
@@ -85,14 +88,14 @@ def overwritten(files: Iterable[str], made_by: str) -> Edit | Cause | None:
     """
     changes = {node_place(file, node): node for file, node in nodes_in(files) if _in_place(node)}
     own = {place for place, node in changes.items() if made_by and _made_by(made_by, node, place)}
-    place = only(own or changes)
+    place = single_or_none(own or changes)
     if place is None or (not own and re.search(r"= \d+$", words_of(place))):  # a counter
         return None
     return _out_of_place(place, changes[place])
 
 
 def _made_by(word: str, change: ast.AST, place: Cause) -> bool:
-    """Is what an operation changes made by a call with a word in its name, in the same function?"""
+    """Return whether a call with a word in its name, in the same function, made what an operation changes."""
     changed = change.target if isinstance(change, ast.AugAssign) else called_on(change)
     made = [one for one in own_nodes(function_around((place.file, place.line))) if isinstance(one, ast.Assign)]
     same = [one.value for one in made if changed and ast.unparse(one.targets[0]) == ast.unparse(changed)]
@@ -121,3 +124,87 @@ def given_between(scope: ast.AST, file: str, name: str, first: int, last: int) -
     """Return where a variable is given to a call between two lines of a function."""
     calls = [node for node in own_nodes(scope) if isinstance(node, ast.Call) and first <= node.lineno <= last]
     return [node_place(file, one) for call in calls for one in call.args if dotted(one) == name]
+
+
+_ADDS = ("append", "appendleft", "add", "extend", "insert", "setdefault", "update")
+
+
+def adding_line(file: str, name: str, line: int) -> int:
+    """Return the only line that adds to a variable of the function that ``line`` is in, or to an attribute; else 0."""
+    return _only_line(file, name, line, lambda node: _adds(node, name))
+
+
+def carrying_line(file: str, name: str, line: int) -> int:
+    """Return the only line that takes a state and gives it back, as ``out, hidden = rnn(x, hidden)``; else 0."""
+    names = {name}
+    for node in ast.walk(function_around((file, line))):
+        if isinstance(node, ast.Assign) and _is(node.value, name):  # h_in = h_out
+            names |= {ast.unparse(target) for target in node.targets}
+
+    def carries(node: ast.AST) -> bool:
+        if not isinstance(node, ast.Assign) or isinstance(node.value, (ast.Name, ast.Attribute)):
+            return False
+        taken = any(_is(one, name) for target in node.targets for one in ast.walk(target))
+        return taken and any(_is(one, known) for one in ast.walk(node.value) for known in names)
+
+    return _only_line(file, name, line, carries)
+
+
+def _only_line(file: str, name: str, line: int, wanted: Callable[[ast.AST], bool]) -> int:
+    scope = syntax_tree(file) if "." in name else function_around((file, line))
+    return single_or_none(node.lineno for node in ast.walk(scope) if wanted(node)) or 0  # type: ignore[attr-defined]  # both have lines
+
+
+def _adds(node: ast.AST, name: str) -> bool:
+    target: ast.AST | None = called_on(node, *_ADDS)
+    if isinstance(node, ast.AugAssign):
+        target = node.target
+    elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+        # total = 0.9 * total + loss, and losses[i] = loss
+        again = isinstance(node.value, ast.BinOp) and any(_is(one, name) for one in _parts(node.value))
+        target = node.targets[0] if again or isinstance(node.targets[0], ast.Subscript) else None
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return target is not None and _is(target, name)
+
+
+def _is(node: ast.AST, name: str) -> bool:
+    """Return whether an expression is a variable, or an attribute of its name: ``self.losses`` for "trainer.losses"."""
+    if isinstance(node, ast.Attribute):
+        return "." in name and node.attr == name.rpartition(".")[2]
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _parts(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield what a sum, a tuple or a dictionary is made of; a call is one part."""
+    if isinstance(node, (ast.BinOp, ast.UnaryOp, ast.Tuple, ast.List, ast.Dict)):
+        for inner in ast.iter_child_nodes(node):
+            if isinstance(inner, ast.expr):
+                yield from _parts(inner)
+    else:
+        yield node
+
+
+def without_graph(holder: GraphHolder) -> Edit | Cause | None:
+    """Return the line that adds to a variable, with ``.detach()`` after each tensor as far as these are known."""
+    file, line = holder.site
+    if not holder.tensors:  # a function that did not run when the graphs were counted: a meter's, say
+        return Cause(file, line)
+    parts: list[ast.expr] = []
+    for node in nodes_at(holder.site):
+        if _adds(node, holder.name):
+            values = node.args if isinstance(node, ast.Call) else [node.value]  # type: ignore[attr-defined]
+            parts += [part for value in values for part in _parts(value)]
+            if isinstance(node, ast.AugAssign) and not isinstance(node.value, (ast.BinOp, ast.Name)):
+                return _with_detach(file, [node.value])
+    return _with_detach(file, [one for one in parts if isinstance(one, ast.Name) and one.id in holder.tensors])
+
+
+def _with_detach(file: str, tensors: list[ast.expr]) -> Edit | Cause | None:
+    line = single_or_none(one.end_lineno or 0 for one in tensors)
+    if line is None:
+        return None
+    text = source_line((file, line)).strip("\r\n").encode()
+    for end in sorted((one.end_col_offset or 0 for one in tensors), reverse=True):  # in bytes
+        text = text[:end] + b".detach()" + text[end:]
+    return Edit(Cause(file, line), text.decode().strip())

@@ -16,10 +16,10 @@ from .syntax import (
     function_around,
     holds,
     node_place,
-    only,
     own_nodes,
     parameters,
     reworded,
+    single_or_none,
     syntax_tree,
     words_of,
 )
@@ -46,7 +46,7 @@ def cut_before(path: Iterable[Site], after: str = "") -> Edit | Cause | None:
         found = set(_Search(site[0]).from_line(site))
         if found := {cause for cause in found if not after or _behind(cause, after)}:
             whole = {cause for cause in found if "detach" not in words_of(cause)}  # often meant, for one operand
-            cut = only(found) or only(whole)
+            cut = single_or_none(found) or single_or_none(whole)
             edit = _without(cut) if cut is not None else None
             return cut if edit is None or found - {cut} or set(_Search(site[0], cut).from_line(site)) else edit
     return None
@@ -71,11 +71,11 @@ def _without(cut: Cause) -> Edit | Cause | None:
 
 def cut_in_function(file: str, call: ast.Call) -> Cause | None:
     """Return what cuts the graph in a function of the same file that is called; None if it is not one place."""
-    return only(_Search(file)._called(called(call), call))
+    return single_or_none(_Search(file)._called(called(call), call))
 
 
 def without_create_graph(call: ast.Call) -> bool:
-    """Is it ``torch.autograd.grad(outputs, inputs)`` without ``create_graph=True``, whose result is in no graph?"""
+    """Recognise ``torch.autograd.grad(outputs, inputs)`` without ``create_graph=True``, whose result is in no graph."""
     given = {keyword.arg: keyword.value for keyword in call.keywords}
     if called(call) != "grad" or (len(call.args) < 2 and "inputs" not in given):
         return False
@@ -146,7 +146,7 @@ class _Search:
             yield from self._expression(part, scope)
 
     def _cuts(self, node: ast.AST, scope: ast.AST) -> bool:
-        """Does an expression give something that is not in the graph of what it was made of?"""
+        """Return whether an expression gives something that is not in the graph of what it was made of."""
         if not isinstance(node, ast.Call):
             return isinstance(node, ast.Attribute) and node.attr == "data"
         name = called(node)
@@ -176,7 +176,7 @@ class _Search:
                     yield from self._made(function, _names(node.value, cuts), node.lineno)
 
     def _constant(self, value: ast.AST, scope: ast.AST) -> bool:
-        """Is an expression made of numbers alone, or a parameter that every call in the file gives such numbers?"""
+        """Return whether an expression is made of numbers, or a parameter that every call in the file gives some."""
         if not any(isinstance(node, (ast.Name, ast.Call, ast.Attribute)) for node in ast.walk(value)):
             return True
         if not isinstance(value, ast.Name) or value.id not in parameters(scope) or not isinstance(scope, FUNCTIONS):
@@ -199,7 +199,7 @@ def instances(tree: ast.AST) -> dict[str, set[str]]:
 
 
 def _behind(cut: Cause, part: str) -> bool:
-    """Is a cut in a function that calls a part of a model, or in a method of that part's own class?"""
+    """Return whether a cut is in a function that calls a part of a model, or in a method of that part's own class."""
     tree, scope = syntax_tree(cut.file), function_around((cut.file, cut.line))
     kinds = instances(tree).get(part, set())
     classes = [one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and one.name in kinds]

@@ -16,9 +16,9 @@ from .syntax import (
     dotted,
     function_around,
     holds,
-    only,
     own_nodes,
     scopes_around,
+    single_or_none,
     source_line,
     statements_around,
     syntax_tree,
@@ -63,12 +63,12 @@ def _clears_grad(node: ast.AST) -> bool:
 
 
 def mentions_grad(node: ast.AST) -> bool:
-    """Does an expression read or write ``.grad``?"""
+    """Return whether an expression reads or writes ``.grad``."""
     return any(isinstance(one, ast.Attribute) and one.attr == "grad" for one in ast.walk(node))
 
 
 def reads_gradient_of_an_input(site: Site) -> bool:
-    """Does the function of a line read the ``.grad`` of something that is no weight, as an attack does?"""
+    """Return whether the function of a line reads the ``.grad`` of something that is no weight, as an attack does."""
     nodes = list(ast.walk(function_around(site)))
     loops = [one for one in nodes if isinstance(one, (ast.For, ast.comprehension)) and "param" in ast.unparse(one.iter)]
     weights = {one.id for loop in loops for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
@@ -114,7 +114,7 @@ def _binds(node: ast.AST, name: str) -> bool:
 
 
 def _binds_elsewhere(node: ast.AST, name: str, line: int) -> bool:
-    """Is a name the variable of a loop that a line is not in?"""
+    """Return whether a name is the variable of a loop that a line is not in."""
     loop = isinstance(node, ast.For) and not holds(node, line)
     return (loop or isinstance(node, ast.comprehension)) and any(_binds(one, name) for one in ast.walk(node.target))  # type: ignore[attr-defined]
 
@@ -122,7 +122,7 @@ def _binds_elsewhere(node: ast.AST, name: str, line: int) -> bool:
 def call_at(site: Site, method: str) -> ast.Call | None:
     """Return the only call of a method in the statement at a line."""
     statement = statement_at(site)
-    return only(call for call, _ in calls_of(ast.walk(statement), method)) if statement is not None else None
+    return single_or_none(call for call, _ in calls_of(ast.walk(statement), method)) if statement is not None else None
 
 
 def receiver(site: Site, method: str, other: Site | None = None) -> str:

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from ..events import LossFlaw
 from ..finding import Cause, Edit
+from ..frames import NO_VALUE, FrameValues
 from .cuts import DETACHING, NEW_TENSORS, cut_in_function, without_create_graph
-from .frame_values import NO_VALUE, FrameValues
 from .loss_edits import operand, with_create_graph
 from .syntax import SCOPES, called, called_on, calls_of, dotted, function_around, holds, node_place, nodes_at, reworded
 
@@ -137,7 +137,7 @@ class _Scope:
         return isinstance(value, ast.Constant) or (bool(parts) and all(self._number(part, age) for part in parts))
 
     def _learns(self, value: ast.AST, *, cut: bool = True) -> bool:
-        """Does an expression use what requires a gradient, or, without ``cut``, does it outside of what is cut off?"""
+        """Return whether an expression uses what requires a gradient; without ``cut``, outside of what is cut off."""
         if not cut and _cut_off(value) is not None:
             return False
         if isinstance(value, (ast.Name, ast.Attribute)) and (known := self._values.of(value)) is not NO_VALUE:

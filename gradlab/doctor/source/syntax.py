@@ -24,7 +24,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SCOPES = (*FUNCTIONS, ast.ClassDef, ast.Lambda)
 LOOP_KINDS = (ast.For, ast.AsyncFor, ast.While)
 _NOTHING = ast.Module([], [])
-_One = TypeVar("_One")
+_Item = TypeVar("_Item")
 _Statement = TypeVar("_Statement", bound=ast.stmt)
 
 
@@ -59,19 +59,19 @@ def node_place(file: str, node: ast.AST) -> Cause:
     return Cause(file, line, column, end if end_line == line else 0)
 
 
-def at(site: Site) -> Cause | None:
+def cause_at(site: Site) -> Cause | None:
     """Return a line as a place; None without one."""
     return Cause(*site) if site[1] else None
 
 
-def only(found: Iterable[_One]) -> _One | None:
-    """Return what was found if it is the only one."""
-    different = set(found)
+def single_or_none(items: Iterable[_Item]) -> _Item | None:
+    """Return the item if there is only one."""
+    different = set(items)
     return different.pop() if len(different) == 1 else None
 
 
 def holds(node: ast.AST, line: int) -> bool:
-    """Is a line one of a node's?"""
+    """Return whether a line is one of a node's."""
     return bool(node.lineno <= line <= node.end_lineno)  # type: ignore[attr-defined]  # only for nodes that have a place
 
 

@@ -18,9 +18,9 @@ from .syntax import (
     node_place,
     nodes_at,
     nodes_in,
-    only,
     own_nodes,
     reworded,
+    single_or_none,
     syntax_tree,
     words_of,
 )
@@ -41,7 +41,7 @@ def plain_container(files: Iterable[str], name: str) -> Edit | Cause | None:
         for one in (node.targets if isinstance(node, ast.Assign) else [node.target])
         if dotted(one).split(".")[-1] == last
     }
-    if (place := only(found)) is None or name.endswith("]"):
+    if (place := single_or_none(found)) is None or name.endswith("]"):
         return place
     node, target = found[place], getattr(found[place], "targets", [None])[0]
     if not isinstance(node.value, (ast.List, ast.ListComp)) or not isinstance(target, ast.Attribute):
@@ -61,10 +61,10 @@ def frozen_by(files: Iterable[str], parts: Iterable[str]) -> Edit | Cause | None
     names |= {dotted(loop.target) for loop in loops if not re.search("param|weight", ast.unparse(loop.iter))} - {""}
     for finder in (_unfreezes_nothing, _freezing_call, _freezes):
         found = {node_place(file, node) for file, node in nodes if finder(node, names)}
-        if finder is _unfreezes_nothing and (place := only(found)):
+        if finder is _unfreezes_nothing and (place := single_or_none(found)):
             return reworded(place, f"{words_of(place).partition('.requires_grad')[0]}.requires_grad_(True)")
         if found:
-            return only(found)
+            return single_or_none(found)
     return None
 
 
@@ -94,13 +94,13 @@ def _freezes(node: ast.AST, names: set[str]) -> bool:
 
 
 def _same(name: str, names: set[str]) -> bool:
-    """Is a name one of those, or one that holds it, however each function calls it?"""
+    """Return whether a name is one of those, or one that holds it, however each function calls it."""
     last = name.split(".")[-1]
     return bool(name) and any(last in re.split(r"[.\[]", one) for one in names)
 
 
 def made_from_helper(site: Site) -> bool:
-    """Does the line that makes an optimizer ask a function of the same file which parameters to take?"""
+    """Return whether the line that makes an optimizer asks a function of the same file which parameters to take."""
     own = {node.name for node in ast.walk(syntax_tree(site[0])) if isinstance(node, FUNCTIONS)}
     calls = [node for node in nodes_at(site) if isinstance(node, ast.Call)]
     return any(dotted(call.func).split(".")[-1] in own for call in calls)

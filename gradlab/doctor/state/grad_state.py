@@ -6,11 +6,108 @@ Parameters whose gradients have the same history share a group, so a thousand pa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .. import events
-from ..events import NO_SITE, Site, bit_positions, united
-from .grad_groups import Cleared, HeldBackward, MaybeCleared, ParamGroupState, SinceLastStep, StepFacts, unique_sorted
+from ..events import NO_SITE, Backward, Clear, Site, Step, bit_positions, union_bits
+
+
+@dataclass(slots=True, eq=False)
+class HeldBackward:
+    """A backward pass inside a ``.grad``."""
+
+    backward: Backward
+    used_by: int = -1
+    """The optimizer whose step has used it last, -1 for none."""
+    unscaled: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class ParamGroupState:
+    """Parameters whose gradients have the same contents."""
+
+    params: int
+    held: list[HeldBackward] = field(default_factory=list)
+    edited: bool = False
+    """True if ``.grad`` was written to by hand since it was last cleared or used."""
+    forgotten: int = 0
+    """How many more passes are inside, which steps have used: only some are remembered one by one."""
+
+    @property
+    def fresh(self) -> list[HeldBackward]:
+        """What no step has used yet."""
+        return [held for held in self.held if held.used_by < 0]
+
+    def split_off(self, params: int) -> ParamGroupState:
+        """Take some parameters out into a group of their own."""
+        self.params &= ~params
+        return replace(self, params=params, held=[replace(held) for held in self.held])
+
+    def forget(self, first: int, after: int) -> None:
+        """Remember only the number of those between two places."""
+        self.forgotten += sum(held.used_by >= 0 for held in self.held[first:after])
+        del self.held[first:after]
+
+    def empty(self) -> None:
+        """Nothing is inside any more."""
+        self.held, self.forgotten, self.edited = [], 0, False
+
+
+@dataclass
+class SinceLastStep:
+    """What has happened to an optimizer's parameters since its last step."""
+
+    backwards: list[Backward] = field(default_factory=list)
+    clearings: list[Clear] = field(default_factory=list)
+    """Clearings of what no step had used."""
+    others: int = 0
+    """Backward passes that added to none of its parameters."""
+    called: int = 0
+    """Parameters of the models that were called."""
+    after: int = 0
+    """Parameters of those that were called, with gradients, since the newest backward pass."""
+    elsewhere: int = 0
+    """Parameters that backward passes have added to and that no optimizer holds."""
+
+
+@dataclass(frozen=True)
+class MaybeCleared:
+    """Zeros were found in gradients that were not looked at before: cleared, or never anything else."""
+
+    params: int
+
+
+@dataclass
+class StepFacts:
+    """A step, with what it found in ``.grad``."""
+
+    step: Step
+    number: int
+    """Which step of this optimizer it is, counted from 1."""
+    groups: list[ParamGroupState]
+    since: SinceLastStep
+
+    held: list[HeldBackward] = field(init=False)
+    """All that is in the gradients, without repeats by parameter."""
+    fresh: list[Backward] = field(init=False)
+    """The backward passes that no step has used yet, oldest first, each once."""
+    edited: bool = field(init=False)
+    """True if these gradients were changed by hand."""
+
+    def __post_init__(self) -> None:
+        """Take it together once, since nearly every rule asks."""
+        self.held = [held for group in self.groups for held in group.held]
+        self.fresh = unique_sorted([held.backward for held in self.held if held.used_by < 0])
+        self.edited = any(group.edited for group in self.groups)
+
+
+def unique_sorted(backwards: list[Backward]) -> list[Backward]:
+    """Return backward passes without repeats, oldest first."""
+    if len(backwards) < 2:
+        return backwards
+    return sorted({backward.number: backward for backward in backwards}.values(), key=lambda one: one.number)
+
 
 _MOST_HELD = 128
 _MOST_REMEMBERED = 512
@@ -100,15 +197,15 @@ class GradState:
             return
         self._seen(params, event.norms)
         backward.zeros |= params & self._zero
-        used = params & self.params_of.get(backward.inside, 0)  # a closure's pass is used by the step that calls it
+        used = params & self.params_of.get(backward.closure_of, 0)  # a closure's pass is used by the step that calls it
         event.groups = groups = self.groups(used) + self.groups(params & ~used)
         yield event
         backward.added |= params
         self.reached |= params
-        backward.during = self.steps.get(backward.inside, 0)
-        backward.used |= used
+        backward.step_index = self.steps.get(backward.closure_of, 0)
+        backward.stepped_params |= used
         for group in groups:
-            group.held.append(HeldBackward(backward, backward.inside if group.params & used else -1))
+            group.held.append(HeldBackward(backward, backward.closure_of if group.params & used else -1))
             if len(group.held) > _MOST_HELD:
                 group.forget(4, _MOST_HELD // 2)
         covered = self.covered()
@@ -124,7 +221,7 @@ class GradState:
 
     def covered(self) -> int:
         """Return the parameters that some optimizer holds."""
-        return united(self.params_of.values())
+        return union_bits(self.params_of.values())
 
     def _called(self, event: events.Forward) -> None:
         """A model was called."""
@@ -161,17 +258,17 @@ class GradState:
         lost: list[events.Backward] = []
         for group in self.groups(event.params):
             for held in group.fresh:
-                held.backward.wiped |= group.params
+                held.backward.cleared_params |= group.params
                 lost.append(held.backward)
             group.empty()
-        cleared = Cleared(event, unique_sorted(lost))
+        event.lost = unique_sorted(lost)
         if event.site != NO_SITE:
             self.last_clear = event.site
             if event.site in self.clear_sites or len(self.clear_sites) < _MOST_HELD:
                 self.clear_sites[event.site] = self.clear_sites.get(event.site, 0) | event.params
-        for optimizer, params in self.params_of.items() if cleared.lost else ():
+        for optimizer, params in self.params_of.items() if event.lost else ():
             if params & event.params and len(self.since[optimizer].clearings) < _MOST_REMEMBERED:
-                self.since[optimizer].clearings.append(cleared)
+                self.since[optimizer].clearings.append(event)
         self._merge()
         return ()
 
@@ -215,11 +312,11 @@ class GradState:
             yield StepFacts(event, self.steps[optimizer], groups, self.since[optimizer])
         for group in groups:
             for held in group.fresh:
-                held.backward.during = self.steps[optimizer]
+                held.backward.step_index = self.steps[optimizer]
             for held in group.held:
                 held.used_by = optimizer
-                held.backward.used |= group.params
-                held.backward.used_at = held.backward.used_at or self.newest
+                held.backward.stepped_params |= group.params
+                held.backward.first_step_pass = held.backward.first_step_pass or self.newest
             group.edited = False
         self.since[optimizer] = SinceLastStep()
 
@@ -230,7 +327,7 @@ class GradState:
             event.refused = any(group.fresh for group in self.groups(event.params))
             for group in self.groups(event.params):
                 for held in group.held:
-                    held.backward.offered = True
+                    held.backward.skipped_by_scaler = True
             self.since[event.optimizer] = SinceLastStep()
 
     def _unscale(self, event: events.Unscale) -> Iterable[Any]:
@@ -249,7 +346,7 @@ class GradState:
         empty = [group for group in self._groups if not group.held and not group.edited]
         if len(empty) > 1:
             kept = [group for group in self._groups if group.held or group.edited]
-            self._groups = [*kept, ParamGroupState(united(group.params for group in empty))]
+            self._groups = [*kept, ParamGroupState(union_bits(group.params for group in empty))]
 
 
 def _zeros(params: int, norms: Any) -> int:

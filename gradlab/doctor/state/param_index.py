@@ -1,4 +1,4 @@
-"""The parameters that are watched, and what became of each one's ``.grad`` since somebody last looked.
+"""The parameters that are watched: what became of each one's ``.grad``, and of its weights, since the last look.
 
 There are no hooks on the learner's tensors: to look means to compare ``.grad`` and its version with what they were.
 """
@@ -13,10 +13,10 @@ from itertools import islice
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ... import _torch
-from ..events import bit_positions, united
+from ..events import bit_positions, union_bits
 
 _NONE = (0, -1, 0)
 _STRIDED = torch.strided
@@ -97,7 +97,7 @@ class ParamIndex:
         self._chosen.clear()
 
     def _is_elsewhere(self, number: int) -> bool:
-        """Does another thread train this parameter?
+        """Return whether another thread trains this parameter.
 
         To read its ``.grad`` while that thread's backward pass writes it can crash Python (seen with PyTorch 2.13).
         """
@@ -106,12 +106,12 @@ class ParamIndex:
 
     def bits(self, tensors: Iterable[Tensor]) -> int:
         """Return the bits of some parameters; they are watched from now on."""
-        return united(map(self.bit, tensors))
+        return union_bits(map(self.bit, tensors))
 
     def known_bits(self, tensors: Iterable[Tensor]) -> int:
         """Return the bits of those parameters that are watched."""
         known = ((self._numbers.get(id(one)), one) for one in tensors)
-        return united(1 << number for number, one in known if number is not None and self._params[number]() is one)
+        return union_bits(1 << number for number, one in known if number is not None and self._params[number]() is one)
 
     def all(self) -> int:
         """Return all parameters that are alive."""
@@ -163,7 +163,9 @@ class ParamIndex:
     def frozen(self, params: int) -> int:
         """Return those that require no gradient."""
         numbers = bit_positions(params)
-        return united(1 << n for n in numbers if (param := self._params[n]()) is not None and not param.requires_grad)
+        return union_bits(
+            1 << n for n in numbers if (param := self._params[n]()) is not None and not param.requires_grad
+        )
 
     def owning_grads(self, grads: Iterable[Tensor]) -> int:
         """Return the parameters whose ``.grad`` is one of these tensors."""
@@ -190,7 +192,7 @@ class ParamIndex:
     def weights_ever_written(self, params: int) -> int:
         """Return the parameters whose weights were written to since they were first seen."""
         alive = [(number, param) for number in bit_positions(params) if (param := self._params[number]()) is not None]
-        return united(1 << number for number, param in alive if _version(param) != self.versions[number])
+        return union_bits(1 << number for number, param in alive if _version(param) != self.versions[number])
 
     def norms(self, params: int) -> Tensor | None:
         """Return the norms of the gradients on some params, left on their device; zeros give exactly 0, and only they.
@@ -245,3 +247,74 @@ def fetch_norms(events: list[Any]) -> None:
         for event, name, value in group:
             own = list(islice(numbers, value.numel()))
             setattr(event, name, own if name == "norms" else own[0])
+
+
+_LOOKS = 32  # at the beginning; afterwards only if something was found
+_PARAMS, _ELEMENTS = 4, 8  # of each of so many optimizers
+_OPTIMIZERS = 64
+_Mark = tuple[int, str]  # version, and the first values in words: NaN equals itself there
+
+
+class WeightMarks:
+    """What a few parameters of each optimizer were when they were looked at last."""
+
+    def __init__(self, index: ParamIndex) -> None:
+        self._index = index
+        self.looks = _LOOKS
+        """How often they will still be looked at."""
+        self._marks: dict[int, _Mark] = {}
+        self._known: set[int] = set()
+        self.sampled = 0
+        """The parameters that are looked at."""
+
+    def settle(self, params: int) -> None:
+        """Take the weights of some parameters as they are now: an optimizer has moved them."""
+        if params not in self._known and len(self._known) < _OPTIMIZERS:
+            self._known.add(params)
+            if not self.looks:
+                self.looks = _LOOKS  # for what a new optimizer brings
+                self._look(-1)
+            numbers = bit_positions(params)
+            last = len(numbers) - 1
+            for number in {numbers[last * step // (_PARAMS - 1)] for step in range(_PARAMS) if numbers}:
+                self._marks[number] = (0, "")
+                self.sampled |= 1 << number
+        if self.looks:
+            self._look(params)
+
+    def moved(self, *, inside: bool) -> int:
+        """Return those of the sample that were written to since they were looked at last.
+
+        ``inside`` says that gradients wait for a step: if weights are written to there, it is worth looking on.
+        """
+        if not self.looks or not self._marks:
+            return 0
+        self.looks -= 1
+        moved = self._look(-1)
+        if moved and inside:
+            self.looks = _LOOKS
+        return moved
+
+    def _look(self, params: int) -> int:
+        moved = 0
+        with torch.no_grad(), _torch.disable_current_modes():  # the learner's own modes are not to see this
+            for number, before in self._marks.items():
+                if params >> number & 1 and (mark := self._mark(number)) != before:
+                    self._marks[number] = mark
+                    moved |= 1 << number
+        return moved
+
+    def _mark(self, number: int) -> _Mark:
+        param = self._index.param(number)
+        if param is None or param.is_inference():
+            return (0, "")
+        plain = type(param) in (Tensor, nn.Parameter) and param.is_cpu  # a write through ``.data`` raises no version
+        return param._version, str(first_values(param, _ELEMENTS).tolist()) if plain else ""
+
+
+def first_values(param: Tensor, most: int) -> Tensor:
+    """Return a view of the first values, in one row where the rows do not follow one another."""
+    row = param.detach()
+    while row.dim() > 1 and not row.is_contiguous():
+        row = row[0]
+    return row.view(-1)[:most]

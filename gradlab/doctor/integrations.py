@@ -1,17 +1,18 @@
-"""Callbacks that put the doctor into trainers: ``LightningDoctor`` and ``TrainerDoctor`` of HuggingFace.
+"""Callbacks for trainers, ``LightningDoctor`` and ``TrainerDoctor`` of HuggingFace, and ``%%doctor`` for a notebook.
 
-Each is made when it is asked for, so that gradlab itself imports neither package. The report is printed when the
-training ends, on the first process only, and kept as ``report``.
+Each callback is made when it is asked for, so that gradlab itself imports neither package. The report is printed when
+the training ends, on the first process only, and kept as ``report``.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ..watching import watch
+from .reports import FindingFilter
+from .watching import watch
 
 
 def __getattr__(name: str) -> Any:
@@ -34,7 +35,7 @@ def _lightning_doctor() -> type:
         report: watch
 
         def on_fit_start(self, trainer: Any, pl_module: Any) -> None:
-            self.report = _begin()
+            self.report = watch().__enter__()
 
         def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
             _end(self.report, None, trainer.is_global_zero)
@@ -60,7 +61,7 @@ def _trainer_doctor() -> type:
         def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             if hasattr(self, "report"):  # of a training that has ended in an error
                 self.report.__exit__(None, None, None)
-            self.report = _begin()
+            self.report = watch().__enter__()
 
         def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             _end(self.report, None, state.is_world_process_zero)
@@ -79,17 +80,45 @@ def _needed(name: str, distribution: str, *packages: str) -> Any:
     raise ImportError(f"{name} needs {' or '.join(packages)}, which is not installed: pip install {distribution}")
 
 
-def _begin() -> watch:
-    from ..watching import watch
-
-    return watch().__enter__()
-
-
 def _end(report: watch, error: BaseException | None, prints: bool) -> None:
     """Write the report, and print it if this is the process that prints."""
-    from ..reports import FindingFilter
-
     report.__exit__(None, error, None)
     FindingFilter().apply(report)
     if prints:
         print(report.text)
+
+
+def add_doctor_magic(shell: Any) -> None:
+    """Give an IPython shell ``%%doctor``."""
+
+    def doctor(line: str, cell: str) -> Any:
+        """Run the cell, and say what is wrong with its training loop."""
+        if line.strip():
+            raise ValueError(f"%%doctor takes no arguments, got {line.strip()!r}")
+        from IPython.display import display
+
+        # IPython takes empty lines off the top, and the line of %%doctor is not in the cell: line numbers count both.
+        above = 1 + next((number for number, line in enumerate(cell.splitlines()) if line.strip()), 0)
+        source = "\n" * above + shell.transform_cell(cell)
+        file = shell.compile.cache(source, shell.execution_count)
+        parsed = shell.transform_ast(ast.parse(source, file))
+        last = parsed.body.pop() if parsed.body and isinstance(parsed.body[-1], ast.Expr) else None
+        statements = compile(parsed, file, "exec")
+        expression = compile(ast.Expression(last.value), file, "eval") if last is not None else None
+        report = watch()
+        try:
+            with report:
+                exec(statements, shell.user_ns)
+                # The learner's own cell, as IPython would run it.
+                value = eval(expression, shell.user_ns) if expression is not None else None  # nosec B307
+        except BaseException as error:
+            # IPython is to show it as if the cell had no magic: the doctor's frames are stripped by now.
+            words = shell.InteractiveTB.structured_traceback(type(error), error, error.__traceback__, tb_offset=0)
+            error._render_traceback_ = lambda: words  # type: ignore[attr-defined]  # what IPython asks an error for
+            raise
+        finally:
+            FindingFilter().apply(report)
+            display(report)
+        return None if source.rstrip().endswith(";") else value
+
+    shell.register_magic_function(doctor, "cell")

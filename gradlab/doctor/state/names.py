@@ -35,7 +35,7 @@ class VariableNames:
         self.params: dict[int, list[str]] = {}
 
     def wants(self, *, optimizer: int, params: int) -> bool:
-        """Is something without a name, and is it still worth looking?"""
+        """Return whether something is without a name, and it is still worth looking."""
         if self._looks >= _MOST_LOOKS:
             return False
         nameless = params & ~sum(1 << number for number in self.params)

@@ -1,17 +1,19 @@
-"""The models that the learner's code calls: their parameters, and the modules in them that have a mode."""
+"""The models that the learner's code calls, and the optimizers, each with the parameters that it holds."""
 
 from __future__ import annotations
 
 import weakref
+from dataclasses import dataclass
 
 from torch import Tensor, nn
+from torch.optim.optimizer import Optimizer
 from torch.utils.weak import WeakIdKeyDictionary
 
 from ... import _torch
 from ..events import Site, bit_positions
 from .param_index import ParamIndex
 
-_MOST = 500  # models, some of them long gone
+_MOST_MODELS = 500  # models, some of them long gone
 
 
 class WatchedModule:
@@ -51,7 +53,7 @@ class ModuleIndex:
         """Return the model of a module, looked at again now and then: parts can be exchanged."""
         model = self._models.get(id(module))
         if model is None or model.module() is not module:
-            if len(self._models) >= _MOST:
+            if len(self._models) >= _MOST_MODELS:
                 self._models = {key: one for key, one in self._models.items() if one.module() is not None}
             model = self._models[id(module)] = WatchedModule(module, self._index)
         model.calls += 1
@@ -93,7 +95,7 @@ class ModuleIndex:
 
 
 def _mode_sensitive(module: nn.Module) -> bool:
-    """Does a module work otherwise in training than in evaluation?"""
+    """Return whether a module works otherwise in training than in evaluation."""
     if isinstance(module, _torch.NormBase):
         return module.running_mean is not None
     if isinstance(module, _torch.DropoutNd):
@@ -103,3 +105,80 @@ def _mode_sensitive(module: nn.Module) -> bool:
     forward = type(module).forward
     own = not type(module).__module__.startswith("torch.")
     return own and "training" in getattr(getattr(forward, "__code__", None), "co_names", ())
+
+
+_MANY_OPTIMIZERS = 64  # numbers; from then on those of optimizers that are gone are given to new ones
+
+
+@dataclass(eq=False, slots=True)
+class WatchedOptimizer:
+    """An optimizer that is watched."""
+
+    reference: weakref.ref[Optimizer]
+    number: int
+    params: int = 0
+    named: int = 0
+    """Its parameters when names were looked for."""
+    count: int = -1
+    """The number of its parameters."""
+    written: int = -1
+    """How often its weights had been written to after its last step; -1 before the first."""
+    first_param: weakref.ref[Tensor] | None = None
+    """Its first parameter, if the line is known that has made it."""
+    parent: WatchedOptimizer | None = None
+    """The one that the same line has made before over the same weights, until the first step."""
+    before: int = 0
+    """How many went before it, each of which has stepped and left its weights to the next."""
+    lasting: bool = False
+    """True if it keeps averages or momentum."""
+    values: list[Tensor] | None = None
+    """Some of the weights after its newest step; only kept from the second optimizer of a line on."""
+
+
+class OptimizerIndex:
+    """All optimizers, by identity and by number."""
+
+    def __init__(self, index: ParamIndex) -> None:
+        self._index = index
+        self._last = 0
+        self._known: dict[int, WatchedOptimizer] = {}
+        self._references: list[weakref.ref[Optimizer]] = []
+
+    def __len__(self) -> int:
+        return len(self._references)
+
+    def __getitem__(self, number: int) -> Optimizer | None:
+        """Return an optimizer by its number; None if it is gone."""
+        return self._references[number]()
+
+    def numbers(self) -> dict[int, int]:
+        """Return the numbers of those that are alive, by their ids."""
+        return {id(one): number for number, known in enumerate(self._references) if (one := known()) is not None}
+
+    def find(self, optimizer: Optimizer) -> WatchedOptimizer | None:
+        """Return an optimizer that is known, with its parameters as they are now; None for a new one."""
+        one = self._known.get(id(optimizer))
+        if one is None or one.reference() is not optimizer:
+            return None
+        groups = optimizer.param_groups
+        count = len(groups[0]["params"]) if len(groups) == 1 else sum([len(group["params"]) for group in groups])
+        if count != one.count:
+            one.count, one.params = count, self._index.bits(p for group in groups for p in group["params"])
+        return one
+
+    def add(self, optimizer: Optimizer) -> WatchedOptimizer:
+        """Give a new optimizer a number; when there have been many, that of one that is gone."""
+        number = self._free_number()
+        if len(self._known) > 2 * _MANY_OPTIMIZERS:
+            self._known = {key: one for key, one in self._known.items() if one.reference() is not None}
+        self._references[number : number + 1] = [weakref.ref(optimizer)]
+        self._known[id(optimizer)] = WatchedOptimizer(weakref.ref(optimizer), number)
+        one = self.find(optimizer)
+        assert one is not None
+        return one
+
+    def _free_number(self) -> int:
+        count = len(self._references)
+        numbers = [(self._last + offset) % count for offset in range(1, count + 1)] if count >= _MANY_OPTIMIZERS else []
+        self._last = next((number for number in numbers if self._references[number]() is None), count)
+        return self._last

@@ -1,0 +1,118 @@
+"""All listeners and all rules on one loop: listeners write events, the state makes facts of them, the rules judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any
+
+from .events import Event
+from .finding import SEVERITIES, Finding
+from .listeners.backward import BackwardListener
+from .listeners.event_log import EventLog
+from .listeners.modules import ModuleListener
+from .listeners.monkeypatch import Listener, MonkeyPatches, never_raises
+from .listeners.optimizers import OptimizerListener
+from .listeners.scaling import ScalingListener
+from .listeners.schedulers import SchedulerListener
+from .rules import RULES, opt_in_codes
+from .rules.base import FACTS, RuleContext
+
+_LISTENERS = (BackwardListener, ModuleListener, OptimizerListener, ScalingListener, SchedulerListener)
+
+
+class RuleRunner:
+    """Follows a loop with all rules; ``start()`` and ``stop()`` replace PyTorch's names and put them back."""
+
+    def __init__(self) -> None:
+        log = self.log = EventLog(self.take)
+        self._listeners: list[Listener] = [listener(log) for listener in _LISTENERS]
+        self._patches = MonkeyPatches()
+        self._handles: list[Any] = []
+        self.context = RuleContext(log)
+        self._rules = [rule(self.context) for rule in RULES]
+        self._subscribers: dict[type, list[Callable[[Any], None]]] = {
+            fact: [getattr(rule, name) for rule in self._rules if hasattr(rule, name)] for name, fact in FACTS.items()
+        }
+
+    def add(self, listener: Listener) -> None:
+        """Have another one listen on the log, after those that write to it."""
+        listener.log = self.log
+        self.log.subscribers.append(listener.heard)
+        self._listeners.append(listener)
+
+    def start(self) -> None:
+        """Begin to listen, to the thread that calls this."""
+        if not self.log.failure:
+            self.log.thread.listen()
+        for listener in self._listeners:
+            listener.patch(self._patches)
+        self._handles = [handle for listener in self._listeners for handle in listener.hooks()]
+
+    def stop(self) -> None:
+        """Put everything back, and judge what is left."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles = []
+        self._patches.undo()
+        self.log.thread.ignore()
+        self._finish()
+
+    @never_raises
+    def _finish(self) -> None:
+        if not self.log.thread.runs_elsewhere():  # it may be writing to a .grad just now
+            self.log.detect_changes()
+        self.log.flush()
+
+    def take(self, events: list[Event]) -> None:
+        """Go through events in order."""
+        follow, subscribers = self.context.state.follow, self._subscribers
+        for event in events:
+            for fact in follow(event):
+                for hear in subscribers[type(fact)]:
+                    hear(fact)
+
+    def end(self, *, normal: bool) -> None:
+        """The watch is over; ``normal`` is False if an exception ended it."""
+        for rule in self._rules:
+            rule.end(normal=normal)
+
+    def findings(self, also: Collection[str] = ()) -> list[Finding]:
+        """Return what was found, the gravest first, in the order in which it was seen.
+
+        Codes that have to be asked for are left out but for those of ``also``.
+        """
+        left_out = opt_in_codes().difference(also)
+        findings = [finding for finding in self.context.findings.values() if finding.code not in left_out]
+        return sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity))
+
+
+_RECENT = 40  # backward passes; two of the longest windows of a Recipe
+
+
+class LiveDoctor:
+    """``with doctor:`` around each slice of work; ``findings()`` says what is wrong at present."""
+
+    def __init__(self) -> None:
+        self._runner = RuleRunner()
+
+    def __enter__(self) -> LiveDoctor:
+        """Listen to a slice."""
+        self._runner.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Judge the slice."""
+        self._runner.stop()
+
+    def findings(self) -> list[Finding]:
+        """Return what was found lately: a mistake that is mended is forgotten after some batches."""
+        seen, least = self._runner.context.seen, self._runner.context.log.passes.count - _RECENT
+        return [one for one in self._runner.findings() if seen[one.code, (one.file, one.line)] > least]
+
+    def text(self) -> str:
+        """Say in a line or two what is wrong at present, hints left out; "" if nothing is."""
+        return " ".join(
+            f"Line {finding.line}: {finding.message} Fix: {finding.fix}"
+            for finding in self.findings()
+            if finding.severity != "hint"
+        )
