@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .. import tasks
-from .._checks import did_you_mean, one_of, whole_number
+from .._checks import did_you_mean, whole_number
 from .._process import lock, progress_bar
 from ..formatting import number_of
 from ..front import on_interrupt
@@ -68,14 +67,6 @@ class Lab(Live):
         self.controller = LabController(self.shown, self.driver)
         """What each message of the browser does."""
         self._heeds_interrupts = False
-
-    @classmethod
-    def preset(cls, name: str) -> Lab:
-        """Return a Lab set up to show something by name, such as ``"forgot zero_grad"``."""
-        preset = PRESETS[one_of("Lab.preset: name", name, PRESETS, kind=ValueError)]
-        lab = cls(preset.task, preset.recipe, controls=preset.controls, speed=preset.speed)
-        lab.shown.say(preset.say)
-        return lab
 
     @property
     def runner(self) -> Run:
@@ -238,59 +229,3 @@ def _names(field: str, given: Any, allowed: Sequence[str]) -> tuple[str, ...]:
             near = did_you_mean(name, allowed)
             raise ValueError(f"Lab: {field} must be names out of {', '.join(allowed)}, got {name!r}{near}")
     return tuple(dict.fromkeys(given))
-
-
-@dataclass(frozen=True)
-class Preset:
-    """What ``Lab.preset(name)`` sets up; ``say`` is what to look for, ``speed`` one at which it can be seen."""
-
-    task: str
-    recipe: Recipe
-    controls: tuple[str, ...]
-    say: str
-    speed: str = switches.USUAL_SPEED
-
-
-PRESETS = {
-    "healthy": Preset(
-        "digits",
-        Recipe(lr=0.1),
-        ("zero_grad", "set_to_none", "lr", "speed"),
-        "The loss falls; .grad holds one batch at a time.",
-    ),
-    "forgot zero_grad": Preset(
-        "digits",
-        Recipe(zero_grad=False, lr=0.1),
-        ("zero_grad", "lr", "speed"),
-        "Old batches pile up in .grad, and the loss begins to swing.",
-        "10 updates/s",
-    ),
-    "swing in a bowl": Preset(
-        "bowl",
-        Recipe(zero_grad=False, lr=0.2),
-        ("zero_grad", "lr", "speed"),
-        "The weights swing from side to side and never settle.",
-        "10 updates/s",
-    ),
-    "accumulation": Preset(
-        "line",
-        Recipe(accumulate=4, lr=0.01),
-        ("accumulate", "divide_loss", "zero_grad", "lr", "speed"),
-        "Four arrows, head to tail, make one step.",
-        "statements",
-    ),
-    "forgot to divide": Preset(
-        "line",
-        Recipe(accumulate=4, divide_loss=False, lr=0.01),
-        ("accumulate", "divide_loss", "lr", "speed"),
-        "The sum of four losses takes steps four times too long.",
-        "10 updates/s",
-    ),
-    "fp16 overflow": Preset(
-        "line",
-        Recipe(amp="fp16", lr=0.01),
-        ("amp", "clip", "lr", "zero_grad", "speed"),
-        "At a scale of 65,536 the gradients overflow: steps are skipped, and the scale is halved until they fit.",
-        "1 update/s",
-    ),
-}

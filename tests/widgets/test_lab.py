@@ -11,7 +11,6 @@ from page import Page
 
 from gradlab import Lab, Recipe, Run, tasks
 from gradlab.widgets.frames import Pace
-from gradlab.widgets.lab import PRESETS
 
 torch.set_num_threads(1)
 
@@ -178,26 +177,6 @@ def test_save_writes_a_picture_or_a_page(tmp_path: Path) -> None:
     assert page.startswith("<!doctype html>")
     assert "update 2" in page
     assert "startReplay" in page
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_every_preset_runs(name: str) -> None:
-    lab = Lab.preset(name).run(20)
-    assert lab.runner.updates == 20
-    page = Page(lab)
-    assert {*page.names(), "speed"} == {*PRESETS[name].controls, "unswitched"}
-    assert page.note == PRESETS[name].say
-    assert (lab.runner.record.skips > 0) == (name == "fp16 overflow")
-    assert [page.shown["speed"]] == [rate for words, rate in page.shown["speeds"] if words == PRESETS[name].speed]
-
-
-def test_a_preset_plays_as_slowly_as_its_name_can_be_seen() -> None:
-    speeds = {name: Page(Lab.preset(name)).shown["speed"] for name in PRESETS}
-    assert speeds["healthy"] == Page(Lab("line")).shown["speed"] == 60
-    assert speeds["accumulation"] == 0  # an arrow comes with each backward
-    # lr 0.2 on a curvature of at least 1: a swing takes 14 updates at most, which is under a quarter second at 60
-    assert speeds["swing in a bowl"] == speeds["forgot zero_grad"] == 10
-    assert speeds["fp16 overflow"] == 1  # the scale is halved at each update
 
 
 def test_controls_show_only_what_is_asked_for_and_a_speed_is_told_all_the_same() -> None:

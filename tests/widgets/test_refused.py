@@ -57,7 +57,6 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: Lab("line").reset(weights=[1.0, float("nan")]), r"weights must be 2 finite numbers"),
     (lambda: Lab("line").switch(lr=-1), r"lr must be a finite number above 0, got -1"),
     (lambda: Lab("line").switch(learning_rate=1), r"must be one of .*'lr', got 'learning_rate'"),
-    (lambda: Lab.preset("no such"), r"name must be one of 'healthy', .*got 'no such'"),
     (lambda: ForecastLab("llama-9b"), r"must be one of 'gpt2', .*got 'llama-9b'"),
     (lambda: ForecastLab(batch=0), r"batch must be a whole number, 1 to .*got 0"),
     (lambda: ForecastLab(context=1.5), r"context must be a whole number.*got 1.5"),  # type: ignore[arg-type]
@@ -88,7 +87,6 @@ BAD: list[tuple[Callable[[], object], str]] = [
     (lambda: Lab("digit"), r"^Lab: task must be a Task or one of .*got 'digit'; did you mean 'digits'\?$"),
     (lambda: Lab("line", controls=["zerograd"]), r"; did you mean 'zero_grad'\?$"),
     (lambda: Lab("line", panels=["los"]), r"^Lab: panels .*; did you mean 'loss'\?$"),
-    (lambda: Lab.preset("heathy"), r"^Lab.preset: name .*; did you mean 'healthy'\?$"),
     (lambda: Lab("line").run(np.int64(-1)), r"^Lab.run: updates must be a whole number from 0, got .*-1"),  # type: ignore[arg-type]
     (lambda: record(marks=5), r"^Lab.record: marks must be a list of whole numbers, 0 to 149, got 5$"),
     (lambda: record(marks="12"), r"^Lab.record: marks must be a list of whole numbers, 0 to 149, got '12'$"),
