@@ -65,7 +65,7 @@ class Recipe:
     def __post_init__(self) -> None:
         """Check every field; store whole-number ``clip`` and ``lr`` as floats so that equal recipes read alike."""
         for name, switch in SWITCHES.items():
-            object.__setattr__(self, name, switch.check(name, getattr(self, name)))
+            object.__setattr__(self, name, switch.check(f"Recipe: {name}", getattr(self, name)))
 
     def source(self) -> str:
         """Return the loop as Python text: the set-up, then the epochs; it is this text that a Run executes."""

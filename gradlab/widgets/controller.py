@@ -157,7 +157,7 @@ class LabController:
         try:
             if name not in SWITCHES:
                 raise ValueError(f"Recipe: a switch must be one of {', '.join(SWITCHES)}, got {name!r}")
-            recipe = recipe.replace(**{name: SWITCHES[name].read(name, value)})
+            recipe = recipe.replace(**{name: SWITCHES[name].read(f"Recipe: {name}", value)})
         except ValueError as error:
             stays = f". It stays at {SWITCHES[name].text(getattr(recipe, name))}." if name in SWITCHES else ""
             raise RequestError(f"{cut_words(str(error).removeprefix('Recipe: '))}{stays}") from error

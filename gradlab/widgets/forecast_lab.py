@@ -111,7 +111,7 @@ class ForecastSettings:
     def turn(self, name: str, value: Any) -> ForecastSettings:
         """Return a copy with one control turned as it was chosen or typed; ValueError says what is allowed."""
         typed = _BATCH if name == "batch" else SWITCHES[name] if name in _SWITCHES else None
-        return self.change(**{name: typed.read(name, value) if typed else value})
+        return self.change(**{name: typed.read(f"Recipe: {name}", value) if typed else value})
 
 
 class ForecastLab(Instrument):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
 from .._process import lock
@@ -65,7 +65,7 @@ class Instrument(Live):
                 raise ValueError(
                     f"{type(self).__name__}: there is no control {name!r}; there are {', '.join(controls)}"
                 )
-            controls[name] = controls[name].starting_at(type(self).__name__, value)
+            controls[name] = replace(controls[name], start=controls[name].check(type(self).__name__, value))
         self._controls = controls
         self.values: dict[str, Any] = {name: control.start for name, control in controls.items()}
         """What the controls are set to."""
@@ -88,7 +88,7 @@ class Instrument(Live):
     def recorded(self) -> Iterable[Settings]:
         """Return the settings that a page without a kernel holds, each as what differs from the start."""
         for name, control in self._controls.items():
-            for value in [control.start] if control.kind == "order" or control.step else control.values:
+            for value in control.values:
                 yield {name: value}
 
     # What the learner does --------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ class Instrument(Live):
             at = {name: self._controls[name].check(type(self).__name__, v) for name, v in {**start, **changes}.items()}
             if at not in settings:
                 settings.append(at)
-        held = [control.only([at[name] for at in settings]) for name, control in self._controls.items()]
+        held = [control.restricted_to([at[name] for at in settings]) for name, control in self._controls.items()]
         return self._pack(held, settings, self._seen)
 
     def _pack(

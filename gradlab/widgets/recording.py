@@ -179,7 +179,7 @@ def recording_values(switches: Sequence[str] | Mapping[str, Any], recipe: Recipe
         if given is None and not isinstance(SWITCHES[name], OnOff):
             raise ValueError(f'Lab.record: switches must give {name} its values, as {{"{name}": [...]}}')
         values = [True, False] if given is None else list(given) if isinstance(given, (list, tuple)) else [given]
-        checked = [SWITCHES[name].check(name, value) for value in values]
+        checked = [SWITCHES[name].check(f"Recipe: {name}", value) for value in values]
         turnable[name] = [*dict.fromkeys([getattr(recipe, name), *checked])]
     return turnable
 

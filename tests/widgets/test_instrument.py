@@ -86,7 +86,7 @@ def test_a_bad_turn_before_anything_was_shown_keeps_its_words() -> None:
     ("name", "value", "said"),
     [
         ("a", 3.0, "Adder: a must be one of 0.0, 1.0, 2.0, 4.0, got 3.0"),
-        ("twice", 1, "Adder: twice must be one of False, True, got 1"),
+        ("twice", 1, "Adder: twice must be True or False, got 1"),
         ("calls", "step jump", "calls must be 1 to 8 of backward, step, with spaces between them, got 'step jump'"),
         ("calls", "", "got ''"),
         ("calls", "step " * 9, "1 to 8"),
@@ -115,13 +115,10 @@ def test_nonsense_from_the_page_is_answered_in_words(request_: dict[str, Any]) -
     assert answer["frames"][0]["alarm"]
 
 
-def test_start_values_are_set_by_name_and_a_slider_takes_in_a_number_between_its_own() -> None:
-    adder = Adder(a=3.5, twice=True)
-    assert adder.text == "The sum is 9.0."
-    assert [value for _, value in adder.controls()[0].options] == [0.0, 1.0, 2.0, 4.0]
-    control = Page(adder).shown["controls"][0]
-    assert control["options"][3] == ["3.5", 3.5]
-    for wrong in ({"a": 9.0}, {"c": 1}, {"b": "two"}):
+def test_start_values_are_set_by_name() -> None:
+    adder = Adder(a=4, twice=True)
+    assert adder.text == "The sum is 10.0."
+    for wrong in ({"a": 3.5}, {"c": 1}, {"b": "two"}):
         with pytest.raises(ValueError, match=f"Adder: .*{next(iter(wrong))}"):
             Adder(**wrong)
 
